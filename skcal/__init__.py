@@ -1,0 +1,37 @@
+"""Estimate and test the calibration errors of probabilistic classifiers."""
+
+from skcal.functions import (
+    Binning,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    LogProbabilities,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    VectorScaling,
+    Zero,
+)
+from skcal.model_selection import (
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    ClassifierProbabilities,
+    compare_risks,
+)
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "Binning",
+    "CalibrationErrorEstimator",
+    "CalibrationErrorSearchCV",
+    "ClassifierProbabilities",
+    "DirichletKernelDensity",
+    "KroneckerKernelRidge",
+    "LogProbabilities",
+    "PlugIn",
+    "TemperatureScaling",
+    "TwoStepKernelRidge",
+    "VectorScaling",
+    "Zero",
+    "compare_risks",
+]

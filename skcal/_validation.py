@@ -1,0 +1,250 @@
+"""The border: everything a user passes in is checked here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Real
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn import get_config
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import validate_data
+
+FLOATS = (np.float64, np.float32)
+
+# Softmax outputs of float32 networks that were stored or printed as float64 miss 1 by some 1e-7.
+SUM_TOLERANCE = 1e-5
+# Averages of probabilities leave [0, 1] by a few units in the last place; those are rounding.
+ROUNDING_ULPS = 4
+
+
+def row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
+    """Slices of consecutive rows whose temporaries fit scikit-learn's ``working_memory``."""
+    step = max(1, int(get_config()["working_memory"] * 2**20) // max(1, row_bytes))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def check_proba(
+    y_proba, *, from_logits: bool = False, name: str = "y_proba", estimator=None, reset: bool = True
+) -> np.ndarray:
+    """Return probabilities as a float array, (n,) or (n, C), or say which row is not one.
+
+    Parameters
+    ----------
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    from_logits : bool, default=False
+        Apply the softmax to each row first (the logistic function to a 1-D array).
+    name : str, default="y_proba"
+        The argument that error messages name.
+    estimator : object, default=None
+        Whose number and names of columns are set (``reset=True``) or compared.
+    reset : bool, default=True
+
+    Returns
+    -------
+    proba : ndarray of the same shape, float64 or float32
+        float32 input stays float32. Values outside [0, 1] by rounding (4 units in the last
+        place) are read as 0 or 1; rows may miss 1 by 1e-5 (float16: 2e-3) and are left as they are.
+    """
+    proba = y_proba if hasattr(y_proba, "ndim") else np.asarray(y_proba)
+    if proba.ndim not in (1, 2):
+        raise ValueError(
+            f"{name} has {proba.ndim} dimensions. Pass (n_samples,) probabilities of the "
+            "positive class or (n_samples, n_classes) rows."
+        )
+    if np.ma.is_masked(proba):
+        raise ValueError(f"{name} is masked. Drop the masked rows first.")
+    half = getattr(proba, "dtype", None) == np.float16
+    options = {"dtype": np.float32 if half else FLOATS, "ensure_2d": False}
+    if estimator is None:
+        proba = check_array(proba, input_name=name, **options)
+    else:
+        proba = _validate_columns(estimator, proba, reset, options)
+    if from_logits:
+        return expit(proba) if proba.ndim == 1 else _softmax(proba, name)
+    if proba.ndim == 2:
+        _check_columns(proba, name)
+        tolerance = 2e-3 if half else SUM_TOLERANCE
+        _check_rows(proba, tolerance, name)
+    return _check_range(proba, name)
+
+
+def _validate_columns(estimator, proba, reset, options):
+    """Check against the columns that the estimator was fitted on; 1-D counts as one."""
+    if proba.ndim == 2:
+        return validate_data(estimator, proba, reset=reset, **options)
+    if not reset and estimator.n_features_in_ != 1:
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: {type(estimator).__name__} was fitted on "
+            f"{estimator.n_features_in_} columns. Reshape your data or pass a row per sample."
+        )
+    if reset:
+        estimator.n_features_in_ = 1
+        vars(estimator).pop("feature_names_in_", None)
+    return check_array(proba, input_name="y_proba", **options)
+
+
+def _softmax(logits: np.ndarray, name: str) -> np.ndarray:
+    _check_columns(logits, name)
+    return softmax(logits, axis=1)
+
+
+def _check_columns(proba: np.ndarray, name: str) -> None:
+    if proba.shape[1] < 2:
+        raise ValueError(
+            f"{name} has a single column (n_features = 1), where a column per class is needed. "
+            "Pass the probabilities of the positive class as a 1-D array."
+        )
+
+
+def _check_rows(proba: np.ndarray, tolerance: float, name: str) -> None:
+    total = proba.sum(axis=1, dtype=np.float64)
+    wrong = np.abs(total - 1) > tolerance
+    if not wrong.any():
+        return
+    row = int(np.argmax(wrong))
+    remedy = "Pass predict_proba output or normalise the rows."
+    if proba.min() < 0 or proba.max() > 1 + tolerance:
+        remedy = "If these are logits, apply scipy.special.softmax(…, axis=1) or from_logits=True."
+    raise ValueError(f"{name} row {row} sums to {total[row]:.6g}, not 1. {remedy}")
+
+
+def _check_range(proba: np.ndarray, name: str) -> np.ndarray:
+    rounding = ROUNDING_ULPS * np.finfo(proba.dtype).eps
+    outside = (proba < -rounding) | (proba > 1 + rounding)
+    if outside.any():
+        where = tuple(int(i) for i in np.argwhere(outside)[0])
+        place = f"row {where[0]}" + (f", column {where[1]}" if len(where) > 1 else "")
+        raise ValueError(
+            f"{name} {place} is {proba[where]:.9g}, not a probability in [0, 1]. "
+            "Pass predict_proba output; for logits apply scipy.special.softmax or expit."
+        )
+    if proba.size and (proba.min() < 0 or proba.max() > 1):
+        return np.clip(proba, 0, 1)
+    return proba
+
+
+def check_labels(y_true, proba: np.ndarray, labels=None, *, name: str = "y_true"):
+    """Encode labels as column numbers of ``proba``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Class labels of any sortable type.
+    proba : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Checked probabilities.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column, in any order; for 1-D probabilities
+        (negative class, positive class).
+    name : str, default="y_true"
+        The argument that error messages name.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_samples,), int64
+    classes : ndarray of shape (n_classes,)
+    """
+    y = _plain_labels(y_true, name)
+    check_consistent_length(proba, y)
+    try:
+        present, inverse = np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"{name} mixes types that cannot be sorted: {error}.") from error
+    classes = resolve_classes(present, proba, labels, name=name)
+    column = {label: k for k, label in enumerate(classes.tolist())}
+    code_of = np.array([column.get(label, -1) for label in present.tolist()], dtype=np.int64)
+    codes = code_of[inverse.reshape(-1)]
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise ValueError(
+            f"{name} row {row} is {y[row]!r}, which is not one of the classes "
+            f"{_shorten(classes)}. Pass labels= with the class of every column."
+        )
+    return codes, classes
+
+
+def _plain_labels(y_true, name: str) -> np.ndarray:
+    y = column_or_1d(y_true, warn=True)
+    if y.dtype.kind in "fc" and not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        raise ValueError(f"{name} row {row} is {y[row]}: Input {name} contains NaN or infinity.")
+    if y.dtype.kind == "O":
+        missing = np.array([label is None or label != label for label in y.tolist()])
+        if missing.any():
+            row = int(np.argmax(missing))
+            raise ValueError(f"{name} row {row} is missing ({y[row]}). Drop or label that sample.")
+    return y
+
+
+def resolve_classes(present: np.ndarray, proba: np.ndarray, labels, *, name: str = "y_true"):
+    """Return the class of each column: ``labels``, else what the sorted labels tell."""
+    n_classes = 2 if proba.ndim == 1 else proba.shape[1]
+    if labels is not None:
+        classes = column_or_1d(labels)
+        if len(classes) != n_classes or len(set(classes.tolist())) != n_classes:
+            raise ValueError(
+                f"labels holds {len(set(classes.tolist()))} distinct classes, y_proba has "
+                f"{n_classes} columns. Pass the class of each column, once."
+            )
+        return classes
+    if proba.ndim == 1:
+        return _binary_classes(present, name)
+    if len(present) == n_classes:
+        return present
+    if present.dtype.kind in "biuf":
+        whole = present.astype(np.int64)
+        if (whole == present).all() and whole[0] >= 0 and whole[-1] < n_classes:
+            return np.arange(n_classes)
+    if present.dtype.kind == "f" and (present != present.astype(np.int64)).any():
+        raise ValueError(
+            f"Unknown label type: continuous. {name} must hold the class labels of the samples."
+        )
+    raise ValueError(
+        f"{name} has {len(present)} classes {_shorten(present)}, y_proba has {n_classes} columns. "
+        "Pass labels= with the class of every column."
+    )
+
+
+def _binary_classes(present: np.ndarray, name: str) -> np.ndarray:
+    for classes in (np.array([0, 1]), np.array([-1, 1])):
+        if present.dtype.kind in "biuf" and np.isin(present, classes).all():
+            return classes
+    raise ValueError(
+        f"{name} takes values in {_shorten(present)}, so the positive class of a 1-D y_proba is "
+        "unknown. Pass labels=[negative class, positive class], or labels in {0, 1} or {-1, 1}."
+    )
+
+
+def _shorten(classes: np.ndarray, most: int = 8) -> str:
+    shown = ", ".join(repr(label) for label in classes[:most].tolist())
+    return f"[{shown}{', …' if len(classes) > most else ''}]"
+
+
+def check_weight(sample_weight, n_samples: int) -> np.ndarray:
+    """Return finite, non-negative float64 weights, not all zero; ones for None."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_samples, sample_weight)
+    weight = check_array(
+        sample_weight, dtype=np.float64, ensure_2d=False, input_name="sample_weight"
+    )
+    if weight.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D array.")
+    if len(weight) != n_samples:
+        raise ValueError(
+            f"sample_weight.shape == {weight.shape}, expected {(n_samples,)}: one per sample."
+        )
+    if (weight < 0).any():
+        row = int(np.argmax(weight < 0))
+        raise ValueError(
+            f"sample_weight row {row} is {weight[row]:.6g}: negative. Pass weights ≥ 0."
+        )
+    if not weight.any():
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number; sample_weight is all zero."
+        )
+    return weight

@@ -1,0 +1,21 @@
+"""Calibration-estimation functions h(x, x') = φ(x)ᵀ M φ(x')."""
+
+from skcal.functions.base import BilinearFunction
+from skcal.functions.binning import Binning
+from skcal.functions.kernel_density import DirichletKernelDensity
+from skcal.functions.kernel_ridge import KroneckerKernelRidge, TwoStepKernelRidge
+from skcal.functions.plug_in import PlugIn, Zero
+from skcal.functions.recalibration import LogProbabilities, TemperatureScaling, VectorScaling
+
+__all__ = [
+    "BilinearFunction",
+    "Binning",
+    "DirichletKernelDensity",
+    "KroneckerKernelRidge",
+    "LogProbabilities",
+    "PlugIn",
+    "TemperatureScaling",
+    "TwoStepKernelRidge",
+    "VectorScaling",
+    "Zero",
+]

@@ -1,0 +1,184 @@
+"""The contract of every calibration-estimation function."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skcal._validation import FLOATS, check_weight
+from skcal.pair_risk import pair_risk
+
+
+class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """A function h(x, x') = φ(x)ᵀ M φ(x') that estimates ⟨E[δ | x], E[δ | x']⟩.
+
+    Subclasses implement ``fit(X, y, sample_weight=None)``, which calls :meth:`_validate` and sets
+    ``form_`` (M, or None for the identity), and ``transform(X)`` (φ). Those with
+    h(x, x') = ⟨ĝ(x), ĝ(x')⟩ also have ``residual(X)``, the estimate ĝ of E[δ | x].
+
+    In every fit a sample of weight 0 is as good as removed, and n means the sum of the weights.
+    """
+
+    form_: np.ndarray | None
+
+    @abstractmethod
+    def fit(self, X, y, sample_weight=None):
+        """Fit on features X (n, d) and residuals y (n,) or (n, m)."""
+
+    @abstractmethod
+    def transform(self, X):
+        """Return φ(x) for each row, shape (n_samples, r)."""
+
+    def predict(self, X):
+        """Pointwise squared calibration error h(x, x).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features. Training samples are not left out of their own estimate.
+
+        Returns
+        -------
+        h : ndarray of shape (n_samples,)
+            May be negative where M is not positive semidefinite.
+        """
+        check_is_fitted(self)
+        phi = self._phi(X)
+        return _rowwise(phi, phi if self.form_ is None else phi @ self.form_)
+
+    def predict_pairs(self, X, Z=None):
+        """Values of h for all pairs of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+        Z : array-like of shape (k, d), default=None
+            None stands for X.
+
+        Returns
+        -------
+        h : ndarray of shape (n_samples, k)
+        """
+        check_is_fitted(self)
+        phi = self._phi(X)
+        other = phi if Z is None else self._phi(Z)
+        values = (phi if self.form_ is None else phi @ self.form_) @ other.T
+        return values.toarray() if sparse.issparse(values) else values
+
+    def score(self, X, y, sample_weight=None):
+        """Minus the pair risk on held-out samples; greater is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+        y : array-like of shape (n_samples,) or (n_samples, m)
+            Residuals.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Importance weights of the pairs, w_i w_j.
+
+        Returns
+        -------
+        score : float
+        """
+        return -self.risk(X, y, sample_weight).value
+
+    def risk(self, X, y, sample_weight=None):
+        """Pair risk on held-out samples, a :class:`~skcal.pair_risk.PairRisk`."""
+        check_is_fitted(self)
+        phi = self._phi(X)
+        return pair_risk(phi, y, self.form_, sample_weight=sample_weight)
+
+    def _phi(self, X):
+        """φ as an array, whatever container ``set_output`` asks of ``transform``."""
+        phi = self.transform(X)
+        return phi if sparse.issparse(phi) else np.asarray(phi)
+
+    def _validate(self, X, y, sample_weight):
+        """Check fit's arguments; return (X, residuals (n, m), weight) without weightless rows."""
+        X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
+        residuals = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        weight = check_weight(sample_weight, len(X))
+        if not weight.all():
+            keep = weight > 0
+            X, residuals, weight = X[keep], residuals[keep], weight[keep]
+        return X, residuals, weight
+
+    def _validate_features(self, X):
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=FLOATS, reset=False)
+
+    @property
+    def _n_features_out(self):
+        return self._n_outputs
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.single_output = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def check_unit_interval(X: np.ndarray) -> None:
+    """Raise unless every feature is a probability."""
+    outside = (X < 0) | (X > 1)
+    if outside.any():
+        row, column = (int(i) for i in np.argwhere(outside)[0])
+        raise ValueError(
+            f"X row {row}, column {column} is {X[row, column]:.6g}, not a probability in [0, 1]. "
+            "Wrap the function in CalibrationErrorEstimator(function, from_logits=True) for logits."
+        )
+
+
+def recover_outcomes(X: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+    """Return features + residuals, the outcome: one-hot rows, or 0/1 for a single column.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, d)
+        Predicted probabilities.
+    residuals : ndarray of shape (n_samples, m)
+
+    Returns
+    -------
+    outcomes : ndarray of shape (n_samples, d), exactly 0.0 or 1.0
+
+    Raises
+    ------
+    ValueError
+        Names the first row whose features and residuals do not add up to an outcome.
+    """
+    check_unit_interval(X)
+    if residuals.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"y has {residuals.shape[1]} columns, X has {X.shape[1]}: features and residuals must "
+            "have equal widths to add up to outcomes."
+        )
+    total = X + residuals
+    outcomes = np.rint(total)
+    wrong = (np.abs(total - outcomes) > 1e-5).any(axis=1)
+    if X.shape[1] == 1:
+        wrong |= (outcomes[:, 0] != 0) & (outcomes[:, 0] != 1)
+    else:
+        wrong |= (outcomes.max(axis=1) != 1) | (outcomes.sum(axis=1) != 1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"X row {row} and y row {row} add up to {_format(total[row])}, not to an outcome "
+            "(0 or 1, or a unit vector). Pass y = outcome - X."
+        )
+    return outcomes
+
+
+def _format(row: np.ndarray) -> str:
+    return "[" + ", ".join(f"{value:.4g}" for value in row[:4]) + (", …]" if len(row) > 4 else "]")
+
+
+def _rowwise(a, b) -> np.ndarray:
+    if sparse.issparse(a):
+        return np.asarray(a.multiply(b).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", a, b)

@@ -1,0 +1,305 @@
+"""Kernel ridge forms on a low-rank factor of the kernel."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, check_memory
+
+from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
+from skcal.functions.base import BilinearFunction
+from skcal.kernels import KERNEL_NAMES, factor_kernel, kernel_matrix
+from skcal.pair_risk import pair_risk, pair_risk_path
+
+
+class _KernelRidge(BilinearFunction):
+    """Parameters and the shared factor of both kernel ridge forms."""
+
+    _parameter_constraints: dict = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
+        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "tol": [Interval(Real, 0, 1, closed="left")],
+        "max_rank": [Interval(Integral, 1, None, closed="left"), None],
+        "memory": [str, HasMethods("cache"), None],
+    }
+
+    def __init__(
+        self,
+        alpha=1e-6,
+        kernel="rbf",
+        gamma=1.0,
+        degree=3,
+        coef0=1,
+        tol=1e-8,
+        max_rank=None,
+        memory=None,
+    ):
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_rank = max_rank
+        self.memory = memory
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Factor the kernel and solve for M.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features, any real numbers.
+        y : array-like of shape (n_samples,) or (n_samples, m)
+            Residuals.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+        """
+        X, residuals, weight = self._validate(X, y, sample_weight)
+        factor = check_memory(self.memory).cache(factor_kernel)(
+            X, weight, self.kernel, self._kernel_parameters(), self.tol, self.max_rank
+        )
+        self.landmarks_, self.projection_ = factor.landmarks, factor.projection
+        self.eigenvalues_ = factor.eigenvalues
+        self.rank_, self.trace_error_ = len(factor.landmarks), factor.trace_error
+        self.approximation_ = factor.approximation
+        self._moments = residuals.T @ (weight[:, None] * factor.features)  # Ã U, (m, r)
+        self._total = weight.sum()
+        self._solve()
+        return self
+
+    @abstractmethod
+    def _solve(self):
+        """Set what depends on ``alpha`` from the moments and the eigenvalues."""
+
+    @abstractmethod
+    def _path_risks(self, functions, features, y, sample_weight):
+        """Risks of functions that share these (n, r) features of the factor."""
+
+    def shares_factor(self, other) -> bool:
+        """Whether a fit of ``other`` would factor the same kernel matrix."""
+        if not isinstance(other, _KernelRidge):
+            return False
+        mine, its = self.get_params(deep=False), other.get_params(deep=False)
+        return all(
+            mine[name] is its[name] or mine[name] == its[name] for name in mine.keys() - {"alpha"}
+        )
+
+    def with_factor_of(self, fitted):
+        """Return a copy of this function, fitted by what ``fitted`` has computed: O(r²).
+
+        Parameters
+        ----------
+        fitted : KroneckerKernelRidge or TwoStepKernelRidge
+            Fitted on the samples in question, for which ``self.shares_factor(fitted)`` holds.
+
+        Returns
+        -------
+        function : object of the type of self
+        """
+        function = clone(self)
+        own = {*self.get_params(), "form_", "coef_"}
+        vars(function).update({k: v for k, v in vars(fitted).items() if k not in own})
+        function._solve()
+        return function
+
+    def score_path(self, X, y, alphas, sample_weight=None):
+        """Scores of this fitted function under other values of ``alpha``.
+
+        The factor and the products of the evaluation samples are computed once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+        y : array-like of shape (n_samples,) or (n_samples, m)
+            Residuals.
+        alphas : array-like of shape (n_alphas,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        scores : ndarray of shape (n_alphas,)
+            Minus the pair risk.
+        """
+        check_is_fitted(self)
+        functions = (clone(self).set_params(alpha=alpha).with_factor_of(self) for alpha in alphas)
+        features = self._factor_features(X)
+        return -np.array(self._path_risks(functions, features, y, sample_weight))
+
+    def _kernel_parameters(self):
+        return {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+
+    def _factor_features(self, X):
+        """Uᵀψ(x), the features before ``alpha`` enters."""
+        X = self._validate_features(X)
+        return kernel_matrix(X, self.landmarks_, self.kernel, self._kernel_parameters()) @ (
+            self.projection_
+        )
+
+
+class KroneckerKernelRidge(_KernelRidge):
+    """Kernel ridge regression of ⟨δ, δ'⟩ on pairs of predictions, in the tensor-product space.
+
+    Parameters
+    ----------
+    alpha : float > 0, default=1e-6
+        λ of [1]_, Eq. (27); the penalty that is added to products of eigenvalues is n²λ.
+    kernel : str or callable, default="rbf"
+        A name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a callable that takes
+        (n, d) and (k, d) and returns the (n, k) matrix. Positive semidefinite.
+    gamma : float > 0 or None, default=1.0
+        Of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; None: scikit-learn's default.
+    degree : float, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=1
+        Of the polynomial and sigmoid kernels.
+    tol : float in [0, 1), default=1e-8
+        Share of the kernel's trace that its low-rank factor may leave out.
+    max_rank : int, default=None
+        Largest rank of the factor. None: as large as ``working_memory`` (see
+        :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
+    memory : str or object with the joblib.Memory interface, default=None
+        Caches the factor, so that both ridge forms and every ``alpha`` share it.
+
+    Attributes
+    ----------
+    form_ : ndarray of shape (r, r)
+        M; not always positive semidefinite, so that h(x, x) may be negative.
+    landmarks_ : ndarray of shape (r, d)
+    projection_ : ndarray of shape (r, r)
+        φ(x) = k(x, landmarks_) @ projection_.
+    eigenvalues_ : ndarray of shape (r,)
+        Of the factored kernel matrix.
+    rank_ : int
+    trace_error_ : float
+        Share of the trace left out.
+    approximation_ : {"low-rank", "exact", "nystroem"}
+        "low-rank": ``tol`` was reached. "nystroem": the rank limit came first; see
+        ``trace_error_``.
+    n_features_in_ : int
+
+    See Also
+    --------
+    skcal.TwoStepKernelRidge : regresses δ first and takes the product afterwards.
+
+    Notes
+    -----
+    O(n r²) time and O(n r) memory, r the numerical rank; every further ``alpha`` O(r²).
+
+    References
+    ----------
+    .. [1] Gruber & Bach, Optimizing Estimators of Squared Calibration Errors in Classification,
+       TMLR 2025, Eq. (27)-(29).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal import KroneckerKernelRidge
+    >>> confidence = np.linspace(0.5, 1, 20)[:, None]
+    >>> residuals = np.where(np.arange(20) % 2, 0.1, -0.3)
+    >>> ridge = KroneckerKernelRidge(alpha=1e-3).fit(confidence, residuals)
+    >>> ridge.predict(confidence).mean().round(3)
+    np.float64(0.01)
+    """
+
+    def _solve(self):
+        # [GB] Eq. (29) on the factor: M = (UᵀÃᵀÃU) ⊘ (ssᵀ + n²λ), nothing divides by a small s.
+        penalty = self._total**2 * self.alpha
+        s = self.eigenvalues_
+        self.form_ = (self._moments.T @ self._moments) / (np.outer(s, s) + penalty)
+        self._n_outputs = self.rank_
+
+    def _path_risks(self, functions, features, y, sample_weight):
+        forms = (function.form_ for function in functions)
+        return pair_risk_path(features, y, forms, sample_weight=sample_weight)
+
+    def transform(self, X):
+        """Return φ(x), the rotated kernel features, shape (n_samples, rank_)."""
+        return self._factor_features(X)
+
+
+class TwoStepKernelRidge(_KernelRidge):
+    """Kernel ridge regression of the residuals, ĝ(x) = Δᵀ(K + nλI)⁻¹k(x), and h = ⟨ĝ, ĝ⟩.
+
+    Parameters
+    ----------
+    alpha : float > 0, default=1e-6
+        λ of [1]_, Eq. (32); the penalty that is added to eigenvalues is nλ.
+    kernel : str or callable, default="rbf"
+        A name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a callable that takes
+        (n, d) and (k, d) and returns the (n, k) matrix. Positive semidefinite.
+    gamma : float > 0 or None, default=1.0
+        Of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; None: scikit-learn's default.
+    degree : float, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=1
+        Of the polynomial and sigmoid kernels.
+    tol : float in [0, 1), default=1e-8
+        Share of the kernel's trace that its low-rank factor may leave out.
+    max_rank : int, default=None
+        Largest rank of the factor. None: as large as ``working_memory`` (see
+        :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
+    memory : str or object with the joblib.Memory interface, default=None
+        Caches the factor, so that both ridge forms and every ``alpha`` share it.
+
+    Attributes
+    ----------
+    form_ : None
+        The identity.
+    coef_ : ndarray of shape (r, m)
+        ĝ(x) = k(x, landmarks_) @ projection_ @ coef_.
+    landmarks_, projection_, eigenvalues_, rank_, trace_error_, approximation_
+        As in :class:`skcal.KroneckerKernelRidge`.
+    n_features_in_ : int
+
+    See Also
+    --------
+    skcal.KroneckerKernelRidge : regresses the products of residuals themselves.
+
+    Notes
+    -----
+    O(n r²) time and O(n r) memory, r the numerical rank; every further ``alpha`` O(r m).
+
+    References
+    ----------
+    .. [1] Gruber & Bach, Optimizing Estimators of Squared Calibration Errors in Classification,
+       TMLR 2025, Eq. (32).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal import TwoStepKernelRidge
+    >>> confidence = np.linspace(0.5, 1, 20)[:, None]
+    >>> ridge = TwoStepKernelRidge(alpha=1e-3).fit(confidence, np.full(20, -0.1))
+    >>> ridge.residual([[0.7]]).round(3)
+    array([[-0.101]])
+    """
+
+    def _solve(self):
+        # [GB] Eq. (32) on the factor: ĝ(x) = (ÃU) diag(1/(s + nλ)) Uᵀψ(x).
+        penalty = self._total * self.alpha
+        self.coef_ = (self._moments / (self.eigenvalues_ + penalty)).T
+        self.form_ = None
+        self._n_outputs = self.coef_.shape[1]
+
+    def _path_risks(self, functions, features, y, sample_weight):
+        phis = (features @ function.coef_ for function in functions)
+        return [pair_risk(phi, y, sample_weight=sample_weight).value for phi in phis]
+
+    def residual(self, X):
+        """Estimate ĝ(x) of E[δ | x], shape (n_samples, m)."""
+        return self._factor_features(X) @ self.coef_
+
+    def transform(self, X):
+        """Return φ(x) = ĝ(x)."""
+        return self.residual(X)

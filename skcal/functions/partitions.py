@@ -1,0 +1,192 @@
+"""Partitions of [0, 1] and of the simplex into bins: one rule for fit, metric and diagram.
+
+A value x falls in bin j when b_{j-1} < x ≤ b_j, and x = 0 in the first bin. Edges j/B are computed
+in float64 and cast to the dtype of x before they are compared, so that grid values k/B fall alike
+in float32 and float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Bins of [0, 1]; ``edges`` (n_bins + 1,) in float64."""
+
+    edges: np.ndarray
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return len(self.edges) - 1
+
+    def assign(self, X: np.ndarray) -> np.ndarray:
+        """Return the bin of each row of X (n, 1)."""
+        return np.searchsorted(self.edges[1:-1].astype(X.dtype), X[:, 0], side="left")
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Occupied cells (⌈B p_1⌉, …, ⌈B p_C⌉) of the simplex; ``keys`` are the sorted cell codes."""
+
+    edges: np.ndarray
+    keys: np.ndarray
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return len(self.keys)
+
+    def assign(self, X: np.ndarray) -> np.ndarray:
+        """Return the cell of each row of X (n, C); ``n_bins`` for a cell unseen in training."""
+        keys = cell_keys(X, self.edges)
+        place = np.minimum(np.searchsorted(self.keys, keys), self.n_bins - 1)
+        return np.where(self.keys[place] == keys, place, self.n_bins)
+
+
+def cell_keys(X: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Code the cell of each row as one opaque, sortable key."""
+    cells = np.searchsorted(edges[1:-1].astype(X.dtype), X, side="left").astype(">u4")
+    # Big-endian bytes compare as the tuples do. The trailing 1 keeps numpy, which drops trailing
+    # zero bytes, from taking different cells for the same.
+    marked = np.column_stack([cells, np.ones(len(X), dtype=">u4")])
+    return np.ascontiguousarray(marked).view(f"S{4 * marked.shape[1]}").ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Axis-parallel median splits: node i sends ``X[:, axis[i]] < threshold[i]`` to ``left[i]``.
+
+    Leaves have axis -1 and hold their bin in ``left``.
+    """
+
+    axis: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return int(np.count_nonzero(self.axis < 0))
+
+    def assign(self, X: np.ndarray) -> np.ndarray:
+        """Return the leaf of each row of X (n, C)."""
+        node = np.zeros(len(X), dtype=np.intp)
+        active = np.flatnonzero(self.axis[node] >= 0)
+        while len(active):
+            at = node[active]
+            below = X[active, self.axis[at]] < self.threshold[at]
+            node[active] = np.where(below, self.left[at], self.right[at])
+            active = active[self.axis[node[active]] >= 0]
+        return self.left[node]
+
+
+def uniform(X, outcomes, weight, *, n_bins, min_samples) -> Intervals | Cells:
+    """Bins of equal width; on the simplex, cells of equal widths in every class [W19]."""
+    edges = np.arange(n_bins + 1) / n_bins
+    if X.shape[1] == 1:
+        return Intervals(edges)
+    return Cells(edges, np.unique(cell_keys(X, edges)))
+
+
+def quantile(X, outcomes, weight, *, n_bins, min_samples) -> Intervals:
+    """Bins of equal mass at inverted-CDF quantiles; equal values share a bin.
+
+    Repeated edges are merged, so there may be fewer bins than asked for.
+    """
+    x = X[:, 0]
+    # With weights given numpy divides counts by the total, which is exact for repeated rows.
+    inner = np.quantile(
+        x, np.arange(1, n_bins) / n_bins, method="inverted_cdf", weights=weight.astype(np.float64)
+    )
+    return _between(inner, x)
+
+
+def _between(inner: np.ndarray, x: np.ndarray) -> Intervals:
+    """Intervals from inner edges that are data values; the largest value starts no bin."""
+    inner = np.unique(inner).astype(np.float64)
+    inner = inner[inner < x.max()]
+    return Intervals(np.concatenate([[0.0], inner, [1.0]]))
+
+
+def sweep(X, outcomes, weight, *, n_bins, min_samples) -> Intervals:
+    """Most equal-mass bins such that these and all fewer have monotone frequencies [R22]."""
+    values, group = np.unique(X[:, 0], return_inverse=True)
+    mass = np.bincount(group, weight)
+    hits = np.bincount(group, weight * outcomes[:, 0])
+    if _monotone(hits, mass):
+        return _between(values, X[:, 0])  # then every coarser partition is monotone too
+    cdf = np.cumsum(mass)
+    cumulative_hits = np.cumsum(hits)
+    last = np.array([], dtype=np.intp)
+    for n_equal in count(2):  # ends at the latest when every value has its own bin
+        cuts = np.searchsorted(cdf / cdf[-1], np.arange(1, n_equal) / n_equal, side="left")
+        ends = np.unique(np.append(cuts, len(values) - 1))
+        frequency_hits = np.diff(cumulative_hits[ends], prepend=0.0)
+        if not _monotone(frequency_hits, np.diff(cdf[ends], prepend=0.0)):
+            break
+        last = ends[:-1]
+    return _between(values[last], X[:, 0])
+
+
+def _monotone(hits: np.ndarray, mass: np.ndarray) -> bool:
+    return bool(np.all(np.diff(hits / mass) >= 0))
+
+
+def median_variance(X, outcomes, weight, *, n_bins, min_samples) -> Tree:
+    """Split each cell at the median of its most variable class [W19, App. J.2.3].
+
+    Values below the median go left. A cell is final when a half would keep fewer than
+    ``min_samples`` samples. ``n_bins`` is ignored: since whether a cell splits depends on that
+    cell alone, the order of the splits does not matter.
+    """
+    axis, threshold, left, right = [-1], [0.0], [0], [0]
+    pending, n_leaves = [(0, np.arange(len(X)))], 0
+    while pending:
+        node, rows = pending.pop()
+        split = _median_split(X[rows], weight[rows], min_samples)
+        if split is None:
+            left[node], n_leaves = n_leaves, n_leaves + 1
+            continue
+        axis[node], threshold[node] = split
+        below = X[rows, axis[node]] < threshold[node]
+        left[node], right[node] = len(axis), len(axis) + 1
+        pending += [(right[node], rows[~below]), (left[node], rows[below])]
+        axis += [-1, -1]
+        threshold += [0.0, 0.0]
+        left += [0, 0]
+        right += [0, 0]
+    return Tree(np.array(axis), np.array(threshold), np.array(left), np.array(right))
+
+
+def _median_split(X, weight, min_samples):
+    """Return (class, median) of the split, or None when a half would be too small."""
+    total = weight.sum()
+    if total < 2 * min_samples or total <= 1:
+        return None
+    centre = weight @ X / total
+    variance = weight @ (X - centre) ** 2  # n - 1 is common to all classes
+    k = int(np.argmax(variance))
+    median = _weighted_median(X[:, k].astype(np.float64), weight)
+    mass_below = weight[X[:, k] < median].sum()
+    if min(mass_below, total - mass_below) < max(min_samples, np.finfo(float).tiny):
+        return None
+    return k, median
+
+
+def _weighted_median(x: np.ndarray, weight: np.ndarray) -> float:
+    """Median; for integer weights that of the repeated values."""
+    order = np.argsort(x)
+    cdf = np.cumsum(weight[order])
+    low = np.searchsorted(cdf, cdf[-1] / 2, side="left")
+    high = np.searchsorted(cdf, cdf[-1] / 2, side="right")
+    return float(x[order[low]] + x[order[high]]) / 2
+
+
+SCALAR_PARTITIONS = {"uniform": uniform, "quantile": quantile, "sweep": sweep}
+SIMPLEX_PARTITIONS = {"uniform": uniform, "median-variance": median_variance}

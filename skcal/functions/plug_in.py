@@ -1,0 +1,211 @@
+"""Any scikit-learn estimator of the residual or of the outcome as a calibration function."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import clone, is_classifier
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context
+from skcal.functions.base import BilinearFunction, check_unit_interval, recover_outcomes
+
+
+class Zero(BilinearFunction):
+    """The hypothesis "calibrated": h = 0.
+
+    Attributes
+    ----------
+    form_ : None
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from skcal import Zero
+    >>> Zero().fit([[0.6], [0.7]], [0.4, -0.7]).predict([[0.5]])
+    array([0.])
+    """
+
+    _parameter_constraints: dict = {}
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Check the arguments; nothing is learnt.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+        y : array-like of shape (n_samples,) or (n_samples, m)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+        """
+        _, residuals, _ = self._validate(X, y, sample_weight)
+        self.form_, self._n_outputs = None, residuals.shape[1]
+        return self
+
+    def residual(self, X):
+        """Zeros of shape (n_samples, m)."""
+        return np.zeros((len(self._validate_features(X)), self._n_outputs))
+
+    def transform(self, X):
+        """Return φ(x) = 0."""
+        return self.residual(X)
+
+
+class PlugIn(BilinearFunction):
+    """h(x, x') = ⟨ĝ(x), ĝ(x')⟩ with ĝ from any scikit-learn estimator.
+
+    So regressors, classifiers and recalibration maps compete with the kernel estimators under one
+    risk. ``PlugIn(make_pipeline(LogProbabilities(), LogisticRegression()))`` is matrix scaling.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        A regressor, single-output ones are wrapped in
+        :class:`~sklearn.multioutput.MultiOutputRegressor`; or a classifier, whose
+        ``predict_proba`` estimates the outcome.
+    target : {"residual", "outcome"}, default="residual"
+        What a regressor is fitted to. "outcome" suits recalibration maps c: ĝ(x) = c(x) - x.
+        A classifier is always fitted to outcomes.
+
+    Attributes
+    ----------
+    estimator_ : estimator object
+        The fitted clone; None when all outcomes are of one class, which is then predicted.
+    form_ : None
+    n_features_in_ : int
+
+    See Also
+    --------
+    skcal.LogProbabilities, skcal.TemperatureScaling
+
+    Notes
+    -----
+    Features and residuals must add up to outcomes where outcomes are the target. A class without
+    training samples is predicted with probability 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.isotonic import IsotonicRegression
+    >>> from skcal import PlugIn
+    >>> p, outcome = np.array([[0.1], [0.2], [0.8], [0.9]]), np.array([0, 0, 1, 1])
+    >>> isotonic = PlugIn(IsotonicRegression(out_of_bounds="clip"), target="outcome")
+    >>> isotonic.fit(p, outcome - p.ravel()).residual(p).ravel().round(2)
+    array([-0.1, -0.2,  0.2,  0.1])
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [HasMethods(["fit"])],
+        "target": [StrOptions({"residual", "outcome"})],
+    }
+
+    def __init__(self, estimator, target="residual"):
+        self.estimator = estimator
+        self.target = target
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, sample_weight=None):
+        """Fit the estimator to the residuals or to the outcomes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features; probabilities where outcomes are the target.
+        y : array-like of shape (n_samples,) or (n_samples, m)
+            Residuals.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The estimator must take weights unless all are equal to 1.
+
+        Returns
+        -------
+        self : object
+        """
+        X, residuals, weight = self._validate(X, y, sample_weight)
+        self.form_, self._n_outputs = None, residuals.shape[1]
+        self._predicts_outcome = is_classifier(self.estimator) or self.target == "outcome"
+        target = recover_outcomes(X, residuals) if self._predicts_outcome else residuals
+        if is_classifier(self.estimator):
+            self._fit_classifier(X, target, weight)
+        else:
+            single = target.shape[1] == 1
+            estimator = clone(self.estimator)
+            if not single and not get_tags(estimator).target_tags.multi_output:
+                estimator = MultiOutputRegressor(estimator)
+            self.estimator_ = _fit(estimator, X, target.ravel() if single else target, weight)
+        return self
+
+    def _fit_classifier(self, X, outcomes, weight):
+        single = outcomes.shape[1] == 1
+        codes = outcomes[:, 0].astype(int) if single else outcomes.argmax(axis=1)
+        present = np.unique(codes)
+        self.estimator_, self._columns = None, present
+        if len(present) > 1:
+            self.estimator_ = _fit(clone(self.estimator), X, codes, weight)
+            self._columns = self.estimator_.classes_
+
+    def residual(self, X):
+        """Estimate ĝ(x) of E[δ | x].
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+
+        Returns
+        -------
+        residual : ndarray of shape (n_samples, m)
+        """
+        X = self._validate_features(X)
+        if self._predicts_outcome:
+            check_unit_interval(X)
+        if not is_classifier(self.estimator):
+            predicted = np.asarray(self.estimator_.predict(X), dtype=np.float64)
+            predicted = predicted.reshape(len(X), self._n_outputs)
+        else:
+            predicted = self._predict_proba(X)
+        return predicted - X if self._predicts_outcome else predicted
+
+    def _predict_proba(self, X):
+        n_classes = max(2, self._n_outputs)
+        proba = np.zeros((len(X), n_classes))
+        proba[:, self._columns] = (
+            1.0 if self.estimator_ is None else self.estimator_.predict_proba(X)
+        )
+        return proba[:, 1:] if self._n_outputs == 1 else proba
+
+    def transform(self, X):
+        """Return φ(x) = ĝ(x)."""
+        return self.residual(X)
+
+
+def _fit(estimator, X, y, weight):
+    """Fit with weights unless all are 1; a pipeline hands them to its last step."""
+    if (weight == 1).all():
+        return estimator.fit(X, y)
+    name = "sample_weight"
+    final = estimator
+    if isinstance(estimator, Pipeline):
+        step, final = estimator.steps[-1]
+        name = f"{step}__sample_weight"
+    inner = final.estimator if isinstance(final, MultiOutputRegressor) else final
+    if not _takes_weight(inner):
+        raise ValueError(
+            f"sample_weight was given, but {type(inner).__name__}.fit does not take it. "
+            "Choose another estimator or leave sample_weight out."
+        )
+    with config_context(enable_metadata_routing=False):
+        return estimator.fit(X, y, **{name: weight})
+
+
+def _takes_weight(estimator) -> bool:
+    parameters = inspect.signature(estimator.fit).parameters
+    return "sample_weight" in parameters or any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    )

@@ -1,0 +1,132 @@
+"""Which functions and parameters a search tries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skcal.functions import (
+    Binning,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    LogProbabilities,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    VectorScaling,
+    Zero,
+)
+from skcal.functions.base import BilinearFunction
+from skcal.functions.kernel_density import BANDWIDTHS
+from skcal.notions import is_scalar
+
+# Above this the default ridge forms are Nyström approximations; `trace_error_` tells how good.
+_MAX_RANK = 1000
+_MATRIX_SCALING_MAX_CLASSES = 100
+
+
+def gruber_bach(notion, n_classes: int, n_train: float) -> list[tuple]:
+    """The search space of Gruber & Bach (2025).
+
+    Parameters
+    ----------
+    notion : str or callable
+        As resolved.
+    n_classes : int
+    n_train : float
+        Training samples of a fold; their λ' enters as λ'/√n (Kronecker) and λ'/n^¼ (two-step).
+
+    Returns
+    -------
+    candidates : list of (function, param_grid)
+    """
+    return _published(is_scalar(notion), n_train, max_rank=None)
+
+
+def _published(scalar, n_train, max_rank):
+    if scalar:
+        kronecker, two_step = np.logspace(-1, -17, 9), np.logspace(-1, -9, 9)
+    else:
+        kronecker, two_step = np.logspace(8, -9, 18), np.logspace(4, -4.5, 18)
+    # Scalar kernels have rank about 10 even at a tolerance that the smallest λ' asks for.
+    options = {"tol": 1e-14 if scalar else 1e-8, "max_rank": max_rank}
+    binning = [(Binning(), {"n_bins": list(range(5, 95, 5))})] if scalar else []
+    return [
+        *binning,
+        (DirichletKernelDensity(), {"bandwidth": BANDWIDTHS.tolist()}),
+        (KroneckerKernelRidge(**options), {"alpha": (kronecker / n_train**0.5).tolist()}),
+        (TwoStepKernelRidge(**options), {"alpha": (two_step / n_train**0.25).tolist()}),
+    ]
+
+
+def recommended(notion, n_classes: int, n_train: float) -> list[tuple]:
+    """Zero, the published search space and recalibration maps; arguments as above."""
+    scalar = is_scalar(notion)
+    candidates = [(Zero(), {}), *_published(scalar, n_train, _MAX_RANK)]
+    candidates.append((PlugIn(TemperatureScaling()), {}))
+    if scalar:
+        isotonic = IsotonicRegression(out_of_bounds="clip")
+        candidates.append((PlugIn(isotonic, target="outcome"), {}))
+    elif n_classes <= _MATRIX_SCALING_MAX_CLASSES:
+        matrix = make_pipeline(LogProbabilities(), LogisticRegression(max_iter=1000))
+        grid = {"estimator__logisticregression__C": np.logspace(-4, 0, 5).tolist()}
+        candidates.append((PlugIn(matrix), grid))
+    else:
+        grid = {"estimator__C": np.logspace(-2, 2, 5).tolist()}
+        candidates.append((PlugIn(VectorScaling()), grid))
+    return candidates
+
+
+CANDIDATES: dict[str, Callable] = {"recommended": recommended, "gruber-bach": gruber_bach}
+
+
+def resolve_candidates(candidates, notion, n_classes: int, n_train: float) -> list[tuple]:
+    """Return (function, grid of its parameters) pairs; grids may be callables of n_train."""
+    if candidates is None:
+        candidates = "recommended"
+    if isinstance(candidates, str):
+        if candidates not in CANDIDATES:
+            raise ValueError(
+                f"candidates={candidates!r} is unknown. Use one of "
+                f"{', '.join(map(repr, CANDIDATES))}, or a list of (function, param_grid)."
+            )
+        return CANDIDATES[candidates](notion, n_classes, n_train)
+    resolved = []
+    for position, candidate in enumerate(candidates):
+        function, grid = _as_pair(candidate, position)
+        resolved.append((function, grid(n_train) if callable(grid) else grid))
+    if not resolved:
+        raise ValueError("candidates is empty. Pass at least one (function, param_grid).")
+    return resolved
+
+
+def _as_pair(candidate, position):
+    if isinstance(candidate, BilinearFunction):
+        return candidate, {}
+    try:
+        function, grid = candidate
+    except (TypeError, ValueError):
+        function, grid = None, None
+    if not isinstance(function, BilinearFunction):
+        raise ValueError(
+            f"candidates[{position}] is {candidate!r}. Pass (function, param_grid) with a "
+            "calibration-estimation function such as skcal.Binning()."
+        )
+    return function, grid
+
+
+def family_name(function: BilinearFunction) -> str:
+    """Name of a candidate for tables: its class, for a plug-in that of its last step."""
+    if not isinstance(function, PlugIn):
+        return type(function).__name__
+    estimator = function.estimator
+    if hasattr(estimator, "steps"):
+        first, last = estimator.steps[0][1], estimator.steps[-1][1]
+        if isinstance(first, LogProbabilities) and isinstance(last, LogisticRegression):
+            return "MatrixScaling"
+        estimator = last
+    return type(estimator).__name__

@@ -1,0 +1,143 @@
+"""Paired comparison of the risks of two fitted estimators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from skcal._validation import check_labels, check_proba, check_weight
+from skcal.model_selection.estimator import CalibrationErrorEstimator
+from skcal.pair_risk import PairRisk, pair_risk_difference
+
+#: Differences below this are rounding: residuals are probabilities, so risks are of order 1.
+ROUNDING = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class RiskComparison:
+    """Difference of two risks on the same samples.
+
+    Attributes
+    ----------
+    difference : float
+        Risk of a minus risk of b; negative: a is better.
+    standard_error : float
+        Of the difference, given the fitted functions; 0 for identical functions.
+    pvalue : float
+        Two-sided normal p-value of equal risks; 1 for identical functions. Conservative: equally
+        good functions differ significantly less often than the level says.
+    identical : bool
+        Whether the two functions agree on all samples, so that there is nothing to test.
+    """
+
+    difference: float
+    standard_error: float
+    pvalue: float
+    identical: bool = False
+
+    def __str__(self):
+        if self.identical:
+            return "identical on these samples (p = 1)"
+        better = "a" if self.difference < 0 else "b"
+        return (
+            f"risk(a) - risk(b) = {self.difference:.3g} ± {self.standard_error:.2g}, "
+            f"p = {self.pvalue:.3g}: {better} has the lower risk"
+        )
+
+
+def compare_risks(a, b, P, y, sample_weight=None) -> RiskComparison:
+    """Test whether two fitted estimators have equal risks, on samples neither has seen.
+
+    The irreducible part of the risk cancels in the paired difference, so functions can be ranked
+    that their single risks, with their error bars, cannot tell apart.
+
+    Parameters
+    ----------
+    a, b : CalibrationErrorEstimator
+        Fitted, of the same notion and classes; a fitted
+        :class:`~skcal.CalibrationErrorSearchCV` stands for its best estimator.
+    P : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Predictions.
+    y : array-like of shape (n_samples,)
+        Labels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Importance weights of the pairs, w_i w_j.
+
+    Returns
+    -------
+    comparison : RiskComparison
+
+    Raises
+    ------
+    ValueError
+        If the estimators differ in notion, classes or ``from_logits``.
+
+    Notes
+    -----
+    O(n (r_a + r_b + m)²) time. The normal p-value is conservative near degeneracy.
+
+    Examples
+    --------
+    >>> from skcal import CalibrationErrorEstimator, PlugIn, TemperatureScaling, Zero, compare_risks
+    >>> from skcal.datasets import make_tempered
+    >>> data = make_tempered(4000, temperature=2.0, random_state=0)
+    >>> P, y = data.proba, data.labels
+    >>> a, b = (
+    ...     CalibrationErrorEstimator(function, "confidence").fit(P[:2000], y[:2000])
+    ...     for function in (PlugIn(TemperatureScaling()), Zero())
+    ... )
+    >>> comparison = compare_risks(a, b, P[2000:], y[2000:])
+    >>> bool(comparison.difference < 0), bool(comparison.pvalue < 0.05)
+    (True, True)
+    """
+    a, b = (getattr(estimator, "best_estimator_", estimator) for estimator in (a, b))
+    _check_comparable(a, b)
+    return as_comparison([risk_difference(a, b, P, y, sample_weight)])
+
+
+def _check_comparable(a, b):
+    for name, estimator in (("a", a), ("b", b)):
+        if not isinstance(estimator, CalibrationErrorEstimator):
+            raise TypeError(
+                f"{name} is {type(estimator).__name__}. Pass a fitted CalibrationErrorEstimator "
+                "or CalibrationErrorSearchCV."
+            )
+    for name in ("notion_", "from_logits"):
+        if getattr(a, name) != getattr(b, name):
+            raise ValueError(
+                f"a has {name}={getattr(a, name)!r}, b has {getattr(b, name)!r}. Risks are "
+                "comparable only for the same notion of calibration and kind of input."
+            )
+    if not np.array_equal(a.classes_, b.classes_):
+        raise ValueError("a and b were fitted with different classes_. Pass the same labels=.")
+
+
+def risk_difference(a, b, P, y, sample_weight=None) -> PairRisk:
+    """Risk of a minus risk of b, summed over the problems of the notion."""
+    proba = check_proba(P, from_logits=a.from_logits, estimator=a, reset=False)
+    codes, _ = check_labels(y, proba, a.classes_)
+    weight = check_weight(sample_weight, len(proba))
+
+    def difference(k, problem, rows_weight):
+        one, other = a.functions_[k], b.functions_[k]
+        return pair_risk_difference(
+            one._phi(problem.features),
+            one.form_,
+            other._phi(problem.features),
+            other.form_,
+            problem.residuals,
+            sample_weight=rows_weight,
+        )
+
+    return a._sum_over_problems(difference, proba, codes, weight)
+
+
+def as_comparison(folds) -> RiskComparison:
+    """Average of differences over folds whose samples are disjoint."""
+    difference = float(np.mean([fold.value for fold in folds]))
+    standard_error = float(np.linalg.norm([fold.standard_error for fold in folds]) / len(folds))
+    identical = max(abs(difference), standard_error) < ROUNDING
+    pvalue = 1.0 if identical else float(2 * norm.sf(abs(difference) / standard_error))
+    return RiskComparison(difference, standard_error, pvalue, identical)

@@ -1,0 +1,294 @@
+"""The calibration error of predictions by one function and one notion."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skcal._sklearn_compat import _fit_context
+from skcal._validation import check_labels, check_proba, check_weight
+from skcal.functions import BilinearFunction, KroneckerKernelRidge, Zero
+from skcal.intervals import ConfidenceInterval
+from skcal.notions import make_problems, resolve_notion
+from skcal.pair_risk import PairRisk, add_problems, one_step_terms, weighted_mean
+
+
+@dataclass(frozen=True, eq=False)
+class OneStepEstimate:
+    """One-step estimate of a squared calibration error.
+
+    Attributes
+    ----------
+    value : float
+        Estimate; negative values are possible.
+    standard_error : float
+        Of the mean of the terms, given the fitted function.
+    terms : ndarray of shape (n_samples,)
+        The independent terms ψ_i, whose (weighted) mean is the value.
+    """
+
+    value: float
+    standard_error: float
+    terms: np.ndarray = field(repr=False)
+
+    def confidence_interval(self, confidence_level=0.95) -> ConfidenceInterval:
+        """Normal interval around the value.
+
+        It covers the squared error minus E‖ĝ - g*‖², so only its lower end bounds the calibration
+        error.
+        """
+        return ConfidenceInterval.normal(self.value, self.standard_error, confidence_level)
+
+    def lower_confidence_bound(self, confidence_level=0.95) -> float:
+        """One-sided lower confidence limit of the squared calibration error."""
+        return self.value - norm.ppf(confidence_level) * self.standard_error
+
+
+def _functions_have(method):
+    def check(self):
+        functions = getattr(self, "functions_", [self.function or KroneckerKernelRidge()])
+        return all(hasattr(function, method) for function in functions)
+
+    return check
+
+
+class CalibrationErrorEstimator(BaseEstimator):
+    """Estimate the squared calibration error of predictions with one function.
+
+    Parameters
+    ----------
+    function : calibration-estimation function, default=None
+        Such as :class:`skcal.Binning`; None: :class:`skcal.KroneckerKernelRidge` with its
+        defaults.
+    notion : str or callable, default="canonical"
+        "canonical", "confidence", "top-label", "classwise", "binary", "top-K" for an integer K,
+        "auto", or a lens; see :mod:`skcal.notions`. For 1-D predictions "canonical" and
+        "classwise" mean "binary".
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; None: the sorted labels, when they tell.
+    from_logits : bool, default=False
+        Whether the predictions are logits, to which the softmax (1-D: the logistic function) is
+        applied.
+
+    Attributes
+    ----------
+    functions_ : list of fitted functions, one a problem
+    notion_ : str or callable
+        The notion used.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+        Number of columns; 1 for 1-D predictions.
+
+    See Also
+    --------
+    skcal.CalibrationErrorSearchCV : chooses the function by the risk.
+
+    Notes
+    -----
+    Fit and score on different samples. A problem of ``"top-label"`` with fewer than two training
+    samples has h = 0; one with fewer than two evaluation samples adds no risk.
+
+    References
+    ----------
+    .. [1] Gruber & Bach, Optimizing Estimators of Squared Calibration Errors in Classification,
+       TMLR 2025.
+
+    Examples
+    --------
+    >>> from skcal import Binning, CalibrationErrorEstimator
+    >>> from skcal.datasets import make_tempered
+    >>> data = make_tempered(2000, temperature=2.0, random_state=0)
+    >>> estimator = CalibrationErrorEstimator(Binning(10), notion="confidence")
+    >>> estimator.fit(data.proba[:1000], data.labels[:1000])
+    CalibrationErrorEstimator(function=Binning(n_bins=10), notion='confidence')
+    >>> round(estimator.squared_error(data.proba[1000:]), 3)
+    0.027
+    """
+
+    _parameter_constraints: dict = {
+        "function": [BilinearFunction, None],
+        "notion": [str, callable],
+        "labels": ["array-like", None],
+        "from_logits": ["boolean"],
+    }
+
+    def __init__(self, function=None, notion="canonical", labels=None, from_logits=False):
+        self.function = function
+        self.notion = notion
+        self.labels = labels
+        self.from_logits = from_logits
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, P, y, sample_weight=None):
+        """Fit the function on the pairs of training samples.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+        """
+        proba = check_proba(P, from_logits=self.from_logits, estimator=self)
+        codes, self.classes_ = check_labels(y, proba, self.labels)
+        weight = check_weight(sample_weight, len(proba))
+        self.notion_ = resolve_notion(self.notion, proba)
+        template = KroneckerKernelRidge() if self.function is None else self.function
+        self.functions_ = []
+        for problem in make_problems(proba, codes, self.notion_):
+            rows_weight = weight[problem.rows]
+            enough = self.notion_ != "top-label" or np.count_nonzero(rows_weight) >= 2
+            function = clone(template if enough else Zero())
+            if enough:
+                function.fit(problem.features, problem.residuals, sample_weight=rows_weight)
+            else:
+                function.fit(np.full((1, 1), 0.5), [0.0])
+            self.functions_.append(function)
+        return self
+
+    def predict(self, P):
+        """Estimated squared calibration error at each prediction.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+
+        Returns
+        -------
+        h : ndarray of shape (n_samples,)
+            h(x, x), summed over the class-wise problems. Its mean is :meth:`squared_error`.
+        """
+        proba = self._check(P)
+        total = np.zeros(len(proba))
+        for function, problem in self._problems(proba):
+            if len(problem.features):
+                total[problem.rows] += function.predict(problem.features)
+        return total
+
+    def squared_error(self, P, sample_weight=None):
+        """Plug-in estimate of the squared calibration error.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predictions that the function was not fitted on.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        squared_error : float
+            In squared probability units; signed, an estimate may be negative.
+        """
+        h = self.predict(P)
+        return float(np.average(h, weights=check_weight(sample_weight, len(h))))
+
+    @available_if(_functions_have("residual"))
+    def one_step(self, P, y, sample_weight=None):
+        """One-step estimate of the squared calibration error, in expectation never too high.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predictions that neither the fit nor any choice has seen.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        estimate : OneStepEstimate
+        """
+        proba, codes, weight = self._check_all(P, y, sample_weight)
+        terms = np.zeros(len(proba))
+        for function, problem in self._problems(proba, codes):
+            if len(problem.features):
+                correction = function.residual(problem.features)
+                terms[problem.rows] += one_step_terms(correction, problem.residuals)
+        value, standard_error = weighted_mean(terms, weight)
+        return OneStepEstimate(value, standard_error, terms)
+
+    def risk(self, P, y, sample_weight=None) -> PairRisk:
+        """Pair risk on held-out samples, with its standard error.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        risk : PairRisk
+        """
+        proba, codes, weight = self._check_all(P, y, sample_weight)
+
+        def problem_risk(k, problem, rows_weight):
+            return self.functions_[k].risk(problem.features, problem.residuals, rows_weight)
+
+        return self._sum_over_problems(problem_risk, proba, codes, weight)
+
+    def score(self, P, y, sample_weight=None):
+        """Minus the pair risk; greater is better. Arguments as for :meth:`risk`."""
+        return -self.risk(P, y, sample_weight).value
+
+    def _sum_over_problems(self, problem_risk, proba, codes, weight):
+        """Add ``problem_risk(k, problem, weight)`` over problems with enough samples."""
+        risks, shares, rows = [], [], []
+        for k, problem in enumerate(make_problems(proba, codes, self.notion_)):
+            rows_weight = weight[problem.rows]
+            enough = self.notion_ != "top-label" or np.count_nonzero(rows_weight) >= 2
+            risks.append(problem_risk(k, problem, rows_weight) if enough else None)
+            shares.append(rows_weight.sum() / weight.sum())
+            rows.append(problem.rows)
+        return add_problems(risks, shares, rows, len(proba))
+
+    def _problems(self, proba, codes=None):
+        return zip(self.functions_, make_problems(proba, codes, self.notion_), strict=True)
+
+    def _check(self, P):
+        check_is_fitted(self)
+        return check_proba(P, from_logits=self.from_logits, estimator=self, reset=False)
+
+    def _check_all(self, P, y, sample_weight):
+        proba = self._check(P)
+        codes, _ = check_labels(y, proba, self.classes_)
+        return proba, codes, check_weight(sample_weight, len(proba))
+
+    def _score_path(self, template, alphas, P, y, sample_weight=None):
+        """Scores of ``template`` for each alpha, from the factors of the fitted functions."""
+        proba, codes, weight = self._check_all(P, y, sample_weight)
+        total = np.zeros(len(alphas))
+        for function, problem in self._problems(proba, codes):
+            rows_weight = weight[problem.rows]
+            if self.notion_ == "top-label" and np.count_nonzero(rows_weight) < 2:
+                continue
+            arguments = problem.features, problem.residuals
+            if template.shares_factor(function):
+                function = clone(template).with_factor_of(function)
+                scores = function.score_path(*arguments, alphas, rows_weight)
+            else:  # h = 0, for want of training samples
+                scores = function.score(*arguments, rows_weight)
+            total += scores * rows_weight.sum() / weight.sum()
+        return total
+
+    def _with_functions(self, template, functions):
+        """A fitted copy with other fitted functions of the same notion."""
+        other = copy.copy(self)
+        other.function, other.functions_ = template, functions
+        return other
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

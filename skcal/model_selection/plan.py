@@ -1,0 +1,154 @@
+"""Splits, samples and the pooling of estimates over outer splits."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.model_selection import KFold, ShuffleSplit, check_cv
+from sklearn.utils import check_random_state
+
+from skcal.model_selection.estimator import OneStepEstimate
+from skcal.notions import is_scalar
+from skcal.pair_risk import weighted_mean
+
+
+class Samples(NamedTuple):
+    """Predictions, labels and weights (or None), taken together."""
+
+    P: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+
+    def take(self, rows) -> Samples:
+        """Return the samples of the given rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Samples(self.P[rows], self.y[rows], weight)
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights, or the number of samples."""
+        return len(self.y) if self.weight is None else self.weight.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Outer:
+    """An outer split: training samples, test samples, and the folds of the training samples.
+
+    The last outer of a plan with several has all samples for training and no test samples.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    splits: list
+
+    @property
+    def first_fold(self) -> np.ndarray:
+        """Samples on which the first fold trains."""
+        return self.train[self.splits[0][0]]
+
+
+@dataclass(frozen=True, eq=False)
+class OuterResult:
+    """What one outer split said.
+
+    Attributes
+    ----------
+    outer : Outer
+        Its test samples no choice has seen.
+    families : list of Family
+        Candidates with their validation scores.
+    plug_ins : ndarray of shape (n_splits,)
+        Plug-in squared error of each fold model of the best candidate on the test samples.
+    one_step : OneStepEstimate or None
+        From the best candidate with ``residual``, refitted on the training samples.
+    one_step_function : calibration-estimation function or None
+    """
+
+    outer: Outer = field(repr=False)
+    families: list = field(repr=False)
+    plug_ins: np.ndarray
+    one_step: OneStepEstimate | None
+    one_step_function: object
+
+
+def make_plan(search, data: Samples) -> list[Outer]:
+    """Make all splits before any work starts, and check that they can be worked with."""
+    outer_seed, seed = check_random_state(search.random_state).randint(2**31 - 1, size=2)
+    outer_cv = search.outer_cv
+    if outer_cv is None:
+        outer_cv = ShuffleSplit(1, test_size=0.2, random_state=outer_seed)
+    outer_cv, inner_cv = _splitter(outer_cv, outer_seed), _splitter(search.cv, seed)
+    pairs = _split(outer_cv, data, "outer_cv")
+    if len(pairs) > 1:
+        pairs.append((np.arange(len(data.y)), np.arange(0)))
+    plan = []
+    for train, test in pairs:
+        training = data.take(np.asarray(train))
+        plan.append(Outer(np.asarray(train), np.asarray(test), _split(inner_cv, training, "cv")))
+    for outer in plan:
+        _check_outer(outer, data)
+    _warn_of_absent_classes(plan, data, search)
+    return plan
+
+
+def _splitter(cv, seed):
+    return KFold(cv, shuffle=True, random_state=seed) if isinstance(cv, Integral) else check_cv(cv)
+
+
+def _split(cv, data, name):
+    try:
+        return list(cv.split(data.P, data.y))
+    except ValueError as error:
+        raise ValueError(
+            f"{name} cannot split {len(data.y)} samples: {error} Pass fewer folds or more samples."
+        ) from error
+
+
+def _check_outer(outer, data):
+    training = data.take(outer.train)
+    for number, (train, validation) in enumerate(outer.splits):
+        for rows, part in ((train, "training"), (validation, "validation")):
+            weight = training.take(rows).weight
+            count = len(rows) if weight is None else np.count_nonzero(weight)
+            if count < 2:
+                raise ValueError(
+                    f"cv leaves {count} {part} sample(s) in fold {number} of {len(data.y)} samples "
+                    "(n_samples); a risk needs 2. Pass fewer folds or more samples."
+                )
+
+
+def _warn_of_absent_classes(plan, data, search):
+    """Say which classes a training fold lacks, where functions learn outcomes class by class."""
+    if is_scalar(search.notion_) and search.notion_ != "classwise":
+        return
+    present = set(np.unique(data.y).tolist())
+    for outer in plan:
+        for number, (train, _) in enumerate(outer.splits):
+            absent = present - set(np.unique(data.y[outer.train][train]).tolist())
+            if absent:
+                warnings.warn(
+                    f"Class {min(absent, key=str)!r} does not occur in the training part of fold "
+                    f"{number} ({len(absent)} such classes): functions that learn outcomes give "
+                    "it probability 0 there. Pass fewer folds, a stratified cv, or more samples.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+                return
+
+
+def pool_one_steps(results: list[OuterResult], weight: np.ndarray) -> OneStepEstimate | None:
+    """Average one-step terms over outer splits; a sample tested twice counts by its mean term."""
+    total, count = np.zeros(len(weight)), np.zeros(len(weight))
+    for result in results:
+        if result.one_step is None:
+            return None
+        total[result.outer.test] += result.one_step.terms
+        count[result.outer.test] += 1
+    tested = count > 0
+    terms = total[tested] / count[tested]
+    value, standard_error = weighted_mean(terms, weight[tested] * count[tested])
+    return OneStepEstimate(value, standard_error, terms)

@@ -1,0 +1,346 @@
+"""The train/validation/test pipeline: choose the function by the risk, report the error."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skcal._sklearn_compat import HasMethods, _fit_context
+from skcal._validation import check_labels, check_proba, check_weight
+from skcal.intervals import ConfidenceInterval
+from skcal.model_selection.candidates import resolve_candidates
+from skcal.model_selection.estimator import CalibrationErrorEstimator
+from skcal.model_selection.families import (
+    best_family,
+    compare_families,
+    evaluate_group,
+    group_families,
+    make_families,
+    merge_results,
+    simplest_family,
+    try_families,
+)
+from skcal.model_selection.plan import OuterResult, Samples, make_plan, pool_one_steps
+from skcal.model_selection.summary import summarize
+from skcal.notions import make_problems, resolve_notion
+
+
+def _has_one_step(self):
+    return getattr(self, "one_step_function_", None) is not None
+
+
+class CalibrationErrorSearchCV(BaseEstimator):
+    """Choose a calibration-estimation function by its risk and report the calibration error.
+
+    On the training samples of each outer split every candidate and parameter setting is scored by
+    cross-validation under the pair risk [1]_; on the test samples, which no choice has seen, the
+    calibration error is estimated.
+
+    Parameters
+    ----------
+    candidates : list of (function, param_grid), str or None, default=None
+        None or "recommended": :class:`~skcal.Zero`, the published search space, temperature
+        scaling, and isotonic regression or matrix scaling (vector scaling above 100 classes).
+        "gruber-bach": the search space of [1]_. A grid may be a callable of the number of
+        training samples in a fold.
+    notion : str or callable, default="canonical"
+        As in :class:`CalibrationErrorEstimator`.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; None: the sorted labels, when they tell.
+    from_logits : bool, default=False
+        Whether the predictions are logits.
+    cv : int, cross-validation splitter or iterable, default=5
+        Splits of the training samples; an int means shuffled folds.
+    outer_cv : int, cross-validation splitter or iterable, default=None
+        Splits into training and test samples. None: one split that tests on a fifth. An int or
+        ``KFold(5)`` tests on every sample, with a whole search in each split.
+    n_jobs : int, default=None
+        Jobs that score settings and folds in parallel; results do not depend on it.
+    memory : str or object with the joblib.Memory interface, default=None
+        Caches the factors of the ridge forms.
+    verbose : int, default=0
+        1 prints a line per candidate.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the folds and the default outer split.
+
+    Attributes
+    ----------
+    squared_error_ : float
+        Plug-in estimate of the squared calibration error: the mean over test samples and fold
+        models. Signed.
+    calibration_error_ : float
+        Its root, in probability units; 0 with a warning where the estimate is negative.
+    fold_spread_ : float
+        Standard deviation of the fold models' plug-ins; not a standard error.
+    one_step_squared_error_, one_step_standard_error_ : float or None
+        One-step estimate on the test samples; in expectation never too high.
+    one_step_function_ : calibration-estimation function or None
+        The best function with ``residual``, on which it rests.
+    best_function_, best_params_, best_risk_, best_score_, best_index_
+        The chosen function and what chose it. ``best_score_`` is minus ``best_risk_``.
+    best_estimator_ : CalibrationErrorEstimator
+        Refitted on all training samples.
+    estimators_ : list of CalibrationErrorEstimator
+        The fold models of the chosen function.
+    cv_results_ : dict
+        As of :class:`~sklearn.model_selection.GridSearchCV`, over all candidates.
+    families_ : list
+        Per candidate: ``name``, ``best_function``, scores and fold models.
+    outer_results_ : list of OuterResult
+        One per outer split.
+    notion_, classes_, n_features_in_, n_test_samples_
+
+    See Also
+    --------
+    skcal.CalibrationErrorEstimator : one function, no choice.
+
+    Notes
+    -----
+    With several outer splits the estimates average over them, while ``best_function_`` and
+    ``cv_results_`` come from a search on all samples. Risks rank functions on the *same* samples;
+    they do not compare classifiers.
+
+    References
+    ----------
+    .. [1] Gruber & Bach, Optimizing Estimators of Squared Calibration Errors in Classification,
+       TMLR 2025.
+
+    Examples
+    --------
+    >>> from skcal import CalibrationErrorSearchCV
+    >>> from skcal.datasets import make_tempered
+    >>> data = make_tempered(1000, temperature=2.0, random_state=0)
+    >>> search = CalibrationErrorSearchCV(notion="confidence", random_state=0)
+    >>> search.fit(data.proba, data.labels).families_[0].name
+    'Zero'
+    >>> bool(search.lower_confidence_bound() > 0)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "candidates": [list, tuple, str, None],
+        "notion": [str, callable],
+        "labels": ["array-like", None],
+        "from_logits": ["boolean"],
+        "cv": ["cv_object"],
+        "outer_cv": ["cv_object", None],
+        "n_jobs": [Integral, None],
+        "memory": [str, HasMethods("cache"), None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        candidates=None,
+        notion="canonical",
+        labels=None,
+        from_logits=False,
+        cv=5,
+        outer_cv=None,
+        n_jobs=None,
+        memory=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.candidates = candidates
+        self.notion = notion
+        self.labels = labels
+        self.from_logits = from_logits
+        self.cv = cv
+        self.outer_cv = outer_cv
+        self.n_jobs = n_jobs
+        self.memory = memory
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, P, y, sample_weight=None):
+        """Choose on the training samples, estimate on the test samples.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities of samples that the classifier was not trained on.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+        """
+        proba = check_proba(P, from_logits=self.from_logits, estimator=self)
+        codes, self.classes_ = check_labels(y, proba, self.labels)
+        self.notion_ = resolve_notion(self.notion, proba)
+        weight = None if sample_weight is None else check_weight(sample_weight, len(proba))
+        data = Samples(np.asarray(P), self.classes_[codes], weight)
+        plan = make_plan(self, data)
+        families = self._families(proba, data, plan[0])
+        problem = make_problems(proba, codes, self.notion_)[0]
+        try_families(families, problem, plan[0].first_fold)
+        self.outer_results_ = [
+            self._evaluate(self._select(families, data, outer), data, outer)
+            for outer in plan
+            if len(outer.test)
+        ]
+        self._set_choice(families, data, plan[-1])
+        self._set_estimates(weight)
+        return self
+
+    def _families(self, proba, data, outer):
+        n_classes = 2 if proba.ndim == 1 else proba.shape[1]
+        n_train = float(data.take(outer.train).take(outer.splits[0][0]).total_weight)
+        families = make_families(
+            resolve_candidates(self.candidates, self.notion_, n_classes, n_train)
+        )
+        for family in families:
+            if "memory" in family.function.get_params(deep=False) and self.memory is not None:
+                family.function = clone(family.function).set_params(memory=self.memory)
+        return families
+
+    def _estimator(self, function=None):
+        return CalibrationErrorEstimator(function, self.notion_, self.classes_, self.from_logits)
+
+    def _select(self, families, data, outer):
+        """Return the families with their scores on the folds of an outer split."""
+        families = [replace(family) for family in families]
+        training = data.take(outer.train)
+        for group in group_families(families):
+            evaluate_group(group, self._estimator(), training, outer.splits, self.n_jobs)
+            if self.verbose:
+                for family in group:
+                    print(f"[{type(self).__name__}] {family.report()}", flush=True)
+        return families
+
+    def _evaluate(self, families, data, outer):
+        training, test = data.take(outer.train), data.take(outer.test)
+        models = best_family(families).models
+        plug_ins = np.array([model.squared_error(test.P, test.weight) for model in models])
+        function, one_step = None, None
+        correcting = [f for f in families if hasattr(f.best_function, "residual")]
+        if correcting:
+            function = best_family(correcting).best_function
+            one_step = self._estimator(function).fit(*training).one_step(*test)
+        return OuterResult(outer, families, plug_ins, one_step, function)
+
+    def _set_choice(self, families, data, outer):
+        """Set what was chosen, by the last plan: the only split, or all samples."""
+        if len(outer.test):
+            families = self.outer_results_[-1].families
+        else:
+            families = self._select(families, data, outer)
+        training = data.take(outer.train)
+        best = best_family(families)
+        self.families_, self.estimators_ = families, best.models
+        self.best_function_ = best.best_function
+        self.comparisons_ = compare_families(families, best, training, outer.splits)
+        self.simplest_family_ = simplest_family(families, self.comparisons_)
+        self.best_estimator_ = self._estimator(best.best_function).fit(*training)
+        self.cv_results_ = merge_results(families)
+        self.best_index_ = int(np.argmax(self.cv_results_["mean_test_score"]))
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self.best_risk_ = -self.best_score_
+
+    def _set_estimates(self, weight):
+        """Average the estimates of the outer splits, every test sample counting once."""
+        outer = self.outer_results_
+        tests = [result.outer.test for result in outer]
+        weight = np.ones(max(map(np.max, tests)) + 1) if weight is None else weight
+        shares = [weight[test].sum() for test in tests]
+        plug_ins = np.array([result.plug_ins for result in outer])
+        self.n_test_samples_ = len(np.unique(np.concatenate(tests)))
+        self.squared_error_ = float(np.average(plug_ins.mean(axis=1), weights=shares))
+        self.fold_spread_ = float(plug_ins.std())
+        if self.squared_error_ < 0:
+            warnings.warn(
+                f"The squared calibration error is estimated as {self.squared_error_:.3g}; its "
+                "root is reported as 0.",
+                UserWarning,
+                stacklevel=3,
+            )
+        self.calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
+        self.one_step_ = pool_one_steps(outer, weight)
+        self.one_step_function_ = outer[-1].one_step_function
+        self.one_step_squared_error_ = self.one_step_ and self.one_step_.value
+        self.one_step_standard_error_ = self.one_step_ and self.one_step_.standard_error
+
+    @available_if(_has_one_step)
+    def confidence_interval(self, confidence_level=0.95) -> ConfidenceInterval:
+        """Normal interval around the one-step estimate.
+
+        Parameters
+        ----------
+        confidence_level : float in (0, 1), default=0.95
+
+        Returns
+        -------
+        interval : ConfidenceInterval
+            ``low`` and ``high``, in squared probability units. It covers the squared error minus
+            what the function misses, so only its lower end bounds the calibration error.
+        """
+        assert self.one_step_ is not None
+        return self.one_step_.confidence_interval(confidence_level)
+
+    @available_if(_has_one_step)
+    def lower_confidence_bound(self, confidence_level=0.95) -> float:
+        """One-sided lower confidence limit of the squared calibration error.
+
+        Parameters
+        ----------
+        confidence_level : float in (0, 1), default=0.95
+
+        Returns
+        -------
+        bound : float
+            In squared probability units; negative bounds say nothing.
+        """
+        assert self.one_step_ is not None
+        return self.one_step_.lower_confidence_bound(confidence_level)
+
+    def predict(self, P):
+        """Estimated squared error at each prediction, by ``best_estimator_``.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+
+        Returns
+        -------
+        h : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(P)
+
+    def score(self, P, y, sample_weight=None):
+        """Minus the pair risk of ``best_estimator_``; greater is better.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.score(P, y, sample_weight)
+
+    def summary(self) -> str:
+        """Table of the candidates, what was chosen and why, and the estimates."""
+        check_is_fitted(self)
+        return summarize(self)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,215 @@
+"""Notions of calibration: from predictions and labels to problems (features, residuals).
+
+A notion turns (proba, codes) into one or several problems. Within a problem the squared
+calibration error is ``E‖E[δ | x]‖²``, with features x and residuals δ of the same width, and
+features + residuals is the outcome. Observed minus predicted: δ > 0 means underconfident.
+
+=============== ======== ==================================== ===========================
+notion          problems feature x                            residual δ
+=============== ======== ==================================== ===========================
+``canonical``   1        p                                    e_y − p
+``confidence``  1        max p                                1[y = arg max p] − max p
+``top-label``   C        max p, where arg max p = k           1[y = k] − p_k
+``classwise``   C        p_k                                  1[y = k] − p_k
+``top-K``       1        the K largest, sorted, and the rest  e_rank − x
+``binary``      1        P(positive)                          y − P(positive)
+a callable      1        sums of p over groups of classes     e_group − x
+=============== ======== ==================================== ===========================
+
+``top-K`` stands for ``"top-1"``, ``"top-2"``, …. A callable *lens* maps (n, C) probabilities to
+(n, C) integers, the group of each class for each sample; it sees no labels. Ties of the arg max
+go to the first class.
+
+References
+----------
+Vaicenavicius et al., Evaluating model calibration in classification, AISTATS 2019.
+Gupta & Ramdas, Top-label calibration and multiclass-to-binary reductions, ICLR 2022.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Problem(NamedTuple):
+    """One calibration problem.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_rows, d)
+    residuals : ndarray of shape (n_rows, d) or None
+        None when the labels are unknown.
+    rows : slice or ndarray of int
+        The samples that the problem is about. Its share π of an estimate is the share of their
+        weight; 1 for every notion but ``top-label``.
+    """
+
+    features: np.ndarray
+    residuals: np.ndarray | None
+    rows: slice | np.ndarray = slice(None)
+
+
+def _one_hot(codes: np.ndarray, width: int, dtype) -> np.ndarray:
+    outcome = np.zeros((len(codes), width), dtype=dtype)
+    outcome[np.arange(len(codes)), codes] = 1
+    return outcome
+
+
+def _simplex_problem(proba, codes):
+    if codes is None:
+        return Problem(proba, None)
+    return Problem(proba, _one_hot(codes, proba.shape[1], proba.dtype) - proba)
+
+
+def _scalar_problem(predicted, hit, rows=slice(None)):
+    residuals = None if hit is None else (hit.astype(predicted.dtype) - predicted)[:, None]
+    return Problem(predicted[:, None], residuals, rows)
+
+
+def _canonical(proba, codes):
+    return [_simplex_problem(proba, codes)]
+
+
+def _confidence(proba, codes):
+    top = proba.argmax(axis=1)
+    hit = None if codes is None else codes == top
+    return [_scalar_problem(proba.max(axis=1), hit)]
+
+
+def _top_label(proba, codes):
+    top, confidence = proba.argmax(axis=1), proba.max(axis=1)
+    problems = []
+    for k in range(proba.shape[1]):
+        rows = np.flatnonzero(top == k)
+        hit = None if codes is None else codes[rows] == k
+        problems.append(_scalar_problem(confidence[rows], hit, rows))
+    return problems
+
+
+def _classwise(proba, codes):
+    return [
+        _scalar_problem(proba[:, k], None if codes is None else codes == k)
+        for k in range(proba.shape[1])
+    ]
+
+
+def _binary(proba, codes):
+    return [_scalar_problem(proba[:, 1], None if codes is None else codes == 1)]
+
+
+NOTIONS: dict[str, Callable] = {
+    "canonical": _canonical,  # the whole vector p
+    "confidence": _confidence,  # condition on max p alone
+    "top-label": _top_label,  # condition on (max p, arg max p)
+    "classwise": _classwise,  # each p_k by itself, summed
+    "binary": _binary,  # P(positive class)
+}
+
+
+def _ranks(proba: np.ndarray, k: int) -> np.ndarray:
+    """Group of each class: its rank, the classes after the k-th sharing group k."""
+    order = np.argsort(-proba, axis=1, kind="stable")
+    groups = np.full(proba.shape, k)
+    np.put_along_axis(groups, order[:, :k], np.arange(k)[None, :], axis=1)
+    return groups
+
+
+def induced(proba: np.ndarray, codes: np.ndarray | None, groups: np.ndarray, n_groups: int):
+    """Return the canonical problem of the model that a lens induces."""
+    mass = np.zeros((len(proba), n_groups), dtype=proba.dtype)
+    rows = np.arange(len(proba))
+    for k in range(proba.shape[1]):
+        mass[rows, groups[:, k]] += proba[:, k]
+    return _simplex_problem(mass, None if codes is None else groups[rows, codes])
+
+
+def resolve_notion(notion, proba: np.ndarray):
+    """Return the notion that a question about ``proba`` means, or raise.
+
+    ``"auto"`` is ``"binary"`` for one-dimensional input and ``"confidence"`` otherwise.
+    ``"canonical"`` and ``"classwise"`` questions about one-dimensional input are the ``"binary"``
+    one; the error of the equivalent two columns is exactly twice as large.
+    """
+    n_classes = 2 if proba.ndim == 1 else proba.shape[1]
+    if callable(notion):
+        return notion
+    if notion == "auto":
+        return "binary" if proba.ndim == 1 else "confidence"
+    if proba.ndim == 1 and notion in ("canonical", "classwise"):
+        return "binary"
+    if notion == "binary" and n_classes > 2:
+        raise ValueError(
+            f"notion='binary' needs a 1-D y_proba or two columns, not {n_classes}. "
+            "Use 'classwise', 'confidence' or 'canonical'."
+        )
+    if isinstance(notion, str) and notion in NOTIONS:
+        return notion
+    k = _top_k(notion)
+    if k is not None and 1 <= k < n_classes:
+        return notion
+    hint = f" with K from 1 to {n_classes - 1}" if k is not None else ""
+    raise ValueError(
+        f"notion={notion!r} is unknown. Use one of {', '.join(map(repr, NOTIONS))}, "
+        f"'top-K'{hint}, or a callable lens."
+    )
+
+
+def _top_k(notion) -> int | None:
+    match = re.fullmatch(r"top-(\d+)", notion) if isinstance(notion, str) else None
+    return int(match[1]) if match else None
+
+
+def is_scalar(notion) -> bool:
+    """Whether the features of the notion are single numbers."""
+    return notion in ("confidence", "top-label", "classwise", "binary")
+
+
+def make_problems(proba: np.ndarray, codes: np.ndarray | None, notion) -> list[Problem]:
+    """Translate predictions and labels into the problems of a notion.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Checked probabilities; a 1-D array holds P(positive class).
+    codes : ndarray of shape (n_samples,) or None
+        The column of each sample's label; None leaves the residuals out.
+    notion : str or callable
+        As :func:`resolve_notion` returns it.
+
+    Returns
+    -------
+    problems : list of Problem
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.notions import make_problems
+    >>> proba = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125]])
+    >>> [problem] = make_problems(proba, np.array([0, 2]), "confidence")
+    >>> problem.features.ravel(), problem.residuals.ravel()
+    (array([0.5 , 0.75]), array([ 0.5 , -0.75]))
+    """
+    if proba.ndim == 1:
+        if notion == "binary":
+            return [_scalar_problem(proba, None if codes is None else codes == 1)]
+        proba = np.column_stack([1 - proba, proba])
+    if callable(notion):
+        return [_lens_problem(proba, codes, notion)]
+    k = _top_k(notion)
+    if k is not None:
+        return [induced(proba, codes, _ranks(proba, k), k + 1)]
+    return NOTIONS[notion](proba, codes)
+
+
+def _lens_problem(proba, codes, lens) -> Problem:
+    groups = np.asarray(lens(proba))
+    if groups.shape != proba.shape or groups.dtype.kind not in "biu" or groups.min() < 0:
+        raise ValueError(
+            f"The lens returned {groups.dtype} of shape {groups.shape}. It must return a "
+            f"non-negative integer group for every class of every sample, shape {proba.shape}."
+        )
+    return induced(proba, codes, groups.astype(np.intp), int(groups.max()) + 1)

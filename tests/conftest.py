@@ -1,0 +1,47 @@
+"""Data that several test modules share."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+def _require(path):
+    if not path.exists():
+        pytest.skip(f"reference data {path.relative_to(SHARED.parent)} is not beside the checkout")
+    return path
+
+
+@pytest.fixture(scope="session")
+def cifar10():
+    """Return predictions and labels of a CIFAR-10 network by name."""
+
+    def load(name):
+        with np.load(_require(SHARED / "data" / "cifar10" / f"{name}.npz")) as data:
+            return data["proba"], data["labels"].astype(np.int64)
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def reference():
+    """Outputs of the published code of Gruber & Bach (2025) on vgg16_bn."""
+    with np.load(_require(SHARED / "vectors" / "gruber_bach_reference.npz")) as data:
+        return dict(data)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def tempered():
+    """1,200 overconfident predictions over 4 classes: proba, labels."""
+    rng = np.random.default_rng(7)
+    truth = rng.dirichlet(np.full(4, 0.5), size=1200)
+    labels = (truth.cumsum(axis=1) < rng.uniform(size=(1200, 1))).sum(axis=1)
+    powered = truth**1.7
+    return powered / powered.sum(axis=1, keepdims=True), labels
