@@ -75,7 +75,7 @@ def check_proba(
 def _validate_columns(estimator, proba, reset, options):
     """Check against the columns that the estimator was fitted on; 1-D counts as one."""
     if proba.ndim == 2:
-        return validate_data(estimator, proba, reset=reset, **options)
+        return validate_data(estimator, proba, reset=reset, dtype=options["dtype"])
     if not reset and estimator.n_features_in_ != 1:
         raise ValueError(
             f"Expected 2D array, got 1D array instead: {type(estimator).__name__} was fitted on "
@@ -152,7 +152,10 @@ def check_labels(y_true, proba: np.ndarray, labels=None, *, name: str = "y_true"
     try:
         present, inverse = np.unique(y, return_inverse=True)
     except TypeError as error:
-        raise ValueError(f"{name} mixes types that cannot be sorted: {error}.") from error
+        raise ValueError(
+            f"Unknown label type: {name} holds labels that cannot be sorted ({error}). "
+            "Pass integers or strings, of one type."
+        ) from error
     classes = resolve_classes(present, proba, labels, name=name)
     column = {label: k for k, label in enumerate(classes.tolist())}
     code_of = np.array([column.get(label, -1) for label in present.tolist()], dtype=np.int64)
@@ -160,7 +163,7 @@ def check_labels(y_true, proba: np.ndarray, labels=None, *, name: str = "y_true"
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise ValueError(
-            f"{name} row {row} is {y[row]!r}, which is not one of the classes "
+            f"{name} row {row} is {y.tolist()[row]!r}, which is not one of the classes "
             f"{_shorten(classes)}. Pass labels= with the class of every column."
         )
     return codes, classes
@@ -176,6 +179,8 @@ def _plain_labels(y_true, name: str) -> np.ndarray:
         if missing.any():
             row = int(np.argmax(missing))
             raise ValueError(f"{name} row {row} is missing ({y[row]}). Drop or label that sample.")
+        if all(isinstance(label, Real) for label in y.tolist()):
+            return np.array(y.tolist())  # numbers in an object array
     return y
 
 

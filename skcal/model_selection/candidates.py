@@ -27,6 +27,7 @@ from skcal.notions import is_scalar
 # Above this the default ridge forms are Nyström approximations; `trace_error_` tells how good.
 _MAX_RANK = 1000
 _MATRIX_SCALING_MAX_CLASSES = 100
+_CHOLESKY_MAX_CLASSES = 30  # its Hessian has (C (C + 1))² entries
 
 
 def gruber_bach(notion, n_classes: int, n_train: float) -> list[tuple]:
@@ -72,7 +73,10 @@ def recommended(notion, n_classes: int, n_train: float) -> list[tuple]:
         isotonic = IsotonicRegression(out_of_bounds="clip")
         candidates.append((PlugIn(isotonic, target="outcome"), {}))
     elif n_classes <= _MATRIX_SCALING_MAX_CLASSES:
-        matrix = make_pipeline(LogProbabilities(), LogisticRegression(max_iter=1000))
+        # Logarithms of small probabilities are badly scaled, which second-order solvers bear.
+        solver = "newton-cholesky" if n_classes <= _CHOLESKY_MAX_CLASSES else "newton-cg"
+        logistic = LogisticRegression(solver=solver, max_iter=1000)
+        matrix = make_pipeline(LogProbabilities(), logistic)
         grid = {"estimator__logisticregression__C": np.logspace(-4, 0, 5).tolist()}
         candidates.append((PlugIn(matrix), grid))
     else:

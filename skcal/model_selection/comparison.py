@@ -139,5 +139,7 @@ def as_comparison(folds) -> RiskComparison:
     difference = float(np.mean([fold.value for fold in folds]))
     standard_error = float(np.linalg.norm([fold.standard_error for fold in folds]) / len(folds))
     identical = max(abs(difference), standard_error) < ROUNDING
-    pvalue = 1.0 if identical else float(2 * norm.sf(abs(difference) / standard_error))
-    return RiskComparison(difference, standard_error, pvalue, identical)
+    if identical:
+        return RiskComparison(0.0, 0.0, 1.0, True)
+    pvalue = float(2 * norm.sf(abs(difference) / standard_error)) if standard_error else 0.0
+    return RiskComparison(difference, standard_error, pvalue)

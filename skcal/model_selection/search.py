@@ -90,11 +90,15 @@ class CalibrationErrorSearchCV(BaseEstimator):
         The fold models of the chosen function.
     cv_results_ : dict
         As of :class:`~sklearn.model_selection.GridSearchCV`, over all candidates.
-    families_ : list
-        Per candidate: ``name``, ``best_function``, scores and fold models.
+    families_, best_family_, simplest_family_
+        Per candidate: ``name``, ``best_function``, scores and fold models; the chosen one; and the
+        simplest whose risk is not significantly above the lowest (p > 0.05), which describes the
+        table after the choice.
+    comparisons_ : list of RiskComparison
+        Paired difference of each candidate's validation risk to the best one's.
     outer_results_ : list of OuterResult
         One per outer split.
-    notion_, classes_, n_features_in_, n_test_samples_
+    notion_, classes_, n_features_in_, n_samples_, n_test_samples_
 
     See Also
     --------
@@ -191,7 +195,7 @@ class CalibrationErrorSearchCV(BaseEstimator):
             if len(outer.test)
         ]
         self._set_choice(families, data, plan[-1])
-        self._set_estimates(weight)
+        self._set_estimates(check_weight(weight, len(proba)))
         return self
 
     def _families(self, proba, data, outer):
@@ -238,7 +242,7 @@ class CalibrationErrorSearchCV(BaseEstimator):
             families = self._select(families, data, outer)
         training = data.take(outer.train)
         best = best_family(families)
-        self.families_, self.estimators_ = families, best.models
+        self.families_, self.best_family_, self.estimators_ = families, best, best.models
         self.best_function_ = best.best_function
         self.comparisons_ = compare_families(families, best, training, outer.splits)
         self.simplest_family_ = simplest_family(families, self.comparisons_)
@@ -253,9 +257,9 @@ class CalibrationErrorSearchCV(BaseEstimator):
         """Average the estimates of the outer splits, every test sample counting once."""
         outer = self.outer_results_
         tests = [result.outer.test for result in outer]
-        weight = np.ones(max(map(np.max, tests)) + 1) if weight is None else weight
         shares = [weight[test].sum() for test in tests]
         plug_ins = np.array([result.plug_ins for result in outer])
+        self.n_samples_ = len(weight)
         self.n_test_samples_ = len(np.unique(np.concatenate(tests)))
         self.squared_error_ = float(np.average(plug_ins.mean(axis=1), weights=shares))
         self.fold_spread_ = float(plug_ins.std())

@@ -1,6 +1,12 @@
-"""The search as a text table."""
+"""The search as a text table and as a dictionary."""
 
 from __future__ import annotations
+
+import math
+
+from skcal.model_selection.candidates import family_name
+
+_LEVEL = 0.95
 
 
 def format_setting(setting: dict) -> str:
@@ -12,34 +18,78 @@ def format_setting(setting: dict) -> str:
     return ", ".join(parts) or "-"
 
 
+def notion_name(notion) -> str:
+    """Name of a notion; of a lens, that of the callable."""
+    return notion if isinstance(notion, str) else getattr(notion, "__name__", "lens")
+
+
+def as_dict(search) -> dict:
+    """Return what :func:`summarize` shows, as plain numbers and strings."""
+    candidates = [
+        {
+            "candidate": family.name,
+            "parameters": {k: _plain(v) for k, v in family.settings[family.best].items()},
+            "risk": -float(family.scores.max()),
+            "risk_above_best": comparison.difference,
+            "standard_error": comparison.standard_error,
+            "pvalue": comparison.pvalue,
+            "chosen": family is search.best_family_,
+        }
+        for family, comparison in zip(search.families_, search.comparisons_, strict=True)
+    ]
+    result = {
+        "notion": notion_name(search.notion_),
+        "n_samples": search.n_samples_,
+        "n_test_samples": search.n_test_samples_,
+        "candidates": candidates,
+        "simplest_not_worse": search.simplest_family_.name,
+        "squared_error": search.squared_error_,
+        "calibration_error": search.calibration_error_,
+        "fold_spread": search.fold_spread_,
+        "one_step": None,
+    }
+    if search.one_step_function_ is not None:
+        result["one_step"] = {
+            "function": family_name(search.one_step_function_),
+            "squared_error": search.one_step_squared_error_,
+            "standard_error": search.one_step_standard_error_,
+            "lower_confidence_bound": search.lower_confidence_bound(_LEVEL),
+            "confidence_level": _LEVEL,
+        }
+    return result
+
+
+def _plain(value):
+    return value if isinstance(value, int | float | str | bool | None) else repr(value)
+
+
 def summarize(search) -> str:
     """Return the table and the estimates of a fitted search."""
-    return "\n".join([_heading(search), "", *_table(search), "", *_reading(search)])
+    facts = as_dict(search)
+    heading = (
+        f"{facts['notion']} calibration of {facts['n_samples']:,} predictions, "
+        f"{len(search.classes_)} classes; estimates from {facts['n_test_samples']:,} "
+        "that no choice has seen"
+    )
+    return "\n".join([heading, "", *_table(search, facts), "", *_reading(facts)])
 
 
-def _heading(search) -> str:
-    notion = search.notion_ if isinstance(search.notion_, str) else "lens"
-    return f"{notion} calibration, {len(search.classes_)} classes"
-
-
-def _table(search) -> list[str]:
-    header = ("candidate", "best parameters", "risk", "above the best", "p")
-    rows = []
-    for family, comparison in zip(search.families_, search.comparisons_, strict=True):
-        chosen = family.best_function is search.best_function_ or comparison.identical
-        difference = "0" if comparison.identical else _plus_minus(comparison)
+def _table(search, facts) -> list[str]:
+    header = ("  candidate", "best parameters", "risk", "above best ± s.e.", "p")
+    rows = [header]
+    for family, fact in zip(search.families_, facts["candidates"], strict=True):
+        same = fact["standard_error"] == 0 and fact["risk_above_best"] == 0
         rows.append(
             (
-                ("* " if chosen else "  ") + family.name,
+                ("* " if fact["chosen"] else "  ") + fact["candidate"],
                 format_setting(family.settings[family.best]),
-                f"{-family.scores.max():.7f}",
-                difference,
-                "" if comparison.identical else f"{comparison.pvalue:.2g}",
+                f"{fact['risk']:.7f}",
+                "0" if same else f"{fact['risk_above_best']:+.1e} ± {fact['standard_error']:.1e}",
+                "" if same else f"{fact['pvalue']:.2g}",
             )
         )
-    header = ("  " + header[0], *header[1:])
-    widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
-    return [_align(row, widths) for row in [header, *rows]]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(header))]
+    return [_align(row, widths) for row in rows]
 
 
 def _align(row, widths) -> str:
@@ -48,14 +98,35 @@ def _align(row, widths) -> str:
     return "  ".join(left + right).rstrip()
 
 
-def _plus_minus(comparison) -> str:
-    return f"{comparison.difference:+.1e} ± {comparison.standard_error:.1e}"
+def _reading(facts) -> list[str]:
+    chosen = next(fact["candidate"] for fact in facts["candidates"] if fact["chosen"])
+    simplest = facts["simplest_not_worse"]
+    lines = [f"* chosen: {chosen}, the lowest validation risk (mean squared error over pairs)."]
+    if simplest != chosen:
+        lines.append(
+            f"  {simplest} is simpler and not significantly worse (p > 0.05; a description after "
+            "the choice)."
+        )
+    lines.append(
+        f"calibration error   {facts['calibration_error']:.4f}   root of the plug-in estimate "
+        f"{facts['squared_error']:.6f} (spread over fold models {facts['fold_spread']:.6f})"
+    )
+    if facts["one_step"] is None:
+        return [*lines, "one-step estimate   none: no candidate estimates the residual itself"]
+    return [*lines, *_one_step(facts["one_step"])]
 
 
-def _reading(search) -> list[str]:
-    lines = [
-        f"chosen (*): {type(search.best_function_).__name__}, the lowest validation risk",
-        f"calibration error: {search.calibration_error_:.4f} (squared {search.squared_error_:.6f}"
-        f", spread over fold models {search.fold_spread_:.6f})",
+def _one_step(fact) -> list[str]:
+    squared, bound = fact["squared_error"], fact["lower_confidence_bound"]
+    reading = "the error is at least this, at 95 % confidence"
+    if bound <= 0:
+        reading = "the data do not rule out calibration"
+    return [
+        f"one-step estimate   {_root(squared):.4f}   root of {squared:.6f} ± "
+        f"{fact['standard_error']:.6f} (s.e.), by {fact['function']}",
+        f"lower bound         {_root(bound):.4f}   root of {bound:.6f}: {reading}",
     ]
-    return lines
+
+
+def _root(squared: float) -> float:
+    return math.sqrt(max(squared, 0.0))
