@@ -3,4 +3,27 @@
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-__all__ = ["HasMethods", "Interval", "StrOptions", "_fit_context"]
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # scikit-learn < 1.9
+
+    class _NoContext:
+        """Stands for a callback context where there are no callbacks."""
+
+        def subcontext(self, **options):
+            return self
+
+        def call_on_fit_task_begin(self, **arguments):
+            return self
+
+        def call_on_fit_task_end(self, **arguments):
+            return False
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Without callbacks: `verbose` shows progress."""
+
+        def _init_callback_context(self, **options):
+            return _NoContext()
+
+
+__all__ = ["CallbackSupportMixin", "HasMethods", "Interval", "StrOptions", "_fit_context"]

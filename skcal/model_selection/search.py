@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import HasMethods, _fit_context
+from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, _fit_context
 from skcal._validation import check_labels, check_proba, check_weight
 from skcal.intervals import ConfidenceInterval
 from skcal.model_selection.candidates import resolve_candidates
@@ -35,7 +35,7 @@ def _has_one_step(self):
     return getattr(self, "one_step_function_", None) is not None
 
 
-class CalibrationErrorSearchCV(BaseEstimator):
+class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     """Choose a calibration-estimation function by its risk and report the calibration error.
 
     On the training samples of each outer split every candidate and parameter setting is scored by
@@ -65,7 +65,8 @@ class CalibrationErrorSearchCV(BaseEstimator):
     memory : str or object with the joblib.Memory interface, default=None
         Caches the factors of the ridge forms.
     verbose : int, default=0
-        1 prints a line per candidate.
+        1 prints a line per candidate. scikit-learn's callbacks (1.9 and later) are called for
+        every candidate: ``search.set_callbacks(ProgressBar())``.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds and the default outer split.
 
@@ -189,13 +190,17 @@ class CalibrationErrorSearchCV(BaseEstimator):
         families = self._families(proba, data, plan[0])
         problem = make_problems(proba, codes, self.notion_)[0]
         try_families(families, problem, plan[0].first_fold)
+        context = self._init_callback_context(max_subtasks=len(plan))
+        context.call_on_fit_task_begin(estimator=self, X=P, y=y)
+        searched = [self._select(families, data, outer, context) for outer in plan]
         self.outer_results_ = [
-            self._evaluate(self._select(families, data, outer), data, outer)
-            for outer in plan
+            self._evaluate(chosen, data, outer)
+            for chosen, outer in zip(searched, plan, strict=True)
             if len(outer.test)
         ]
-        self._set_choice(families, data, plan[-1])
+        self._set_choice(searched[-1], data, plan[-1])
         self._set_estimates(check_weight(weight, len(proba)))
+        context.call_on_fit_task_end(estimator=self, X=P, y=y)
         return self
 
     def _families(self, proba, data, outer):
@@ -212,15 +217,21 @@ class CalibrationErrorSearchCV(BaseEstimator):
     def _estimator(self, function=None):
         return CalibrationErrorEstimator(function, self.notion_, self.classes_, self.from_logits)
 
-    def _select(self, families, data, outer):
+    def _select(self, families, data, outer, context):
         """Return the families with their scores on the folds of an outer split."""
         families = [replace(family) for family in families]
-        training = data.take(outer.train)
-        for group in group_families(families):
+        training, groups = data.take(outer.train), group_families(families)
+        split_context = context.subcontext(task_name="search", max_subtasks=len(groups))
+        split_context.call_on_fit_task_begin(estimator=self)
+        for group in groups:
+            task = split_context.subcontext(task_name=group[0].name)
+            task.call_on_fit_task_begin(estimator=self)
             evaluate_group(group, self._estimator(), training, outer.splits, self.n_jobs)
+            task.call_on_fit_task_end(estimator=self)
             if self.verbose:
                 for family in group:
                     print(f"[{type(self).__name__}] {family.report()}", flush=True)
+        split_context.call_on_fit_task_end(estimator=self)
         return families
 
     def _evaluate(self, families, data, outer):
@@ -235,11 +246,7 @@ class CalibrationErrorSearchCV(BaseEstimator):
         return OuterResult(outer, families, plug_ins, one_step, function)
 
     def _set_choice(self, families, data, outer):
-        """Set what was chosen, by the last plan: the only split, or all samples."""
-        if len(outer.test):
-            families = self.outer_results_[-1].families
-        else:
-            families = self._select(families, data, outer)
+        """Set what was chosen on the last split of the plan: the only one, or all samples."""
         training = data.take(outer.train)
         best = best_family(families)
         self.families_, self.best_family_, self.estimators_ = families, best, best.models
