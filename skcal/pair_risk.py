@@ -192,9 +192,13 @@ def pair_risk_path(phi, residuals, forms, *, sample_weight=None) -> np.ndarray:
     norms, identity = _rowwise_dot(residuals, residuals), np.eye(residuals.shape[1])
     risks = []
     for form in forms:
-        product = _diag(identity, -form) @ scatter
-        own = norms - _rowwise_dot(phi @ form, phi)
-        total = np.einsum("ij,ji->", product, product)
+        projected = phi @ form
+        own = norms - _rowwise_dot(projected, phi)
+        if len(phi) < len(form):  # then pairs are the cheaper way
+            total = weight @ (residuals @ residuals.T - projected @ phi.T) ** 2 @ weight
+        else:
+            product = _diag(identity, -form) @ scatter
+            total = np.einsum("ij,ji->", product, product)
         risks.append((total - (weight * own) @ (weight * own)) / pairs)
     return np.array(risks)
 

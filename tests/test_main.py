@@ -1,0 +1,131 @@
+"""The command line: what it prints is what the search says."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from skcal import CalibrationErrorSearchCV
+from skcal.__main__ import _LateProgress, main
+
+
+@pytest.fixture
+def npz(tmp_path, tempered):
+    proba, labels = tempered
+    path = tmp_path / "predictions.npz"
+    np.savez(path, proba=proba[:400], labels=labels[:400])
+    return path
+
+
+@pytest.fixture
+def report(npz, capsys):
+    def run(*options):
+        assert main(["evaluate", str(npz), "--json", *options]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_json_holds_what_the_search_finds(report, tempered):
+    [result] = report("--notion", "confidence", "--seed", "3", "--cv", "4")
+    proba, labels = (array[:400] for array in tempered)
+    search = CalibrationErrorSearchCV(notion="confidence", cv=4, random_state=3)
+    search.fit(proba, labels)
+    [found] = result["searches"]
+    assert found["squared_error"] == search.squared_error_
+    assert found["one_step"]["squared_error"] == search.one_step_squared_error_
+    assert found["one_step"]["lower_confidence_bound"] == search.lower_confidence_bound()
+    [chosen] = [row for row in found["candidates"] if row["chosen"]]
+    assert chosen["risk"] == search.best_risk_
+    assert len(found["candidates"]) == len(search.families_)
+
+
+def test_scores_beside_the_search_are_those_of_their_definitions(report, tempered):
+    [result] = report("--notion", "confidence")
+    proba, labels = (array[:400] for array in tempered)
+    hit = proba.argmax(axis=1) == labels
+    confidence = proba.max(axis=1)
+    bins = np.ceil(confidence * 15)
+    gaps = [abs(np.sum((hit - confidence)[bins == b])) for b in np.unique(bins)]
+    assert result["ece_15_bins"] == pytest.approx(sum(gaps) / 400, rel=1e-12)
+    assert result["accuracy"] == hit.mean()
+    brier = np.mean(np.sum((proba - np.eye(4)[labels]) ** 2, axis=1))
+    assert result["brier_score"] == pytest.approx(brier, rel=1e-12)
+
+
+def test_notions_are_confidence_and_canonical_unless_asked(report):
+    [result] = report()
+    assert [search["notion"] for search in result["searches"]] == ["confidence", "canonical"]
+    [result] = report("--notion", "top-2", "--notion", "classwise")
+    assert [search["notion"] for search in result["searches"]] == ["top-2", "classwise"]
+
+
+def test_outer_folds_test_on_every_sample(report):
+    [result] = report("--notion", "confidence", "--outer-cv", "3")
+    assert result["searches"][0]["n_test_samples"] == 400
+
+
+def test_one_dimensional_predictions_are_a_binary_question(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=200)
+    np.savez(tmp_path / "p.npz", proba=p, labels=(rng.uniform(size=200) < p).astype(int))
+    assert main(["evaluate", str(tmp_path / "p.npz"), "--seed", "0"]) == 0
+    printed = capsys.readouterr().out
+    assert "binary calibration of 200 predictions" in printed
+    assert "* chosen: " in printed
+
+
+@pytest.mark.parametrize("option", [["--notion", "nonsense"], ["--cv", "1000"]])
+def test_bad_requests_are_one_line_and_status_2(npz, capsys, option):
+    assert main(["evaluate", str(npz), *option]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("skcal: ")
+    assert error.count("\n") == 1
+
+
+def test_bad_files_are_one_line_and_status_2(tmp_path, capsys):
+    path = tmp_path / "bad.csv"
+    path.write_text("a,b,label\n0.5,0.6,a\n")
+    assert main(["evaluate", str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == (
+        f"skcal: {path}: proba line 2 sums to 1.1, not 1. "
+        "Pass predict_proba output or normalise the rows.\n"
+    )
+    assert captured.out == ""
+
+
+def test_help_gives_an_example(capsys):
+    with pytest.raises(SystemExit) as status:
+        main(["evaluate", "--help"])
+    assert status.value.code == 0
+    assert "example: python -m skcal evaluate" in capsys.readouterr().out
+
+
+def test_progress_is_silent_until_it_takes_long(monkeypatch):
+    stream = io.StringIO()
+    progress = _LateProgress(stream)
+    progress.write("early")
+    assert stream.getvalue() == ""
+    monkeypatch.setattr(progress, "start", progress.start - 10)
+    progress.write("late")
+    assert stream.getvalue() == "late"
+
+
+@pytest.mark.slow
+def test_the_demonstration_searches_two_notions_of_two_classifiers():
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "skcal", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    reports = json.loads(run.stdout)
+    assert len(reports) == 2
+    for report in reports:
+        assert [search["notion"] for search in report["searches"]] == ["confidence", "canonical"]
+        # Both classifiers are far from calibrated, and the search shows it.
+        assert all(s["one_step"]["lower_confidence_bound"] > 0 for s in report["searches"])

@@ -1,0 +1,251 @@
+"""Notions of calibration against their definitions, sample by sample."""
+
+import numpy as np
+import pytest
+
+from skcal.notions import NOTIONS, is_scalar, make_problems, resolve_notion
+
+EVERY_NOTION = [*NOTIONS, "top-1", "top-2", "top-3"]
+MULTICLASS = ["canonical", "confidence", "top-label", "classwise", "top-1", "top-2", "top-3"]
+
+
+def predictions(n_classes=5, n_samples=60, dtype=np.float64):
+    """Return rows with many ties, zeros and ones, and labels of every class."""
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(8, rng.dirichlet(np.full(n_classes, 0.5), size=n_samples))
+    return (counts / 8).astype(dtype), rng.integers(0, n_classes, size=n_samples)
+
+
+def first_largest(row):
+    best = 0
+    for k in range(1, len(row)):
+        if row[k] > row[best]:
+            best = k
+    return best
+
+
+def ranking(row):
+    """Classes by decreasing probability, the first of equals first."""
+    order, left = [], list(range(len(row)))
+    while left:
+        order.append(left.pop(first_largest([row[k] for k in left])))
+    return order
+
+
+def unit(k, width):
+    return [float(j == k) for j in range(width)]
+
+
+def naive_cases(row, label, notion):
+    """Yield (problem, feature, outcome) for one sample, from the table of the definitions."""
+    best = first_largest(row)
+    if notion == "canonical":
+        yield 0, list(row), unit(label, len(row))
+    elif notion == "confidence":
+        yield 0, [row[best]], [float(label == best)]
+    elif notion == "top-label":
+        yield best, [row[best]], [float(label == best)]
+    elif notion == "classwise":
+        for k in range(len(row)):
+            yield k, [row[k]], [float(label == k)]
+    elif notion == "binary":
+        yield 0, [row[1]], [float(label == 1)]
+    else:
+        k, order = int(notion[4:]), ranking(row)
+        top = [row[j] for j in order[:k]]
+        rest = sum(row[j] for j in order[k:])
+        yield 0, [*top, rest], unit(min(order.index(label), k), k + 1)
+
+
+def naive_problems(proba, codes, notion):
+    problems = {}
+    for i, (row, label) in enumerate(zip(proba, codes, strict=True)):
+        for k, feature, outcome in naive_cases(row, label, notion):
+            problems.setdefault(k, []).append((i, feature, np.subtract(outcome, feature)))
+    return problems
+
+
+@pytest.mark.parametrize("notion", EVERY_NOTION)
+def test_problems_match_the_definition_sample_by_sample(notion):
+    proba, codes = predictions(2 if notion == "binary" else 5)
+    naive = naive_problems(proba, codes, notion)
+    problems = make_problems(proba, codes, notion)
+    assert len(problems) == (5 if notion in ("classwise", "top-label") else 1)
+    for k, problem in enumerate(problems):
+        rows, features, residuals = (np.array(part) for part in zip(*naive[k], strict=True))
+        np.testing.assert_array_equal(np.arange(len(proba))[problem.rows], rows)
+        # Multiples of 1/8: every sum is exact.
+        np.testing.assert_array_equal(problem.features, features)
+        np.testing.assert_array_equal(problem.residuals, residuals)
+
+
+@pytest.mark.parametrize("notion", EVERY_NOTION)
+def test_features_do_not_depend_on_labels(notion):
+    proba, codes = predictions(2 if notion == "binary" else 5)
+    known, unknown = (make_problems(proba, given, notion) for given in (codes, None))
+    for one, other in zip(known, unknown, strict=True):
+        np.testing.assert_array_equal(one.features, other.features)
+        assert other.residuals is None
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("notion", EVERY_NOTION)
+def test_features_plus_residuals_are_outcomes_of_the_same_dtype(notion, dtype):
+    rng = np.random.default_rng(1)
+    n_classes = 2 if notion == "binary" else 5
+    proba = rng.dirichlet(np.full(n_classes, 0.5), size=200).astype(dtype)
+    codes = rng.integers(0, n_classes, size=200)
+    for problem in make_problems(proba, codes, notion):
+        assert problem.features.dtype == problem.residuals.dtype == dtype
+        assert problem.features.shape == problem.residuals.shape
+        assert (problem.features.shape[1] == 1) == is_scalar(notion)
+        outcome = problem.features + problem.residuals
+        # outcome - feature and its sum with the feature are rounded once each, at most eps / 2.
+        np.testing.assert_allclose(outcome, np.rint(outcome), atol=np.finfo(dtype).eps)
+        if not is_scalar(notion):
+            np.testing.assert_array_equal(np.rint(outcome).sum(axis=1), 1)
+
+
+def test_ties_of_the_arg_max_go_to_the_first_class():
+    proba, codes = np.array([[0.25, 0.375, 0.375]] * 3), np.array([0, 1, 2])
+    [confidence] = make_problems(proba, codes, "confidence")
+    assert confidence.residuals.ravel().tolist() == [-0.375, 0.625, -0.375]
+    assert [len(p.features) for p in make_problems(proba, codes, "top-label")] == [0, 3, 0]
+    [top_2] = make_problems(proba, codes, "top-2")
+    assert (top_2.residuals + top_2.features).tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    [halves] = make_problems(np.array([0.5, 0.5]), np.array([0, 1]), "confidence")
+    assert halves.residuals.ravel().tolist() == [0.5, -0.5]  # class 0 is the arg max
+
+
+def test_top_k_of_all_but_one_class_is_the_sorted_canonical_problem():
+    proba, codes = predictions()
+    [top] = make_problems(proba, codes, "top-4")
+    np.testing.assert_array_equal(top.features, -np.sort(-proba, axis=1))
+
+
+# Lenses.
+
+
+def confidence_lens(proba):
+    return (np.arange(proba.shape[1]) != proba.argmax(axis=1)[:, None]).astype(int)
+
+
+def test_confidence_is_the_first_column_of_its_lens():
+    proba, codes = predictions()
+    [lens] = make_problems(proba, codes, confidence_lens)
+    [confidence] = make_problems(proba, codes, "confidence")
+    assert lens.features.shape == (60, 2)
+    np.testing.assert_array_equal(lens.features[:, :1], confidence.features)
+    np.testing.assert_array_equal(lens.residuals[:, :1], confidence.residuals)
+
+
+def test_a_lens_that_tells_all_classes_apart_asks_the_canonical_question():
+    proba, codes = predictions()
+    [lens] = make_problems(proba, codes, lambda p: np.tile(np.arange(5), (len(p), 1)))
+    [canonical] = make_problems(proba, codes, "canonical")
+    np.testing.assert_array_equal(lens.features, canonical.features)
+    np.testing.assert_array_equal(lens.residuals, canonical.residuals)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda p: confidence_lens(p)[:, 1:],
+        lambda p: confidence_lens(p)[0],
+        lambda p: confidence_lens(p).astype(float),
+        lambda p: confidence_lens(p) - 1,
+        lambda p: "group",
+    ],
+)
+def test_a_lens_with_other_output_than_groups_is_refused(bad):
+    proba, codes = predictions()
+    with pytest.raises(ValueError, match=r"^The lens returned .*non-negative integer.*\(60, 5\)"):
+        make_problems(proba, codes, bad)
+
+
+# One-dimensional input.
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "top-1", "binary", confidence_lens])
+def test_one_dimensional_input_equals_its_two_columns(notion):
+    proba, codes = predictions(2)
+    one, two = (make_problems(p, codes, notion) for p in (proba[:, 1], proba))
+    for left, right in zip(one, two, strict=True):
+        np.testing.assert_array_equal(left.features, right.features)
+        np.testing.assert_array_equal(left.residuals, right.residuals)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "classwise"])
+def test_two_columns_have_exactly_twice_the_binary_products(notion):
+    proba, codes = predictions(2)
+    assert resolve_notion(notion, proba[:, 1]) == "binary"
+    [binary] = make_problems(proba[:, 1], codes, "binary")
+    columns = make_problems(proba, codes, notion)
+    products = sum(problem.residuals @ problem.residuals.T for problem in columns)
+    np.testing.assert_array_equal(products, 2 * binary.residuals @ binary.residuals.T)
+
+
+# Invariances.
+
+
+@pytest.mark.parametrize("notion", [*MULTICLASS, confidence_lens])
+def test_permuting_samples_permutes_problems(notion):
+    proba, codes = predictions()
+    order = np.random.default_rng(2).permutation(60)
+    for before, after in zip(
+        make_problems(proba, codes, notion),
+        make_problems(proba[order], codes[order], notion),
+        strict=True,
+    ):
+        for part in ("features", "residuals"):
+            full = np.full((2, 60, before.features.shape[1]), np.nan)
+            full[0][before.rows] = getattr(before, part)
+            full[1][after.rows] = getattr(after, part)
+            np.testing.assert_array_equal(full[0][order], full[1])
+
+
+@pytest.mark.parametrize("notion", MULTICLASS)
+def test_relabelling_classes_and_columns_jointly_keeps_the_question(notion):
+    rng = np.random.default_rng(3)
+    proba, codes = rng.dirichlet(np.ones(5), size=60), rng.integers(0, 5, size=60)  # no ties
+    order = rng.permutation(5)
+    before = make_problems(proba, codes, notion)
+    after = make_problems(proba[:, order], np.argsort(order)[codes], notion)
+    if notion in ("classwise", "top-label"):
+        before = [before[k] for k in order]
+    for old, new in zip(before, after, strict=True):
+        columns = order if notion == "canonical" else slice(None)
+        # The rest of the top k is a sum in another order.
+        np.testing.assert_allclose(old.features[:, columns], new.features, rtol=1e-14)
+        np.testing.assert_allclose(old.residuals[:, columns], new.residuals, atol=1e-15)
+
+
+# Names.
+
+
+def test_auto_is_binary_for_one_dimension_and_confidence_otherwise():
+    proba, _ = predictions(2)
+    assert resolve_notion("auto", proba[:, 1]) == "binary"
+    assert resolve_notion("auto", proba) == "confidence"
+
+
+@pytest.mark.parametrize("notion", [*MULTICLASS, "top-4", confidence_lens])
+def test_known_notions_mean_themselves(notion):
+    assert resolve_notion(notion, predictions()[0]) is notion
+
+
+@pytest.mark.parametrize("notion", ["top", "top-", "top-x", "Confidence", "toplabel", None, 3, []])
+def test_an_unknown_notion_is_told_the_known_ones(notion):
+    with pytest.raises(ValueError, match=r"^notion=.* is unknown\. Use one of .*'classwise'.*lens"):
+        resolve_notion(notion, predictions()[0])
+
+
+@pytest.mark.parametrize(("notion", "n_classes"), [("top-0", 5), ("top-5", 5), ("top-2", 2)])
+def test_top_k_leaves_at_least_one_class_over(notion, n_classes):
+    with pytest.raises(ValueError, match=rf"'top-K' with K from 1 to {n_classes - 1}"):
+        resolve_notion(notion, predictions(n_classes)[0])
+
+
+def test_binary_needs_two_classes():
+    with pytest.raises(ValueError, match=r"^notion='binary' needs .* not 5\. Use 'classwise'"):
+        resolve_notion("binary", predictions()[0])

@@ -1,0 +1,93 @@
+"""scikit-learn's estimator contract, with every expected failure and its reason."""
+
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    LogProbabilities,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    VectorScaling,
+    Zero,
+)
+
+FUNCTIONS = [
+    Zero(),
+    Binning(),
+    Binning(strategy="median-variance", min_samples=3),
+    Binning(debias=True),
+    DirichletKernelDensity(),
+    DirichletKernelDensity(bandwidth="loo"),
+    KroneckerKernelRidge(),
+    TwoStepKernelRidge(),
+    PlugIn(LinearRegression()),
+    PlugIn(TemperatureScaling()),
+    PlugIn(VectorScaling()),
+    PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())),
+]
+ANY_FEATURES = [Zero(), KroneckerKernelRidge(), TwoStepKernelRidge(), PlugIn(LinearRegression())]
+
+# The checks pass labels of 3 classes beside 2 columns, and predictions have a column per class.
+_COLUMNS = "y has more classes than the check's X has columns"
+PREDICTIONS_ARE_NOT_FEATURES = dict.fromkeys(
+    (
+        "check_estimators_overwrite_params",
+        "check_estimators_fit_returns_self",
+        "check_readonly_memmap_input",
+    ),
+    _COLUMNS,
+)
+
+
+def _of_function(function):
+    if isinstance(function, KroneckerKernelRidge):
+        return {
+            "check_sample_weight_equivalence_on_dense_data": (
+                "φ is determined up to a rotation; h is equal, see test_kernel_ridge"
+            )
+        }
+    return {}
+
+
+def _of_estimator(estimator):
+    expected = dict(PREDICTIONS_ARE_NOT_FEATURES)
+    weights = "check_sample_weight_equivalence_on_dense_data"
+    if isinstance(estimator, CalibrationErrorSearchCV):
+        return expected | {weights: "the check's cv splits all samples, ours the training samples"}
+    function = estimator.function
+    if getattr(function, "debias", False):
+        expected[weights] = "the variance of a bin mean is that of importance weights"
+    if isinstance(getattr(function, "estimator", None), type(make_pipeline(None))):
+        expected[weights] = "LogisticRegression stops at a gradient of 1e-4"
+    return expected
+
+
+@parametrize_with_checks(ANY_FEATURES, expected_failed_checks=_of_function)
+def test_functions_of_any_features_keep_the_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:Class :UserWarning")
+@parametrize_with_checks(
+    [CalibrationErrorEstimator(function, from_logits=True) for function in FUNCTIONS]
+    + [CalibrationErrorEstimator(Binning(), notion="confidence", from_logits=True)]
+    + [
+        CalibrationErrorSearchCV(
+            [(Zero(), {}), (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-1]})],
+            cv=2,
+            from_logits=True,
+            random_state=0,
+        )
+    ],
+    expected_failed_checks=_of_estimator,
+)
+def test_estimators_of_calibration_errors_keep_the_contract(estimator, check):
+    check(estimator)

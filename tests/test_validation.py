@@ -1,0 +1,300 @@
+"""The border: what is let in, and what every refusal says."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import expit, softmax
+from sklearn import config_context
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+
+from skcal._validation import check_labels, check_proba, check_weight, row_blocks
+
+PROBA = np.array([[0.25, 0.25, 0.5], [0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
+POSITIVE = np.array([0.25, 0.5, 0.75])
+
+
+def with_entry(value, row=1, column=1, proba=PROBA):
+    changed = proba.copy()
+    changed[(row, column)[: proba.ndim]] = value
+    return changed
+
+
+def pandas_frame(values):
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame(values) if values.ndim == 2 else pd.Series(values)
+
+
+def polars_frame(values):
+    pl = pytest.importorskip("polars")
+    return pl.DataFrame(values) if values.ndim == 2 else pl.Series(values)
+
+
+def single_precision_softmax():
+    logits = np.random.default_rng(0).normal(scale=4, size=(300, 1000))
+    return softmax(logits.astype(np.float32), axis=1)
+
+
+# Probabilities that are let in.
+
+
+@pytest.mark.parametrize(
+    "container", [np.asarray, np.ma.asarray, np.ndarray.tolist, pandas_frame, polars_frame]
+)
+@pytest.mark.parametrize("proba", [PROBA, POSITIVE], ids=["rows", "positive"])
+def test_every_container_reads_as_the_same_array(container, proba):
+    checked = check_proba(container(proba))
+    assert type(checked) is np.ndarray
+    assert checked.dtype == np.float64
+    np.testing.assert_array_equal(checked, proba)
+
+
+@pytest.mark.parametrize("given", ["f8", "f4", "f2", "g", "i8", "?", "O"])
+def test_storage_stays_single_only_where_it_was_single_or_less(given):
+    checked = check_proba(np.eye(3).astype(given))
+    assert checked.dtype == (np.float32 if given in ("f4", "f2") else np.float64)
+    np.testing.assert_array_equal(checked, np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "explained"), [(np.float64, 1e-6), (np.float32, 1e-6), (np.float16, 2e-3)]
+)
+def test_a_row_may_miss_1_by_what_its_dtype_explains(dtype, explained):
+    proba = single_precision_softmax().astype(dtype)
+    miss = np.abs(proba.sum(axis=1, dtype=np.float64) - 1).max()
+    assert 1e-8 < miss < explained
+    np.testing.assert_array_equal(check_proba(proba), proba)  # accepted, and not renormalised
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [slice(None), 0])
+def test_rounding_beyond_0_and_1_is_read_as_0_and_1(dtype, columns):
+    eps = np.finfo(dtype).eps
+    rows = np.array([[0.5, 0.5], [1 + eps, -eps], [-4 * eps, 1 + 4 * eps]], dtype=dtype)
+    checked = check_proba(rows[:, columns])
+    assert checked.dtype == dtype
+    np.testing.assert_array_equal(checked, np.array([[0.5, 0.5], [1, 0], [0, 1]])[:, columns])
+
+
+def test_logits_become_probabilities_on_request():
+    logits = np.array([[3.0, -1.0, 0.5], [-800.0, 800.0, 0.0]])
+    for given, map_ in ((logits, lambda z: softmax(z, axis=1)), (logits[1], expit)):
+        # Two roundings of the same map.
+        np.testing.assert_allclose(check_proba(given, from_logits=True), map_(given), rtol=1e-15)
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("proba", [PROBA, POSITIVE, np.array([[1 + 2**-52, 0.0], [0.0, 1.0]])])
+def test_inputs_are_never_changed(proba, dtype, from_logits):
+    given = proba.astype(dtype)
+    given.setflags(write=False)
+    before = given.copy()
+    check_proba(given, from_logits=from_logits)
+    np.testing.assert_array_equal(given, before)
+
+
+# Probabilities that are refused.
+
+SUM = r"^y_proba row 1 sums to {}, not 1\. Pass predict_proba output or normalise the rows\."
+LOGITS = r"^y_proba row 1 sums to {}, not 1\. If .* logits, apply scipy\.special\.softmax.*from_log"
+RANGE = r"^y_proba row 1{} is {}, not a probability in \[0, 1\]\. .*predict_proba.*softmax or expit"
+
+
+@pytest.mark.parametrize(
+    ("proba", "match"),
+    [
+        (with_entry(0.251), SUM.format(r"1\.001")),
+        (with_entry(0.249), SUM.format(r"0\.999")),
+        (with_entry(0.25 + 2e-5), SUM.format(r"1\.00002")),
+        (with_entry(0.251).astype(np.float32), SUM.format(r"1\.001")),
+        (with_entry(0.26).astype(np.float16), SUM.format(r"1\.01\d*")),
+        ([[0.5, 0.5], [3.0, 1.0]], LOGITS.format("4")),
+        ([[0.5, 0.5], [-3.0, 1.0]], LOGITS.format("-2")),
+        ([[0.5, 0.5], [1.0000001, 0.0]], RANGE.format(", column 0", r"1\.0000001")),
+        ([[0.5, 0.5], [-1e-7, 1 + 1e-7]], RANGE.format(", column 0", "-1e-07")),
+        ([[0.5, 0.5], [1.2, -0.2]], RANGE.format(", column 0", r"1\.2")),
+        ([[0.5, 0.5], [3.0, -2.0]], RANGE.format(", column 0", "3")),
+        ([0.5, -0.2, 2.0], RANGE.format("", r"-0\.2")),
+        ([0.5, 1.0000001, 0.0], RANGE.format("", r"1\.0000001")),
+        ([0, 2, 1], RANGE.format("", "2")),  # labels in the place of probabilities
+        (np.ma.masked_greater(PROBA, 0.7), r"^y_proba is masked\. Drop the masked rows"),
+        (PROBA[:, :1], r"^y_proba has a single column.*as a 1-D array"),
+        (0.5, r"^y_proba has 0 dimensions\. Pass \(n_samples,\) prob"),
+        (PROBA[None], r"^y_proba has 3 dimensions\. Pass \(n_samples,\) prob"),
+        (np.empty(0), r"0 sample\(s\).*minimum of 1"),
+        (np.empty((0, 3)), r"0 sample\(s\).*minimum of 1"),
+        (PROBA.astype(complex), "Complex data not supported"),
+        (sparse.csr_array(PROBA), r"y_proba.*dense.*toarray"),
+    ],
+)
+def test_a_refusal_names_the_argument_the_first_offender_and_the_remedy(proba, match):
+    error = TypeError if sparse.issparse(proba) else ValueError
+    with pytest.raises(error, match=match):
+        check_proba(proba)
+
+
+NOT_FINITE = [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("proba", [PROBA, POSITIVE], ids=["rows", "positive"])
+@pytest.mark.parametrize(("value", "word"), NOT_FINITE)
+def test_values_that_are_not_finite_are_refused(value, word, proba, from_logits):
+    with pytest.raises(ValueError, match=rf"y_proba.*{word}"):
+        check_proba(with_entry(value, proba=proba), from_logits=from_logits)
+
+
+@pytest.mark.parametrize(("value", "word"), NOT_FINITE[:2])
+def test_the_row_of_the_first_value_that_is_not_finite_is_named(value, word):
+    with pytest.raises(ValueError, match=rf"(?s)(?=.*{word}).*y_proba.*row 1\b"):
+        check_proba(with_entry(value))
+
+
+def test_messages_name_the_argument_that_the_caller_has():
+    with pytest.raises(ValueError, match=r"^P row 1 sums to"):
+        check_proba(with_entry(0.5), name="P")
+    with pytest.raises(ValueError, match=r"^y_test row 0 is 7,"):
+        check_labels([7, 0, 0], PROBA, [0, 1, 2], name="y_test")
+
+
+def test_an_estimator_remembers_its_columns():
+    estimator = BaseEstimator()
+    check_proba(PROBA, estimator=estimator)
+    with pytest.raises(ValueError, match=r"2 features.*3 features"):
+        check_proba(np.full((4, 2), 0.5), estimator=estimator, reset=False)
+    with pytest.raises(ValueError, match=r"1D array.*fitted on 3 columns"):
+        check_proba(POSITIVE, estimator=estimator, reset=False)
+    check_proba(POSITIVE, estimator=estimator)
+    assert estimator.n_features_in_ == 1
+    assert check_proba(POSITIVE, estimator=estimator, reset=False).shape == (3,)
+
+
+# Labels.
+
+
+@pytest.mark.parametrize("container", [np.asarray, list, pandas_frame])
+@pytest.mark.parametrize(
+    ("y", "labels", "codes", "classes"),
+    [
+        ([0, 1, 2], None, [0, 1, 2], [0, 1, 2]),
+        ([0, 0, 2], None, [0, 0, 2], [0, 1, 2]),  # y_true may lack classes
+        ([1.0, 2.0, 2.0], None, [1, 2, 2], [0, 1, 2]),
+        ([1, 2, 3], None, [0, 1, 2], [1, 2, 3]),
+        ([-1, 1, 0], None, [0, 2, 1], [-1, 0, 1]),
+        ([True, False, True], None, [1, 0, 1], [0, 1, 2]),
+        (np.array([0, 1, 1], dtype=object), None, [0, 1, 1], [0, 1, 2]),
+        (["c", "a", "b"], None, [2, 0, 1], ["a", "b", "c"]),
+        (["a", "b", "b"], ["c", "b", "a"], [2, 1, 1], ["c", "b", "a"]),  # unsorted
+        ([9, 3, 9], [5, 9, 3], [1, 2, 1], [5, 9, 3]),
+        # One-dimensional probabilities: (negative class, positive class).
+        ([0, 1, 0], None, [0, 1, 0], [0, 1]),
+        ([1, 1, 1], None, [1, 1, 1], [0, 1]),  # 1 alone is positive in both codes
+        ([-1, 1, -1], None, [0, 1, 0], [-1, 1]),
+        ([-1, -1, -1], None, [0, 0, 0], [-1, 1]),
+        ([False, True, False], None, [0, 1, 0], [0, 1]),
+        (["no", "yes", "no"], ["yes", "no"], [1, 0, 1], ["yes", "no"]),
+        ([2, 2, 2], [2, 1], [0, 0, 0], [2, 1]),
+    ],
+)
+def test_labels_are_the_numbers_of_their_columns(container, y, labels, codes, classes):
+    proba = PROBA if len(classes) == 3 else POSITIVE
+    encoded, resolved = check_labels(container(np.asarray(y)), proba, labels)
+    assert encoded.dtype == np.int64
+    assert (encoded.tolist(), resolved.tolist()) == (codes, classes)
+
+
+@pytest.mark.parametrize("y", [["no", "yes", "no"], [1, 2, 1], [2, 2, 2], [0, -1, 0], [0.5, 1, 0]])
+def test_the_positive_class_is_never_guessed(y):
+    with pytest.raises(ValueError, match=r"^y_true takes.*Pass labels=\[negative class, positive"):
+        check_labels(y, POSITIVE)
+
+
+COUNT = r"^y_true has 2 classes \[{}\], y_proba has 3 columns\. Pass labels= with the class of ev"
+CLASS = r"^y_true row {} is {}, which is not one of .*\. Pass labels= with the class of every"
+
+
+@pytest.mark.parametrize(
+    ("y", "labels", "match"),
+    [
+        ([1, 3, 3], None, COUNT.format("1, 3")),
+        (["a", "b", "b"], None, COUNT.format("'a', 'b'")),
+        ([0.5, 1, 1], None, r"continuous\. y_true must hold the class labels"),
+        (["a", "d", "e"], ["a", "b", "c"], CLASS.format(1, "'d'")),
+        ([0, 1, 5], [0, 1, 2], CLASS.format(2, 5)),
+        ([0, 1, 2], ["0", "1", "2"], CLASS.format(0, 0)),
+        ([0, 1, 2], [0, 1], r"^labels holds 2 .*3 columns\. Pass the class of each column, once"),
+        ([0, 1, 2], [0, 1, 1], r"^labels holds 2 distinct classes.*3 columns.*once"),
+        ([0, 1, 2], [0, 1, 2, 2], r"^labels .*(4|repeat|twice)"),
+        ([0, 1, 2], [[0, 1, 2]], r"labels.*1d array"),
+        (np.array([0, "a", 2], dtype=object), None, r"y_true .*sorted.*of one type"),
+        ([0, np.nan, 2], None, r"^y_true row 1 is nan"),
+        ([0, 1, np.inf], None, r"^y_true row 2 is inf"),
+        (np.array(["a", None, "c"], dtype=object), None, r"^y_true row 1 is missing \(None\)"),
+        (np.array(["a", np.nan, "c"], dtype=object), None, r"^y_true row 1 is missing \(nan\)"),
+        (np.array(["2020", "NaT", "2021"], dtype="M8[Y]"), None, r"^y_true row 1 is.*(NaT|miss)"),
+        (np.ma.masked_equal([0, 1, 2], 1), None, r"^y_true .*mask"),
+        (np.eye(3), None, r"y_true.*1d array.*\(3, 3\)"),
+        ([0, 1], None, r"inconsistent numbers of samples: \[3, 2\]"),
+    ],
+)
+def test_labels_that_name_no_column_are_refused(y, labels, match):
+    with pytest.raises(ValueError, match=match):
+        check_labels(y, PROBA, labels)
+
+
+@pytest.mark.parametrize("dtype", ["string", "category", "Int64"])
+def test_missing_values_of_pandas_are_refused(dtype):
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"y_proba.*NaN"):
+        check_proba(pd.Series([0.5, None], dtype="Float64"))
+    y = pd.Series([1, None, 2] if dtype == "Int64" else ["a", None, "b"], dtype=dtype)
+    with pytest.raises(ValueError, match=r"^y_true row 1 is (missing|nan)"):
+        check_labels(y, PROBA)
+
+
+def test_a_column_of_labels_is_read_with_scikit_learns_warning():
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        assert check_labels([[0], [1], [2]], PROBA)[0].tolist() == [0, 1, 2]
+
+
+def test_labels_and_weights_are_never_changed():
+    y, labels, weight = np.array([2, 0, 1]), np.array([1, 0, 2]), np.ones(3)
+    for array in (y, labels, weight):
+        array.setflags(write=False)  # so that an assignment raises
+    assert check_labels(y, PROBA, labels)[0].tolist() == [2, 1, 0]
+    assert check_weight(weight, 3).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("weight", [None, 1, 2.5, [1, 2, 3], [0.0, 0.0, 1e-300], [True, False, 1]])
+def test_weights_are_float64_one_per_sample(weight):
+    checked = check_weight(weight, 3)
+    assert checked.dtype == np.float64
+    expected = np.broadcast_to(1 if weight is None else np.asarray(weight, dtype=float), 3)
+    np.testing.assert_array_equal(checked, expected)
+
+
+@pytest.mark.parametrize(
+    ("weight", "match"),
+    [
+        ([1, -1, -2], r"^sample_weight row 1 is -1: negative\. Pass weights ≥ 0"),
+        (-0.5, r"^sample_weight row 0 is -0\.5: negative"),
+        ([0, 0, 0], r"non-zero number; sample_weight is all zero"),
+        ([1, 1], r"sample_weight\.shape == \(2,\), expected \(3,\): one per sample"),
+        ([[1], [1], [1]], r"Sample weights must be 1D array or scalar, got 2D"),
+        ([1, np.nan, 1], r"sample_weight.*NaN"),
+        ([1, np.inf, 1], r"sample_weight.*infinity"),
+        (np.ma.masked_equal([1.0, 2.0, 3.0], 2), r"^sample_weight .*mask"),
+    ],
+)
+def test_other_weights_are_refused(weight, match):
+    with pytest.raises(ValueError, match=match):
+        check_weight(weight, 3)
+
+
+@pytest.mark.parametrize(("n_rows", "row_bytes"), [(0, 8), (1, 2**30), (100, 2**18), (7, 0)])
+def test_row_blocks_cover_all_rows_once_within_the_memory(n_rows, row_bytes):
+    with config_context(working_memory=1):
+        blocks = list(row_blocks(n_rows, row_bytes))
+    assert [i for block in blocks for i in range(n_rows)[block]] == list(range(n_rows))
+    assert all(b.stop - b.start == 1 or (b.stop - b.start) * row_bytes <= 2**20 for b in blocks)
