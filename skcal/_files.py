@@ -131,7 +131,7 @@ def _from_table(values, labels, names) -> Predictions:
 
 def _check(proba, labels, classes) -> Predictions:
     proba = check_proba(proba, name="proba")
-    codes, classes = check_labels(labels, proba, classes, name="label")
+    codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
     return Predictions(proba, classes[codes], classes)
 
 

@@ -55,14 +55,14 @@ def check_proba(
             f"{name} has {proba.ndim} dimensions. Pass (n_samples,) probabilities of the "
             "positive class or (n_samples, n_classes) rows."
         )
-    if np.ma.is_masked(proba):
-        raise ValueError(f"{name} is masked. Drop the masked rows first.")
+    _refuse_masked(proba, name)
     half = getattr(proba, "dtype", None) == np.float16
-    options = {"dtype": np.float32 if half else FLOATS, "ensure_2d": False}
+    options = {"dtype": np.float32 if half else FLOATS, "ensure_all_finite": False}
     if estimator is None:
-        proba = check_array(proba, input_name=name, **options)
+        proba = check_array(proba, input_name=name, ensure_2d=False, **options)
     else:
         proba = _validate_columns(estimator, proba, reset, options)
+    _check_finite(proba, name)
     if from_logits:
         return expit(proba) if proba.ndim == 1 else _softmax(proba, name)
     if proba.ndim == 2:
@@ -75,7 +75,7 @@ def check_proba(
 def _validate_columns(estimator, proba, reset, options):
     """Check against the columns that the estimator was fitted on; 1-D counts as one."""
     if proba.ndim == 2:
-        return validate_data(estimator, proba, reset=reset, dtype=options["dtype"])
+        return validate_data(estimator, proba, reset=reset, **options)
     if not reset and estimator.n_features_in_ != 1:
         raise ValueError(
             f"Expected 2D array, got 1D array instead: {type(estimator).__name__} was fitted on "
@@ -84,7 +84,21 @@ def _validate_columns(estimator, proba, reset, options):
     if reset:
         estimator.n_features_in_ = 1
         vars(estimator).pop("feature_names_in_", None)
-    return check_array(proba, input_name="y_proba", **options)
+    return check_array(proba, ensure_2d=False, **options)
+
+
+def _refuse_masked(array, name: str) -> None:
+    if np.ma.is_masked(array):
+        raise ValueError(f"{name} is masked. Drop the masked rows first.")
+
+
+def _check_finite(array: np.ndarray, name: str) -> None:
+    if np.isfinite(array).all():
+        return
+    where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+    kind = "NaN" if np.isnan(array[where]) else "infinity"
+    place = f"row {where[0]}" + (f", column {where[1]}" if len(where) > 1 else "")
+    raise ValueError(f"Input {name} contains {kind}: {name} {place}. Drop or mend that sample.")
 
 
 def _softmax(logits: np.ndarray, name: str) -> np.ndarray:
@@ -127,7 +141,9 @@ def _check_range(proba: np.ndarray, name: str) -> np.ndarray:
     return proba
 
 
-def check_labels(y_true, proba: np.ndarray, labels=None, *, name: str = "y_true"):
+def check_labels(
+    y_true, proba: np.ndarray, labels=None, *, name: str = "y_true", proba_name: str = "y_proba"
+):
     """Encode labels as column numbers of ``proba``.
 
     Parameters
@@ -139,14 +155,16 @@ def check_labels(y_true, proba: np.ndarray, labels=None, *, name: str = "y_true"
     labels : array-like of shape (n_classes,), default=None
         The class of each column, in any order; for 1-D probabilities
         (negative class, positive class).
-    name : str, default="y_true"
-        The argument that error messages name.
+    name, proba_name : str, default="y_true" and "y_proba"
+        The arguments that error messages name.
 
     Returns
     -------
     codes : ndarray of shape (n_samples,), int64
     classes : ndarray of shape (n_classes,)
     """
+    if y_true is None:
+        raise ValueError(f"{name} is None: requires y to be passed, but the target y is None.")
     y = _plain_labels(y_true, name)
     check_consistent_length(proba, y)
     try:
@@ -156,7 +174,7 @@ def check_labels(y_true, proba: np.ndarray, labels=None, *, name: str = "y_true"
             f"Unknown label type: {name} holds labels that cannot be sorted ({error}). "
             "Pass integers or strings, of one type."
         ) from error
-    classes = resolve_classes(present, proba, labels, name=name)
+    classes = _resolve_classes(present, proba, labels, name, proba_name)
     column = {label: k for k, label in enumerate(classes.tolist())}
     code_of = np.array([column.get(label, -1) for label in present.tolist()], dtype=np.int64)
     codes = code_of[inverse.reshape(-1)]
@@ -170,33 +188,48 @@ def check_labels(y_true, proba: np.ndarray, labels=None, *, name: str = "y_true"
 
 
 def _plain_labels(y_true, name: str) -> np.ndarray:
-    y = column_or_1d(y_true, warn=True)
+    y = _column(y_true, name, warn=True)
     if y.dtype.kind in "fc" and not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
         raise ValueError(f"{name} row {row} is {y[row]}: Input {name} contains NaN or infinity.")
-    if y.dtype.kind == "O":
-        missing = np.array([label is None or label != label for label in y.tolist()])
+    if y.dtype.kind in "OM":
+        missing = np.array([_is_missing(label) for label in y.tolist()])
         if missing.any():
             row = int(np.argmax(missing))
             raise ValueError(f"{name} row {row} is missing ({y[row]}). Drop or label that sample.")
-        if all(isinstance(label, Real) for label in y.tolist()):
-            return np.array(y.tolist())  # numbers in an object array
+    if y.dtype.kind == "O" and all(isinstance(label, Real) for label in y.tolist()):
+        return np.array(y.tolist())  # numbers in an object array
     return y
 
 
-def resolve_classes(present: np.ndarray, proba: np.ndarray, labels, *, name: str = "y_true"):
+def _column(values, name: str, warn: bool = False) -> np.ndarray:
+    _refuse_masked(values, name)
+    try:
+        return column_or_1d(values, warn=warn)
+    except ValueError as error:
+        raise ValueError(str(error).replace("y should", f"{name} should")) from error
+
+
+def _is_missing(label) -> bool:
+    nameless = label is None or type(label).__name__ in ("NAType", "NaTType")
+    return nameless or (isinstance(label, float) and label != label)
+
+
+def _resolve_classes(present, proba, labels, name, proba_name) -> np.ndarray:
     """Return the class of each column: ``labels``, else what the sorted labels tell."""
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if labels is not None:
-        classes = column_or_1d(labels)
-        if len(classes) != n_classes or len(set(classes.tolist())) != n_classes:
+        classes = _column(labels, "labels")
+        distinct = len(set(classes.tolist()))
+        if len(classes) != n_classes or distinct != n_classes:
+            entries = "" if distinct == len(classes) else f" in {len(classes)} entries"
             raise ValueError(
-                f"labels holds {len(set(classes.tolist()))} distinct classes, y_proba has "
-                f"{n_classes} columns. Pass the class of each column, once."
+                f"labels holds {distinct} distinct classes{entries}, {proba_name} has {n_classes} "
+                "columns. Pass the class of each column, once."
             )
         return classes
     if proba.ndim == 1:
-        return _binary_classes(present, name)
+        return _binary_classes(present, name, proba_name)
     if len(present) == n_classes:
         return present
     if present.dtype.kind in "biuf":
@@ -208,18 +241,19 @@ def resolve_classes(present: np.ndarray, proba: np.ndarray, labels, *, name: str
             f"Unknown label type: continuous. {name} must hold the class labels of the samples."
         )
     raise ValueError(
-        f"{name} has {len(present)} classes {_shorten(present)}, y_proba has {n_classes} columns. "
+        f"{name} has {len(present)} classes {_shorten(present)}, {proba_name} has {n_classes} "
+        "columns. "
         "Pass labels= with the class of every column."
     )
 
 
-def _binary_classes(present: np.ndarray, name: str) -> np.ndarray:
+def _binary_classes(present: np.ndarray, name: str, proba_name: str) -> np.ndarray:
     for classes in (np.array([0, 1]), np.array([-1, 1])):
         if present.dtype.kind in "biuf" and np.isin(present, classes).all():
             return classes
     raise ValueError(
-        f"{name} takes values in {_shorten(present)}, so the positive class of a 1-D y_proba is "
-        "unknown. Pass labels=[negative class, positive class], or labels in {0, 1} or {-1, 1}."
+        f"{name} takes values in {_shorten(present)}, so the positive class of a 1-D {proba_name} "
+        "is unknown. Pass labels=[negative class, positive class], or labels in {0, 1} or {-1, 1}."
     )
 
 
@@ -232,6 +266,7 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
     """Return finite, non-negative float64 weights, not all zero; ones for None."""
     if sample_weight is None:
         return np.ones(n_samples)
+    _refuse_masked(sample_weight, "sample_weight")
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_samples, sample_weight)
     weight = check_array(

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from scipy.integrate import quad
-from scipy.special import beta
+from scipy.special import betaln
 from scipy.stats import gamma
 from sklearn.utils import check_random_state
 
@@ -20,6 +21,9 @@ class TrueError(NamedTuple):
 
     value: float
     standard_error: float = 0.0
+
+
+_NONE = TrueError(0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +84,9 @@ def make_dirichlet(
     """
     if model not in _CONDITIONALS:
         raise ValueError(f"model={model!r} is unknown. Use one of {', '.join(_CONDITIONALS)}.")
-    rng = check_random_state(random_state)
+    if not 0 <= noise <= 1:
+        raise ValueError(f"noise={noise!r} must be in [0, 1].")
+    rng = _generator(random_state)
     proba = _dirichlet(rng, n_samples, n_classes, concentration)
     labels = _categorical(rng, _CONDITIONALS[model](proba, noise))
     errors, total_variation = _dirichlet_truth(model, n_classes, concentration, noise)
@@ -127,7 +133,7 @@ def make_tempered(
     >>> data.true_squared_errors["canonical"]
     TrueError(value=0.0, standard_error=0.0)
     """
-    rng = check_random_state(random_state)
+    rng = _generator(random_state)
     truth = _dirichlet(rng, n_samples, n_classes, concentration)
     labels = _categorical(rng, truth)
     errors = (
@@ -155,7 +161,14 @@ def _m3(proba, noise):
 _CONDITIONALS = {"M1": _m1, "M2": _m2, "M3": _m3}
 
 
+def _generator(random_state):
+    """A Generator, whose Dirichlet draws stay finite at small concentrations."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
 def _dirichlet(rng, n_samples, n_classes, concentration):
+    if concentration <= 0:
+        raise ValueError(f"concentration={concentration!r} must be > 0.")
     return rng.dirichlet(np.full(n_classes, concentration), size=n_samples)
 
 
@@ -173,7 +186,7 @@ def _temper(truth, temperature):
 def _dirichlet_truth(model, n_classes, concentration, noise):
     """Closed forms of mathematics: canonical, class-wise, confidence, total variation."""
     if model == "M1":
-        return {name: TrueError(0.0) for name in ("canonical", "classwise", "confidence")}, 0.0
+        return dict.fromkeys(("canonical", "classwise", "confidence"), _NONE), 0.0
     C, a = n_classes, concentration
     q = (a + 1) / (C * a + 1)  # E‖p‖²
     mean, square = _max_moments(C, a)
@@ -184,7 +197,8 @@ def _dirichlet_truth(model, n_classes, concentration, noise):
     else:
         b = (C - 1) * a
         canonical = q - 1 / C
-        total_variation = C ** (1 - a) * (1 - 1 / C) ** b / (C * a * beta(a, b))
+        log_terms = (1 - a) * np.log(C) + b * np.log1p(-1 / C) - betaln(a, b)
+        total_variation = float(np.exp(log_terms) / (C * a))
     errors = {"canonical": canonical, "classwise": canonical, "confidence": confidence}
     return {name: TrueError(float(error)) for name, error in errors.items()}, total_variation
 
@@ -236,7 +250,7 @@ def tempered_true_errors(
     0.039
     """
     if temperature == 1:
-        return {name: TrueError(0.0) for name in ("canonical", "classwise", "confidence")}
+        return MappingProxyType(dict.fromkeys(("canonical", "classwise", "confidence"), _NONE))
     rng = np.random.default_rng(0)
     batches: dict[str, list[float]] = {"canonical": [], "classwise": [], "confidence": []}
     size = max(n_draws // 10, 2)
@@ -249,10 +263,11 @@ def tempered_true_errors(
         batches["classwise"].append(n_classes * _explained(proba[:, 0], gap[:, 0]))
         confidence = proba.max(axis=1)
         batches["confidence"].append(_explained(confidence, truth.max(axis=1) - confidence))
-    return {
+    errors = {
         name: TrueError(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(10)))
         for name, values in batches.items()
     }
+    return MappingProxyType(errors)  # the cache hands the same object to everyone
 
 
 def _explained(feature, target, n_bins=1000):

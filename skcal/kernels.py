@@ -32,6 +32,8 @@ def kernel_matrix(X, Z, kernel: str | Callable, parameters: dict) -> np.ndarray:
     parameters : dict
         ``gamma``, ``degree``, ``coef0``: those that a named kernel takes are passed on.
     """
+    # scikit-learn's kernels of float32 are float32, too coarse for a factor.
+    X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
     if callable(kernel):
         values = np.asarray(kernel(X, Z), dtype=np.float64)
         if values.shape != (len(X), len(Z)):
@@ -75,7 +77,8 @@ class KernelFactor(NamedTuple):
     trace_error : float
         Share of the (weighted) trace of K that ΨΨᵀ leaves out.
     approximation : {"low-rank", "exact", "nystroem"}
-        Whether the tolerance was reached, the rank is n, or the rank limit came first.
+        Whether the tolerance (or rounding) was reached, the rank is n, or the rank limit came
+        first.
     """
 
     landmarks: np.ndarray
@@ -113,13 +116,14 @@ def factor_kernel(X, weight, kernel, parameters, tol, max_rank) -> KernelFactor:
     n_samples = len(X)
     if max_rank is None:
         max_rank = int(get_config()["working_memory"] * 2**20 / (8 * n_samples))
-    pivots, psi, trace_error = _pivoted_cholesky(
-        X, weight, kernel, parameters, tol, min(n_samples, max(1, max_rank))
-    )
-    if trace_error <= tol:
-        approximation = "low-rank"
+    max_rank = min(n_samples, max(1, max_rank))
+    pivots, psi, trace_error = _pivoted_cholesky(X, weight, kernel, parameters, tol, max_rank)
+    if len(pivots) == n_samples:
+        approximation = "exact"
+    elif trace_error > tol and len(pivots) == max_rank:
+        approximation = "nystroem"
     else:
-        approximation = "exact" if len(pivots) == n_samples else "nystroem"
+        approximation = "low-rank"
     eigenvalues, rotation = eigh(psi.T @ (weight[:, None] * psi))
     # ψ(x) = L⁻¹ k(B, x) with K_BB = L Lᵀ, so φ(x) = Uᵀ ψ(x) = (L⁻ᵀ U)ᵀ k(B, x).
     projection = solve_triangular(psi[pivots], rotation, lower=True, trans="T")

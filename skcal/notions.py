@@ -124,6 +124,7 @@ def induced(proba: np.ndarray, codes: np.ndarray | None, groups: np.ndarray, n_g
     rows = np.arange(len(proba))
     for k in range(proba.shape[1]):
         mass[rows, groups[:, k]] += proba[:, k]
+    np.minimum(mass, 1, out=mass)  # sums of probabilities may pass 1 by rounding
     return _simplex_problem(mass, None if codes is None else groups[rows, codes])
 
 

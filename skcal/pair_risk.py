@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 from scipy.linalg import block_diag
+from sklearn.utils import check_consistent_length
 
 from skcal._validation import check_weight, row_blocks
 
@@ -38,7 +39,8 @@ class PairRisk:
     value : float
         Mean over pairs of the squared gap; the unit is that of a squared-error squared.
     standard_error : float
-        From the Hájek projection of the U-statistic: √Σ_i c_i², c the ``influence``.
+        From the Hájek projection of the U-statistic: √Σ_i c_i², c the ``influence``. Two samples
+        make one pair, which has no spread: 0.
     influence : ndarray of shape (n_samples,)
         Linear contribution of each sample to the deviation from the expected value.
     skipped : tuple of int
@@ -86,7 +88,7 @@ def pair_risk(phi, residuals, form=None, *, sample_weight=None) -> PairRisk:
     >>> round(pair_risk(np.zeros((3, 1)), residuals).value, 6)
     0.011719
     """
-    residuals = _as_columns(residuals)
+    phi, residuals = _check_parts(phi, residuals)
     gap = _diag(np.eye(residuals.shape[1]), -_form(phi, form))
     return _pair_mean([residuals, phi], gap, gap, check_weight(sample_weight, len(residuals)))
 
@@ -111,7 +113,8 @@ def pair_risk_difference(
     difference : PairRisk
         ``value`` < 0 means that A has the lower risk.
     """
-    residuals = _as_columns(residuals)
+    phi_a, residuals = _check_parts(phi_a, residuals)
+    phi_b, residuals = _check_parts(phi_b, residuals)
     m = residuals.shape[1]
     form_a, form_b = _form(phi_a, form_a), _form(phi_b, form_b)
     left = _diag(np.zeros((m, m)), -form_a, form_b)
@@ -125,7 +128,7 @@ def linear_pair_risk(phi, residuals, form=None, *, sample_weight=None) -> PairRi
 
     Parameters and returns as in :func:`pair_risk`; an odd last sample is left out.
     """
-    residuals = _as_columns(residuals)
+    phi, residuals = _check_parts(phi, residuals)
     weight = check_weight(sample_weight, len(residuals))
     even = len(residuals) // 2 * 2
     first, second = slice(0, even, 2), slice(1, even, 2)
@@ -159,7 +162,7 @@ def dense_pair_risk(h: Callable, X, residuals, *, sample_weight=None) -> PairRis
     -----
     O(n²) time, in blocks of bounded memory.
     """
-    X, residuals = np.asarray(X), _as_columns(residuals)
+    X, residuals = _check_parts(X, residuals)
     weight = check_weight(sample_weight, len(residuals))
     sums, own = np.empty_like(weight), np.empty_like(weight)
     for rows in row_blocks(len(X), 24 * len(X)):
@@ -184,7 +187,7 @@ def pair_risk_path(phi, residuals, forms, *, sample_weight=None) -> np.ndarray:
     risks : ndarray of shape (n_forms,)
         What :func:`pair_risk` gives for each form, without standard errors.
     """
-    residuals = _as_columns(residuals)
+    phi, residuals = _check_parts(phi, residuals)
     weight = check_weight(sample_weight, len(residuals))
     scatter = _scatter([residuals, phi], weight)
     pairs = weight @ (weight.sum() - weight)
@@ -221,6 +224,7 @@ def one_step_terms(correction, residuals) -> np.ndarray:
     -------
     terms : ndarray of shape (n_samples,)
     """
+    correction, residuals = _check_parts(correction, residuals)
     return _rowwise_dot(correction, 2 * residuals - correction)
 
 
@@ -298,14 +302,17 @@ def _require_pairs(pairs: float, n_positive: int = 0) -> None:
         )
 
 
-def _as_columns(array) -> np.ndarray:
-    array = np.asarray(array)
-    return array[:, None] if array.ndim == 1 else array
+def _check_parts(phi, residuals):
+    """Features and residuals as (n, r) and (n, m) arrays of equal lengths."""
+    phi = phi if sparse.issparse(phi) else np.asarray(phi)
+    residuals = np.asarray(residuals)
+    check_consistent_length(phi, residuals)
+    return phi, residuals[:, None] if residuals.ndim == 1 else residuals
 
 
 def _form(phi, form):
     if form is not None:
-        return form
+        return form if sparse.issparse(form) else np.asarray(form)
     width = phi.shape[1]
     return sparse.eye_array(width) if sparse.issparse(phi) else np.eye(width)
 

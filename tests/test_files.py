@@ -53,7 +53,7 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ("cat,dog,label\n0.5,0.5,cat\n0.5,nan,cat\n", "contains NaN"),
         ("cat,dog,label\n0.5,0.5,cat\n0.5,0.5,cow\n", "line 3 is 'cow', which is not one of"),
         ("p,label\n0.5,1\n0.5,cat\n", "line 3 is 'cat'.*labels must be 0 or 1"),
-        ("cat,cat,label\n0.5,0.5,cat\n", "1 distinct classes, y_proba has 2 columns"),
+        ("cat,cat,label\n0.5,0.5,cat\n", "1 distinct classes in 2 entries, proba has 2 columns"),
     ],
 )
 def test_bad_csv_is_named_by_line_and_column(csv_file, text, message):

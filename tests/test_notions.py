@@ -101,7 +101,7 @@ def test_features_plus_residuals_are_outcomes_of_the_same_dtype(notion, dtype):
         assert (problem.features.shape[1] == 1) == is_scalar(notion)
         outcome = problem.features + problem.residuals
         # outcome - feature and its sum with the feature are rounded once each, at most eps / 2.
-        np.testing.assert_allclose(outcome, np.rint(outcome), atol=np.finfo(dtype).eps)
+        np.testing.assert_allclose(outcome, np.rint(outcome), rtol=0, atol=np.finfo(dtype).eps)
         if not is_scalar(notion):
             np.testing.assert_array_equal(np.rint(outcome).sum(axis=1), 1)
 
@@ -217,7 +217,7 @@ def test_relabelling_classes_and_columns_jointly_keeps_the_question(notion):
         columns = order if notion == "canonical" else slice(None)
         # The rest of the top k is a sum in another order.
         np.testing.assert_allclose(old.features[:, columns], new.features, rtol=1e-14)
-        np.testing.assert_allclose(old.residuals[:, columns], new.residuals, atol=1e-15)
+        np.testing.assert_allclose(old.residuals[:, columns], new.residuals, rtol=0, atol=1e-15)
 
 
 # Names.

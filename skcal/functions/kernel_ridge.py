@@ -92,7 +92,8 @@ class _KernelRidge(BilinearFunction):
             return False
         mine, its = self.get_params(deep=False), other.get_params(deep=False)
         return all(
-            mine[name] is its[name] or mine[name] == its[name] for name in mine.keys() - {"alpha"}
+            mine[name] is its[name] or mine[name] == its[name]
+            for name in mine.keys() - {"alpha", "memory"}
         )
 
     def with_factor_of(self, fitted):
@@ -132,6 +133,8 @@ class _KernelRidge(BilinearFunction):
             Minus the pair risk.
         """
         check_is_fitted(self)
+        if np.min(alphas) <= 0:
+            raise ValueError(f"alphas holds {np.min(alphas)!r}; every alpha must be > 0.")
         functions = (clone(self).set_params(alpha=alpha).with_factor_of(self) for alpha in alphas)
         features = self._factor_features(X)
         return -np.array(self._path_risks(functions, features, y, sample_weight))

@@ -171,7 +171,8 @@ def _median_split(X, weight, min_samples):
         return None
     centre = weight @ X / total
     variance = weight @ (X - centre) ** 2  # n - 1 is common to all classes
-    k = int(np.argmax(variance))
+    # Of equal variances, up to rounding, the first: so the order of the rows does not matter.
+    k = int(np.argmax(variance >= variance.max() * (1 - 1e-9)))
     median = _weighted_median(X[:, k].astype(np.float64), weight)
     mass_below = weight[X[:, k] < median].sum()
     if min(mass_below, total - mass_below) < max(min_samples, np.finfo(float).tiny):

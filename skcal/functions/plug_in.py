@@ -190,11 +190,10 @@ def _fit(estimator, X, y, weight):
     if (weight == 1).all():
         return estimator.fit(X, y)
     name = "sample_weight"
-    final = estimator
-    if isinstance(estimator, Pipeline):
-        step, final = estimator.steps[-1]
+    inner = estimator.estimator if isinstance(estimator, MultiOutputRegressor) else estimator
+    if isinstance(inner, Pipeline):
+        step, inner = inner.steps[-1]
         name = f"{step}__sample_weight"
-    inner = final.estimator if isinstance(final, MultiOutputRegressor) else final
     if not _takes_weight(inner):
         raise ValueError(
             f"sample_weight was given, but {type(inner).__name__}.fit does not take it. "

@@ -154,7 +154,9 @@ class TemperatureScaling(_ScalingMap):
             return weight @ (mean - chosen)
 
         limit = np.log(self.max_temperature)
-        if slope(-limit) >= 0:
+        if slope(0.0) == 0:
+            log_scale = 0.0
+        elif slope(-limit) >= 0:
             log_scale = -limit
         elif slope(limit) <= 0:
             log_scale = limit

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm
+from sklearn.utils.validation import check_is_fitted
 
 from skcal._validation import check_labels, check_proba, check_weight
 from skcal.model_selection.estimator import CalibrationErrorEstimator
@@ -24,7 +25,8 @@ class RiskComparison:
     difference : float
         Risk of a minus risk of b; negative: a is better.
     standard_error : float
-        Of the difference, given the fitted functions; 0 for identical functions.
+        Of the difference, given the fitted functions; 0 for identical functions, inf for the one
+        pair that two samples make.
     pvalue : float
         Two-sided normal p-value of equal risks; 1 for identical functions. Conservative: equally
         good functions differ significantly less often than the level says.
@@ -40,10 +42,12 @@ class RiskComparison:
     def __str__(self):
         if self.identical:
             return "identical on these samples (p = 1)"
-        better = "a" if self.difference < 0 else "b"
+        verdict = "a has the lower risk" if self.difference < 0 else "b has the lower risk"
+        if self.pvalue > 0.05:
+            verdict = "not told apart at the 5 % level"
         return (
             f"risk(a) - risk(b) = {self.difference:.3g} ± {self.standard_error:.2g}, "
-            f"p = {self.pvalue:.3g}: {better} has the lower risk"
+            f"p = {self.pvalue:.3g}: {verdict}"
         )
 
 
@@ -92,18 +96,26 @@ def compare_risks(a, b, P, y, sample_weight=None) -> RiskComparison:
     >>> bool(comparison.difference < 0), bool(comparison.pvalue < 0.05)
     (True, True)
     """
-    a, b = (getattr(estimator, "best_estimator_", estimator) for estimator in (a, b))
+    a, b = _fitted("a", a), _fitted("b", b)
     _check_comparable(a, b)
     return as_comparison([risk_difference(a, b, P, y, sample_weight)])
 
 
+def _fitted(name, estimator) -> CalibrationErrorEstimator:
+    """The fitted estimator, of a search the best one."""
+    if hasattr(estimator, "candidates"):
+        check_is_fitted(estimator)
+        estimator = estimator.best_estimator_
+    if not isinstance(estimator, CalibrationErrorEstimator):
+        raise TypeError(
+            f"{name} is {type(estimator).__name__}. Pass a fitted CalibrationErrorEstimator "
+            "or CalibrationErrorSearchCV."
+        )
+    check_is_fitted(estimator)
+    return estimator
+
+
 def _check_comparable(a, b):
-    for name, estimator in (("a", a), ("b", b)):
-        if not isinstance(estimator, CalibrationErrorEstimator):
-            raise TypeError(
-                f"{name} is {type(estimator).__name__}. Pass a fitted CalibrationErrorEstimator "
-                "or CalibrationErrorSearchCV."
-            )
     for name in ("notion_", "from_logits"):
         if getattr(a, name) != getattr(b, name):
             raise ValueError(
@@ -116,8 +128,8 @@ def _check_comparable(a, b):
 
 def risk_difference(a, b, P, y, sample_weight=None) -> PairRisk:
     """Risk of a minus risk of b, summed over the problems of the notion."""
-    proba = check_proba(P, from_logits=a.from_logits, estimator=a, reset=False)
-    codes, _ = check_labels(y, proba, a.classes_)
+    proba = check_proba(P, from_logits=a.from_logits, name="P", estimator=a, reset=False)
+    codes, _ = check_labels(y, proba, a.classes_, name="y", proba_name="P")
     weight = check_weight(sample_weight, len(proba))
 
     def difference(k, problem, rows_weight):
@@ -141,5 +153,7 @@ def as_comparison(folds) -> RiskComparison:
     identical = max(abs(difference), standard_error) < ROUNDING
     if identical:
         return RiskComparison(0.0, 0.0, 1.0, True)
-    pvalue = float(2 * norm.sf(abs(difference) / standard_error)) if standard_error else 0.0
+    if standard_error < ROUNDING:  # two samples make one pair, which has no spread
+        return RiskComparison(difference, np.inf, 1.0)
+    pvalue = float(2 * norm.sf(abs(difference) / standard_error))
     return RiskComparison(difference, standard_error, pvalue)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -14,9 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from skcal._sklearn_compat import _fit_context
 from skcal._validation import check_labels, check_proba, check_weight
 from skcal.functions import BilinearFunction, KroneckerKernelRidge, Zero
-from skcal.intervals import ConfidenceInterval
 from skcal.notions import make_problems, resolve_notion
 from skcal.pair_risk import PairRisk, add_problems, one_step_terms, weighted_mean
+
+
+class ConfidenceInterval(NamedTuple):
+    """An interval with fields ``low`` and ``high``, as scipy's results have."""
+
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +50,23 @@ class OneStepEstimate:
         It covers the squared error minus E‖ĝ - g*‖², so only its lower end bounds the calibration
         error.
         """
-        return ConfidenceInterval.normal(self.value, self.standard_error, confidence_level)
+        self._check_level(confidence_level)
+        half = norm.ppf((1 + confidence_level) / 2) * self.standard_error
+        return ConfidenceInterval(float(self.value - half), float(self.value + half))
 
     def lower_confidence_bound(self, confidence_level=0.95) -> float:
         """One-sided lower confidence limit of the squared calibration error."""
-        return self.value - norm.ppf(confidence_level) * self.standard_error
+        self._check_level(confidence_level)
+        return float(self.value - norm.ppf(confidence_level) * self.standard_error)
+
+    def _check_level(self, confidence_level):
+        if not 0 < confidence_level < 1:
+            raise ValueError(f"confidence_level={confidence_level!r} must be between 0 and 1.")
+        if not np.isfinite(self.standard_error):
+            raise ValueError(
+                f"An interval needs at least 2 test samples, there are {len(self.terms)}. "
+                "Pass a larger test split."
+            )
 
 
 def _functions_have(method):
@@ -108,7 +127,7 @@ class CalibrationErrorEstimator(BaseEstimator):
     >>> estimator.fit(data.proba[:1000], data.labels[:1000])
     CalibrationErrorEstimator(function=Binning(n_bins=10), notion='confidence')
     >>> round(estimator.squared_error(data.proba[1000:]), 3)
-    0.027
+    0.026
     """
 
     _parameter_constraints: dict = {
@@ -140,8 +159,8 @@ class CalibrationErrorEstimator(BaseEstimator):
         -------
         self : object
         """
-        proba = check_proba(P, from_logits=self.from_logits, estimator=self)
-        codes, self.classes_ = check_labels(y, proba, self.labels)
+        proba = check_proba(P, from_logits=self.from_logits, name="P", estimator=self)
+        codes, self.classes_ = check_labels(y, proba, self.labels, name="y", proba_name="P")
         weight = check_weight(sample_weight, len(proba))
         self.notion_ = resolve_notion(self.notion, proba)
         template = KroneckerKernelRidge() if self.function is None else self.function
@@ -251,6 +270,11 @@ class CalibrationErrorEstimator(BaseEstimator):
             risks.append(problem_risk(k, problem, rows_weight) if enough else None)
             shares.append(rows_weight.sum() / weight.sum())
             rows.append(problem.rows)
+        if all(risk is None for risk in risks):
+            raise ValueError(
+                "The risk needs pairs: no class is predicted for 2 samples "
+                f"(n_samples = {len(proba)}). Pass more samples."
+            )
         return add_problems(risks, shares, rows, len(proba))
 
     def _problems(self, proba, codes=None):
@@ -258,11 +282,11 @@ class CalibrationErrorEstimator(BaseEstimator):
 
     def _check(self, P):
         check_is_fitted(self)
-        return check_proba(P, from_logits=self.from_logits, estimator=self, reset=False)
+        return check_proba(P, from_logits=self.from_logits, name="P", estimator=self, reset=False)
 
     def _check_all(self, P, y, sample_weight):
         proba = self._check(P)
-        codes, _ = check_labels(y, proba, self.classes_)
+        codes, _ = check_labels(y, proba, self.classes_, name="y", proba_name="P")
         return proba, codes, check_weight(sample_weight, len(proba))
 
     def _score_path(self, template, alphas, P, y, sample_weight=None):
@@ -274,7 +298,7 @@ class CalibrationErrorEstimator(BaseEstimator):
             if self.notion_ == "top-label" and np.count_nonzero(rows_weight) < 2:
                 continue
             arguments = problem.features, problem.residuals
-            if template.shares_factor(function):
+            if hasattr(function, "with_factor_of"):
                 function = clone(template).with_factor_of(function)
                 scores = function.score_path(*arguments, alphas, rows_weight)
             else:  # h = 0, for want of training samples

@@ -6,6 +6,7 @@ import time
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +53,17 @@ class Family:
             f"{self.name}: {len(self.settings)} setting(s), {n_splits} folds, "
             f"lowest risk {-self.scores.max():.7f}"
         )
+
+
+def best_residual_function(families) -> BilinearFunction | None:
+    """The function with ``residual`` that has the highest score, unfitted."""
+    scored = [
+        (score, clone(family.function).set_params(**setting))
+        for family in families
+        for score, setting in zip(family.scores, family.settings, strict=True)
+    ]
+    scored = [(score, function) for score, function in scored if hasattr(function, "residual")]
+    return max(scored, key=itemgetter(0))[1] if scored else None
 
 
 def best_family(families) -> Family:
@@ -137,7 +149,7 @@ def _evaluate_fold(estimator, paths, data, train, test):
 
 
 def _refit(best, fitted):
-    return best.with_factor_of(fitted) if best.shares_factor(fitted) else fitted
+    return best.with_factor_of(fitted) if hasattr(fitted, "with_factor_of") else fitted
 
 
 def _results(scores, times):
@@ -209,7 +221,7 @@ def evaluate_group(group, estimator, data, splits, n_jobs):
         evaluate_family(group[0], estimator, data, splits, n_jobs)
 
 
-def try_families(families, problem, rows, n_rows=30):
+def try_families(families, problem, weight, rows, n_rows=30):
     """Fit every setting on a few samples, so that what cannot work is said at once.
 
     A candidate that fails on few samples is fitted once on a whole fold before it is refused.
@@ -219,11 +231,12 @@ def try_families(families, problem, rows, n_rows=30):
     if len(rows) < 2:
         return
     few = rows[:n_rows]
+    weight = None if weight is None else weight[problem.rows]
     for position, family in enumerate(families):
         for setting in family.settings:
-            error = _fit_error(family.function, setting, problem, few)
+            error = _fit_error(family.function, setting, problem, weight, few)
             if error is not None and len(rows) > len(few):
-                error = _fit_error(family.function, setting, problem, rows)
+                error = _fit_error(family.function, setting, problem, weight, rows)
             if error is not None:
                 shown = ", ".join(f"{k}={v!r}" for k, v in setting.items())
                 raise ValueError(
@@ -231,13 +244,14 @@ def try_families(families, problem, rows, n_rows=30):
                 ) from error
 
 
-def _fit_error(function, setting, problem, rows):
+def _fit_error(function, setting, problem, weight, rows):
+    arguments = [problem.features[rows], problem.residuals[rows]]
+    if weight is not None and weight[rows].any():
+        arguments.append(weight[rows])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            clone(function).set_params(**setting).fit(
-                problem.features[rows], problem.residuals[rows]
-            )
+            clone(function).set_params(**setting).fit(*arguments)
         except (ValueError, TypeError) as error:
             return error
     return None

@@ -29,6 +29,17 @@ class Samples(NamedTuple):
         return Samples(self.P[rows], self.y[rows], weight)
 
     @property
+    def n_positive(self) -> int:
+        """Number of samples of positive weight."""
+        return len(self.y) if self.weight is None else int(np.count_nonzero(self.weight))
+
+    @property
+    def classes(self) -> set:
+        """Labels of the samples of positive weight."""
+        y = self.y if self.weight is None else self.y[self.weight > 0]
+        return set(np.unique(y).tolist())
+
+    @property
     def total_weight(self) -> float:
         """Sum of the weights, or the number of samples."""
         return len(self.y) if self.weight is None else self.weight.sum()
@@ -83,6 +94,12 @@ def make_plan(search, data: Samples) -> list[Outer]:
         outer_cv = ShuffleSplit(1, test_size=0.2, random_state=outer_seed)
     outer_cv, inner_cv = _splitter(outer_cv, outer_seed), _splitter(search.cv, seed)
     pairs = _split(outer_cv, data, "outer_cv")
+    for number, (_, test) in enumerate(pairs):
+        if not data.take(test).n_positive:
+            raise ValueError(
+                f"outer_cv leaves 0 test samples in split {number} of {len(data.y)} samples. "
+                "Pass fewer splits or a larger test_size."
+            )
     if len(pairs) > 1:
         pairs.append((np.arange(len(data.y)), np.arange(0)))
     plan = []
@@ -112,8 +129,7 @@ def _check_outer(outer, data):
     training = data.take(outer.train)
     for number, (train, validation) in enumerate(outer.splits):
         for rows, part in ((train, "training"), (validation, "validation")):
-            weight = training.take(rows).weight
-            count = len(rows) if weight is None else np.count_nonzero(weight)
+            count = training.take(rows).n_positive
             if count < 2:
                 raise ValueError(
                     f"cv leaves {count} {part} sample(s) in fold {number} of {len(data.y)} samples "
@@ -125,10 +141,9 @@ def _warn_of_absent_classes(plan, data, search):
     """Say which classes a training fold lacks, where functions learn outcomes class by class."""
     if is_scalar(search.notion_) and search.notion_ != "classwise":
         return
-    present = set(np.unique(data.y).tolist())
     for outer in plan:
         for number, (train, _) in enumerate(outer.splits):
-            absent = present - set(np.unique(data.y[outer.train][train]).tolist())
+            absent = data.classes - data.take(outer.train[train]).classes
             if absent:
                 warnings.warn(
                     f"Class {min(absent, key=str)!r} does not occur in the training part of fold "

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, _fit_context
 from skcal._validation import check_labels, check_proba, check_weight
-from skcal.intervals import ConfidenceInterval
 from skcal.model_selection.candidates import resolve_candidates
-from skcal.model_selection.estimator import CalibrationErrorEstimator
+from skcal.model_selection.estimator import CalibrationErrorEstimator, ConfidenceInterval
 from skcal.model_selection.families import (
     best_family,
+    best_residual_function,
     compare_families,
     evaluate_group,
     group_families,
@@ -181,15 +181,15 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         -------
         self : object
         """
-        proba = check_proba(P, from_logits=self.from_logits, estimator=self)
-        codes, self.classes_ = check_labels(y, proba, self.labels)
+        proba = check_proba(P, from_logits=self.from_logits, name="P", estimator=self)
+        codes, self.classes_ = check_labels(y, proba, self.labels, name="y", proba_name="P")
         self.notion_ = resolve_notion(self.notion, proba)
         weight = None if sample_weight is None else check_weight(sample_weight, len(proba))
         data = Samples(np.asarray(P), self.classes_[codes], weight)
         plan = make_plan(self, data)
         families = self._families(proba, data, plan[0])
         problem = make_problems(proba, codes, self.notion_)[0]
-        try_families(families, problem, plan[0].first_fold)
+        try_families(families, problem, weight, plan[0].first_fold)
         context = self._init_callback_context(max_subtasks=len(plan))
         context.call_on_fit_task_begin(estimator=self, X=P, y=y)
         searched = [self._select(families, data, outer, context) for outer in plan]
@@ -238,10 +238,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         training, test = data.take(outer.train), data.take(outer.test)
         models = best_family(families).models
         plug_ins = np.array([model.squared_error(test.P, test.weight) for model in models])
-        function, one_step = None, None
-        correcting = [f for f in families if hasattr(f.best_function, "residual")]
-        if correcting:
-            function = best_family(correcting).best_function
+        function, one_step = best_residual_function(families), None
+        if function is not None:
             one_step = self._estimator(function).fit(*training).one_step(*test)
         return OuterResult(outer, families, plug_ins, one_step, function)
 
@@ -327,7 +325,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         -------
         h : ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
+        P = self._checked(P)
         return self.best_estimator_.predict(P)
 
     def score(self, P, y, sample_weight=None):
@@ -343,8 +341,14 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         -------
         score : float
         """
-        check_is_fitted(self)
+        P = self._checked(P)
         return self.best_estimator_.score(P, y, sample_weight)
+
+    def _checked(self, P):
+        """Compare the columns with those of ``fit``; return an array."""
+        check_is_fitted(self)
+        check_proba(P, from_logits=self.from_logits, name="P", estimator=self, reset=False)
+        return np.asarray(P)
 
     def summary(self) -> str:
         """Table of the candidates, what was chosen and why, and the estimates."""

@@ -1,0 +1,277 @@
+"""Binning against sums over bins by hand and its dense bilinear form."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from skcal import Binning
+from skcal.pair_risk import dense_pair_risk
+
+SCALAR, SIMPLEX = ["uniform", "quantile", "sweep"], ["uniform", "median-variance"]
+FORMS = [(1, s) for s in SCALAR] + [(3, s) for s in SIMPLEX]
+DEBIAS = [True, "labels"]
+
+
+def sample(rng, n, d):
+    """Predictions and residuals of outcomes that are drawn from miscalibrated probabilities."""
+    X = rng.dirichlet(np.full(max(d, 2), 0.7), size=n)
+    truth = X**0.6 / (X**0.6).sum(axis=1, keepdims=True)
+    codes = (truth.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1)
+    outcomes = np.eye(max(d, 2))[np.minimum(codes, max(d, 2) - 1)]
+    if d == 1:
+        X, outcomes = X[:, 1:], outcomes[:, 1:]
+    return X, outcomes - X
+
+
+def binning(strategy, debias=False, **options):
+    return Binning(**{"n_bins": 4, "min_samples": 8, **options}, strategy=strategy, debias=debias)
+
+
+def by_bin(function, X, residuals):
+    """The residuals of each bin."""
+    bins = function.partition_.assign(X)
+    return [residuals[bins == b] for b in range(function.n_bins_)]
+
+
+# Plain binning
+
+
+@pytest.mark.parametrize(("d", "strategy"), FORMS)
+def test_mean_over_training_samples_is_the_squared_l2_error_of_the_bins(rng, d, strategy):
+    X, residuals = sample(rng, 90, d)
+    function = binning(strategy).fit(X, residuals)
+    squared = sum(
+        len(group) / 90 * (group.mean(axis=0) ** 2).sum()
+        for group in by_bin(function, X, residuals)
+        if len(group)
+    )
+    assert_allclose(function.predict(X).mean(), squared, rtol=1e-12)
+
+
+def test_expected_calibration_error_by_hand():
+    X = np.array([[0.0], [0.25], [0.5], [0.75], [1.0], [1.0]])
+    outcomes = np.array([[1], [0], [1], [1], [1], [0.0]])
+    function = Binning(n_bins=2).fit(X, outcomes - X)
+    # (0, 1/2]: residuals 1, -1/4, 1/2; (1/2, 1]: 1/4, 0, -1.
+    assert_allclose(function.residual(X), np.repeat([[5 / 12], [-1 / 4]], 3, axis=0), rtol=1e-15)
+    assert_allclose(function.predict([[0.1], [0.9]]), [25 / 144, 1 / 16], rtol=1e-15)
+    assert_allclose(function.predict_pairs([[0.0]], [[1.0]]), [[-5 / 48]], rtol=1e-15)
+
+
+@pytest.mark.parametrize(("d", "strategy"), FORMS)
+def test_prediction_is_the_inner_product_of_mean_residuals(rng, d, strategy):
+    X, residuals = sample(rng, 90, d)
+    Z, _ = sample(rng, 40, d)
+    function = binning(strategy).fit(X, residuals)
+    groups = by_bin(function, X, residuals)
+    filled = [group.mean(axis=0) if len(group) else residuals.mean(axis=0) for group in groups]
+    means = np.array([*filled, residuals.mean(axis=0)])[function.partition_.assign(Z)]
+    assert_allclose(function.residual(Z), means, rtol=1e-10, atol=1e-14)
+    assert_allclose(function.predict(Z), (means**2).sum(axis=1), rtol=1e-10)
+    assert_allclose(function.predict_pairs(Z, Z[:7]), means @ means[:7].T, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize(("d", "empty"), [(1, [[0.5], [0.95]]), (2, [[0.45, 0.55], [1.0, 0.0]])])
+def test_a_bin_without_training_samples_predicts_the_mean_residual(d, empty):
+    X = np.array([[0.1], [0.15], [0.7]]) if d == 1 else np.array([[0.1, 0.9], [0.3, 0.7]])
+    residuals = np.round(X) - X + (X > 0.68)
+    function = Binning(n_bins=10).fit(X, residuals)
+    expected = np.tile(residuals.mean(axis=0), (2, 1))
+    assert_allclose(function.residual(empty), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("d", "strategy"), FORMS)
+@pytest.mark.parametrize("debias", [False, *DEBIAS])
+def test_order_of_the_rows_does_not_matter(rng, d, strategy, debias):
+    X, residuals = sample(rng, 90, d)
+    order = rng.permutation(90)
+    first = binning(strategy, debias).fit(X, residuals)
+    second = binning(strategy, debias).fit(X[order], residuals[order])
+    assert_allclose(second.predict_pairs(X), first.predict_pairs(X), rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize(("d", "strategy"), FORMS)
+def test_weight_zero_removes_a_row_and_weight_two_repeats_it(rng, d, strategy):
+    X, residuals = sample(rng, 90, d)
+    Z, _ = sample(rng, 40, d)
+    counts = rng.integers(0, 3, 90)
+    weighted = binning(strategy).fit(X, residuals, counts)
+    repeated = binning(strategy).fit(X.repeat(counts, axis=0), residuals.repeat(counts, axis=0))
+    assert weighted.n_bins_ == repeated.n_bins_
+    assert_allclose(weighted.bin_weights_, repeated.bin_weights_)
+    assert_allclose(weighted.predict_pairs(Z), repeated.predict_pairs(Z), rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize(("d", "strategy"), FORMS)
+@pytest.mark.parametrize("debias", DEBIAS)
+def test_weight_zero_removes_a_row_from_the_debiased_form(rng, d, strategy, debias):
+    X, residuals = sample(rng, 90, d)
+    weight = rng.integers(0, 2, 90) * rng.uniform(1, 2, 90)
+    keep = weight > 0
+    weighted = binning(strategy, debias).fit(X, residuals, weight)
+    removed = binning(strategy, debias).fit(X[keep], residuals[keep], weight[keep])
+    assert_allclose(weighted.predict_pairs(X), removed.predict_pairs(X), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize(("d", "strategy"), FORMS)
+@pytest.mark.parametrize("debias", [False, *DEBIAS])
+def test_float32_equals_float64_away_from_edges(rng, d, strategy, debias):
+    X, residuals = sample(rng, 90, d)
+    X32 = X.astype(np.float32)
+    double = binning(strategy, debias).fit(X, residuals).predict(X)
+    single = binning(strategy, debias).fit(X32, residuals).predict(X32)
+    # Outcomes are exact in either dtype, so nothing but the partition sees the rounding.
+    assert_allclose(single, double, rtol=1e-12, atol=1e-15)
+
+
+# Debiased binning
+
+
+def naive_variance(group, weight):
+    """mathematics.md §5, the variance of a weighted mean."""
+    mean = weight @ group / weight.sum()
+    spread = sum(w * ((row - mean) ** 2).sum() for w, row in zip(weight, group, strict=True))
+    total, squares = weight.sum(), (weight**2).sum()
+    return spread / total * squares / (total**2 - squares)
+
+
+@pytest.mark.parametrize(("d", "strategy"), FORMS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_debiased_form_is_its_dense_definition(rng, d, strategy, weighted):
+    """h = G_b·G_b' - 1[b = b'] v_b, with the risk over all pairs."""
+    X, residuals = sample(rng, 90, d)
+    Z, new = sample(rng, 30, d)
+    weight = rng.uniform(0.5, 2, 90) if weighted else np.ones(90)
+    function = binning(strategy, debias=True, n_bins=12).fit(X, residuals, weight)
+    bins, at = function.partition_.assign(X), function.partition_.assign(Z)
+    means = np.tile(weight @ residuals / weight.sum(), (function.n_bins_ + 1, 1))
+    variance = np.zeros(function.n_bins_ + 1)
+    for b in set(bins):
+        group, w = residuals[bins == b], weight[bins == b]
+        means[b] = w @ group / w.sum()
+        variance[b] = naive_variance(group, w) if len(group) > 1 else 0
+    dense = means[at] @ means[at].T - variance[at] * (at[:, None] == at)
+    unseen = at == function.n_bins_
+    assert unseen.any() == (d == 3 and strategy == "uniform")  # unseen cells have no variance
+    assert sparse.issparse(function.transform(Z))
+    assert_allclose(function.predict_pairs(Z), dense, rtol=1e-10, atol=1e-14)
+    assert_allclose(function.predict(Z), np.diagonal(dense), rtol=1e-10, atol=1e-14)
+    risk = dense_pair_risk(lambda rows, all_rows: dense, Z, new)
+    assert_allclose(function.score(Z, new), -risk.value, rtol=1e-12)
+    assert_allclose(function.risk(Z, new).standard_error, risk.standard_error, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("d", "strategy"), FORMS)
+def test_label_debiasing_is_that_of_kumar_et_al(rng, d, strategy):
+    X, residuals = sample(rng, 90, d)
+    function = binning(strategy, debias="labels").fit(X, residuals)
+    bins, outcomes = function.partition_.assign(X), X + residuals
+    for b in set(bins):
+        rate, size = outcomes[bins == b].mean(axis=0), np.count_nonzero(bins == b)
+        variance = (rate * (1 - rate)).sum() / (size - 1) if size > 1 else 0
+        expected = (residuals[bins == b].mean(axis=0) ** 2).sum() - variance
+        assert_allclose(function.predict(X[bins == b]), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("debias", DEBIAS)
+def test_bins_with_fewer_than_two_samples_are_counted_and_not_debiased(debias):
+    X = np.array([[0.05], [0.35], [0.35], [0.35], [0.95]])
+    outcomes = np.array([[1], [0], [1], [1], [1.0]])
+    function = Binning(n_bins=10, debias=debias).fit(X, outcomes - X)
+    plain = Binning(n_bins=10).fit(X, outcomes - X)
+    assert function.n_bins_not_debiased_ == 2
+    assert plain.n_bins_not_debiased_ == 0
+    # In the middle bin the predictions are equal, so both variances are (2/9) / 2.
+    expected = plain.predict(X) - np.array([0, 1 / 9, 1 / 9, 1 / 9, 0])
+    assert_allclose(function.predict(X), expected, atol=1e-15)
+
+
+@pytest.mark.parametrize(("d", "n_bins"), [(1, 10), (3, 3)])
+def test_debiased_estimate_is_unbiased_on_calibrated_data(d, n_bins):
+    plain, debiased = [], []
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        X = rng.dirichlet(np.full(max(d, 2), 2.0), size=300)
+        drawn = (X.cumsum(axis=1) < rng.uniform(size=(300, 1))).sum(axis=1)
+        outcomes = np.eye(max(d, 2))[drawn]
+        X, outcomes = (X[:, 1:], outcomes[:, 1:]) if d == 1 else (X, outcomes)
+        fits = (Binning(n_bins, debias=kind).fit(X, outcomes - X) for kind in (False, True))
+        for function, means in zip(fits, (plain, debiased), strict=True):
+            bins = function.partition_.assign(X)
+            enough = function.bin_weights_[bins] >= 2  # the others are not debiased
+            means.append((function.predict(X) * enough).mean())
+    z = [np.mean(means) / np.std(means) * 20 for means in (plain, debiased)]
+    assert abs(z[1]) < 4  # false alarms: 6e-5
+    assert z[0] > 40  # the bias that is taken away
+
+
+def test_only_plain_binning_has_a_residual():
+    X, residuals = sample(np.random.default_rng(1), 20, 1)
+    assert hasattr(Binning().fit(X, residuals), "residual")
+    assert not hasattr(Binning(debias=True).fit(X, residuals), "residual")
+
+
+# Extremes and errors
+
+
+@pytest.mark.parametrize(("d", "strategy"), FORMS)
+@pytest.mark.parametrize("debias", [False, *DEBIAS])
+def test_one_distinct_prediction_makes_one_bin_that_matters(d, strategy, debias):
+    X = np.full((20, 1), 0.25) if d == 1 else np.tile([[0.25, 0.25, 0.5]], (20, 1))
+    outcomes = (np.arange(20) < 8).astype(float)[:, None]
+    outcomes = outcomes if d == 1 else np.hstack([outcomes, 1 - outcomes, np.zeros((20, 1))])
+    function = binning(strategy, debias).fit(X, outcomes - X)
+    gap = np.array([0.15]) if d == 1 else np.array([0.15, 0.35, -0.5])
+    # Equal predictions: the variance of the residuals is that of the outcomes.
+    variance = 0.4 * 0.6 / 19 * (1 if d == 1 else 2)
+    expected = (gap**2).sum() - (variance if debias else 0)
+    assert_allclose(function.predict(X), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("d", "strategy"), FORMS)
+@pytest.mark.parametrize("debias", [False, *DEBIAS])
+def test_two_samples_suffice(d, strategy, debias):
+    X = np.array([[0.0], [1.0]]) if d == 1 else np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+    residuals = 1 - 2 * X if d == 1 else X[::-1] - X
+    function = Binning(3, strategy, debias, min_samples=1).fit(X, residuals)
+    assert np.isfinite(function.predict_pairs(X)).all()
+    assert np.isfinite(function.score(X, residuals))
+
+
+@pytest.mark.parametrize(("d", "strategy"), [(2, "quantile"), (3, "sweep"), (1, "median-variance")])
+def test_a_strategy_that_does_not_fit_the_columns_raises(rng, d, strategy):
+    with pytest.raises(ValueError, match=f"strategy='{strategy}' does not fit {d} feature"):
+        Binning(strategy=strategy).fit(*sample(rng, 9, d))
+
+
+@pytest.mark.parametrize("value", [-1e-3, 1.5])
+def test_features_outside_the_unit_interval_raise(value):
+    X = np.array([[0.2], [0.4], [value]])
+    with pytest.raises(ValueError, match=rf"X row 2, column 0 is {value}, not a probability"):
+        Binning().fit(X, np.zeros(3))
+    with pytest.raises(ValueError, match=r"X row 2, column 0"):
+        Binning().fit(X[:2], np.zeros(2)).predict(X)
+
+
+@pytest.mark.parametrize("options", [{"strategy": "sweep"}, {"debias": "labels"}])
+def test_residuals_that_make_no_outcome_raise_where_outcomes_are_needed(options):
+    X, residuals = np.array([[0.2], [0.4]]), np.array([0.8, 0.5])
+    Binning().fit(X, residuals)
+    with pytest.raises(ValueError, match=r"X row 1 and y row 1 add up to \[0.9\]"):
+        Binning(**options).fit(X, residuals)
+
+
+def test_parameters_out_of_range_raise():
+    for options in ({"n_bins": 0}, {"strategy": "equal"}, {"debias": "p"}, {"min_samples": 0}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            Binning(**options).fit([[0.2], [0.4]], [0.8, -0.4])
+
+
+def test_grid_values_meet_their_edges_alike_in_float32_and_float64():
+    """0.3 of float32 lies above 3/10 of float64."""
+    X = np.arange(11)[:, None] / 10
+    residuals = np.arange(11) / 100
+    for dtype in (np.float32, np.float64):
+        function = Binning(n_bins=10).fit(X.astype(dtype), residuals)
+        assert_array_equal(function.bin_weights_, [2] + [1] * 9)

@@ -1,0 +1,278 @@
+"""The kernel density ratio against direct sums of the Dirichlet kernel."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import gammaln, logsumexp
+from scipy.stats import beta, dirichlet
+
+from skcal import DirichletKernelDensity
+from skcal.functions import kernel_density
+from skcal.functions.kernel_density import BANDWIDTHS, loo_log_likelihoods
+
+
+def sample(rng, n, d, concentration=0.8):
+    """Predictions and residuals of outcomes drawn from them."""
+    X = rng.dirichlet(np.full(max(d, 2), concentration), size=n)
+    outcomes = np.eye(max(d, 2))[(X.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1)]
+    X, outcomes = (X[:, 1:], outcomes[:, 1:]) if d == 1 else (X, outcomes)
+    return X, outcomes - X
+
+
+def on_the_grid(rng, n, d, steps=20):
+    """Rows of multiples of 1/steps, many of them 0, some vertices, and residuals."""
+    X = rng.multinomial(steps, rng.dirichlet(np.full(max(d, 2), 0.3), size=n)) / steps
+    outcomes = np.eye(max(d, 2))[rng.integers(0, max(d, 2), n)]
+    X, outcomes = (X[:, 1:], outcomes[:, 1:]) if d == 1 else (X, outcomes)
+    return X, outcomes - X
+
+
+def full_point(p):
+    return np.append(p, 1 - p) if len(p) == 1 else p
+
+
+def naive_log_kernel(z, point, bandwidth, log_zero=None):
+    """mathematics.md §7, one pair at a time, 0 · log 0 = 0; else log 0 is ``log_zero``."""
+    z, point = full_point(z), full_point(point)
+    total = gammaln(1 / bandwidth + len(point))
+    for z_c, p_c in zip(z, point, strict=True):
+        if p_c > 0:
+            total += p_c / bandwidth * (log_zero if z_c == 0 else np.log(z_c))
+        total -= gammaln(p_c / bandwidth + 1)
+    return total
+
+
+def naive_residual(Z, X, outcomes, bandwidth, log_zero=None):
+    expected = []
+    for z in Z:
+        log_kernel = np.array([naive_log_kernel(z, point, bandwidth, log_zero) for point in X])
+        expected.append(np.exp(log_kernel - logsumexp(log_kernel)) @ outcomes - z)
+    return np.array(expected)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+@pytest.mark.parametrize("bandwidth", BANDWIDTHS)
+def test_residual_is_the_ratio_of_direct_sums(rng, d, bandwidth):
+    X, residuals = sample(rng, 25, d)
+    Z, _ = sample(rng, 12, d)
+    function = DirichletKernelDensity(bandwidth).fit(X, residuals)
+    expected = naive_residual(Z, X, X + residuals, bandwidth)
+    # Exponents of some 1/b carry a rounding error of some 2e-16 / b.
+    tolerance = 1e-12 + 2e-15 / bandwidth
+    assert_allclose(function.residual(Z), expected, rtol=0, atol=tolerance)
+    assert_allclose(function.predict(Z), (expected**2).sum(axis=1), rtol=0, atol=3 * tolerance)
+    assert_allclose(function.predict_pairs(Z), expected @ expected.T, rtol=0, atol=3 * tolerance)
+
+
+@pytest.mark.parametrize("bandwidth", [1e-3, 0.1])
+def test_kernel_is_the_dirichlet_and_the_beta_density(rng, bandwidth):
+    X, residuals = sample(rng, 9, 3)
+    z = np.array([0.2, 0.3, 0.5])
+    density = [dirichlet.pdf(z, point / bandwidth + 1) for point in X]
+    expected = density @ (X + residuals) / np.sum(density) - z
+    function = DirichletKernelDensity(bandwidth).fit(X, residuals)
+    assert_allclose(function.residual([z])[0], expected, atol=1e-10)
+    p, residuals = sample(rng, 9, 1)
+    density = beta.pdf(0.3, p[:, 0] / bandwidth + 1, (1 - p[:, 0]) / bandwidth + 1)
+    expected = density @ (p + residuals) / density.sum() - 0.3
+    function = DirichletKernelDensity(bandwidth).fit(p, residuals)
+    assert_allclose(function.residual([[0.3]])[0], expected, atol=1e-10)
+
+
+# Zeros and ones
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@pytest.mark.parametrize("bandwidth", [1e-3, 0.02, 1])
+@pytest.mark.parametrize("draw", [sample, on_the_grid])
+def test_zeros_of_a_query_mean_the_limit_of_small_probabilities(rng, d, bandwidth, draw):
+    """Interior training points: none has density; on the grid: ties of least mass."""
+    X, residuals = draw(rng, 25, d)
+    Z = np.vstack([on_the_grid(rng, 30, d)[0], np.eye(max(d, 2))[:, -d:]])
+    function = DirichletKernelDensity(bandwidth).fit(X, residuals)
+    # z_c = exp(-1e8 b) suppresses a point with 1e-5 more mass on the zeros by e^-1000, and the
+    # exponents, up to 1e8, carry rounding errors of some 1e-8.
+    expected = naive_residual(Z, X, X + residuals, bandwidth, log_zero=-1e8 * bandwidth)
+    assert_allclose(function.residual(Z), expected, rtol=0, atol=1e-6)
+
+
+def test_a_point_with_little_mass_on_a_zero_is_the_limit_at_1e_200():
+    X = np.array([[0.5, 0.3, 0.2], [0.3, 0.3, 0.4], [0.1, 0.2, 0.7]])
+    outcomes = np.eye(3)
+    function = DirichletKernelDensity(0.02).fit(X, outcomes - X)
+    Z = np.array([[0.4, 0.6, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    tiny = naive_residual(Z, X, outcomes, 0.02, log_zero=np.log(1e-200))
+    assert_allclose(function.residual(Z), tiny, rtol=0, atol=1e-12)
+    assert_allclose(function.residual(Z), outcomes[[0, 0, 2]] - Z, rtol=0, atol=1e-12)
+
+
+def test_points_that_share_the_least_mass_keep_their_other_terms():
+    # At z = (1/2, 1/2, 0) the first two have mass 1/4 on the zero; the remaining terms of
+    # log K, with b = 1 and log z = -log 2, differ by the normalisation alone.
+    X = np.array([[0.25, 0.5, 0.25], [0.75, 0.0, 0.25], [0.25, 0.25, 0.5]])
+    function = DirichletKernelDensity(1.0).fit(X, np.eye(3) - X)
+    weight = np.exp(-gammaln(X[:2] + 1).sum(axis=1))
+    expected = np.append(weight / weight.sum(), 0) - [0.5, 0.5, 0.0]
+    assert_allclose(function.residual([[0.5, 0.5, 0.0]])[0], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("bandwidth", [1e-5, 0.02, 1.0, "loo"])
+@pytest.mark.parametrize("d", [1, 2, 3, 1000])
+def test_no_point_of_the_simplex_gives_nan_or_infinity(rng, d, bandwidth):
+    width = max(d, 2)
+    vertices, centre = np.eye(width)[:5], np.full((1, width), 1 / width)
+    sparse_rows = rng.dirichlet(np.full(width, 0.01), size=10)
+    close = np.where(vertices == 1, 1 - 1e-16, 1e-300)
+    Z = np.vstack([vertices, centre, sparse_rows, close])
+    Z = Z[:, 1:] if d == 1 else Z
+    outcomes = np.eye(width)[rng.integers(0, width, len(Z))]
+    outcomes = outcomes[:, 1:] if d == 1 else outcomes
+    for rows in (slice(None), slice(5), slice(5, 6), slice(6, 16)):
+        function = DirichletKernelDensity(bandwidth)
+        if bandwidth == "loo" and len(Z[rows]) < 2:
+            function.set_params(bandwidth=1e-5)
+        function.fit(Z[rows], (outcomes - Z)[rows])
+        frequency = function.residual(Z) + Z
+        assert np.isfinite(frequency).all()
+        assert frequency.min() >= -1e-12
+        assert frequency.max() <= 1 + 1e-12
+        if d > 1:
+            assert_allclose(frequency.sum(axis=1), 1, rtol=1e-12)
+
+
+# Invariances
+
+
+def test_two_columns_give_twice_the_error_of_one(rng):
+    p, residuals = sample(rng, 40, 1)
+    outcomes = p + residuals
+    p[:3] = [[0], [1], [0.5]]
+    residuals = outcomes - p
+    one = DirichletKernelDensity(0.05).fit(p, residuals)
+    two = DirichletKernelDensity(0.05).fit(
+        np.hstack([1 - p, p]), np.hstack([-residuals, residuals])
+    )
+    X, residual = np.hstack([1 - p, p]), one.residual(p)
+    assert_allclose(two.residual(X), np.hstack([-residual, residual]), atol=1e-12)
+    assert_allclose(two.predict(X), 2 * one.predict(p), atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("bandwidth", [0.02, "loo"])
+def test_weight_zero_removes_a_row_and_weight_two_repeats_it(rng, d, bandwidth):
+    X, residuals = sample(rng, 40, d)
+    Z, _ = on_the_grid(rng, 20, d)
+    counts = rng.integers(0, 4, 40)
+    weighted = DirichletKernelDensity(bandwidth).fit(X, residuals, counts)
+    repeated = DirichletKernelDensity(bandwidth).fit(
+        X.repeat(counts, axis=0), residuals.repeat(counts, axis=0)
+    )
+    assert weighted.bandwidth_ == repeated.bandwidth_
+    assert_allclose(weighted.residual(Z), repeated.residual(Z), atol=1e-10)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_blocks_do_not_change_the_result(rng, d, monkeypatch):
+    X, residuals = on_the_grid(rng, 50, d)
+    function = DirichletKernelDensity("loo").fit(X, residuals)
+    whole = function.residual(X), loo_log_likelihoods(X, BANDWIDTHS, np.ones(50))
+    for rows in (1, 7):
+        monkeypatch.setattr(kernel_density, "_BLOCK_BYTES", 8 * 50 * rows)
+        assert_allclose(function.residual(X), whole[0], atol=1e-13)
+        assert_allclose(loo_log_likelihoods(X, BANDWIDTHS, np.ones(50)), whole[1], rtol=1e-12)
+
+
+def test_order_of_the_rows_does_not_matter(rng):
+    X, residuals = on_the_grid(rng, 50, 3)
+    order = rng.permutation(50)
+    first = DirichletKernelDensity("loo").fit(X, residuals)
+    second = DirichletKernelDensity("loo").fit(X[order], residuals[order])
+    assert_allclose(first.residual(X), second.residual(X), atol=1e-10)
+
+
+def test_prediction_does_not_leave_a_sample_out(rng):
+    X, residuals = sample(rng, 30, 3)
+    function = DirichletKernelDensity(1e-5).fit(X, residuals)
+    assert_allclose(function.residual(X), residuals, atol=1e-12)
+
+
+def test_float32_predictions_are_stored_and_read_as_they_are(rng):
+    X, residuals = sample(rng, 30, 3)
+    X32 = X.astype(np.float32)
+    single = DirichletKernelDensity(0.02).fit(X32, np.round(X + residuals) - X32)
+    exact = DirichletKernelDensity(0.02).fit(X32.astype(float), np.round(X + residuals) - X32)
+    assert single.proba_.dtype == np.float32
+    assert_allclose(single.residual(X32), exact.residual(X32.astype(float)), atol=1e-14)
+
+
+# Bandwidth by leave-one-out likelihood
+
+
+def naive_loo(X, bandwidth):
+    """Σ_i log 1/(n-1) Σ_{j≠i} K_b(p_i; p_j), points of density 0 left out."""
+    total = 0.0
+    for i, z in enumerate(X):
+        log_kernel = [
+            naive_log_kernel(z, p, bandwidth)
+            for j, p in enumerate(X)
+            if j != i and not (full_point(p)[full_point(z) == 0] > 0).any()
+        ]
+        total += logsumexp(log_kernel) if log_kernel else 0.0
+    return total - len(X) * np.log(len(X) - 1)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("draw", [sample, on_the_grid])
+def test_bandwidth_is_the_leave_one_out_maximiser_on_the_grid(rng, d, draw):
+    X, residuals = draw(rng, 30, d)
+    expected = np.array([naive_loo(X, bandwidth) for bandwidth in BANDWIDTHS])
+    assert_allclose(loo_log_likelihoods(X, BANDWIDTHS, np.ones(30)), expected, rtol=1e-9)
+    function = DirichletKernelDensity("loo").fit(X, residuals)
+    assert function.bandwidth_ == BANDWIDTHS[np.argmax(expected)]
+
+
+def test_weights_of_the_likelihood_count_copies_of_which_one_is_left_out(rng):
+    X, _ = sample(rng, 12, 3)
+    counts = rng.integers(1, 4, 12)
+    expected = [naive_loo(X.repeat(counts, axis=0), bandwidth) for bandwidth in BANDWIDTHS]
+    assert_allclose(loo_log_likelihoods(X, BANDWIDTHS, counts.astype(float)), expected, rtol=1e-9)
+
+
+def test_isolated_points_say_nothing_about_the_bandwidth(rng):
+    """A vertex among interior points has density 0 under every bandwidth."""
+    X, residuals = sample(rng, 60, 3, concentration=5.0)
+    vertex = np.eye(3)[:1]
+    likelihood = loo_log_likelihoods(np.vstack([X, vertex]), BANDWIDTHS, np.ones(61))
+    assert np.isfinite(likelihood).all()
+    alone = DirichletKernelDensity("loo").fit(X, residuals)
+    beside = DirichletKernelDensity("loo").fit(
+        np.vstack([X, vertex]), np.vstack([residuals, 0 * vertex])
+    )
+    assert beside.bandwidth_ == alone.bandwidth_ < 0.1
+
+
+def test_grid_of_bandwidths_is_the_published_one():
+    assert_allclose(BANDWIDTHS[[0, 7, 14]], [1e-5, 1e-3, 1e-1])
+    assert_allclose(BANDWIDTHS[15:], [0.2, 0.4, 0.6, 0.8, 1.0])
+
+
+# Errors
+
+
+@pytest.mark.parametrize("weight", [[1.0, 0.0], [0.5, 0.5]])
+def test_leave_one_out_needs_two_samples(weight):
+    with pytest.raises(ValueError, match="at least 2 training samples"):
+        DirichletKernelDensity("loo").fit([[0.2], [0.4]], [0.8, -0.4], weight)
+
+
+def test_residuals_that_make_no_outcome_raise():
+    with pytest.raises(ValueError, match="X row 1 and y row 1 add up to"):
+        DirichletKernelDensity().fit([[0.2], [0.4]], [0.8, 0.5])
+    with pytest.raises(ValueError, match="y has 1 columns, X has 2"):
+        DirichletKernelDensity().fit([[0.2, 0.8], [0.4, 0.6]], [0.8, 0.6])
+
+
+@pytest.mark.parametrize("bandwidth", [0, -0.1, "scott"])
+def test_bandwidths_that_are_none_raise(bandwidth):
+    with pytest.raises(ValueError, match="bandwidth"):
+        DirichletKernelDensity(bandwidth).fit([[0.2], [0.4]], [0.8, -0.4])

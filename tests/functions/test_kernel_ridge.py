@@ -1,0 +1,300 @@
+"""Both ridge forms against the dense formulas of mathematics.md §6."""
+
+import joblib
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from skcal import KroneckerKernelRidge, TwoStepKernelRidge
+
+RIDGES = [KroneckerKernelRidge, TwoStepKernelRidge]
+CALLS = []
+
+
+def counting_rbf(X, Z):
+    CALLS.append((len(X), len(Z)))
+    return pairwise_kernels(X, Z, metric="rbf", gamma=1.0)
+
+
+KERNELS = [
+    {"kernel": "rbf", "gamma": None},  # scikit-learn's 1 / d
+    {"kernel": "laplacian", "gamma": 0.7},
+    {"kernel": "linear"},
+    {"kernel": "polynomial", "degree": 2, "gamma": 0.5, "coef0": 0.3},
+    {"kernel": counting_rbf},
+]
+
+
+def name_of(options):
+    return "-".join(str(getattr(value, "__name__", value)) for value in options.values())
+
+
+def dense_kernel(X, Z, kernel="rbf", **parameters):
+    if callable(kernel):
+        return kernel(X, Z)
+    return pairwise_kernels(
+        X, Z, metric=kernel, filter_params=True, **({"gamma": 1.0} | parameters)
+    )
+
+
+def sample(rng, n, d=3):
+    """Predictions, and residuals of which some depend on them."""
+    X = rng.dirichlet(np.full(max(d, 2), 0.8), size=n)[:, :d]
+    return X, rng.normal(size=(n, d)) * 0.3 + X - 0.3
+
+
+def dense_kronecker(X, residuals, Z, alpha, **kernel):
+    """(k(z) ⊗ k(z'))ᵀ (K ⊗ K + n²λ I)⁻¹ vec(ΔΔᵀ)."""
+    n, K, k = len(X), dense_kernel(X, X, **kernel), dense_kernel(Z, X, **kernel)
+    system = np.kron(K, K) + n**2 * alpha * np.eye(n**2)
+    solved = np.linalg.solve(system, (residuals @ residuals.T).ravel())
+    return (np.kron(k, k) @ solved).reshape(len(Z), len(Z))
+
+
+def eigen_kronecker(X, residuals, Z, alpha, **kernel):
+    """[GB, 29]: k(z)ᵀ Q [(Qᵀ ΔΔᵀ Q) ⊘ (s sᵀ + n²λ)] Qᵀ k(z')."""
+    n, K, k = len(X), dense_kernel(X, X, **kernel), dense_kernel(Z, X, **kernel)
+    s, Q = np.linalg.eigh(K)
+    rotated = Q.T @ residuals @ residuals.T @ Q / (np.outer(s, s) + n**2 * alpha)
+    return k @ Q @ rotated @ Q.T @ k.T
+
+
+def dense_residual(X, residuals, Z, alpha, **kernel):
+    """[GB, 32]: Δᵀ (K + nλ I)⁻¹ k(z)."""
+    system = dense_kernel(X, X, **kernel) + len(X) * alpha * np.eye(len(X))
+    return dense_kernel(Z, X, **kernel) @ np.linalg.solve(system, residuals)
+
+
+# Definitions
+
+
+@pytest.mark.parametrize("options", KERNELS, ids=name_of)
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("n", [2, 7])
+def test_kronecker_solves_the_tensor_product_system(rng, n, d, options):
+    X, residuals = sample(rng, n, d)
+    Z, _ = sample(rng, 5, d)
+    function = KroneckerKernelRidge(alpha=1e-3, tol=0, **options).fit(X, residuals)
+    dense = dense_kronecker(X, residuals, Z, 1e-3, **options)
+    assert_allclose(function.predict_pairs(Z), dense, atol=1e-11 * np.abs(dense).max())
+    assert_allclose(function.predict(Z), np.diagonal(dense), atol=1e-11 * np.abs(dense).max())
+
+
+@pytest.mark.parametrize("options", KERNELS, ids=name_of)
+@pytest.mark.parametrize("alpha", [1e-6, 1e-2, 10.0])
+def test_kronecker_is_the_eigenvalue_formula(rng, alpha, options):
+    X, residuals = sample(rng, 60)
+    Z, _ = sample(rng, 20)
+    function = KroneckerKernelRidge(alpha=alpha, tol=0, **options).fit(X, residuals)
+    dense = eigen_kronecker(X, residuals, Z, alpha, **options)
+    # Rounding of K, some 1e-16 n, against the penalty n √λ on its eigenvalues.
+    assert_allclose(function.predict_pairs(Z), dense, atol=1e-9 * np.abs(dense).max())
+
+
+@pytest.mark.parametrize("options", KERNELS, ids=name_of)
+@pytest.mark.parametrize("alpha", [1e-6, 1e-2, 10.0])
+def test_two_step_is_its_dense_formula(rng, alpha, options):
+    X, residuals = sample(rng, 60)
+    Z, _ = sample(rng, 20)
+    function = TwoStepKernelRidge(alpha=alpha, tol=0, **options).fit(X, residuals)
+    dense = dense_residual(X, residuals, Z, alpha, **options)
+    assert_allclose(function.residual(Z), dense, atol=1e-9)
+    assert_allclose(function.predict_pairs(Z), dense @ dense.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_weight_zero_removes_a_row_and_weight_two_repeats_it(rng, ridge):
+    X, residuals = sample(rng, 50)
+    Z, new = sample(rng, 30)
+    counts = rng.integers(0, 3, 50)
+    weighted, repeated = ridge(alpha=1e-3, tol=0), ridge(alpha=1e-3, tol=0)
+    weighted.fit(X, residuals, counts)
+    repeated.fit(X.repeat(counts, axis=0), residuals.repeat(counts, axis=0))
+    assert_allclose(weighted.predict_pairs(Z), repeated.predict_pairs(Z), atol=1e-11)
+    assert_allclose(weighted.score(Z, new), repeated.score(Z, new), rtol=1e-11)
+
+
+@pytest.mark.parametrize("options", KERNELS[:-1], ids=name_of)
+def test_two_step_is_sklearns_weighted_kernel_ridge(rng, options):
+    X, residuals = sample(rng, 50)
+    weight = rng.uniform(0.2, 3, 50)
+    function = TwoStepKernelRidge(alpha=1e-3, tol=0, **options).fit(X, residuals, weight)
+    sklearns = KernelRidge(alpha=weight.sum() * 1e-3, **({"gamma": 1.0} | options))
+    sklearns.fit(X, residuals, sample_weight=weight)
+    assert_allclose(function.residual(X), sklearns.predict(X), atol=1e-11)
+
+
+# Low rank
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6, 1e-8, 1e-10])
+def test_error_of_the_factor_is_what_tol_allows(rng, tol):
+    """Perturbation bounds for K - K̃ of trace ≤ n tol, k(x, x) = 1: n tol on training samples,
+    but its root for an unseen point, whose k(z) the factor misses by up to √(n tol)."""
+    X, residuals = sample(rng, 200)
+    Z, _ = sample(rng, 100)
+    alpha, size, penalty = 1e-2, np.linalg.norm(residuals), 2.0
+    function = TwoStepKernelRidge(alpha=alpha, tol=tol).fit(X, residuals)
+    error, unseen = (function.residual(A) - dense_residual(X, residuals, A, alpha) for A in (X, Z))
+    assert np.linalg.norm(error) <= 200 * tol / penalty * size
+    allowed = np.sqrt(200 * tol) / penalty + 200 * tol / (2 * penalty**1.5)
+    assert np.linalg.norm(unseen, axis=1).max() <= allowed * size
+    features = KroneckerKernelRidge(tol=tol).fit(X, residuals).transform(X)
+    left_out = 1 - np.sum(features**2) / 200  # of the trace, which is n
+    assert_allclose(function.trace_error_, left_out, atol=1e-13)
+    assert left_out <= tol
+    assert (function.approximation_, len(function.landmarks_)) == ("low-rank", function.rank_)
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_max_rank_gives_a_nystroem_approximation_at_the_landmarks(rng, ridge):
+    X, residuals = sample(rng, 60)
+    function = ridge(alpha=1e-3, max_rank=5).fit(X, residuals)
+    assert (function.approximation_, function.rank_) == ("nystroem", 5)
+    assert function.trace_error_ > 1e-8
+    B = function.landmarks_
+
+    def nystroem(X, Z):
+        middle = np.linalg.solve(dense_kernel(B, B), dense_kernel(B, Z))
+        return dense_kernel(X, B) @ middle
+
+    if ridge is KroneckerKernelRidge:
+        expected = eigen_kronecker(X, residuals, X, 1e-3, kernel=nystroem)
+    else:
+        g = dense_residual(X, residuals, X, 1e-3, kernel=nystroem)
+        expected = g @ g.T
+    assert_allclose(function.predict_pairs(X), expected, atol=1e-9)
+
+
+def test_rank_n_is_exact_and_the_memory_limit_is_nystroem(rng):
+    X, residuals = rng.dirichlet(np.full(100, 0.05), size=300), np.zeros((300, 100))
+    options = {"gamma": 100.0, "tol": 0}
+    function = KroneckerKernelRidge(**options).fit(X, residuals)
+    assert (function.approximation_, function.rank_) == ("exact", 300)
+    with config_context(working_memory=8 * 300 * 40 / 2**20):  # holds 40 columns
+        function = KroneckerKernelRidge(**options).fit(X, residuals)
+    assert (function.approximation_, function.rank_) == ("nystroem", 40)
+
+
+@pytest.mark.parametrize("options", [{"kernel": "linear"}, {"kernel": "rbf"}])
+def test_a_factor_that_only_rounding_ends_is_not_called_nystroem(rng, options):
+    """No rank limit was reached: all that is left out is rounding."""
+    X, residuals = sample(rng, 300, 2)
+    function = KroneckerKernelRidge(tol=0, **options).fit(X, residuals)
+    assert function.trace_error_ < 1e-14
+    assert function.approximation_ != "nystroem"
+
+
+# One factor for every alpha
+
+
+ALPHAS = [1e-8, 1e-5, 1e-2, 10.0]
+
+
+@pytest.mark.filterwarnings("ignore:Persisting input arguments:UserWarning")
+def test_memory_holds_one_factor_for_both_forms_and_all_alphas(rng, tmp_path):
+    X, residuals = sample(rng, 40)
+    memory = joblib.Memory(tmp_path, verbose=0)
+    CALLS.clear()
+    fresh = [ridge(kernel=counting_rbf).fit(X, residuals) for ridge in RIDGES]
+    calls_of_two_fits = len(CALLS)
+    CALLS.clear()
+    cached = [
+        [ridge(alpha, kernel=counting_rbf, memory=memory).fit(X, residuals) for ridge in RIDGES]
+        for alpha in (*ALPHAS, 1e-6)
+    ]
+    assert 2 * len(CALLS) == calls_of_two_fits > 0
+    for one, other in zip(fresh, cached[-1], strict=True):
+        assert_array_equal(one.predict_pairs(X), other.predict_pairs(X))
+    KroneckerKernelRidge(kernel=counting_rbf, tol=0.1, memory=memory).fit(X, residuals)
+    assert 2 * len(CALLS) > calls_of_two_fits  # another tolerance is another factor
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_score_path_equals_single_fits_and_scores(rng, ridge, weighted):
+    X, residuals = sample(rng, 60)
+    Z, new = sample(rng, 50)
+    weight, new_weight = (
+        (rng.uniform(0, 2, 60), rng.uniform(0, 2, 50)) if weighted else (None, None)
+    )
+    single = [ridge(a).fit(X, residuals, weight).score(Z, new, new_weight) for a in ALPHAS]
+    path = ridge(alpha=3.0).fit(X, residuals, weight).score_path(Z, new, ALPHAS, new_weight)
+    assert_allclose(path, single, rtol=1e-10)
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+@pytest.mark.parametrize("other", RIDGES)
+def test_with_factor_of_equals_a_fresh_fit(rng, ridge, other):
+    X, residuals = sample(rng, 60)
+    weight = rng.uniform(0.5, 2, 60)
+    source = other(alpha=1e-1).fit(X, residuals, weight)
+    function = ridge(alpha=1e-4)
+    assert function.shares_factor(source)
+    taken = function.with_factor_of(source)
+    fresh = clone(function).fit(X, residuals, weight)
+    assert_array_equal(taken.predict_pairs(X), fresh.predict_pairs(X))
+    assert set(vars(taken)) == set(vars(fresh))
+
+
+def test_factors_of_other_kernels_are_not_shared():
+    ridge = KroneckerKernelRidge()
+    assert ridge.shares_factor(TwoStepKernelRidge(alpha=5.0))
+    for options in ({"gamma": 2.0}, {"tol": 1e-4}, {"kernel": counting_rbf}, {"max_rank": 3}):
+        assert not ridge.shares_factor(TwoStepKernelRidge(**options))
+
+
+# Extremes and errors
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_one_distinct_prediction_shrinks_the_mean_residual(rng, ridge):
+    """K = 1 1ᵀ: ĝ = δ̄ / (1 + λ), and ‖δ̄‖² / (1 + λ) in the tensor-product space."""
+    residuals = rng.normal(size=(20, 3))
+    X, alpha = np.tile([[0.2, 0.3, 0.5]], (20, 1)), 0.25
+    function = ridge(alpha=alpha).fit(X, residuals)
+    mean = (residuals.mean(axis=0) ** 2).sum()
+    power = 1 if ridge is KroneckerKernelRidge else 2
+    assert function.rank_ == 1
+    assert_allclose(function.predict(X), mean / (1 + alpha) ** power, rtol=1e-12)
+
+
+def test_kronecker_can_be_negative_and_two_step_cannot(tempered):
+    proba, labels = tempered
+    residuals = np.eye(4)[labels] - proba
+    train, test = slice(300), slice(300, 1200)
+    kronecker, two_step = (ridge(1e-8).fit(proba[train], residuals[train]) for ridge in RIDGES)
+    assert kronecker.predict(proba[test]).min() < 0
+    assert two_step.predict(proba[test]).min() >= 0
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+@pytest.mark.parametrize("alpha", [0, -1e-3])
+def test_alpha_that_is_not_positive_raises(ridge, alpha):
+    with pytest.raises(ValueError, match="alpha"):
+        ridge(alpha=alpha).fit([[0.2], [0.4]], [0.8, -0.4])
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+@pytest.mark.parametrize("alpha", [0, -1e-3])
+def test_alpha_of_a_path_that_is_not_positive_raises(ridge, alpha):
+    X, residuals = [[0.2], [0.4]], [0.8, -0.4]
+    fitted = ridge().fit(X, residuals)
+    with pytest.raises(ValueError, match="alpha"):
+        fitted.score_path(X, residuals, [1e-3, alpha])
+
+
+def test_kernels_that_are_none_raise():
+    X, residuals = np.array([[0.2], [0.4]]), np.array([0.8, -0.4])
+    for kernel, message in (
+        ("gauss", "kernel"),
+        (lambda X, Z: X @ Z.T - 1, "not positive semidefinite"),
+        (lambda X, Z: np.ones(len(X)), "must return the matrix of values"),
+        (lambda X, Z: np.full((len(X), len(Z)), np.nan), "must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            KroneckerKernelRidge(kernel=kernel).fit(X, residuals)

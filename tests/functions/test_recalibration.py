@@ -1,0 +1,233 @@
+"""Recalibration maps against their likelihoods."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime, minimize
+from scipy.special import expit, log_softmax, logit, softmax
+
+from skcal import LogProbabilities, TemperatureScaling, VectorScaling
+from skcal.functions.recalibration import PROBABILITY_FLOOR
+
+MAPS = [TemperatureScaling(), VectorScaling()]
+LOWEST = np.log(PROBABILITY_FLOOR)  # -36.04
+
+
+def draw(rng, truth):
+    return (truth.cumsum(axis=1) < rng.uniform(size=(len(truth), 1))).sum(axis=1)
+
+
+def temper(truth, temperature):
+    powered = truth**temperature
+    return powered / powered.sum(axis=1, keepdims=True)
+
+
+def log_loss(logits, y, weight=None):
+    return -np.average(log_softmax(logits, axis=1)[np.arange(len(y)), y], weights=weight)
+
+
+def with_weights(rng, n, weighted):
+    return rng.integers(0, 4, n).astype(float) if weighted else np.ones(n)
+
+
+# Log-probabilities
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_logarithms_and_logits(rng, dtype):
+    X = rng.dirichlet(np.ones(3), size=20).astype(dtype)
+    transformed = LogProbabilities().fit_transform(X)
+    assert transformed.dtype == np.float64
+    assert_allclose(transformed, np.log(X.astype(float)), rtol=1e-15)
+    scalar = LogProbabilities().fit_transform(X[:, :1])
+    assert_allclose(scalar, logit(X[:, :1].astype(float)), rtol=1e-12, atol=1e-15)
+
+
+def test_zero_and_one_are_finite_at_the_floor():
+    X = np.array([[0.0, 1.0], [1e-300, 1.0], [PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR]])
+    assert PROBABILITY_FLOOR == 2.0**-52
+    assert_allclose(LogProbabilities().fit_transform(X)[:, 0], LOWEST, rtol=1e-15)
+    assert_allclose(LogProbabilities().fit_transform(X)[:, 1], 0, atol=1e-15)
+    scalar = LogProbabilities().fit_transform([[0.0], [0.5], [1.0]])
+    assert_allclose(scalar[:, 0], [LOWEST, 0, -LOWEST], rtol=1e-15)
+
+
+def test_logarithms_are_taken_of_probabilities_alone():
+    with pytest.raises(ValueError, match=r"X row 1, column 0 is -0\.5, not a probability"):
+        LogProbabilities().fit([[0.5], [-0.5]])
+    fitted = LogProbabilities().fit([[0.5]])
+    with pytest.raises(ValueError, match=r"X row 0, column 0 is 1\.5, not a probability"):
+        fitted.transform([[1.5]])
+
+
+def test_names_of_features_are_kept():
+    fitted = LogProbabilities().fit([[0.5, 0.5]])
+    assert_array_equal(fitted.get_feature_names_out(["a", "b"]), ["a", "b"])
+
+
+# Temperature
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("true_temperature", [0.4, 1.0, 3.0])
+def test_temperature_is_a_stationary_point_of_the_likelihood(rng, weighted, true_temperature):
+    truth = rng.dirichlet(np.ones(3), size=300)
+    X, y = temper(truth, true_temperature), draw(rng, truth)
+    weight = with_weights(rng, 300, weighted)
+    T = TemperatureScaling().fit(X, y, weight).temperature_
+    logits = np.log(X)
+    slope = weight @ (
+        np.sum(softmax(logits / T, axis=1) * logits, axis=1) - logits[np.arange(300), y]
+    )
+    assert abs(slope) < 1e-9 * weight.sum()
+    losses = [log_loss(logits / t, y, weight) for t in (0.99 * T, T, 1.01 * T)]
+    assert losses[1] < min(losses[0], losses[2])
+
+
+@pytest.mark.parametrize("true_temperature", [0.5, 1.7, 4.0])
+def test_temperature_of_the_tempered_model_is_recovered(true_temperature):
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet(np.ones(4), size=20_000)
+    fitted = TemperatureScaling().fit(temper(truth, true_temperature), draw(rng, truth))
+    # 1/T has standard error 1 / √(n E Var_π log p); 4 of them: false alarms 6e-5.
+    logits = np.log(temper(truth, true_temperature))
+    mean = np.sum(truth * logits, axis=1, keepdims=True)
+    information = np.sum(truth * (logits - mean) ** 2)
+    assert abs(1 / fitted.temperature_ - 1 / true_temperature) < 4 / np.sqrt(information)
+
+
+def test_temperature_maps_to_the_softmax_of_scaled_logarithms(rng):
+    X = rng.dirichlet(np.ones(3), size=50)
+    fitted = TemperatureScaling().fit(X, rng.integers(0, 3, 50))
+    expected = softmax(np.log(X) / fitted.temperature_, axis=1)
+    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-12)
+    assert_array_equal(fitted.predict(X), X.argmax(axis=1))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scalar_temperature_scales_the_logit_and_equals_two_columns(rng, weighted):
+    p, weight = rng.uniform(size=80), with_weights(rng, 80, weighted)
+    y = (rng.uniform(size=80) < expit(0.5 * logit(p))).astype(int)
+    one = TemperatureScaling().fit(p[:, None], y, weight)
+    two = TemperatureScaling().fit(np.column_stack([1 - p, p]), y, weight)
+    assert_allclose(one.temperature_, two.temperature_, rtol=1e-10)
+    proba = one.predict_proba(p[:, None])
+    assert_allclose(proba[:, 1], expit(logit(p) / one.temperature_), rtol=1e-12)
+    assert_allclose(proba, two.predict_proba(np.column_stack([1 - p, p])), atol=1e-10)
+
+
+@pytest.mark.parametrize("max_temperature", [5.0, 100.0])
+def test_separable_and_reversed_outcomes_hit_the_bounds(max_temperature):
+    X = np.array([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]])
+    fitted = TemperatureScaling(max_temperature).fit(X, [0, 1, 0])
+    assert_allclose(fitted.temperature_, 1 / max_temperature, rtol=1e-12)
+    fitted = TemperatureScaling(max_temperature).fit(X, [1, 0, 1])
+    assert_allclose(fitted.temperature_, max_temperature, rtol=1e-12)
+
+
+def test_predictions_without_information_leave_the_temperature_at_one():
+    """Every temperature maps (1/2, 1/2) to itself, so the likelihood is flat."""
+    fitted = TemperatureScaling().fit(np.full((6, 2), 0.5), [0, 1, 0, 1, 0, 1])
+    assert fitted.temperature_ == 1
+
+
+# Vector scaling
+
+
+def penalised_loss(parameters, logits, y, weight, C):
+    slope, intercept = np.split(parameters, 2)
+    penalty = np.sum((slope - 1) ** 2) + np.sum(intercept**2)
+    return weight.sum() * log_loss(slope * logits + intercept, y, weight) + penalty / (2 * C)
+
+
+@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("d", [1, 3])
+def test_vector_scaling_minimises_the_penalised_log_loss(rng, C, weighted, d):
+    X = rng.dirichlet(np.full(max(d, 2), 2.0), size=120)
+    y, weight = draw(rng, temper(X, 0.5)[:, ::-1]), with_weights(rng, 120, weighted)
+    logits = np.log(X) if d > 1 else np.column_stack([np.zeros(120), logit(X[:, 1])])
+    X = X if d > 1 else X[:, 1:]
+    fitted = VectorScaling(C).fit(X, y, weight)
+    found, arguments = np.append(fitted.slope_, fitted.intercept_), (logits, y, weight, C)
+    start = np.repeat([1.0, 0.0], len(found) // 2)
+    brute = minimize(penalised_loss, start, arguments, method="BFGS", options={"gtol": 1e-4})
+    assert penalised_loss(found, *arguments) <= brute.fun + 1e-9
+    # The minimum is unique: the penalty is strictly convex.
+    assert_allclose(found, brute.x, atol=1e-3)
+    gradient = approx_fprime(found, penalised_loss, 1e-7, *arguments)
+    assert np.abs(gradient).max() < 1e-5 * weight.sum()
+    expected = softmax(fitted.slope_ * logits + fitted.intercept_, axis=1)
+    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_a_strong_penalty_leaves_the_identity(rng, d):
+    X = rng.dirichlet(np.ones(max(d, 2)), size=60)
+    X = X if d > 1 else X[:, 1:]
+    proba = VectorScaling(C=1e-10).fit(X, rng.integers(0, max(d, 2), 60)).predict_proba(X)
+    assert_allclose(proba if d > 1 else proba[:, 1:], X, atol=1e-7)
+
+
+# Both
+
+
+@pytest.mark.parametrize("scaling", MAPS)
+def test_weight_zero_removes_a_row_and_weight_two_repeats_it(rng, scaling):
+    X, counts = rng.dirichlet(np.ones(3), size=90), rng.integers(0, 3, 90)
+    y = draw(rng, temper(X, 0.6))
+    weighted = scaling.fit(X, y, counts).predict_proba(X)
+    repeated = scaling.fit(X.repeat(counts, axis=0), y.repeat(counts)).predict_proba(X)
+    assert_allclose(weighted, repeated, atol=1e-6)
+
+
+@pytest.mark.parametrize("scaling", MAPS)
+@pytest.mark.parametrize("d", [1, 3])
+def test_zeros_and_ones_give_finite_probabilities(scaling, d):
+    X = np.eye(3)[[0, 1, 2, 0, 1]] if d == 3 else np.array([[0], [1], [0], [1], [0.5]])
+    y = [0, 1, 2, 1, 0] if d == 3 else [0, 1, 1, 1, 0]
+    proba = scaling.fit(X, y).predict_proba(X)
+    assert np.isfinite(proba).all()
+    assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+    if d == 1:
+        assert proba.shape == (5, 2)
+
+
+@pytest.mark.parametrize("scaling", MAPS)
+def test_absent_classes_keep_their_column(rng, scaling):
+    X = rng.dirichlet(np.ones(4), size=60)
+    fitted = scaling.fit(X, rng.choice([0, 2], 60))
+    assert_array_equal(fitted.classes_, np.arange(4))
+    assert fitted.predict_proba(X).shape == (60, 4)
+
+
+@pytest.mark.parametrize("scaling", MAPS)
+def test_labels_of_any_sortable_type_name_the_columns(scaling):
+    X = np.array([[0.9, 0.1], [0.3, 0.7], [0.8, 0.2], [0.4, 0.6]])
+    fitted = scaling.fit(X, ["no", "yes", "no", "no"])
+    assert_array_equal(fitted.classes_, ["no", "yes"])
+    assert_array_equal(fitted.predict([[1.0, 0.0], [0.0, 1.0]]), ["no", "yes"])
+
+
+@pytest.mark.parametrize("scaling", MAPS)
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[0.5, 0.5], [1.2, -0.2]], [0, 1], r"X row 1, column 0 is 1\.2, not a probability"),
+        ([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]], [0, 1, 5], "y has 3 classes"),
+        ([[0.5], [0.2]], ["a", "b"], r"y takes values in \['a', 'b'\]"),
+        ([[0.5, 0.5], [0.2, 0.8]], [0, 1, 1], "inconsistent numbers of samples"),
+    ],
+)
+def test_impossible_predictions_and_labels_raise(scaling, X, y, message):
+    with pytest.raises(ValueError, match=message):
+        scaling.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "scaling",
+    [TemperatureScaling(1.0), TemperatureScaling(-2), VectorScaling(C=0), VectorScaling(tol=0)],
+)
+def test_parameters_out_of_range_raise(scaling):
+    with pytest.raises(ValueError, match="parameter of"):
+        scaling.fit([[0.5, 0.5], [0.2, 0.8]], [0, 1])

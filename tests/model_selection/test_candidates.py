@@ -1,0 +1,147 @@
+"""Which functions and parameters a search tries."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skcal import (
+    Binning,
+    CalibrationErrorSearchCV,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    LogProbabilities,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    VectorScaling,
+    Zero,
+)
+from skcal.model_selection.candidates import family_name, resolve_candidates
+
+SCALAR = ["confidence", "top-label", "classwise", "binary"]
+SIMPLEX = ["canonical", "top-2", lambda proba: np.zeros(proba.shape, int)]
+
+
+def names(candidates):
+    return [family_name(function) for function, _ in candidates]
+
+
+@pytest.mark.parametrize("candidates", [None, "recommended"])
+@pytest.mark.parametrize("notion", SCALAR)
+def test_scalar_notions_get_isotonic_regression_and_binning(candidates, notion):
+    assert names(resolve_candidates(candidates, notion, 10, 1000)) == [
+        "Zero",
+        "Binning",
+        "DirichletKernelDensity",
+        "KroneckerKernelRidge",
+        "TwoStepKernelRidge",
+        "TemperatureScaling",
+        "IsotonicRegression",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "last"), [(3, "MatrixScaling"), (100, "MatrixScaling"), (101, "VectorScaling")]
+)
+@pytest.mark.parametrize("notion", SIMPLEX, ids=["canonical", "top-2", "lens"])
+def test_other_notions_get_matrix_scaling_and_vector_scaling_above_100_classes(
+    notion, n_classes, last
+):
+    assert names(resolve_candidates(None, notion, n_classes, 1000)) == [
+        "Zero",
+        "DirichletKernelDensity",
+        "KroneckerKernelRidge",
+        "TwoStepKernelRidge",
+        "TemperatureScaling",
+        last,
+    ]
+
+
+def test_matrix_scaling_is_logistic_regression_on_logarithms_over_a_grid_of_C():
+    function, grid = resolve_candidates(None, "canonical", 10, 1000)[-1]
+    first, last = (step for _, step in function.estimator.steps)
+    assert isinstance(first, LogProbabilities)
+    assert isinstance(last, LogisticRegression)
+    [(name, values)] = grid.items()
+    assert name == "estimator__logisticregression__C"
+    assert 0.01 in values  # the best on resnet18, mathematics §4
+    assert function.set_params(**{name: 0.5}).estimator[-1].C == 0.5
+
+
+def as_dict(candidates):
+    return {type(function): grid for function, grid in candidates}
+
+
+@pytest.mark.parametrize("notion", SCALAR)
+def test_gruber_bach_is_the_published_search_space_for_scalar_notions(notion):
+    candidates = resolve_candidates("gruber-bach", notion, 10, 6400)
+    grids = as_dict(candidates)
+    assert len(candidates) == len(grids) == 4
+    assert list(grids[Binning]["n_bins"]) == list(range(5, 91, 5))
+    decades = [10.0**-k for k in (1, 3, 5, 7, 9, 11, 13, 15, 17)]
+    # 6400^(1/2) = 80 and 6400^(1/4) = 8.94427…
+    assert_allclose(grids[KroneckerKernelRidge]["alpha"], np.divide(decades, 80), rtol=1e-12)
+    decades = [10.0**-k for k in range(1, 10)]
+    assert_allclose(grids[TwoStepKernelRidge]["alpha"], np.divide(decades, 80**0.5), rtol=1e-12)
+
+
+@pytest.mark.parametrize("notion", SIMPLEX, ids=["canonical", "top-2", "lens"])
+def test_gruber_bach_is_the_published_search_space_for_other_notions(notion):
+    candidates = resolve_candidates("gruber-bach", notion, 10, 6400)
+    grids = as_dict(candidates)
+    assert grids.keys() == {DirichletKernelDensity, KroneckerKernelRidge, TwoStepKernelRidge}
+    decades = [10.0**k for k in range(8, -10, -1)]
+    assert_allclose(grids[KroneckerKernelRidge]["alpha"], np.divide(decades, 80), rtol=1e-12)
+    halves = [10.0 ** (4 - k / 2) for k in range(18)]
+    assert_allclose(grids[TwoStepKernelRidge]["alpha"], np.divide(halves, 80**0.5), rtol=1e-12)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence"])
+def test_published_bandwidths_and_kernels(notion):
+    candidates = resolve_candidates("gruber-bach", notion, 10, 6400)
+    bandwidths = [10 ** (-5 + 4 * k / 14) for k in range(15)] + [0.2, 0.4, 0.6, 0.8, 1.0]
+    assert_allclose(as_dict(candidates)[DirichletKernelDensity]["bandwidth"], bandwidths)
+    for function, _ in candidates:
+        if hasattr(function, "kernel"):
+            assert (function.kernel, function.gamma) == ("rbf", 1.0)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence"])
+def test_every_recommended_list_holds_the_published_one(notion):
+    published = resolve_candidates("gruber-bach", notion, 10, 6400)
+    recommended = as_dict(resolve_candidates(None, notion, 10, 6400))
+    for function, grid in published:
+        assert recommended[type(function)] == grid
+
+
+@pytest.mark.parametrize("weight", [None, 0.5])
+def test_the_search_scales_the_published_grid_by_the_weight_of_a_training_fold(tempered, weight):
+    P, y = tempered[0][:200], tempered[1][:200]
+    search = CalibrationErrorSearchCV("gruber-bach", "confidence", cv=2, random_state=0)
+    search.fit(P, y, None if weight is None else np.full(200, weight))
+    n = 80 if weight is None else 40  # half of four fifths
+    alphas = [
+        setting["function__alpha"]
+        for setting in search.cv_results_["params"]
+        if isinstance(setting["function"], KroneckerKernelRidge)
+    ]
+    assert_allclose(alphas, 10.0 ** -np.arange(1, 18, 2) / n**0.5, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (Zero(), "Zero"),
+        (PlugIn(TemperatureScaling()), "TemperatureScaling"),
+        (PlugIn(VectorScaling()), "VectorScaling"),
+        (PlugIn(IsotonicRegression(), target="outcome"), "IsotonicRegression"),
+        (PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())), "MatrixScaling"),
+        (PlugIn(make_pipeline(LogProbabilities(), TemperatureScaling())), "TemperatureScaling"),
+        (PlugIn(LogisticRegression()), "LogisticRegression"),
+    ],
+)
+def test_a_plug_in_is_named_after_its_last_step(function, name):
+    assert family_name(function) == name

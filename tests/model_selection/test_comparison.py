@@ -1,0 +1,225 @@
+"""Paired comparison of risks: its definition, its level, and its use within the search."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    Zero,
+    compare_risks,
+)
+from skcal.datasets import make_tempered
+from skcal.model_selection import RiskComparison
+from skcal.notions import make_problems
+
+
+def superclass(proba):
+    """A lens: classes 0 and 1 against classes 2 and 3."""
+    return np.tile([0, 0, 1, 1], (len(proba), 1))
+
+
+NOTIONS = [
+    "canonical",
+    "confidence",
+    "top-label",
+    "classwise",
+    "top-2",
+    pytest.param(superclass, id="lens"),
+    "binary",
+]
+PAIRS = {
+    "dense": (PlugIn(TemperatureScaling()), TwoStepKernelRidge(1e-3)),
+    "sparse": (Binning(5, debias=True), KroneckerKernelRidge(1e-4)),
+}
+every_notion = pytest.mark.parametrize("notion", NOTIONS)
+every_pair = pytest.mark.parametrize("functions", PAIRS.values(), ids=PAIRS)
+
+
+@pytest.fixture
+def split(tempered):
+    """Training and evaluation samples for a notion; "binary" takes one-dimensional input."""
+
+    def make(notion="confidence", n_test=150):
+        proba, labels = tempered
+        if notion == "binary":
+            proba, labels = proba[:, 0], (labels == 0).astype(int)
+        test = slice(400, 400 + n_test)
+        return (proba[:400], labels[:400]), (proba[test], labels[test])
+
+    return make
+
+
+def fit_both(functions, notion, train):
+    return [CalibrationErrorEstimator(function, notion).fit(*train) for function in functions]
+
+
+def naive_standard_error(a, b, P, y, notion, weight):
+    """√Σ c_i² with c_i = 2 w_i / Σw (mean over pairs with i - mean over all pairs), by pairs."""
+    influence = np.zeros(len(y))
+    for k, (x, residuals, rows) in enumerate(make_problems(P, y, notion)):
+        w, inner = weight[rows], residuals @ residuals.T
+        loss_a, loss_b = ((inner - f.functions_[k].predict_pairs(x)) ** 2 for f in (a, b))
+        pairs = np.outer(w, w) * ~np.eye(len(w), dtype=bool)
+        gap = loss_a - loss_b
+        mean = np.sum(pairs * gap) / np.sum(pairs)
+        own = np.sum(pairs * gap, axis=1) / np.sum(pairs, axis=1)
+        influence[rows] += w.sum() / weight.sum() * 2 * w / w.sum() * (own - mean)
+    return np.sqrt(np.sum(influence**2))
+
+
+@every_notion
+@every_pair
+@pytest.mark.parametrize("weighted", [False, True])
+def test_difference_and_standard_error_are_those_of_the_definition(
+    split, rng, notion, functions, weighted
+):
+    train, (P, y) = split(notion)
+    weight = rng.uniform(0.2, 2, len(y)) if weighted else None
+    a, b = fit_both(functions, notion, train)
+    comparison = compare_risks(a, b, P, y, sample_weight=weight)
+    expected = a.risk(P, y, weight).value - b.risk(P, y, weight).value
+    # The two risks are about 0.1, so that their difference carries a rounding error of 1e-16.
+    assert_allclose(comparison.difference, expected, rtol=1e-9, atol=1e-15)
+    weight = np.ones(len(y)) if weight is None else weight
+    standard_error = naive_standard_error(a, b, P, y, notion, weight)
+    assert_allclose(comparison.standard_error, standard_error, rtol=1e-7)
+    z = abs(comparison.difference) / comparison.standard_error
+    assert_allclose(comparison.pvalue, 2 * norm.cdf(-z), rtol=1e-12)
+    assert not comparison.identical
+
+
+@every_notion
+@every_pair
+def test_comparison_is_antisymmetric(split, notion, functions):
+    train, test = split(notion)
+    a, b = fit_both(functions, notion, train)
+    one, other = compare_risks(a, b, *test), compare_risks(b, a, *test)
+    assert_allclose(other.difference, -one.difference, rtol=1e-9)
+    assert_allclose(other.standard_error, one.standard_error, rtol=1e-9)
+    assert_allclose(other.pvalue, one.pvalue, rtol=1e-7)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence"])
+def test_standard_error_is_close_to_the_jackknife(split, notion):
+    train, (P, y) = split(notion, n_test=300)
+    a, b = fit_both(PAIRS["dense"], notion, train)
+    left_out = np.array(
+        [
+            compare_risks(a, b, np.delete(P, i, axis=0), np.delete(y, i)).difference
+            for i in range(len(y))
+        ]
+    )
+    jackknife = np.sqrt((len(y) - 1) / len(y) * np.sum((left_out - left_out.mean()) ** 2))
+    # They differ by a factor (n - 1) / (n - 2) in every contribution and √(n / (n - 1)).
+    assert_allclose(compare_risks(a, b, P, y).standard_error, jackknife, rtol=3 / len(y))
+
+
+@every_notion
+def test_identical_functions_have_p_1_and_the_result_says_so(split, notion):
+    train, test = split(notion)
+    for function in (KroneckerKernelRidge(), Binning(5), Binning(5, debias=True), Zero()):
+        a, b = fit_both((function, function), notion, train)
+        comparison = compare_risks(a, b, *test)
+        assert comparison.identical
+        assert comparison.pvalue == 1
+        assert str(comparison) == "identical on these samples (p = 1)"
+
+
+@pytest.mark.parametrize(
+    ("difference", "pvalue", "words"),
+    [
+        (-1e-3, 0.01, "a has the lower risk"),
+        (1e-3, 0.01, "b has the lower risk"),
+        (1e-3, 0.2, "not told apart at the 5 % level"),
+    ],
+)
+def test_the_result_says_which_has_the_lower_risk(difference, pvalue, words):
+    text = str(RiskComparison(difference, 5e-4, pvalue))
+    assert text == f"risk(a) - risk(b) = {difference:g} ± 0.0005, p = {pvalue:g}: {words}"
+
+
+def test_a_sample_of_weight_0_is_as_good_as_removed(split, rng):
+    train, (P, y) = split()
+    weight = rng.choice([0.0, 1.0, 2.0], size=len(y))
+    a, b = fit_both(PAIRS["dense"], "confidence", train)
+    one = compare_risks(a, b, P, y, weight)
+    kept = weight > 0
+    other = compare_risks(a, b, P[kept], y[kept], weight[kept])
+    assert_allclose(one.difference, other.difference, rtol=1e-10)
+    assert_allclose(one.standard_error, other.standard_error, rtol=1e-10)
+
+
+@pytest.mark.parametrize("function", [TwoStepKernelRidge(1e-4), DirichletKernelDensity(0.05)])
+def test_equally_good_functions_differ_significantly_at_most_as_often_as_nominal(function):
+    train = make_tempered(80, n_classes=3, n_truth_draws=0, random_state=0)
+    turned = [1, 2, 0]
+    # Classes are exchangeable in this model: a function fitted to turned classes is another
+    # function of exactly the same risk.
+    a = CalibrationErrorEstimator(function, labels=[0, 1, 2]).fit(train.proba, train.labels)
+    b = CalibrationErrorEstimator(function, labels=[0, 1, 2])
+    b.fit(train.proba[:, turned], np.argsort(turned)[train.labels])
+    rejections = 0
+    for seed in range(400):
+        test = make_tempered(200, n_classes=3, n_truth_draws=0, random_state=1000 + seed)
+        comparison = compare_risks(a, b, test.proba, test.labels)
+        assert not comparison.identical
+        rejections += comparison.pvalue <= 0.05
+    # At level 5 %, more than 36 rejections has probability 3e-4.
+    assert rejections <= 36
+
+
+def test_the_paired_difference_ranks_what_single_risks_cannot():
+    data = make_tempered(8000, n_truth_draws=0, random_state=0)
+    train, test = ((data.proba[s], data.labels[s]) for s in (slice(2000), slice(2000, None)))
+    a, b = fit_both((PlugIn(TemperatureScaling()), Zero()), "canonical", train)
+    one, other = a.risk(*test), b.risk(*test)
+    assert one.value + one.standard_error > other.value
+    # The standard error is a third of the difference at 1,000 samples, a seventh at these 6,000.
+    comparison = compare_risks(a, b, *test)
+    assert comparison.difference < 0
+    assert comparison.pvalue < 1e-3
+
+
+def test_two_samples_decide_nothing(split):
+    train, (P, y) = split()
+    a, b = fit_both((Zero(), Binning(3)), "confidence", train)
+    assert not compare_risks(a, b, P[:2], y[:2]).pvalue < 0.05
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"notion": "canonical"}, "notion_='confidence', b has 'canonical'"),
+        ({"labels": [1, 0, 2, 3]}, "different classes_. Pass the same labels="),
+        ({"from_logits": True}, "from_logits=False, b has True"),
+    ],
+)
+def test_estimators_of_different_things_are_not_compared(split, parameters, message):
+    train, test = split()
+    a = CalibrationErrorEstimator(notion="confidence").fit(*train)
+    b = CalibrationErrorEstimator(**{"notion": "confidence"} | parameters).fit(*train)
+    with pytest.raises(ValueError, match=message):
+        compare_risks(a, b, *test)
+
+
+def test_only_fitted_estimators_are_compared(split):
+    train, test = split()
+    fitted = CalibrationErrorEstimator(notion="confidence").fit(*train)
+    with pytest.raises(TypeError, match=r"b is LogisticRegression. Pass a fitted Calibration"):
+        compare_risks(fitted, LogisticRegression(), *test)
+    for unfitted in (CalibrationErrorEstimator, CalibrationErrorSearchCV):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            compare_risks(fitted, unfitted(notion="confidence"), *test)
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            compare_risks(unfitted(notion="confidence"), fitted, *test)

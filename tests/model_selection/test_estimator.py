@@ -1,0 +1,289 @@
+"""CalibrationErrorEstimator computes what its definitions say, under every notion."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, softmax
+
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    Zero,
+)
+
+FUNCTIONS = {
+    "zero": Zero(),
+    "binning": Binning(5),
+    "debiased": Binning(5, debias=True),
+    "density": DirichletKernelDensity(0.05),
+    "kronecker": KroneckerKernelRidge(1e-4),
+    "two-step": TwoStepKernelRidge(1e-3),
+    "temperature": PlugIn(TemperatureScaling()),
+}
+HAVE_RESIDUAL = [name for name in FUNCTIONS if name not in ("kronecker", "debiased")]
+
+
+def superclass(proba):
+    """A lens: classes 0 and 1 against classes 2 and 3."""
+    return np.tile([0, 0, 1, 1], (len(proba), 1))
+
+
+NOTIONS = [
+    "canonical",
+    "confidence",
+    "top-label",
+    "classwise",
+    "top-2",
+    pytest.param(superclass, id="lens"),
+    "binary",
+]
+
+every_notion = pytest.mark.parametrize("notion", NOTIONS)
+every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+
+
+@pytest.fixture
+def split(tempered):
+    """Training and evaluation samples for a notion; "binary" takes one-dimensional input."""
+
+    def make(notion, n_train=500, n_test=150):
+        proba, labels = tempered
+        if notion == "binary":
+            proba, labels = proba[:, 0], (labels == 0).astype(int)
+        test = slice(n_train, n_train + n_test)
+        return (proba[:n_train], labels[:n_train]), (proba[test], labels[test])
+
+    return make
+
+
+def naive_problems(proba, labels, notion):
+    """Number, rows, features and residuals of every problem, one sample after the other."""
+    if proba.ndim == 1:
+        outcome = (labels == 1).astype(float)
+        return [(0, np.arange(len(proba)), proba[:, None], (outcome - proba)[:, None])]
+    n_classes = proba.shape[1]
+    problems = {}
+    for i, (p, y) in enumerate(zip(proba, labels, strict=True)):
+        top = int(np.argmax(p))
+        ranking = sorted(range(n_classes), key=lambda k: -p[k])
+        if notion == "canonical":
+            entries = [(0, p, np.eye(n_classes)[y])]
+        elif notion == "confidence":
+            entries = [(0, [p[top]], [y == top])]
+        elif notion == "top-label":
+            entries = [(top, [p[top]], [y == top])]
+        elif notion == "classwise":
+            entries = [(k, [p[k]], [y == k]) for k in range(n_classes)]
+        elif notion == "top-2":
+            first, second = ranking[:2]
+            x = [p[first], p[second], sum(p[k] for k in ranking[2:])]
+            entries = [(0, x, [y == first, y == second, y not in (first, second)])]
+        else:
+            entries = [(0, [p[0] + p[1], p[2] + p[3]], [y in (0, 1), y in (2, 3)])]
+        for k, x, outcome in entries:
+            problems.setdefault(k, []).append((i, x, np.array(outcome, float) - x))
+    return [(k, *map(np.array, zip(*problems[k], strict=True))) for k in sorted(problems)]
+
+
+def brute_force(estimator, proba, labels, notion, weight):
+    """Risk by its definition over all pairs, and each sample's contribution to its deviation."""
+    value, influence = 0.0, np.zeros(len(labels))
+    for k, rows, x, residuals in naive_problems(proba, labels, notion):
+        w = weight[rows]
+        h = estimator.functions_[k].predict_pairs(x)
+        pairs = np.outer(w, w) * ~np.eye(len(w), dtype=bool)
+        loss = (residuals @ residuals.T - h) ** 2
+        risk = np.sum(pairs * loss) / np.sum(pairs)
+        share = w.sum() / weight.sum() if notion == "top-label" else 1.0
+        own_mean = np.sum(pairs * loss, axis=1) / np.sum(pairs, axis=1)
+        value += share * risk
+        influence[rows] += share * 2 * w / w.sum() * (own_mean - risk)
+    return value, np.sqrt(np.sum(influence**2))
+
+
+@every_notion
+@every_function
+def test_mean_prediction_is_the_squared_error(split, notion, function):
+    train, (proba, _) = split(notion)
+    estimator = CalibrationErrorEstimator(function, notion).fit(*train)
+    h = estimator.predict(proba)
+    assert h.shape == (len(proba),)
+    assert_allclose(estimator.squared_error(proba), h.mean(), rtol=1e-14)
+    weight = np.linspace(0, 2, len(proba))
+    expected = np.sum(weight * h) / np.sum(weight)
+    assert_allclose(estimator.squared_error(proba, weight), expected, rtol=1e-13)
+
+
+@every_notion
+@every_function
+def test_prediction_adds_up_the_problems_of_a_sample(split, notion, function):
+    train, (proba, labels) = split(notion)
+    estimator = CalibrationErrorEstimator(function, notion).fit(*train)
+    total = np.zeros(len(proba))
+    for k, rows, x, _ in naive_problems(proba, labels, notion):
+        total[rows] += np.diag(estimator.functions_[k].predict_pairs(x))
+    assert_allclose(estimator.predict(proba), total, rtol=1e-10, atol=1e-14)
+
+
+@every_notion
+@every_function
+@pytest.mark.parametrize("weighted", [False, True])
+def test_score_is_minus_the_risk_of_its_definition(split, rng, notion, function, weighted):
+    train, (proba, labels) = split(notion)
+    weight = rng.uniform(0.1, 3, len(labels)) if weighted else np.ones(len(labels))
+    estimator = CalibrationErrorEstimator(function, notion).fit(*train)
+    risk = estimator.risk(proba, labels, weight if weighted else None)
+    value, standard_error = brute_force(estimator, proba, labels, notion, weight)
+    assert_allclose(risk.value, value, rtol=1e-11)
+    assert_allclose(risk.standard_error, standard_error, rtol=1e-9)
+    assert estimator.score(proba, labels, weight) == -risk.value
+    assert risk.skipped == ()
+
+
+def test_classwise_standard_error_counts_the_shared_samples(split):
+    train, (proba, labels) = split("classwise")
+    estimator = CalibrationErrorEstimator(Binning(5), "classwise").fit(*train)
+    risk = estimator.risk(proba, labels)
+    independent = [
+        estimator.functions_[k].risk(x, residuals).standard_error
+        for k, _, x, residuals in naive_problems(proba, labels, "classwise")
+    ]
+    assert not np.isclose(risk.standard_error, np.linalg.norm(independent), rtol=0.01)
+
+
+def without_top(split, klass, keep_train, keep_test):
+    """Keep only the first few samples whose most probable class is ``klass``."""
+    parts = []
+    for (proba, labels), keep in zip(split("top-label"), (keep_train, keep_test), strict=True):
+        predicted = proba.argmax(axis=1) == klass
+        kept = ~predicted | (np.cumsum(predicted) <= keep)
+        parts.append((proba[kept], labels[kept]))
+    return parts
+
+
+@pytest.mark.parametrize("n_train", [0, 1])
+@pytest.mark.parametrize("function", [KroneckerKernelRidge(), Binning(), DirichletKernelDensity()])
+def test_top_label_has_h_0_for_a_class_predicted_less_than_twice(split, function, n_train):
+    train, (proba, labels) = without_top(split, 2, n_train, 40)
+    estimator = CalibrationErrorEstimator(function, "top-label").fit(*train)
+    h = estimator.predict(proba)
+    predicted = proba.argmax(axis=1) == 2
+    assert_array_equal(h[predicted], 0.0)
+    assert (h[~predicted] != 0).all()
+    value, _ = brute_force(estimator, proba, labels, "top-label", np.ones(len(labels)))
+    assert_allclose(estimator.score(proba, labels), -value, rtol=1e-11)
+
+
+@pytest.mark.parametrize("n_test", [0, 1])
+def test_top_label_reports_a_class_evaluated_less_than_twice_and_adds_no_risk(split, n_test):
+    train, (proba, labels) = without_top(split, 2, 100, n_test)
+    estimator = CalibrationErrorEstimator(Binning(5), "top-label").fit(*train)
+    risk = estimator.risk(proba, labels)
+    assert risk.skipped == (2,)
+    value = 0.0
+    for k, rows, x, residuals in naive_problems(proba, labels, "top-label"):
+        if k != 2:
+            value += len(rows) / len(labels) * estimator.functions_[k].risk(x, residuals).value
+    assert_allclose(risk.value, value, rtol=1e-12)
+    assert_array_equal(risk.influence[proba.argmax(axis=1) == 2], 0.0)
+
+
+def test_top_label_risk_without_any_pair_is_an_error(split):
+    train, (proba, labels) = split("top-label")
+    one_a_class = np.unique(proba.argmax(axis=1), return_index=True)[1]
+    estimator = CalibrationErrorEstimator(Binning(5), "top-label").fit(*train)
+    with pytest.raises(ValueError, match="pairs"):
+        estimator.score(proba[one_a_class], labels[one_a_class])
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "classwise"])
+def test_one_dimensional_input_is_the_two_columns_of_a_binary_classifier(split, notion):
+    (p, y), (q, z) = split("binary")
+    function = KroneckerKernelRidge(1e-4)
+    one = CalibrationErrorEstimator(function, notion).fit(p, y)
+    two = CalibrationErrorEstimator(function, notion).fit(np.column_stack([1 - p, p]), y)
+    columns = np.column_stack([1 - q, q])
+    # Class by class, 1 - p has the residual -(y - p): the binary problem twice.
+    factor = 2 if notion == "classwise" else 1
+    assert_allclose(two.predict(columns), factor * one.predict(q), rtol=1e-6, atol=1e-12)
+    assert_allclose(two.score(columns, z), factor * one.score(q, z), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (Binning(5), Binning(5)),
+        (DirichletKernelDensity(0.05), DirichletKernelDensity(0.05)),
+        # ‖x - x'‖² is twice as large for two columns.
+        (TwoStepKernelRidge(1e-3, gamma=1.0), TwoStepKernelRidge(1e-3, gamma=0.5)),
+        (KroneckerKernelRidge(1e-4, gamma=1.0), KroneckerKernelRidge(1e-4, gamma=0.5)),
+        (PlugIn(TemperatureScaling()), PlugIn(TemperatureScaling())),
+    ],
+    ids=["binning", "density", "two-step", "kronecker", "temperature"],
+)
+def test_canonical_error_of_two_columns_is_twice_the_binary_error(split, one, two):
+    (p, y), (q, z) = split("binary")
+    binary = CalibrationErrorEstimator(one, "canonical").fit(p, y)
+    assert binary.notion_ == "binary"
+    canonical = CalibrationErrorEstimator(two, "canonical").fit(np.column_stack([1 - p, p]), y)
+    columns = np.column_stack([1 - q, q])
+    # Only the pivots of the two factors differ, within their trace tolerance of 1e-8.
+    assert_allclose(canonical.predict(columns), 2 * binary.predict(q), rtol=1e-5, atol=1e-9)
+    assert_allclose(canonical.score(columns, z), 4 * binary.score(q, z), rtol=1e-6)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence", "top-label", "binary"])
+def test_logits_are_read_through_the_softmax(split, rng, notion):
+    (_, labels), (_, test_labels) = split(notion)
+    if notion == "binary":
+        logits, more, squash = 3 * rng.normal(size=500), 3 * rng.normal(size=150), expit
+    else:
+        logits, more = 3 * rng.normal(size=(500, 4)), 3 * rng.normal(size=(150, 4))
+
+        def squash(values):
+            return softmax(values, axis=1)
+
+    function = TwoStepKernelRidge(1e-3)
+    one = CalibrationErrorEstimator(function, notion, from_logits=True).fit(logits, labels)
+    two = CalibrationErrorEstimator(function, notion).fit(squash(logits), labels)
+    assert_allclose(one.predict(more), two.predict(squash(more)), rtol=1e-12)
+    assert_allclose(one.score(more, test_labels), two.score(squash(more), test_labels), rtol=1e-12)
+
+
+@every_notion
+@pytest.mark.parametrize("name", HAVE_RESIDUAL)
+def test_one_step_is_the_brier_score_that_recalibrating_saves(split, notion, name):
+    train, (proba, labels) = split(notion)
+    estimator = CalibrationErrorEstimator(FUNCTIONS[name], notion).fit(*train)
+    saved = np.zeros(len(labels))
+    for k, rows, x, residuals in naive_problems(proba, labels, notion):
+        left = residuals - estimator.functions_[k].residual(x)
+        saved[rows] += np.sum(residuals**2, axis=1) - np.sum(left**2, axis=1)
+    estimate = estimator.one_step(proba, labels)
+    assert_allclose(estimate.terms, saved, rtol=1e-9, atol=1e-14)
+    assert_allclose(estimate.value, saved.mean(), rtol=1e-9, atol=1e-14)
+    expected = saved.std(ddof=1) / np.sqrt(len(saved))
+    assert_allclose(estimate.standard_error, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_step_exists_where_the_function_is_a_plug_in(split, name):
+    estimator = CalibrationErrorEstimator(FUNCTIONS[name], "confidence")
+    assert hasattr(estimator, "one_step") == (name in HAVE_RESIDUAL)
+    assert hasattr(estimator.fit(*split("confidence")[0]), "one_step") == (name in HAVE_RESIDUAL)
+
+
+def test_one_step_bounds_are_normal_quantiles(split):
+    train, test = split("confidence")
+    fitted = CalibrationErrorEstimator(Binning(5), "confidence").fit(*train)
+    estimate = fitted.one_step(*test)
+    half = 1.959963984540054 * estimate.standard_error  # Φ⁻¹(0.975)
+    interval = estimate.confidence_interval(0.95)
+    assert_allclose(interval, [estimate.value - half, estimate.value + half], rtol=1e-12)
+    bound = estimate.lower_confidence_bound(0.95)
+    assert_allclose(bound, estimate.value - 1.6448536269514722 * estimate.standard_error)

@@ -1,0 +1,261 @@
+"""CalibrationErrorEstimator inside scikit-learn, and its words about bad input."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.fixes import parse_version
+
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    ClassifierProbabilities,
+    KroneckerKernelRidge,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    Zero,
+)
+
+FUNCTION = TwoStepKernelRidge(1e-3)
+SPLITS = list(KFold(3).split(np.zeros(300)))
+
+
+@pytest.fixture
+def data(tempered):
+    proba, labels = tempered
+    return proba[:300], labels[:300]
+
+
+@pytest.fixture
+def weight(rng):
+    return rng.choice([0.0, 0.5, 1.0, 3.0], size=300)
+
+
+@pytest.fixture(scope="module")
+def raw():
+    """Samples with three features, labels in three classes, and a classifier fitted on others."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(3, size=450)
+    X = rng.normal(size=(450, 3)) + 1.5 * np.eye(3)[y]
+    X = np.hstack([X, X[:, :1]])  # a repeated feature makes naive Bayes overconfident
+    return X[150:], y[150:], GaussianNB().fit(X[:150], y[:150])
+
+
+@pytest.mark.parametrize("notion", ["canonical", "top-label"])
+def test_clone_is_unfitted_and_fits_alike(data, notion):
+    estimator = CalibrationErrorEstimator(FUNCTION, notion).fit(*data)
+    copy = clone(estimator)
+    assert not hasattr(copy, "functions_")
+    assert not hasattr(FUNCTION, "form_")  # the fit has left the user's function alone
+    assert_array_equal(copy.fit(*data).predict(data[0]), estimator.predict(data[0]))
+
+
+@pytest.mark.parametrize("notion", ["canonical", "top-label"])
+@pytest.mark.parametrize("function", [FUNCTION, KroneckerKernelRidge(), Binning(), Zero()])
+def test_pickle_keeps_the_predictions(data, notion, function):
+    estimator = CalibrationErrorEstimator(function, notion).fit(*data)
+    copy = pickle.loads(pickle.dumps(estimator))
+    assert_array_equal(copy.predict(data[0]), estimator.predict(data[0]))
+    assert copy.score(*data) == estimator.score(*data)
+
+
+def test_nested_parameters_reach_the_function(data):
+    estimator = CalibrationErrorEstimator(PlugIn(TemperatureScaling()))
+    estimator.set_params(function__estimator__max_temperature=1.01, notion="confidence").fit(*data)
+    assert_allclose(estimator.functions_[0].estimator_.temperature_, 1.01)
+    assert estimator.get_params()["function__estimator__max_temperature"] == 1.01
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
+def test_grid_search_chooses_the_function_and_its_parameter_by_the_risk(data, notion):
+    grid = [
+        {"function": [Zero()]},
+        {"function": [TwoStepKernelRidge()], "function__alpha": [1e-4, 1e-2, 1.0]},
+        {"function": [KroneckerKernelRidge()], "function__alpha": [1e-6, 1e-3]},
+    ]
+    search = GridSearchCV(CalibrationErrorEstimator(notion=notion), grid, cv=SPLITS).fit(*data)
+    P, y = data
+    by_hand = [
+        np.mean([clone(f).fit(P[a], y[a]).score(P[b], y[b]) for a, b in SPLITS])
+        for f in (
+            CalibrationErrorEstimator(function, notion)
+            for function in (
+                Zero(),
+                *(TwoStepKernelRidge(alpha) for alpha in (1e-4, 1e-2, 1.0)),
+                *(KroneckerKernelRidge(alpha) for alpha in (1e-6, 1e-3)),
+            )
+        )
+    ]
+    assert_allclose(search.cv_results_["mean_test_score"], by_hand, rtol=1e-12)
+    assert search.best_index_ == np.argmax(by_hand)
+
+
+def test_cross_validate_scores_by_minus_the_risk(data):
+    P, y = data
+    estimator = CalibrationErrorEstimator(FUNCTION, "confidence")
+    scores = cross_validate(estimator, P, y, cv=SPLITS, error_score="raise")["test_score"]
+    risks = [clone(estimator).fit(P[a], y[a]).risk(P[b], y[b]).value for a, b in SPLITS]
+    assert_allclose(-scores, risks, rtol=1e-14)
+
+
+def test_pipeline_runs_from_raw_samples(raw):
+    X, y, classifier = raw
+    P = classifier.predict_proba(X)
+    probabilities = ClassifierProbabilities(FrozenEstimator(classifier))
+    pipeline = make_pipeline(probabilities, CalibrationErrorEstimator(FUNCTION))
+    pipeline.fit(X[:200], y[:200])
+    estimator = CalibrationErrorEstimator(FUNCTION).fit(P[:200], y[:200])
+    assert_array_equal(pipeline.predict(X[200:]), estimator.predict(P[200:]))
+    assert pipeline.score(X[200:], y[200:]) == estimator.score(P[200:], y[200:])
+    scores = cross_validate(pipeline, X, y, cv=SPLITS, error_score="raise")["test_score"]
+    other = cross_validate(CalibrationErrorEstimator(FUNCTION), P, y, cv=SPLITS)["test_score"]
+    assert_allclose(scores, other, rtol=1e-12)  # folds of P differ in memory layout
+
+
+def test_classifier_probabilities_leaves_a_frozen_classifier_and_fits_another(raw):
+    X, y, classifier = raw
+    names = np.array(["c", "a", "b"])[y]
+    frozen = ClassifierProbabilities(FrozenEstimator(classifier)).fit(X, names)
+    assert_array_equal(frozen.transform(X), classifier.predict_proba(X))
+    fitted = ClassifierProbabilities(GaussianNB()).fit(X, names)
+    assert_array_equal(fitted.transform(X), GaussianNB().fit(X, names).predict_proba(X))
+    assert_array_equal(fitted.get_feature_names_out(), ["a", "b", "c"])
+    assert_array_equal(fitted.classes_, ["a", "b", "c"])
+
+
+def routed(estimator):
+    return estimator.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+
+
+def weighted_scores(P, y, weight, function):
+    estimators = [CalibrationErrorEstimator(function).fit(P[a], y[a], weight[a]) for a, _ in SPLITS]
+    return [
+        estimator.score(P[b], y[b], weight[b])
+        for estimator, (_, b) in zip(estimators, SPLITS, strict=True)
+    ]
+
+
+def test_routed_weights_reach_fit_and_score_through_grid_search(data, weight):
+    P, y = data
+    grid = {"function": [Binning(3), TwoStepKernelRidge(1e-3)]}
+    with config_context(enable_metadata_routing=True):
+        estimator = routed(CalibrationErrorEstimator())
+        search = GridSearchCV(estimator, grid, cv=SPLITS).fit(P, y, sample_weight=weight)
+    for setting, function in enumerate(grid["function"]):
+        scores = [search.cv_results_[f"split{k}_test_score"][setting] for k in range(3)]
+        assert_allclose(scores, weighted_scores(P, y, weight, function), rtol=1e-12)
+
+
+def routed_pipeline(classifier):
+    probabilities = ClassifierProbabilities(FrozenEstimator(classifier))
+    return make_pipeline(probabilities, routed(CalibrationErrorEstimator(FUNCTION)))
+
+
+def test_routed_weights_reach_fit_and_score_of_a_pipeline(raw, weight):
+    X, y, classifier = raw
+    with config_context(enable_metadata_routing=True):
+        pipeline = routed_pipeline(classifier)
+        scores = [
+            pipeline.fit(X[a], y[a], sample_weight=weight[a]).score(
+                X[b], y[b], sample_weight=weight[b]
+            )
+            for a, b in SPLITS
+        ]
+    expected = weighted_scores(classifier.predict_proba(X), y, weight, FUNCTION)
+    assert_allclose(scores, expected, rtol=1e-12)
+
+
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.9"),
+    reason="earlier versions ask for a score request of Pipeline, which has none",
+)
+def test_routed_weights_reach_a_pipeline_within_cross_validation(raw, weight):
+    X, y, classifier = raw
+    grid = {"calibrationerrorestimator__function__alpha": [1e-3]}
+    with config_context(enable_metadata_routing=True):
+        pipeline = routed_pipeline(classifier)
+        params = {"sample_weight": weight}
+        cross = cross_validate(pipeline, X, y, cv=SPLITS, params=params, error_score="raise")
+        search = GridSearchCV(pipeline, grid, cv=SPLITS).fit(X, y, **params)
+    expected = weighted_scores(classifier.predict_proba(X), y, weight, FUNCTION)
+    assert_allclose(cross["test_score"], expected, rtol=1e-12)
+    assert_allclose(search.cv_results_["mean_test_score"], [np.mean(expected)], rtol=1e-12)
+
+
+def test_data_frames_are_read_by_column_name(data):
+    P, y = data
+    frame = pd.DataFrame(P, columns=["ant", "bee", "cat", "dog"])
+    estimator = CalibrationErrorEstimator(FUNCTION).fit(frame, pd.Series(y))
+    assert_array_equal(estimator.feature_names_in_, ["ant", "bee", "cat", "dog"])
+    plain = CalibrationErrorEstimator(FUNCTION).fit(P, y)
+    # A frame holds columns together, and products of matrices round differently then.
+    assert_allclose(estimator.predict(frame), plain.predict(P), rtol=1e-9)
+    assert_allclose(estimator.score(frame, y), plain.score(P, y), rtol=1e-12)
+    with pytest.raises(ValueError, match="feature names should match"):
+        estimator.predict(frame[["bee", "ant", "cat", "dog"]])
+
+
+@pytest.mark.parametrize("method", ["predict", "squared_error", "score", "risk", "one_step"])
+def test_methods_before_fit_say_so(data, method):
+    arguments = data if method in ("score", "risk", "one_step") else data[:1]
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(CalibrationErrorEstimator(FUNCTION), method)(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda P, y: (P[:, :3] / P[:, :3].sum(axis=1, keepdims=True), y), "X has 3 features"),
+        (lambda P, y: (P[:, 0], y), "fitted on 4 columns"),
+        (lambda P, y: (P, np.where(y == 1, 7, y)), r"row \d+ is .*7.*, which is not one of"),
+        (lambda P, y: (P, y[1:]), "inconsistent numbers of samples"),
+        (lambda P, y: (P[:1], y[:1]), "at least 2 samples"),
+        (lambda P, y: (np.log(P), y), "scipy.special.softmax"),
+        (lambda P, y: (P * 1.01, y), r"row 0 sums to 1\.01, not 1"),
+        (lambda P, y: (np.where(P > 0.99, np.nan, P), y), "contains NaN"),
+        (lambda P, y: (P, y, -np.ones(300)), "sample_weight row 0 is -1: negative"),
+        (lambda P, y: (P, y, np.ones(299)), r"sample_weight.shape == \(299,\)"),
+        (lambda P, y: (P, y, np.zeros(300)), "at least one non-zero"),
+        (lambda P, y: (P, y, np.eye(300)[0]), "at least 2 samples with positive sample_weight"),
+    ],
+)
+def test_bad_evaluation_samples_are_named(data, change, message):
+    estimator = CalibrationErrorEstimator(FUNCTION).fit(*data)
+    with pytest.raises(ValueError, match=message):
+        estimator.score(*change(*data))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"notion": "calibrated"}, "notion='calibrated' is unknown. Use one of 'canonical'"),
+        ({"notion": "top-4"}, "with K from 1 to 3"),
+        ({"notion": "top-0"}, "with K from 1 to 3"),
+        ({"notion": "binary"}, "needs a 1-D y_proba or two columns, not 4"),
+        ({"notion": 3}, "'notion' parameter"),
+        ({"notion": lambda proba: proba}, "lens returned float64 of shape .300, 4."),
+        ({"notion": lambda proba: np.zeros(4, int)}, r"lens returned int64 of shape \(4,\)"),
+        ({"function": Binning}, "'function' parameter"),
+        ({"function": LogisticRegression()}, "'function' parameter"),
+        ({"function": "binning"}, "'function' parameter"),
+        ({"function": Binning(0)}, "'n_bins' parameter"),
+        ({"labels": [0, 1, 2]}, "labels holds 3 distinct classes, P has 4 columns"),
+        ({"labels": [0, 1, 2, 2]}, "labels holds 3 distinct classes"),
+        ({"labels": [0, 1, 2, 9]}, "row .* is .*3.*, which is not one of the classes"),
+    ],
+)
+def test_bad_parameters_are_named(data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        CalibrationErrorEstimator(**parameters).fit(*data)

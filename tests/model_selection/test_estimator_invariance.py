@@ -1,0 +1,199 @@
+"""What CalibrationErrorEstimator must not depend on."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+)
+
+FUNCTIONS = {
+    "binning": Binning(5),
+    "quantile": Binning(5, strategy="quantile"),
+    "debiased": Binning(5, debias=True),
+    "density": DirichletKernelDensity(0.05),
+    "loo": DirichletKernelDensity("loo"),
+    "kronecker": KroneckerKernelRidge(1e-3, tol=1e-13),
+    "two-step": TwoStepKernelRidge(1e-3, tol=1e-13),
+    "temperature": PlugIn(TemperatureScaling()),
+}
+
+
+def superclass(proba):
+    """A lens: classes 0 and 1 against classes 2 and 3."""
+    return np.tile([0, 0, 1, 1], (len(proba), 1))
+
+
+SYMMETRIC = ["canonical", "confidence", "top-label", "classwise", "top-2"]
+
+
+def with_functions(notions):
+    """Every notion with every function that fits it: quantiles are of single numbers."""
+    return pytest.mark.parametrize(
+        ("notion", "function"),
+        [
+            pytest.param(notion, function, id=f"{getattr(notion, '__name__', notion)}-{name}")
+            for notion in notions
+            for name, function in FUNCTIONS.items()
+            if name != "quantile" or notion not in ("canonical", "top-2", superclass)
+        ],
+    )
+
+
+every_case = with_functions([*SYMMETRIC, superclass, "binary"])
+
+
+@pytest.fixture
+def split(tempered):
+    """Training and evaluation samples for a notion; "binary" takes one-dimensional input."""
+
+    def make(notion, n_train=400, n_test=150):
+        proba, labels = tempered
+        if notion == "binary":
+            proba, labels = proba[:, 0], (labels == 0).astype(int)
+        test = slice(n_train, n_train + n_test)
+        return (proba[:n_train], labels[:n_train]), (proba[test], labels[test])
+
+    return make
+
+
+@every_case
+def test_a_sample_of_weight_0_is_as_good_as_removed(split, rng, notion, function):
+    train, test = split(notion)
+    weights = [rng.choice([0.0, 0.5, 2.0], size=len(part[1])) for part in (train, test)]
+    kept = [
+        (*(array[w > 0] for array in part), w[w > 0])
+        for part, w in zip((train, test), weights, strict=True)
+    ]
+    zeros = CalibrationErrorEstimator(function, notion).fit(*train, weights[0])
+    fewer = CalibrationErrorEstimator(function, notion).fit(*kept[0])
+    P, y = test
+    assert_allclose(zeros.predict(P), fewer.predict(P), rtol=1e-7, atol=1e-10)
+    one, other = zeros.risk(P, y, weights[1]), fewer.risk(*kept[1])
+    assert_allclose(one.value, other.value, rtol=1e-9)
+    assert_allclose(one.standard_error, other.standard_error, rtol=1e-7)
+    assert_allclose(
+        zeros.squared_error(P, weights[1]), fewer.squared_error(kept[1][0], kept[1][2]), rtol=1e-7
+    )
+    if hasattr(zeros, "one_step"):
+        one, other = zeros.one_step(P, y, weights[1]), fewer.one_step(*kept[1])
+        assert_allclose(one.value, other.value, rtol=1e-7, atol=1e-12)
+        assert_allclose(one.standard_error, other.standard_error, rtol=1e-7)
+
+
+@every_case
+def test_float32_predictions_give_the_float64_answer(split, notion, function):
+    (P, y), (Q, z) = split(notion)
+    P, Q = P.astype(np.float32), Q.astype(np.float32)
+    single = CalibrationErrorEstimator(function, notion).fit(P, y)
+    double = CalibrationErrorEstimator(function, notion).fit(P.astype(np.float64), y)
+    # Only residuals are rounded to float32: 6e-8 each, amplified by at most 1 / sqrt(alpha).
+    expected = double.squared_error(Q.astype(np.float64))
+    assert_allclose(single.squared_error(Q), expected, rtol=1e-4, atol=1e-7)
+    assert_allclose(single.score(Q, z), double.score(Q.astype(np.float64), z), rtol=1e-5)
+
+
+@every_case
+def test_the_order_of_the_samples_is_irrelevant(split, rng, notion, function):
+    (P, y), (Q, z) = split(notion)
+    shuffled, moved = rng.permutation(len(y)), rng.permutation(len(z))
+    one = CalibrationErrorEstimator(function, notion).fit(P, y)
+    other = CalibrationErrorEstimator(function, notion).fit(P[shuffled], y[shuffled])
+    assert_allclose(other.predict(Q[moved]), one.predict(Q)[moved], rtol=1e-7, atol=1e-10)
+    assert_allclose(other.score(Q[moved], z[moved]), one.score(Q, z), rtol=1e-9)
+
+
+@with_functions(SYMMETRIC)
+def test_renaming_classes_and_columns_together_changes_nothing(split, notion, function):
+    (P, y), (Q, z) = split(notion)
+    order = np.array([2, 0, 3, 1])  # the new column k holds the old class order[k]
+    names = np.array(["d", "a", "c", "b"])  # of the old classes
+    one = CalibrationErrorEstimator(function, notion).fit(P, y)
+    other = CalibrationErrorEstimator(function, notion, labels=names[order])
+    other.fit(P[:, order], names[y])
+    assert_array_equal(other.classes_, names[order])
+    assert_allclose(other.predict(Q[:, order]), one.predict(Q), rtol=1e-7, atol=1e-10)
+    assert_allclose(other.score(Q[:, order], names[z]), one.score(Q, z), rtol=1e-9)
+
+
+@pytest.mark.parametrize("names", [["ant", "bee", "cat", "dog"], [10, 20, 30, 40]])
+@pytest.mark.parametrize("container", [np.array, list, pd.Series])
+def test_sorted_labels_of_any_kind_need_no_labels_argument(split, names, container):
+    (P, y), (Q, z) = split("canonical")
+    one = CalibrationErrorEstimator(Binning(5)).fit(P, y)
+    other = CalibrationErrorEstimator(Binning(5)).fit(P, container(np.array(names)[y].tolist()))
+    assert list(other.classes_) == names
+    named = container(np.array(names)[z].tolist())
+    assert other.score(Q, named) == one.score(Q, z)
+
+
+def test_unsorted_labels_name_the_columns(split):
+    (P, y), (Q, z) = split("confidence")
+    names = np.array(["dog", "ant", "cat", "bee"])
+    one = CalibrationErrorEstimator(Binning(5), "confidence").fit(P, y)
+    other = CalibrationErrorEstimator(Binning(5), "confidence", labels=list(names))
+    assert other.fit(P, names[y]).score(Q, names[z]) == one.score(Q, z)
+
+
+@pytest.mark.parametrize("notion", [*SYMMETRIC, "auto"])
+@pytest.mark.parametrize("name", ["binning", "density", "kronecker", "temperature"])
+def test_a_class_without_samples_keeps_its_column(split, notion, name):
+    (P, y), (Q, z) = split(notion)
+    estimator = CalibrationErrorEstimator(FUNCTIONS[name], notion).fit(P[y != 3], y[y != 3])
+    assert_array_equal(estimator.classes_, [0, 1, 2, 3])
+    assert np.isfinite(estimator.predict(Q)).all()
+    assert np.isfinite(estimator.score(Q, z))
+
+
+def test_string_labels_that_lack_a_class_need_the_labels_argument(split):
+    (P, y), (Q, z) = split("canonical")
+    names = np.array(["ant", "bee", "cat", "dog"])
+    lacking = y != 3
+    with pytest.raises(ValueError, match="Pass labels= with the class of every column"):
+        CalibrationErrorEstimator(Binning(5)).fit(P[lacking], names[y[lacking]])
+    named = CalibrationErrorEstimator(Binning(5), labels=names).fit(P[lacking], names[y[lacking]])
+    plain = CalibrationErrorEstimator(Binning(5)).fit(P[lacking], y[lacking])
+    assert named.score(Q, names[z]) == plain.score(Q, z)
+
+
+def test_one_dimensional_input_reads_the_second_label_as_positive(split):
+    (p, y), (q, z) = split("binary")
+    names = np.array(["yes", "no"])
+    one = CalibrationErrorEstimator(Binning(5)).fit(p, y)
+    other = CalibrationErrorEstimator(Binning(5), labels=names).fit(p, names[y])
+    assert other.score(q, names[z]) == one.score(q, z)
+
+
+def test_auto_is_binary_for_one_column_and_confidence_otherwise(split):
+    assert CalibrationErrorEstimator(notion="auto").fit(*split("binary")[0]).notion_ == "binary"
+    many = CalibrationErrorEstimator(notion="auto").fit(*split("canonical")[0])
+    assert many.notion_ == "confidence"
+
+
+def test_the_default_function_is_kronecker_kernel_ridge(split):
+    train, test = split("canonical")
+    one = CalibrationErrorEstimator().fit(*train)
+    other = CalibrationErrorEstimator(KroneckerKernelRidge()).fit(*train)
+    assert one.score(*test) == other.score(*test)
+
+
+@pytest.mark.parametrize("name", ["binning", "density", "temperature", "kronecker"])
+def test_a_lens_whose_group_holds_all_the_mass_is_still_a_probability(name):
+    P = np.array([[0.20, 0.40, 0.17, 0.23], [0.1, 0.2, 0.4, 0.3], [0.4, 0.2, 0.2, 0.2]])
+    assert sum(P[0]) > 1  # by one rounding
+    y = np.array([1, 0, 3])
+
+    def unlikely(proba):
+        return (proba < 0.15).astype(int)
+
+    estimator = CalibrationErrorEstimator(FUNCTIONS[name], unlikely).fit(P, y)
+    assert np.isfinite(estimator.predict(P)).all()
+    assert np.isfinite(estimator.score(P, y))

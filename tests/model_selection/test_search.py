@@ -1,0 +1,282 @@
+"""CalibrationErrorSearchCV chooses as a plain grid search over the same folds does."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from joblib import Memory, parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold
+from threadpoolctl import threadpool_limits
+
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    Zero,
+)
+
+TRAIN, TEST = np.arange(240), np.arange(240, 300)
+OUTER = [(TRAIN, TEST)]
+CANDIDATES = [
+    (Zero(), {}),
+    (KroneckerKernelRidge(), {"alpha": [1e-6, 1e-4, 1e-2]}),  # these two share a factor
+    (TwoStepKernelRidge(), {"alpha": [1e-4, 1e-2, 1.0]}),
+    (TwoStepKernelRidge(), {"alpha": [1e-2], "gamma": [0.5, 4.0]}),  # and this has two
+    (Binning(), {"n_bins": [3, 6]}),
+    (DirichletKernelDensity(0.05), {}),
+    (PlugIn(TemperatureScaling()), {}),
+]
+
+
+def superclass(proba):
+    """A lens: classes 0 and 1 against classes 2 and 3."""
+    return np.tile([0, 0, 1, 1], (len(proba), 1))
+
+
+NOTIONS = [
+    "canonical",
+    "confidence",
+    "top-label",
+    "classwise",
+    "top-2",
+    pytest.param(superclass, id="lens"),
+    "binary",
+]
+every_notion = pytest.mark.parametrize("notion", NOTIONS)
+
+
+@pytest.fixture
+def data(tempered):
+    """300 samples for a notion; "binary" takes one-dimensional input."""
+
+    def make(notion="confidence"):
+        proba, labels = tempered[0][:300], tempered[1][:300]
+        return (proba[:, 0], (labels == 0).astype(int)) if notion == "binary" else (proba, labels)
+
+    return make
+
+
+def searched(data, candidates=CANDIDATES, notion="confidence", weight=None, **parameters):
+    parameters = {"cv": KFold(3), "outer_cv": OUTER} | parameters
+    search = CalibrationErrorSearchCV(candidates, notion, **parameters)
+    return search.fit(*data(notion), sample_weight=weight)
+
+
+def plain_grid_search(P, y, candidates, notion, splits, weight=None):
+    grid = [
+        {"function": [function]} | {f"function__{name}": values for name, values in grid.items()}
+        for function, grid in candidates
+    ]
+    with config_context(enable_metadata_routing=weight is not None):
+        estimator = CalibrationErrorEstimator(notion=notion)
+        params = {}
+        if weight is not None:
+            estimator.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+            params["sample_weight"] = weight
+        return GridSearchCV(estimator, grid, cv=splits, refit=False).fit(P, y, **params)
+
+
+@every_notion
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cv_results_equal_those_of_a_plain_grid_search(data, rng, notion, weighted):
+    weight = rng.choice([0.0, 0.5, 2.0], size=300) if weighted else None
+    search = searched(data, notion=notion, weight=weight)
+    P, y = data(notion)
+    part = None if weight is None else weight[TRAIN]
+    plain = plain_grid_search(P[TRAIN], y[TRAIN], CANDIDATES, notion, KFold(3), part)
+    mine, its = search.cv_results_, plain.cv_results_
+    assert set(mine) == set(its)
+    assert mine["params"] == its["params"]
+    for key in its:
+        if key.endswith("_test_score") and key != "rank_test_score":
+            assert_allclose(mine[key], its[key], rtol=1e-10, atol=1e-16, err_msg=key)
+        elif key.startswith("param_"):
+            assert_array_equal(np.ma.getmaskarray(mine[key]), np.ma.getmaskarray(its[key]))
+            assert_array_equal(mine[key].compressed(), its[key].compressed())
+        elif key.endswith("_time"):
+            assert mine[key].shape == its[key].shape
+            assert (mine[key] >= 0).all()
+    assert_array_equal(mine["rank_test_score"], its["rank_test_score"])
+    assert search.best_index_ == np.argmax(its["mean_test_score"])
+
+
+@every_notion
+def test_the_best_setting_has_the_lowest_risk_and_is_refitted_on_all_training_samples(data, notion):
+    search = searched(data, notion=notion)
+    means = search.cv_results_["mean_test_score"]
+    assert search.best_score_ == means.max() == -search.best_risk_
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+    assert search.cv_results_["rank_test_score"][search.best_index_] == 1
+    setting = {k.removeprefix("function__"): v for k, v in search.best_params_.items()}
+    function = setting.pop("function")
+    assert type(search.best_function_) is type(function)
+    assert setting.items() <= search.best_function_.get_params().items()
+    P, y = data(notion)
+    refit = CalibrationErrorEstimator(search.best_function_, notion).fit(P[TRAIN], y[TRAIN])
+    assert_array_equal(search.predict(P[TEST]), refit.predict(P[TEST]))
+    assert search.score(P[TEST], y[TEST]) == refit.score(P[TEST], y[TEST])
+
+
+@pytest.mark.parametrize("candidates", [CANDIDATES[k : k + 1] for k in range(len(CANDIDATES))])
+@pytest.mark.parametrize("notion", ["canonical", "top-label"])
+def test_fold_models_are_those_fitted_on_the_folds(data, candidates, notion):
+    search = searched(data, candidates, notion)
+    P, y = data(notion)
+    for model, (fold, _) in zip(search.estimators_, KFold(3).split(TRAIN), strict=True):
+        fitted = CalibrationErrorEstimator(search.best_function_, notion).fit(P[fold], y[fold])
+        assert_allclose(model.predict(P[TEST]), fitted.predict(P[TEST]), rtol=1e-9, atol=1e-13)
+
+
+def test_every_family_keeps_its_own_best_setting(data):
+    search = searched(data)
+    position = 0
+    for family, (function, _) in zip(search.families_, CANDIDATES, strict=True):
+        means = search.cv_results_["mean_test_score"][position : position + len(family.settings)]
+        assert_array_equal(family.scores, means)
+        assert type(family.best_function) is type(function)
+        best = family.settings[np.argmax(means)]
+        assert best.items() <= family.best_function.get_params().items()
+        position += len(family.settings)
+    assert position == len(search.cv_results_["params"])
+    assert [family.name for family in search.families_] == [
+        "Zero",
+        "KroneckerKernelRidge",
+        "TwoStepKernelRidge",
+        "TwoStepKernelRidge",
+        "Binning",
+        "DirichletKernelDensity",
+        "TemperatureScaling",
+    ]
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        [(Binning(3), {}), (Binning(), {"n_bins": [3]}), (Binning(40), {})],
+        [(Binning(strategy="sweep"), {"n_bins": [7, 3]}), (Binning(40), {})],  # ignored by "sweep"
+        [(TwoStepKernelRidge(), {"alpha": [1e-3, 1e-3]}), (TwoStepKernelRidge(1e-3), {})],
+    ],
+    ids=["families", "settings", "paths"],
+)
+def test_ties_go_to_the_first(data, candidates):
+    search = searched(data, candidates)
+    means = search.cv_results_["mean_test_score"]
+    assert np.count_nonzero(means == means.max()) > 1
+    assert search.best_index_ == 0
+    assert search.best_family_ is search.families_[0]
+    assert search.summary().count("\n* ") == 2  # the row of the table and its explanation
+
+
+def test_a_function_alone_stands_for_its_own_parameters(data):
+    short = searched(data, [Zero(), Binning(3)])
+    long = searched(data, [(Zero(), {}), (Binning(3), {})])
+    assert_array_equal(short.cv_results_["mean_test_score"], long.cv_results_["mean_test_score"])
+
+
+def test_a_grid_may_be_a_callable_of_the_training_samples_of_a_fold(data):
+    seen = []
+
+    def grid(n):
+        seen.append(n)
+        return {"alpha": [1 / n]}
+
+    search = searched(data, [(TwoStepKernelRidge(), grid)])
+    assert seen == [160]  # two thirds of 240
+    assert search.best_params_["function__alpha"] == 1 / 160
+    searched(data, [(TwoStepKernelRidge(), grid)], weight=np.repeat([2.0, 0.0, 1.0], 100))
+    assert seen[1] == 20 * 2 + 100 * 0 + 40 * 1  # samples 80 to 239
+
+
+@pytest.mark.parametrize("kind", ["list", "generator", "splitter"])
+def test_splits_may_be_listed(data, kind):
+    P, _ = data()
+    expected = searched(data, cv=KFold(3), outer_cv=OUTER)
+    pairs = list(KFold(3).split(P[TRAIN]))
+    cv = {"list": pairs, "generator": (pair for pair in pairs), "splitter": KFold(3)}[kind]
+    outer_cv = (pair for pair in OUTER) if kind == "generator" else OUTER
+    search = searched(data, cv=cv, outer_cv=outer_cv)
+    assert_array_equal(
+        search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
+    assert search.squared_error_ == expected.squared_error_
+
+
+def test_results_do_not_depend_on_n_jobs(data):
+    with threadpool_limits(1), parallel_config(backend="loky", inner_max_num_threads=1):
+        alone = searched(data, notion="canonical", n_jobs=None)
+        parallel = searched(data, notion="canonical", n_jobs=2)
+    for key in alone.cv_results_:
+        if key.endswith("_test_score"):
+            assert_array_equal(parallel.cv_results_[key], alone.cv_results_[key])
+    assert parallel.squared_error_ == alone.squared_error_
+    assert parallel.one_step_squared_error_ == alone.one_step_squared_error_
+    assert parallel.summary() == alone.summary()
+
+
+def test_the_seed_determines_the_result(data):
+    one, same, other = (
+        searched(data, CANDIDATES[-3:], cv=3, outer_cv=None, random_state=seed)
+        for seed in (0, 0, 1)
+    )
+    key = "mean_test_score"
+    assert_array_equal(one.cv_results_[key], same.cv_results_[key])
+    assert one.squared_error_ == same.squared_error_
+    assert (one.cv_results_[key] != other.cv_results_[key]).all()
+
+
+def test_an_int_cv_shuffles_so_that_sorted_samples_do_no_harm(tempered):
+    proba, labels = tempered[0][:300], tempered[1][:300]
+    order = np.argsort(labels, kind="stable")
+    search = CalibrationErrorSearchCV([Zero()], cv=4, outer_cv=3, random_state=0)
+    search.fit(proba[order], labels[order])  # a fold without a class would warn
+    for result in search.outer_results_:
+        for train, validation in result.outer.splits:
+            training = labels[order][result.outer.train]
+            assert set(training[train]) == set(training[validation]) == {0, 1, 2, 3}
+
+
+@every_notion
+def test_the_default_search_runs_under_every_notion(data, notion):
+    search = searched(data, None, notion, cv=2)
+    assert search.notion_ == notion
+    assert all(
+        np.isfinite(search.cv_results_[key]).all()
+        for key in search.cv_results_
+        if key.endswith("_score")
+    )
+    assert np.isfinite([search.squared_error_, search.one_step_squared_error_]).all()
+
+
+@pytest.mark.parametrize("as_object", [False, True], ids=["path", "Memory"])
+@pytest.mark.parametrize("notion", ["canonical", "top-label"])
+def test_memory_caches_every_factor_once_and_changes_nothing(data, tmp_path, notion, as_object):
+    alphas = [1e-4, 1e-2]
+    ridge = [
+        (KroneckerKernelRidge(), {"alpha": alphas}),
+        (TwoStepKernelRidge(), {"alpha": alphas, "gamma": [1.0]}),
+    ]
+    memory = Memory(tmp_path, verbose=0) if as_object else str(tmp_path)
+    plain, cached = (searched(data, ridge, notion, memory=m) for m in (None, memory))
+    key = "mean_test_score"
+    assert_allclose(cached.cv_results_[key], plain.cv_results_[key], rtol=1e-12)
+    assert_allclose(cached.squared_error_, plain.squared_error_, rtol=1e-12)
+    # Three folds and all training samples for each problem, and a trial on a few samples.
+    assert len(list(tmp_path.rglob("output.pkl"))) == 4 * len(cached.best_estimator_.functions_) + 1
+
+
+@pytest.mark.parametrize("function", [KroneckerKernelRidge, TwoStepKernelRidge])
+def test_a_path_takes_any_object_as_kernel(data, function):
+    grid = {"alpha": [1e-4, 1e-2, 1.0]}
+    named = searched(data, [(function(gamma=2.0), grid)])
+    called = searched(data, [(function(kernel=partial(rbf_kernel, gamma=2.0)), grid)])
+    scores = called.cv_results_["mean_test_score"]
+    assert_allclose(scores, named.cv_results_["mean_test_score"], rtol=1e-12)
+    assert_allclose(called.squared_error_, named.squared_error_, rtol=1e-12)

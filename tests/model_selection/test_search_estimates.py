@@ -1,0 +1,239 @@
+"""What CalibrationErrorSearchCV reports is computed on samples that no choice has seen."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import KFold, ShuffleSplit
+
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    KroneckerKernelRidge,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    Zero,
+)
+
+TRAIN, TEST = np.arange(240), np.arange(240, 300)
+CANDIDATES = [
+    (Zero(), {}),
+    (KroneckerKernelRidge(), {"alpha": [1e-4, 1e-2]}),
+    (TwoStepKernelRidge(), {"alpha": [1e-4, 1e-2]}),
+    (PlugIn(TemperatureScaling()), {}),
+]
+NO_RESIDUAL = [(KroneckerKernelRidge(), {"alpha": [1e-4, 1e-2]}), (Binning(debias=True), {})]
+
+
+@pytest.fixture
+def data(tempered):
+    return tempered[0][:300], tempered[1][:300]
+
+
+def searched(data, candidates=CANDIDATES, notion="confidence", weight=None, **parameters):
+    parameters = {"cv": KFold(3), "outer_cv": [(TRAIN, TEST)]} | parameters
+    search = CalibrationErrorSearchCV(candidates, notion, **parameters)
+    return search.fit(*data, sample_weight=weight)
+
+
+def fitted(P, y, function, notion, rows, weight=None):
+    weight = None if weight is None else weight[rows]
+    return CalibrationErrorEstimator(function, notion).fit(P[rows], y[rows], weight)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_squared_error_is_the_mean_over_fold_models_and_test_samples(data, rng, notion, weighted):
+    weight = rng.uniform(0.5, 2, size=300) if weighted else None
+    search = searched(data, notion=notion, weight=weight)
+    P, y = data
+    means = [
+        np.average(
+            fitted(P, y, search.best_function_, notion, fold, weight).predict(P[TEST]),
+            weights=None if weight is None else weight[TEST],
+        )
+        for fold, _ in KFold(3).split(TRAIN)
+    ]
+    assert_allclose(search.squared_error_, np.mean(means), rtol=1e-10)
+    assert_allclose(search.calibration_error_, np.sqrt(np.mean(means)), rtol=1e-10)
+    assert_allclose(search.fold_spread_, np.std(means), rtol=1e-6)
+    assert search.n_test_samples_ == len(TEST)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_step_refits_the_best_function_with_residual(data, rng, notion, weighted):
+    weight = rng.uniform(0.5, 2, size=300) if weighted else None
+    search = searched(data, notion=notion, weight=weight)
+    families = [family for family in search.families_ if family.name != "KroneckerKernelRidge"]
+    best = max(families, key=lambda family: family.scores.max())
+    assert type(search.one_step_function_) is type(best.best_function)
+    P, y = data
+    by_hand = fitted(P, y, best.best_function, notion, TRAIN, weight).one_step(
+        P[TEST], y[TEST], None if weight is None else weight[TEST]
+    )
+    assert_allclose(search.one_step_squared_error_, by_hand.value, rtol=1e-10)
+    assert_allclose(search.one_step_standard_error_, by_hand.standard_error, rtol=1e-10)
+    interval = by_hand.confidence_interval(0.9)
+    assert_allclose(search.confidence_interval(confidence_level=0.9), interval, rtol=1e-10)
+    assert_allclose([interval.low, interval.high], interval)
+    # One-sided at 95 % and two-sided at 90 % have the same quantile.
+    assert_allclose(search.lower_confidence_bound(confidence_level=0.95), interval.low, rtol=1e-10)
+
+
+def test_without_a_residual_there_is_no_one_step_estimate_and_the_summary_says_so(data):
+    search = searched(data, NO_RESIDUAL)
+    assert search.one_step_function_ is None
+    assert search.one_step_squared_error_ is None
+    assert search.one_step_standard_error_ is None
+    assert not hasattr(search, "confidence_interval")
+    assert not hasattr(search, "lower_confidence_bound")
+    assert "one-step estimate   none: no candidate estimates the residual" in search.summary()
+
+
+@pytest.mark.parametrize("outer_cv", [[(TRAIN, TEST)], KFold(3)], ids=["split", "folds"])
+def test_the_one_step_estimate_rests_on_the_best_setting_with_residual(data, outer_cv):
+    candidates = [(Binning(), {"n_bins": [20, 40], "debias": [True, False]})]
+    search = searched(data, candidates, outer_cv=outer_cv)
+    assert search.best_params_["function__debias"]
+    plain = searched(data, [(Binning(), {"n_bins": [20, 40]})], outer_cv=outer_cv)
+    assert not search.one_step_function_.debias
+    assert search.one_step_squared_error_ == plain.one_step_squared_error_
+    assert f"{search.lower_confidence_bound():.6f}" in search.summary()
+
+
+@pytest.mark.parametrize("level", [0, 1, 95])
+def test_confidence_levels_are_fractions(data, level):
+    search = searched(data)
+    with pytest.raises(ValueError, match=r"confidence_level=.* must be between 0 and 1"):
+        search.confidence_interval(level)
+    with pytest.raises(ValueError, match=r"confidence_level=.* must be between 0 and 1"):
+        search.lower_confidence_bound(level)
+
+
+def test_one_test_sample_is_too_few_for_a_bound(data):
+    with pytest.raises(ValueError, match="test"):
+        searched(data, outer_cv=[(TRAIN, [250])]).lower_confidence_bound()
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_outer_folds_test_every_sample_once_in_a_whole_search_each(data, rng, notion, weighted):
+    weight = rng.uniform(0.5, 2, size=300) if weighted else None
+    P, y = data
+    search = searched(data, notion=notion, weight=weight, outer_cv=KFold(3))
+    tested = np.concatenate([result.outer.test for result in search.outer_results_])
+    assert_array_equal(np.sort(tested), np.arange(300))
+    assert search.n_test_samples_ == 300
+    w = np.ones(300) if weight is None else weight
+    terms, plug_ins = np.zeros(300), []
+    for train, test in KFold(3).split(P):
+        # Nothing of the test samples enters: the same search on the training samples alone.
+        one = searched(data, notion=notion, weight=weight, outer_cv=[(train, test)])
+        plug_ins.append(one.squared_error_)
+        terms[test] = (
+            fitted(P, y, one.one_step_function_, notion, train, weight)
+            .one_step(P[test], y[test])
+            .terms
+        )
+    shares = [w[test].sum() for _, test in KFold(3).split(P)]
+    assert_allclose(search.squared_error_, np.average(plug_ins, weights=shares), rtol=1e-10)
+    mean = np.average(terms, weights=w)
+    assert_allclose(search.one_step_squared_error_, mean, rtol=1e-9)
+    share = w / w.sum()
+    variance = np.sum(share**2 * (terms - mean) ** 2) / (1 - np.sum(share**2))
+    assert_allclose(search.one_step_standard_error_, np.sqrt(variance), rtol=1e-9)
+
+
+def test_with_outer_folds_the_choice_is_made_on_all_samples(data):
+    P, _ = data
+    search = searched(data, outer_cv=KFold(3))
+    alone = searched(data, outer_cv=[(np.arange(300), TEST)])
+    key = "mean_test_score"
+    assert_array_equal(search.cv_results_[key], alone.cv_results_[key])
+    assert_array_equal(search.predict(P), alone.predict(P))
+    assert len(search.outer_results_) == 3
+    assert len(search.estimators_) == 3
+
+
+def test_a_sample_tested_twice_counts_by_its_mean_term(data):
+    P, _ = data
+    splits = list(ShuffleSplit(2, test_size=100, random_state=0).split(P))
+    assert len(np.intersect1d(splits[0][1], splits[1][1])) > 10
+    search = searched(data, outer_cv=splits)
+    values = [searched(data, outer_cv=[pair]).one_step_squared_error_ for pair in splits]
+    assert_allclose(search.one_step_squared_error_, np.mean(values), rtol=1e-10)
+    tested = np.union1d(splits[0][1], splits[1][1])
+    assert search.n_test_samples_ == len(search.one_step_.terms) == len(tested)
+
+
+def test_the_default_outer_split_tests_on_a_fifth(data):
+    search = searched(data, outer_cv=None, random_state=0)
+    [result] = search.outer_results_
+    assert len(result.outer.test) == search.n_test_samples_ == 60
+    assert_array_equal(
+        np.sort(np.concatenate([result.outer.train, result.outer.test])), np.arange(300)
+    )
+
+
+def test_test_samples_do_not_enter_the_choice(data, rng):
+    P, y = data
+    search = searched(data)
+    other = np.append(y[TRAIN], rng.permutation(y[TEST]))
+    changed = searched((P, other))
+    key = "mean_test_score"
+    assert_array_equal(changed.cv_results_[key], search.cv_results_[key])
+    assert_array_equal(changed.predict(P), search.predict(P))
+    assert changed.squared_error_ == search.squared_error_
+    assert changed.one_step_squared_error_ != search.one_step_squared_error_
+
+
+class Negative(Zero):
+    """h = -0.01 everywhere."""
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.form_ = np.array([[-0.01]])
+        return self
+
+    def transform(self, X):
+        return np.ones((len(X), 1))
+
+
+def test_a_negative_squared_error_keeps_its_sign_and_has_root_0_with_a_warning(data):
+    with pytest.warns(UserWarning, match=r"estimated as -0.01; its root is reported as 0"):
+        search = searched(data, [Negative()])
+    assert_allclose(search.squared_error_, -0.01, rtol=1e-14)
+    assert search.calibration_error_ == 0
+
+
+def test_verbose_prints_a_line_per_candidate_and_outer_split(data, capsys):
+    searched(data, verbose=0)
+    assert capsys.readouterr().out == ""
+    search = searched(data, verbose=1, outer_cv=KFold(2))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3 * len(CANDIDATES)  # two outer folds and all samples
+    for line, family in zip(lines[-len(CANDIDATES) :], search.families_, strict=True):
+        assert line.startswith(f"[CalibrationErrorSearchCV] {family.name}: ")
+        assert f"{len(family.settings)} setting(s), 3 folds" in line
+        assert line.endswith(f"lowest risk {-family.scores.max():.7f}")
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence"])
+def test_summary_names_every_candidate_its_risk_and_the_choice(data, notion):
+    search = searched(data, notion=notion)
+    text = search.summary()
+    rows = text.splitlines()[3 : 3 + len(CANDIDATES)]
+    for row, family in zip(rows, search.families_, strict=True):
+        assert row[2:].startswith(family.name)
+        assert f"{-family.scores.max():.7f}" in row
+        assert row.startswith("* ") == (family is search.best_family_)
+    assert text.startswith(f"{notion} calibration of 300 predictions, 4 classes")
+    assert f"chosen: {search.best_family_.name}, the lowest validation risk" in text
+    assert f"{search.calibration_error_:.4f}" in text
+    assert f"{search.one_step_squared_error_:.6f} ± {search.one_step_standard_error_:.6f}" in text
+    assert f"{search.lower_confidence_bound():.6f}" in text
+    assert (search.simplest_family_ is search.best_family_) or (
+        f"{search.simplest_family_.name} is simpler and not significantly worse" in text
+    )

@@ -1,0 +1,215 @@
+"""The generative models against closed forms, quadrature and their own samples."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import beta
+
+from skcal.datasets import TrueError, make_dirichlet, make_tempered, tempered_true_errors
+from skcal.notions import make_problems
+from skcal.pair_risk import one_step_terms, pair_risk
+
+# A normal mean leaves 4.5 standard errors with probability 7e-6.
+SIGMAS = 4.5
+MODELS = [("M1", 0.5), ("M2", 0.5), ("M2", 0.2), ("M3", 0.5)]
+SHAPES = [(2, 1.0), (3, 0.5), (10, 0.1)]
+
+
+def assert_mean_is(terms, truth):
+    error = np.hypot(np.std(terms) / np.sqrt(len(terms)), truth.standard_error)
+    assert abs(np.mean(terms) - truth.value) <= SIGMAS * error + 1e-12
+
+
+def conditional(proba, model, noise):
+    """P(Y = k | p) as the docstring gives it."""
+    towards = {"M1": proba, "M2": np.eye(proba.shape[1])[0], "M3": 1 / proba.shape[1]}[model]
+    return (1 - noise) * proba + noise * towards if model == "M2" else towards + 0 * proba
+
+
+def true_residual(features, model, noise, n_classes):
+    """Return E[δ | max p]: the arg max is any class, independently of max p."""
+    shrink = {"M1": 0.0, "M2": noise, "M3": 1.0}[model]
+    return shrink * (1 / n_classes - features)
+
+
+@pytest.mark.parametrize(("n_classes", "concentration"), SHAPES)
+@pytest.mark.parametrize(("model", "noise"), MODELS)
+def test_dirichlet_truths_are_the_means_over_samples(model, noise, n_classes, concentration):
+    data = make_dirichlet(
+        50_000,
+        n_classes=n_classes,
+        concentration=concentration,
+        model=model,
+        noise=noise,
+        random_state=0,
+    )
+    p, truths = data.proba, data.true_squared_errors
+    gap = conditional(p, model, noise) - p
+    assert_mean_is(np.sum(gap**2, axis=1), truths["canonical"])
+    assert_mean_is(0.5 * np.sum(np.abs(gap), axis=1), TrueError(data.true_total_variation))
+    top = true_residual(p.max(axis=1), model, noise, n_classes)
+    assert_mean_is(top**2, truths["confidence"])
+    # The labels have these truths too: the one-step terms at the true E[δ | x] are unbiased.
+    for notion, correction in (("canonical", gap), ("confidence", top[:, None])):
+        [problem] = make_problems(p, data.labels, notion)
+        assert_mean_is(one_step_terms(correction, problem.residuals), truths[notion])
+    classes = make_problems(p, data.labels, "classwise")
+    terms = sum(one_step_terms(gap[:, [k]], classes[k].residuals) for k in range(n_classes))
+    assert_mean_is(terms, truths["classwise"])
+
+
+@pytest.mark.parametrize(
+    ("model", "canonical", "confidence", "variation"),
+    [("M1", 0, 0, 0), ("M2", 1 / 6, 1 / 48, 1 / 4), ("M3", 1 / 6, 1 / 12, 1 / 4)],
+)
+def test_truths_of_uniform_predictions_are_by_hand(model, canonical, confidence, variation):
+    # C = 2, α = 1, π = ½: p_1 is uniform on [0, 1], so that E‖p‖² = 2/3, and max p on [½, 1].
+    data = make_dirichlet(5, n_classes=2, concentration=1.0, model=model, random_state=0)
+    truths = data.true_squared_errors
+    assert all(truth.standard_error == 0 for truth in truths.values())
+    assert truths["canonical"].value == pytest.approx(canonical, rel=1e-14)
+    assert truths["classwise"].value == pytest.approx(canonical, rel=1e-14)
+    assert truths["confidence"].value == pytest.approx(confidence, rel=1e-10)  # quadrature
+    assert data.true_total_variation == pytest.approx(variation, rel=1e-14)
+
+
+@pytest.mark.parametrize("concentration", [0.01, 0.1, 0.5, 3.0, 50.0, 200.0])
+def test_for_two_classes_confidence_has_half_the_canonical_error(concentration):
+    # Under M3 both ask for the distance to ½; one truth is a closed form, the other quadrature.
+    truths = make_dirichlet(
+        2, n_classes=2, concentration=concentration, model="M3", random_state=0
+    ).true_squared_errors
+    half = truths["canonical"].value / 2
+    assert truths["confidence"].value == pytest.approx(half, rel=0, abs=1e-10)
+
+
+@pytest.mark.parametrize("concentration", [1e-3, 0.04, 1.0, 1e3])
+@pytest.mark.parametrize("make", [make_dirichlet, make_tempered])
+def test_predictions_and_truths_are_finite_at_every_concentration(make, concentration):
+    options = {"n_truth_draws": 0} if make is make_tempered else {"model": "M3"}
+    data = make(500, n_classes=5, concentration=concentration, random_state=0, **options)
+    np.testing.assert_allclose(data.proba.sum(axis=1), 1, rtol=1e-14)
+    assert data.proba.min() >= 0
+    assert set(np.unique(data.labels)) <= set(range(5))
+    if make is make_dirichlet:
+        assert 0 < data.true_total_variation < 1
+
+
+def two_class_tempered_error(temperature, concentration):
+    """E(π - p(π))² with p = π^T / (π^T + (1 - π)^T), by quadrature over u = F(π)."""
+
+    def squared_gap(u):
+        truth = beta.ppf(u, concentration, concentration)
+        powered, other = truth**temperature, (1 - truth) ** temperature
+        return (truth - powered / (powered + other)) ** 2
+
+    return 2 * quad(squared_gap, 0, 0.5, epsabs=1e-10)[0]
+
+
+@pytest.mark.parametrize(("temperature", "concentration"), [(2.0, 0.3), (0.5, 1.0)])
+def test_two_class_tempered_truths_are_one_integral(temperature, concentration):
+    # p is increasing in π, so that p, p_k and max p all determine π.
+    binary = two_class_tempered_error(temperature, concentration)
+    truths = tempered_true_errors(2, temperature, concentration, 400_000)
+    for notion, factor in (("canonical", 2), ("classwise", 2), ("confidence", 1)):
+        # The draws are fixed; within the 800 bins of a batch the gap is constant to 1e-5.
+        distance = abs(truths[notion].value - factor * binary)
+        assert distance < SIGMAS * truths[notion].standard_error + 1e-5
+        assert 0 < truths[notion].standard_error < 1e-4
+
+
+def test_tempered_truths_are_the_published_ones():
+    truths = tempered_true_errors(5, 2.0, 0.3, 1_000_000)
+    for notion, value in (("canonical", 0.0391), ("confidence", 0.0257)):
+        # Half a unit of the last digit and the Monte Carlo error.
+        distance = abs(truths[notion].value - value)
+        assert distance < 5e-5 + SIGMAS * truths[notion].standard_error
+        assert truths[notion].standard_error < 5e-5
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise"])
+def test_tempered_truths_are_those_of_the_samples(notion):
+    data = make_tempered(200_000, random_state=1)
+    p, stated = data.proba, data.true_squared_errors[notion]
+    truth = np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True)  # π, as T = 2
+    if notion == "canonical":
+        [problem] = make_problems(p, data.labels, notion)
+        assert_mean_is(np.sum((truth - p) ** 2, axis=1), stated)
+        assert_mean_is(one_step_terms(truth - p, problem.residuals), stated)
+    elif notion == "confidence":
+        assert_mean_is(explained(p.max(axis=1), truth.max(axis=1)), stated)
+    else:
+        assert_mean_is(sum(explained(p[:, k], truth[:, k]) for k in range(5)), stated)
+
+
+def explained(feature, truth, n_bins=500):
+    """Terms whose mean is E(E[truth - feature | feature])² up to O(n_bins⁻²).
+
+    Each gap times the mean of the others in its bin, so that no square is biased; bins of equal
+    width in √p, in which the truth is smooth.
+    """
+    gap, bins = truth - feature, np.minimum((n_bins * np.sqrt(feature)).astype(int), n_bins - 1)
+    others = np.bincount(bins)[bins] - 1
+    return gap * (np.bincount(bins, gap)[bins] - gap) / np.maximum(others, 1)
+
+
+def test_temperature_1_is_calibrated():
+    data = make_tempered(50_000, temperature=1.0, random_state=0)
+    assert all(truth == (0.0, 0.0) for truth in data.true_squared_errors.values())
+    outcome = np.eye(5)[data.labels]
+    for k in range(5):
+        assert_mean_is((outcome[:, k] - data.proba[:, k]) * data.proba[:, 0], TrueError(0.0))
+
+
+def test_the_risk_is_smallest_at_the_inverse_temperature():
+    data = make_tempered(40_000, temperature=2.0, n_truth_draws=0, random_state=0)
+    taus, risks = [0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.8], []
+    for start in range(0, 40_000, 500):
+        rows = slice(start, start + 500)
+        [(p, residuals, _)] = make_problems(data.proba[rows], data.labels[rows], "canonical")
+        powers = [p**tau / (p**tau).sum(axis=1, keepdims=True) for tau in taus]
+        risks.append([pair_risk(power - p, residuals).value for power in powers])
+    above = np.delete(np.array(risks) - np.array(risks)[:, [3]], 3, axis=1)
+    # At these 80 x 500 samples the closest neighbours are 4.4 and 7.5 standard errors above.
+    assert np.all(above.mean(axis=0) > 3 * above.std(axis=0) / np.sqrt(80))
+
+
+@pytest.mark.parametrize("make", [make_dirichlet, make_tempered])
+def test_samples_are_reproducible_by_random_state(make):
+    first, again, other = (make(50, random_state=seed) for seed in (0, 0, 1))
+    state = make(50, random_state=np.random.RandomState(0))
+    for same in (again, state):
+        np.testing.assert_array_equal(first.proba, same.proba)
+        np.testing.assert_array_equal(first.labels, same.labels)
+    assert not np.array_equal(first.proba, other.proba)
+    assert first.proba.shape == (50, first.proba.shape[1])
+    assert first.labels.dtype == np.int64
+
+
+def test_truths_can_be_left_out():
+    assert not make_tempered(5, n_truth_draws=0, random_state=0).true_squared_errors
+
+
+def test_overwriting_a_truth_does_not_change_the_next_one():
+    setting = {"n_classes": 3, "n_truth_draws": 1000, "random_state": 0}
+    before = make_tempered(5, **setting).true_squared_errors["canonical"]
+    with contextlib.suppress(TypeError):  # a read-only mapping
+        make_tempered(5, **setting).true_squared_errors["canonical"] = None
+    assert make_tempered(5, **setting).true_squared_errors["canonical"] == before
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"model": "M4"}, r"^model='M4' is unknown\. Use one of M1, M2, M3"),
+        ({"model": "M2", "noise": 1.5}, r"noise"),
+        ({"model": "M2", "noise": -0.1}, r"noise"),
+        ({"concentration": 0.0}, r"alpha|concentration"),
+        ({"random_state": "seed"}, r"cannot be used to seed"),
+    ],
+)
+def test_impossible_models_are_refused(options, match):
+    with pytest.raises(ValueError, match=match):
+        make_dirichlet(5, **{"random_state": 0, **options})

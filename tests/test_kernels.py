@@ -1,0 +1,232 @@
+"""Low-rank factors against the full kernel matrix."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn import config_context
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from skcal import KroneckerKernelRidge, TwoStepKernelRidge
+from skcal.kernels import KERNEL_NAMES, factor_kernel, kernel_diagonal, kernel_matrix
+
+# Smooth kernels on the simplex have a small numerical rank, laplacian has a full one.
+POSITIVE_SEMIDEFINITE = ["linear", "poly", "polynomial", "rbf", "laplacian", "chi2", "cosine"]
+INDEFINITE = ["sigmoid", "additive_chi2"]
+GAMMA = {"gamma": 1.0}
+
+
+def simplex(n=150, n_classes=3):
+    return np.random.default_rng(0).dirichlet(np.ones(n_classes), size=n)
+
+
+def factor(X, kernel="rbf", tol=1e-8, max_rank=None, weight=None):
+    weight = np.ones(len(X)) if weight is None else weight
+    return factor_kernel(X, weight, kernel, GAMMA, tol, max_rank)
+
+
+def remainder(X, kernel, features):
+    return kernel_matrix(X, X, kernel, GAMMA) - features @ features.T
+
+
+@pytest.mark.parametrize("kernel", sorted(KERNEL_NAMES))
+def test_named_kernels_are_those_of_scikit_learn(kernel):
+    X, Z = simplex(40), simplex(7)
+    parameters = {"gamma": 0.5, "degree": 2, "coef0": 0.3}
+    expected = pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
+    np.testing.assert_array_equal(kernel_matrix(X, Z, kernel, parameters), expected)
+    diagonal = np.diagonal(kernel_matrix(X, X, kernel, parameters))
+    assert_allclose(kernel_diagonal(X, kernel, parameters), diagonal, rtol=1e-14, atol=1e-15)
+
+
+def test_every_named_kernel_is_tested_here():
+    assert {*POSITIVE_SEMIDEFINITE, *INDEFINITE} == KERNEL_NAMES
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("tol", [1e-1, 1e-4, 1e-8, 1e-12])
+@pytest.mark.parametrize("kernel", POSITIVE_SEMIDEFINITE)
+def test_the_factor_leaves_out_no_more_than_the_tolerance_and_says_how_much(kernel, tol, weighted):
+    X = simplex()
+    weight = np.random.default_rng(1).uniform(0.1, 5, size=150) if weighted else np.ones(150)
+    result = factor(X, kernel, tol, weight=weight)
+    rest, trace = remainder(X, kernel, result.features), weight @ kernel_diagonal(X, kernel, GAMMA)
+    assert result.approximation in ("low-rank", "exact")
+    assert result.trace_error <= tol
+    assert_allclose(result.trace_error, weight @ np.diagonal(rest) / trace, rtol=1e-6, atol=1e-15)
+    # The remainder is positive semidefinite, so that its entries are below its largest diagonal.
+    assert np.abs(rest).max() <= np.diagonal(rest).max() + 1e-13
+    assert np.linalg.eigvalsh(rest).min() > -1e-12
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kernel", POSITIVE_SEMIDEFINITE)
+def test_features_diagonalise_the_weighted_moments(kernel, weighted):
+    X = simplex()
+    weight = np.random.default_rng(1).uniform(0.1, 5, size=150) if weighted else np.ones(150)
+    result = factor(X, kernel, weight=weight)
+    moments = result.features.T @ (weight[:, None] * result.features)
+    assert_allclose(moments, np.diag(result.eigenvalues), rtol=0, atol=1e-14 * moments.max() * 150)
+    assert np.all(np.diff(result.eigenvalues) >= 0)
+
+
+@pytest.mark.parametrize("kernel", POSITIVE_SEMIDEFINITE)
+def test_the_projection_extends_the_features_to_new_samples(kernel):
+    X = simplex()
+    result = factor(X[:100], kernel)
+    assert all((X[:100] == landmark).all(axis=1).any() for landmark in result.landmarks)
+    phi = kernel_matrix(X, result.landmarks, kernel, GAMMA) @ result.projection
+    # Pivots go down to 1e-15 of k(x, x), and their inverse root magnifies rounding to 1e-8.
+    assert_allclose(phi[:100], result.features, rtol=0, atol=1e-7)
+    rest = remainder(X, kernel, phi)  # on new samples a Nyström remainder: semidefinite still
+    assert np.linalg.eigvalsh(rest).min() > -1e-7
+
+
+@pytest.mark.parametrize("kernel", POSITIVE_SEMIDEFINITE)
+def test_tolerance_0_factors_down_to_rounding(kernel):
+    X = simplex(60)
+    result = factor(X, kernel, tol=0)
+    assert np.abs(remainder(X, kernel, result.features)).max() < 1e-13
+    assert result.trace_error < 1e-14
+    assert result.approximation != "nystroem"  # no rank limit was in the way
+
+
+def test_tolerance_0_gives_distinct_samples_the_full_rank():
+    X = simplex(60)
+    assert len(factor(X, "laplacian", tol=0).landmarks) == 60
+    assert len(factor(np.vstack([X, X]), "laplacian", tol=0).landmarks) == 60
+
+
+@pytest.mark.parametrize("max_rank", [1, 5, 70, 149])
+def test_a_rank_limit_makes_a_nystroem_factor_of_honest_error(max_rank):
+    X = simplex()
+    result = factor(X, "laplacian", max_rank=max_rank)
+    assert result.approximation == "nystroem"
+    assert result.features.shape == (150, max_rank)
+    left_out = np.trace(remainder(X, "laplacian", result.features)) / 150
+    assert_allclose(result.trace_error, left_out, rtol=1e-12, atol=1e-15)
+    assert result.trace_error > 1e-8
+
+
+def test_a_rank_limit_that_is_not_reached_changes_nothing():
+    X = simplex()
+    free, limited = factor(X), factor(X, max_rank=100)
+    assert limited.approximation in ("low-rank", "exact")
+    np.testing.assert_array_equal(free.features, limited.features)
+
+
+def test_the_factor_fits_the_working_memory():
+    X = simplex()
+    with config_context(working_memory=150 * 8 * 20.5 / 2**20):
+        result = factor(X, "laplacian")
+    assert (len(result.landmarks), result.approximation) == (20, "nystroem")
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_or_two_samples_are_factored_exactly(n):
+    X = simplex(n)
+    assert np.abs(remainder(X, "rbf", factor(X, tol=0).features)).max() < 1e-15
+
+
+# Weights.
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_weight_2_has_the_eigenvalues_of_a_repeated_row(kernel):
+    X, times = simplex(60), np.random.default_rng(1).integers(1, 4, size=60)
+    rows = np.repeat(np.arange(60), times)
+    weighted = factor(X, kernel, tol=1e-14, weight=times.astype(float))
+    repeated = factor(X[rows], kernel, tol=1e-14)
+    rank = min(len(weighted.eigenvalues), len(repeated.eigenvalues))
+    largest = weighted.eigenvalues[-1]
+    assert_allclose(
+        weighted.eigenvalues[-rank:], repeated.eigenvalues[-rank:], rtol=0, atol=1e-13 * largest
+    )
+
+
+@pytest.mark.parametrize("Ridge", [KroneckerKernelRidge, TwoStepKernelRidge])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_weight_2_gives_the_h_of_a_repeated_row(kernel, Ridge):
+    rng = np.random.default_rng(1)
+    X, residuals, times = simplex(60), rng.normal(size=(60, 3)), rng.integers(1, 4, size=60)
+    rows = np.repeat(np.arange(60), times)
+    ridge = Ridge(kernel=kernel, alpha=1e-3, tol=1e-12)
+    weighted = ridge.fit(X, residuals, sample_weight=times).predict_pairs(X)
+    repeated = ridge.fit(X[rows], residuals[rows]).predict_pairs(X)
+    # The pivots differ, so that the factors differ by the tolerance over alpha.
+    assert_allclose(weighted, repeated, rtol=0, atol=1e-9 * np.abs(repeated).max())
+
+
+@pytest.mark.parametrize("Ridge", [KroneckerKernelRidge, TwoStepKernelRidge])
+@pytest.mark.parametrize("kernel", POSITIVE_SEMIDEFINITE)
+def test_single_precision_predictions_have_the_h_of_their_values(kernel, Ridge):
+    X, residuals = simplex().astype(np.float32), np.random.default_rng(1).normal(size=(150, 3))
+    ridge = Ridge(kernel=kernel, alpha=1e-3)
+    single = ridge.fit(X, residuals).predict_pairs(X)
+    double = ridge.fit(X.astype(np.float64), residuals).predict_pairs(X.astype(np.float64))
+    assert_allclose(single, double, rtol=0, atol=1e-12 * np.abs(double).max())
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        *INDEFINITE,
+        lambda X, Z: -(X @ Z.T),
+        lambda X, Z: 1 - ((X[:, None] - Z) ** 2).sum(axis=2),
+        lambda X, Z: np.where((X[:, None] == Z).all(axis=2), 1.0, 2.0),
+    ],
+)
+def test_indefinite_kernels_are_refused(kernel):
+    match = r"^The kernel is not positive semidefinite: at X row \[.*Choose a positive semidefinite"
+    with pytest.raises(ValueError, match=match):
+        factor(simplex(), kernel)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_kernel_that_is_not_finite_is_refused_with_its_arguments(value):
+    X = simplex()
+
+    def kernel(A, B):
+        return np.where(np.outer(A[:, 0] == X[50, 0], np.ones(len(B))), value, A @ B.T)
+
+    row = rf"X row \[{X[50, 0]}.*must be finite"
+    with pytest.raises(ValueError, match=rf"^The kernel returned {value} for {row}"):
+        factor(X, kernel)
+
+
+@pytest.mark.parametrize("kernel", [lambda X, Z: (X @ Z.T)[:, :-1], lambda X, Z: X[:, 0], np.dot])
+def test_a_kernel_of_another_shape_is_refused(kernel):
+    X = simplex(20)
+    square = kernel is np.dot  # np.dot(X, Z) of (n, d) and (k, d) fails by itself
+    match = "align" if square else r"^The kernel returned shape .*, not \(20, 20\).*all pairs"
+    with pytest.raises(ValueError, match=match):
+        factor(X, kernel)
+
+
+def test_a_callable_of_both_arrays_is_a_kernel():
+    X = simplex()
+    by_name, by_hand = factor(X, "linear"), factor(X, lambda A, B: A @ B.T)
+    assert_allclose(by_hand.eigenvalues, by_name.eigenvalues, rtol=1e-12)
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(ValueError, match=r"'metric'.*'nope'"):
+        factor(simplex(), "nope")
+
+
+# Cost.
+
+
+@pytest.mark.parametrize(("kernel", "max_rank"), [("rbf", None), ("laplacian", 100)])
+def test_no_array_over_pairs_is_formed(kernel, max_rank):
+    X = simplex(20_000)
+    tracemalloc.start()
+    result = factor(X, kernel, max_rank=max_rank)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 10 <= len(result.landmarks) <= 100
+    assert peak < 100e6  # n² numbers take 3.2 GB
