@@ -219,27 +219,27 @@ def _resolve_classes(present, proba, labels, name, proba_name) -> np.ndarray:
     """Return the class of each column: ``labels``, else what the sorted labels tell."""
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if labels is not None:
-        classes = _column(labels, "labels")
+        classes = _plain_labels(labels, "labels")
         distinct = len(set(classes.tolist()))
         if len(classes) != n_classes or distinct != n_classes:
             entries = "" if distinct == len(classes) else f" in {len(classes)} entries"
+            columns = f"{n_classes} columns. Pass the class of each column, once."
+            if proba.ndim == 1:
+                columns = "one. Pass labels=[negative class, positive class]."
             raise ValueError(
-                f"labels holds {distinct} distinct classes{entries}, {proba_name} has {n_classes} "
-                "columns. Pass the class of each column, once."
+                f"labels holds {distinct} distinct classes{entries}, {proba_name} has {columns}"
             )
         return classes
     if proba.ndim == 1:
         return _binary_classes(present, name, proba_name)
-    if len(present) == n_classes:
-        return present
-    if present.dtype.kind in "biuf":
-        whole = present.astype(np.int64)
-        if (whole == present).all() and whole[0] >= 0 and whole[-1] < n_classes:
-            return np.arange(n_classes)
-    if present.dtype.kind == "f" and (present != present.astype(np.int64)).any():
+    if present.dtype.kind == "f" and (present % 1 != 0).any():
         raise ValueError(
             f"Unknown label type: continuous. {name} must hold the class labels of the samples."
         )
+    if len(present) == n_classes:
+        return present
+    if present.dtype.kind in "biuf" and present[0] >= 0 and present[-1] < n_classes:
+        return np.arange(n_classes)
     raise ValueError(
         f"{name} has {len(present)} classes {_shorten(present)}, {proba_name} has {n_classes} "
         "columns. "
@@ -269,9 +269,8 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
     _refuse_masked(sample_weight, "sample_weight")
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_samples, sample_weight)
-    weight = check_array(
-        sample_weight, dtype=np.float64, ensure_2d=False, input_name="sample_weight"
-    )
+    weight = check_array(sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+    _check_finite(weight, "sample_weight")
     if weight.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D array.")
     if len(weight) != n_samples:

@@ -166,7 +166,7 @@ def dense_pair_risk(h: Callable, X, residuals, *, sample_weight=None) -> PairRis
     weight = check_weight(sample_weight, len(residuals))
     sums, own = np.empty_like(weight), np.empty_like(weight)
     for rows in row_blocks(len(X), 24 * len(X)):
-        loss = (residuals[rows] @ residuals.T - h(X[rows], X)) ** 2
+        loss = (residuals[rows].astype(np.float64) @ residuals.T - h(X[rows], X)) ** 2
         sums[rows] = loss @ weight
         own[rows] = np.diagonal(loss, offset=rows.start)
     return _u_statistic(sums, own, weight)
@@ -339,4 +339,4 @@ def _times_rows(z, weight):
 def _rowwise_dot(a, b) -> np.ndarray:
     if sparse.issparse(a) or sparse.issparse(b):
         return np.asarray(sparse.csr_array(a).multiply(b).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", a, b)
+    return np.einsum("ij,ij->i", a, b, dtype=np.float64)

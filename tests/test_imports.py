@@ -18,7 +18,6 @@ LAYERS = [
     "_sklearn_compat",
     "datasets",
     "_validation",
-    "intervals",
     "notions",
     "pair_risk",
     "kernels",

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skcal._validation import FLOATS, check_weight
@@ -89,8 +90,20 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def risk(self, X, y, sample_weight=None):
         """Pair risk on held-out samples, a :class:`~skcal.pair_risk.PairRisk`."""
         check_is_fitted(self)
-        phi = self._phi(X)
-        return pair_risk(phi, y, self.form_, sample_weight=sample_weight)
+        return pair_risk(
+            self._phi(X), self._check_residuals(y), self.form_, sample_weight=sample_weight
+        )
+
+    def _check_residuals(self, y):
+        """Residuals (n, m) of the width of the fit."""
+        residuals = check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
+        residuals = residuals.reshape(len(residuals), -1)
+        if residuals.shape[1] != self._n_residuals:
+            raise ValueError(
+                f"y has {residuals.shape[1]} columns of residuals, the function was fitted on "
+                f"{self._n_residuals}. Pass the residuals of the same notion."
+            )
+        return residuals
 
     def _phi(self, X):
         """φ as an array, whatever container ``set_output`` asks of ``transform``."""
@@ -101,6 +114,7 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Check fit's arguments; return (X, residuals (n, m), weight) without weightless rows."""
         X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
         residuals = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        self._n_residuals = residuals.shape[1]
         weight = check_weight(sample_weight, len(X))
         if not weight.all():
             keep = weight > 0

@@ -136,7 +136,7 @@ class _KernelRidge(BilinearFunction):
         if np.min(alphas) <= 0:
             raise ValueError(f"alphas holds {np.min(alphas)!r}; every alpha must be > 0.")
         functions = (clone(self).set_params(alpha=alpha).with_factor_of(self) for alpha in alphas)
-        features = self._factor_features(X)
+        features, y = self._factor_features(X), self._check_residuals(y)
         return -np.array(self._path_risks(functions, features, y, sample_weight))
 
     def _kernel_parameters(self):

@@ -147,6 +147,7 @@ class TemperatureScaling(_ScalingMap):
         self : object
         """
         logits, codes, weight = self._validate(X, y, sample_weight)
+        logits = logits - logits.max(axis=1, keepdims=True)  # rows without information are 0
         chosen = np.take_along_axis(logits, codes[:, None], axis=1)[:, 0]
 
         def slope(log_scale):

@@ -107,13 +107,13 @@ def test_a_point_with_little_mass_on_a_zero_is_the_limit_at_1e_200():
 
 
 def test_points_that_share_the_least_mass_keep_their_other_terms():
-    # At z = (1/2, 1/2, 0) the first two have mass 1/4 on the zero; the remaining terms of
-    # log K, with b = 1 and log z = -log 2, differ by the normalisation alone.
-    X = np.array([[0.25, 0.5, 0.25], [0.75, 0.0, 0.25], [0.25, 0.25, 0.5]])
+    # The first two have mass 0.3 on the zeros of z, 0.1 + 0.2 = 0.30000000000000004 in float64;
+    # the remaining terms of log K, with b = 1 and log z = 0, differ by the normalisation alone.
+    X = np.array([[0.7, 0.1, 0.2], [0.7, 0.3, 0.0], [0.2, 0.4, 0.4]])
     function = DirichletKernelDensity(1.0).fit(X, np.eye(3) - X)
     weight = np.exp(-gammaln(X[:2] + 1).sum(axis=1))
-    expected = np.append(weight / weight.sum(), 0) - [0.5, 0.5, 0.0]
-    assert_allclose(function.residual([[0.5, 0.5, 0.0]])[0], expected, atol=1e-12)
+    expected = np.append(weight / weight.sum(), 0) - [1, 0, 0]
+    assert_allclose(function.residual([[1.0, 0.0, 0.0]])[0], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("bandwidth", [1e-5, 0.02, 1.0, "loo"])

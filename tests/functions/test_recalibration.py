@@ -125,10 +125,11 @@ def test_separable_and_reversed_outcomes_hit_the_bounds(max_temperature):
     assert_allclose(fitted.temperature_, max_temperature, rtol=1e-12)
 
 
-def test_predictions_without_information_leave_the_temperature_at_one():
-    """Every temperature maps (1/2, 1/2) to itself, so the likelihood is flat."""
-    fitted = TemperatureScaling().fit(np.full((6, 2), 0.5), [0, 1, 0, 1, 0, 1])
-    assert fitted.temperature_ == 1
+@pytest.mark.parametrize("n_classes", [2, 3, 5, 7, 10])
+def test_predictions_without_information_leave_the_temperature_at_one(n_classes):
+    """Every temperature maps (1/C, …, 1/C) to itself, so the likelihood is flat."""
+    X, y = np.full((4 * n_classes, n_classes), 1 / n_classes), np.arange(4 * n_classes) % n_classes
+    assert TemperatureScaling().fit(X, y).temperature_ == 1
 
 
 # Vector scaling

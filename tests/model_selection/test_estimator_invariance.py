@@ -197,3 +197,18 @@ def test_a_lens_whose_group_holds_all_the_mass_is_still_a_probability(name):
     estimator = CalibrationErrorEstimator(FUNCTIONS[name], unlikely).fit(P, y)
     assert np.isfinite(estimator.predict(P)).all()
     assert np.isfinite(estimator.score(P, y))
+
+
+@pytest.mark.parametrize("name", ["binning", "density", "temperature", "kronecker"])
+def test_a_lens_may_leave_its_last_group_empty_in_evaluation(split, name):
+    (P, y), (Q, z) = split("canonical")
+
+    def unlikely(proba):
+        return (proba < 0.05).astype(int)
+
+    without = (Q >= 0.05).all(axis=1)
+    assert np.count_nonzero(without) >= 5
+    estimator = CalibrationErrorEstimator(FUNCTIONS[name], unlikely).fit(P, y)
+    # A sample's own estimate does not depend on the samples beside it.
+    assert_allclose(estimator.predict(Q[without]), estimator.predict(Q)[without], rtol=1e-9)
+    assert np.isfinite(estimator.score(Q[without], z[without]))

@@ -1,6 +1,6 @@
 """CalibrationErrorSearchCV chooses as a plain grid search over the same folds does."""
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ NOTIONS = [
 every_notion = pytest.mark.parametrize("notion", NOTIONS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def data(tempered):
     """300 samples for a notion; "binary" takes one-dimensional input."""
 
@@ -68,6 +68,12 @@ def searched(data, candidates=CANDIDATES, notion="confidence", weight=None, **pa
     parameters = {"cv": KFold(3), "outer_cv": OUTER} | parameters
     search = CalibrationErrorSearchCV(candidates, notion, **parameters)
     return search.fit(*data(notion), sample_weight=weight)
+
+
+@pytest.fixture(scope="module")
+def found(data):
+    """The search of CANDIDATES under a notion, made once."""
+    return cache(lambda notion: searched(data, notion=notion))
 
 
 def plain_grid_search(P, y, candidates, notion, splits, weight=None):
@@ -85,13 +91,21 @@ def plain_grid_search(P, y, candidates, notion, splits, weight=None):
 
 
 @every_notion
-@pytest.mark.parametrize("weighted", [False, True])
-def test_cv_results_equal_those_of_a_plain_grid_search(data, rng, notion, weighted):
-    weight = rng.choice([0.0, 0.5, 2.0], size=300) if weighted else None
-    search = searched(data, notion=notion, weight=weight)
+def test_cv_results_equal_those_of_a_plain_grid_search(found, data, notion):
     P, y = data(notion)
-    part = None if weight is None else weight[TRAIN]
-    plain = plain_grid_search(P[TRAIN], y[TRAIN], CANDIDATES, notion, KFold(3), part)
+    plain = plain_grid_search(P[TRAIN], y[TRAIN], CANDIDATES, notion, KFold(3))
+    check_equal_results(found(notion), plain)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "top-label", "classwise", "binary"])
+def test_weighted_cv_results_equal_those_of_a_plain_grid_search(data, rng, notion):
+    P, y = data(notion)
+    weight = rng.choice([0.0, 0.5, 2.0], size=300)
+    plain = plain_grid_search(P[TRAIN], y[TRAIN], CANDIDATES, notion, KFold(3), weight[TRAIN])
+    check_equal_results(searched(data, notion=notion, weight=weight), plain)
+
+
+def check_equal_results(search, plain):
     mine, its = search.cv_results_, plain.cv_results_
     assert set(mine) == set(its)
     assert mine["params"] == its["params"]
@@ -109,8 +123,10 @@ def test_cv_results_equal_those_of_a_plain_grid_search(data, rng, notion, weight
 
 
 @every_notion
-def test_the_best_setting_has_the_lowest_risk_and_is_refitted_on_all_training_samples(data, notion):
-    search = searched(data, notion=notion)
+def test_the_best_setting_has_the_lowest_risk_and_is_refitted_on_all_training_samples(
+    found, data, notion
+):
+    search = found(notion)
     means = search.cv_results_["mean_test_score"]
     assert search.best_score_ == means.max() == -search.best_risk_
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
@@ -135,8 +151,8 @@ def test_fold_models_are_those_fitted_on_the_folds(data, candidates, notion):
         assert_allclose(model.predict(P[TEST]), fitted.predict(P[TEST]), rtol=1e-9, atol=1e-13)
 
 
-def test_every_family_keeps_its_own_best_setting(data):
-    search = searched(data)
+def test_every_family_keeps_its_own_best_setting(found):
+    search = found("confidence")
     position = 0
     for family, (function, _) in zip(search.families_, CANDIDATES, strict=True):
         means = search.cv_results_["mean_test_score"][position : position + len(family.settings)]
@@ -196,9 +212,9 @@ def test_a_grid_may_be_a_callable_of_the_training_samples_of_a_fold(data):
 
 
 @pytest.mark.parametrize("kind", ["list", "generator", "splitter"])
-def test_splits_may_be_listed(data, kind):
+def test_splits_may_be_listed(found, data, kind):
     P, _ = data()
-    expected = searched(data, cv=KFold(3), outer_cv=OUTER)
+    expected = found("confidence")
     pairs = list(KFold(3).split(P[TRAIN]))
     cv = {"list": pairs, "generator": (pair for pair in pairs), "splitter": KFold(3)}[kind]
     outer_cv = (pair for pair in OUTER) if kind == "generator" else OUTER
@@ -211,8 +227,8 @@ def test_splits_may_be_listed(data, kind):
 
 def test_results_do_not_depend_on_n_jobs(data):
     with threadpool_limits(1), parallel_config(backend="loky", inner_max_num_threads=1):
-        alone = searched(data, notion="canonical", n_jobs=None)
-        parallel = searched(data, notion="canonical", n_jobs=2)
+        alone = searched(data, CANDIDATES[1:5], n_jobs=None)
+        parallel = searched(data, CANDIDATES[1:5], n_jobs=2)
     for key in alone.cv_results_:
         if key.endswith("_test_score"):
             assert_array_equal(parallel.cv_results_[key], alone.cv_results_[key])

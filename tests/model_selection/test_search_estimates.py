@@ -113,8 +113,10 @@ def test_confidence_levels_are_fractions(data, level):
 
 
 def test_one_test_sample_is_too_few_for_a_bound(data):
-    with pytest.raises(ValueError, match="test"):
-        searched(data, outer_cv=[(TRAIN, [250])]).lower_confidence_bound()
+    search = searched(data, outer_cv=[(TRAIN, [250])])
+    with pytest.raises(ValueError, match="at least 2 test samples"):
+        search.lower_confidence_bound()
+    assert f"{search.squared_error_:.6f}" in search.summary()
 
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
