@@ -44,15 +44,17 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         help="notion of calibration; may be repeated (default: confidence and canonical)",
     )
-    common.add_argument("--cv", type=int, default=5, help="folds that choose (default: 5)")
+    common.add_argument("--cv", type=_at_least(2), default=5, help="folds that choose (default: 5)")
     common.add_argument(
         "--outer-cv",
-        type=int,
+        type=_at_least(2),
         help="test on every sample, with a whole search in each of this many outer folds "
         "(default: test on one fifth)",
     )
-    common.add_argument("--seed", type=int, default=0, help="shuffles the folds (default: 0)")
-    common.add_argument("--n-jobs", type=int, help="parallel jobs (default: 1)")
+    common.add_argument(
+        "--seed", type=_at_least(0), default=0, help="shuffles the folds (default: 0)"
+    )
+    common.add_argument("--n-jobs", type=int, help="parallel jobs (default: 1; -1: all cores)")
     common.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser = argparse.ArgumentParser(
         prog="skcal",
@@ -78,6 +80,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _at_least(smallest):
+    """A type for argparse: integers from ``smallest``."""
+
+    def integer(text):
+        number = int(text)
+        if number < smallest:
+            raise argparse.ArgumentTypeError(f"{number} must be at least {smallest}")
+        return number
+
+    return integer
+
+
 def _files(options):
     return [(options.file, read_predictions(options.file, options.label))]
 
@@ -94,9 +108,10 @@ def _demonstration(seed):
 
 def _evaluate(name, predictions, options) -> dict:
     report = {"name": name, **_scores(predictions), "searches": []}
+    notions = _notions(options.notion, predictions.proba)
     if not options.json:
         print(_heading(report), flush=True)
-    for notion in _notions(options.notion, predictions.proba):
+    for notion in notions:
         search = CalibrationErrorSearchCV(
             notion=notion,
             labels=predictions.classes,

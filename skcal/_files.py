@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,9 @@ class Predictions(NamedTuple):
     proba: np.ndarray
     labels: np.ndarray
     classes: np.ndarray
+
+
+_SAVE = "Save it by numpy.savez(file, proba=…, labels=…)."
 
 
 class FileError(ValueError):
@@ -51,42 +55,60 @@ def read_predictions(path, label: str = "label") -> Predictions:
         raise FileError(f"{path}: unknown kind of file. Pass a .csv or .npz file.")
     try:
         return readers[path.suffix.lower()](path, label)
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}.") from error
     except FileError:
         raise
-    except ValueError as error:
-        raise FileError(f"{path}: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: not UTF-8 text. Save it as UTF-8.") from error
+    except (ValueError, csv.Error) as error:
+        raise FileError(f"{path}: {_for_files(str(error))}") from error
 
 
 def _read_npz(path, label) -> Predictions:
-    with np.load(path, allow_pickle=False) as data:
+    with path.open("rb") as file:
+        if file.read(4) != b"PK\x03\x04":
+            raise FileError(f"{path}: not an .npz archive. {_SAVE}")
+        file.seek(0)
+        try:
+            return _from_archive(path, file)
+        except (zipfile.BadZipFile, EOFError) as error:
+            raise FileError(f"{path}: a damaged .npz archive. {_SAVE}") from error
+
+
+def _from_archive(path, file) -> Predictions:
+    with np.load(file, allow_pickle=False) as data:
         missing = [name for name in ("proba", "labels") if name not in data]
         if missing:
             raise FileError(
                 f"{path}: array {missing[0]!r} is missing (found: {', '.join(data) or 'none'}). "
-                "Save it by numpy.savez(file, proba=…, labels=…)."
+                f"{_SAVE}"
             )
-        classes = data.get("classes")
-        return _check(data["proba"], data["labels"], classes)
+        return _check(*(_plain_array(path, data, name) for name in ("proba", "labels", "classes")))
+
+
+def _plain_array(path, data, name):
+    try:
+        return data.get(name)
+    except ValueError as error:
+        raise FileError(
+            f"{path}: array {name!r} holds Python objects. Save numbers or {name}.astype(str)."
+        ) from error
 
 
 def _read_csv(path, label) -> Predictions:
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = csv.reader(file)
         header = [name.strip() for name in next(rows, [])]
-        if label not in header:
-            raise FileError(
-                f"{path}: line 1 has no column {label!r} (columns: {', '.join(header) or 'none'}). "
-                "Name the column of labels by --label."
-            )
+        _check_header(path, header, label)
         at = header.index(label)
         names = header[:at] + header[at + 1 :]
-        values, labels = [], []
+        values, labels, lines = [], [], []
         for row in rows:
             if row:
                 values.append(_numbers(path, rows.line_num, header, row, at))
                 labels.append(row[at].strip())
+                lines.append(rows.line_num)
     if not names or not values:
         raise FileError(
             f"{path}: no {'rows' if names else 'columns'} of probabilities. Give a header, a "
@@ -95,13 +117,43 @@ def _read_csv(path, label) -> Predictions:
     try:
         return _from_table(np.array(values), labels, names)
     except ValueError as error:
-        raise FileError(f"{path}: {_in_lines(str(error), names)}") from error
+        raise FileError(f"{path}: {_in_lines(_for_files(str(error)), lines, names)}") from error
+
+
+def _check_header(path, header, label) -> None:
+    remedy = "Name the column of labels by --label."
+    if len(header) == 1 and ";" in header[0]:
+        remedy = "Separate the fields by commas, not semicolons."
+    elif header and all(_is_number(name) for name in header):
+        remedy = "Give a header: the class of each column, and the column of labels."
+    if label not in header:
+        raise FileError(
+            f"{path}: line 1 has no column {label!r} (columns: {', '.join(header) or 'none'}). "
+            f"{remedy}"
+        )
+    for name in header:
+        if not name:
+            raise FileError(
+                f"{path}: line 1 has a column without a name. Remove it; pandas writes none with "
+                "to_csv(…, index=False)."
+            )
+        if header.count(name) > 1:
+            raise FileError(f"{path}: line 1 names column {name!r} twice. Name each class once.")
+
+
+def _is_number(text) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _numbers(path, line, header, row, at) -> list[float]:
     if len(row) != len(header):
         raise FileError(
-            f"{path}: line {line} has {len(row)} fields, the header {len(header)}. Complete it."
+            f"{path}: line {line} has {len(row)} fields, the header {len(header)}. "
+            "Give one a column."
         )
     numbers = []
     for k, text in enumerate(row):
@@ -111,8 +163,9 @@ def _numbers(path, line, header, row, at) -> list[float]:
             numbers.append(float(text))
         except ValueError:
             raise FileError(
-                f"{path}: line {line}, column {header[k]!r} is {text!r}, not a number. "
-                "Give a probability, or name the column of labels by --label."
+                f"{path}: line {line}, column {header[k]!r} is {text or 'empty'!r}, not a number. "
+                "Give a probability"
+                + (", or name the column of labels by --label." if text.strip() else ".")
             ) from None
     return numbers
 
@@ -124,7 +177,7 @@ def _from_table(values, labels, names) -> Predictions:
     if wrong:
         raise ValueError(
             f"label row {wrong[0]} is {labels[wrong[0]]!r}. With a single column of probabilities "
-            "labels must be 0 or 1."
+            "labels must be 0 or 1; for other labels give a column per class."
         )
     return _check(values[:, 0], np.array(labels).astype(int), np.array([0, 1]))
 
@@ -135,15 +188,21 @@ def _check(proba, labels, classes) -> Predictions:
     return Predictions(proba, classes[codes], classes)
 
 
-def _in_lines(message, names) -> str:
+def _for_files(message: str) -> str:
+    """Replace remedies for callers of Python functions."""
+    for python, file in (
+        (
+            "Pass labels= with the class of every column.",
+            "Every label must be the name of a column of probabilities.",
+        ),
+        (", apply scipy.special.softmax(…, axis=1) or from_logits=True.", ", apply the softmax."),
+        ("; for logits apply scipy.special.softmax or expit.", "; for logits apply the softmax."),
+    ):
+        message = message.replace(python, file)
+    return " ".join(message.split())
+
+
+def _in_lines(message, lines, names) -> str:
     """Turn row and column numbers of arrays into lines and names of the file."""
-    message = message.replace(
-        "Pass labels= with the class of every column.",
-        "Every label must be the name of a column of probabilities.",
-    )
-    message = re.sub(r"\brow (\d+)", lambda match: f"line {int(match[1]) + 2}", message)
-    return re.sub(
-        r"\bcolumn (\d+)",
-        lambda match: f"column {names[int(match[1])]!r}",
-        " ".join(message.split()),
-    )
+    message = re.sub(r"\brow (\d+)", lambda match: f"line {lines[int(match[1])]}", message)
+    return re.sub(r"\bcolumn (\d+)", lambda match: f"column {names[int(match[1])]!r}", message)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from numbers import Real
 
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn import get_config
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
 FLOATS = (np.float64, np.float32)
@@ -64,6 +65,7 @@ def check_proba(
         proba = _validate_columns(estimator, proba, reset, options)
     _check_finite(proba, name)
     if from_logits:
+        _warn_of_probabilities(proba, name)
         return expit(proba) if proba.ndim == 1 else _softmax(proba, name)
     if proba.ndim == 2:
         _check_columns(proba, name)
@@ -101,6 +103,15 @@ def _check_finite(array: np.ndarray, name: str) -> None:
     raise ValueError(f"Input {name} contains {kind}: {name} {place}. Drop or mend that sample.")
 
 
+def _warn_of_probabilities(logits, name):
+    if logits.ndim == 2 and logits.min() >= 0 and np.allclose(logits.sum(axis=1), 1):
+        warnings.warn(
+            f"from_logits=True, but the rows of {name} are probabilities already.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def _softmax(logits: np.ndarray, name: str) -> np.ndarray:
     _check_columns(logits, name)
     return softmax(logits, axis=1)
@@ -120,8 +131,10 @@ def _check_rows(proba: np.ndarray, tolerance: float, name: str) -> None:
     if not wrong.any():
         return
     row = int(np.argmax(wrong))
-    remedy = "Pass predict_proba output or normalise the rows."
-    if proba.min() < 0 or proba.max() > 1 + tolerance:
+    remedy = "Pass predict_proba output, or divide each row by its sum."
+    if abs(total[row] - 100) < 1 and proba.min() >= 0:
+        remedy = "If these are percentages, divide by 100."
+    elif proba.min() < 0 or proba.max() > 1 + tolerance:
         remedy = "If these are logits, apply scipy.special.softmax(…, axis=1) or from_logits=True."
     raise ValueError(f"{name} row {row} sums to {total[row]:.6g}, not 1. {remedy}")
 
@@ -142,7 +155,13 @@ def _check_range(proba: np.ndarray, name: str) -> np.ndarray:
 
 
 def check_labels(
-    y_true, proba: np.ndarray, labels=None, *, name: str = "y_true", proba_name: str = "y_proba"
+    y_true,
+    proba: np.ndarray,
+    labels=None,
+    *,
+    columns=None,
+    name: str = "y_true",
+    proba_name: str = "y_proba",
 ):
     """Encode labels as column numbers of ``proba``.
 
@@ -155,6 +174,8 @@ def check_labels(
     labels : array-like of shape (n_classes,), default=None
         The class of each column, in any order; for 1-D probabilities
         (negative class, positive class).
+    columns : array-like of shape (n_classes,), default=None
+        Names of the columns of a data frame; they are the classes when they name all labels.
     name, proba_name : str, default="y_true" and "y_proba"
         The arguments that error messages name.
 
@@ -166,7 +187,11 @@ def check_labels(
     if y_true is None:
         raise ValueError(f"{name} is None: requires y to be passed, but the target y is None.")
     y = _plain_labels(y_true, name)
-    check_consistent_length(proba, y)
+    if len(y) != len(proba):
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {proba_name} has "
+            f"{len(proba)} rows, {name} {len(y)}."
+        )
     try:
         present, inverse = np.unique(y, return_inverse=True)
     except TypeError as error:
@@ -174,6 +199,8 @@ def check_labels(
             f"Unknown label type: {name} holds labels that cannot be sorted ({error}). "
             "Pass integers or strings, of one type."
         ) from error
+    if labels is None and columns is not None and set(present.tolist()) <= set(columns):
+        labels = columns
     classes = _resolve_classes(present, proba, labels, name, proba_name)
     column = {label: k for k, label in enumerate(classes.tolist())}
     code_of = np.array([column.get(label, -1) for label in present.tolist()], dtype=np.int64)
@@ -253,8 +280,19 @@ def _binary_classes(present: np.ndarray, name: str, proba_name: str) -> np.ndarr
             return classes
     raise ValueError(
         f"{name} takes values in {_shorten(present)}, so the positive class of a 1-D {proba_name} "
-        "is unknown. Pass labels=[negative class, positive class], or labels in {0, 1} or {-1, 1}."
+        f"is unknown. Pass labels=[negative class, positive class]{_example(present)}, or labels "
+        "in {0, 1} or {-1, 1}."
     )
+
+
+def _example(present: np.ndarray) -> str:
+    return f", such as labels={present.tolist()}" if len(present) == 2 else ""
+
+
+def column_names(y_proba):
+    """Names of a data frame's columns, or None."""
+    names = getattr(y_proba, "columns", None)
+    return None if names is None else list(names)
 
 
 def _shorten(classes: np.ndarray, most: int = 8) -> str:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
-from sklearn import get_config
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
 
+_UNIT_DIAGONAL = ("rbf", "laplacian")  # k(x, x) = 1
 _DIAGONAL_BLOCK = 32
 _PIVOT_BLOCK = 64
 # A pivot may fall behind samples outside its block by this factor before the block ends.
@@ -54,6 +54,8 @@ def kernel_matrix(X, Z, kernel: str | Callable, parameters: dict) -> np.ndarray:
 
 def kernel_diagonal(X, kernel, parameters) -> np.ndarray:
     """k(x, x) for each row, from small diagonal blocks."""
+    if kernel in _UNIT_DIAGONAL:
+        return np.ones(len(X))
     starts = range(0, len(X), _DIAGONAL_BLOCK)
     blocks = (X[start : start + _DIAGONAL_BLOCK] for start in starts)
     return np.concatenate(
@@ -101,9 +103,9 @@ def factor_kernel(X, weight, kernel, parameters, tol, max_rank) -> KernelFactor:
         As in :func:`kernel_matrix`.
     tol : float
         Stop when the weighted trace error falls to this share of the trace.
-    max_rank : int or None
-        None: the rank at which the (n, r) factor fills ``working_memory``. With the limit
-        reached first the pivots are the landmarks of a Nyström approximation.
+    max_rank : int
+        At most n. With the limit reached first the pivots are the landmarks of a Nyström
+        approximation.
 
     Returns
     -------
@@ -114,9 +116,6 @@ def factor_kernel(X, weight, kernel, parameters, tol, max_rank) -> KernelFactor:
     O(n r²) time, O(n r) memory; no n×n matrix unless r = n.
     """
     n_samples = len(X)
-    if max_rank is None:
-        max_rank = int(get_config()["working_memory"] * 2**20 / (8 * n_samples))
-    max_rank = min(n_samples, max(1, max_rank))
     pivots, psi, trace_error = _pivoted_cholesky(X, weight, kernel, parameters, tol, max_rank)
     if len(pivots) == n_samples:
         approximation = "exact"
@@ -141,7 +140,9 @@ def _pivoted_cholesky(X, weight, kernel, parameters, tol, max_rank):
     """
     diagonal = kernel_diagonal(X, kernel, parameters).astype(np.float64)
     scale = diagonal.max()
-    if scale <= 0 or diagonal.min() < 0:
+    if not diagonal.any():
+        raise ValueError("k(x, x) is zero on all training samples. Choose another kernel.")
+    if diagonal.min() < 0:
         _raise_indefinite(X, diagonal)
     rest, trace = diagonal.copy(), weight @ diagonal
     pivots, error = np.arange(0), 1.0

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -128,6 +129,51 @@ def induced(proba: np.ndarray, codes: np.ndarray | None, groups: np.ndarray, n_g
     return _simplex_problem(mass, None if codes is None else groups[rows, codes])
 
 
+@dataclass(frozen=True)
+class Lens:
+    """A user's lens with the number of groups that it had at fit.
+
+    Attributes
+    ----------
+    function : callable
+    n_groups : int
+        Evaluation samples may lack the last groups, but may not have further ones.
+    """
+
+    function: Callable
+    n_groups: int
+
+    @classmethod
+    def of(cls, function, proba):
+        """Return the lens with as many groups as it has on these predictions."""
+        return cls(function, int(_groups(function, proba).max()) + 1)
+
+    def __call__(self, proba):
+        """Return the group of each class of each sample."""
+        groups = _groups(self.function, proba)
+        if groups.max(initial=0) >= self.n_groups:
+            raise ValueError(
+                f"The lens returned group {groups.max()}, which the training samples do not have. "
+                "Let it number the groups in the same way for every sample."
+            )
+        return groups
+
+
+def _groups(lens, proba) -> np.ndarray:
+    groups = np.asarray(lens(proba))
+    if groups.shape != proba.shape or groups.dtype.kind not in "biu" or groups.min() < 0:
+        raise ValueError(
+            f"The lens returned {groups.dtype} of shape {groups.shape}. It must return a "
+            f"non-negative integer group for every class of every sample, shape {proba.shape}."
+        )
+    return groups.astype(np.intp)
+
+
+def _two_columns(proba: np.ndarray) -> np.ndarray:
+    """The rows of 1-D predictions as columns of the negative and the positive class."""
+    return np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
+
+
 def resolve_notion(notion, proba: np.ndarray):
     """Return the notion that a question about ``proba`` means, or raise.
 
@@ -137,14 +183,14 @@ def resolve_notion(notion, proba: np.ndarray):
     """
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if callable(notion):
-        return notion
+        return notion if isinstance(notion, Lens) else Lens.of(notion, _two_columns(proba))
     if notion == "auto":
         return "binary" if proba.ndim == 1 else "confidence"
     if proba.ndim == 1 and notion in ("canonical", "classwise"):
         return "binary"
     if notion == "binary" and n_classes > 2:
         raise ValueError(
-            f"notion='binary' needs a 1-D y_proba or two columns, not {n_classes}. "
+            f"notion='binary' needs 1-D predictions or two columns, not {n_classes}. "
             "Use 'classwise', 'confidence' or 'canonical'."
         )
     if isinstance(notion, str) and notion in NOTIONS:
@@ -152,10 +198,13 @@ def resolve_notion(notion, proba: np.ndarray):
     k = _top_k(notion)
     if k is not None and 1 <= k < n_classes:
         return notion
-    hint = f" with K from 1 to {n_classes - 1}" if k is not None else ""
+    if k is not None:
+        raise ValueError(
+            f"notion={notion!r}: K must be from 1 to {n_classes - 1}, below the number of classes."
+        )
     raise ValueError(
         f"notion={notion!r} is unknown. Use one of {', '.join(map(repr, NOTIONS))}, "
-        f"'top-K'{hint}, or a callable lens."
+        "'top-K' for an integer K, or a callable lens."
     )
 
 
@@ -179,7 +228,7 @@ def make_problems(proba: np.ndarray, codes: np.ndarray | None, notion) -> list[P
     codes : ndarray of shape (n_samples,) or None
         The column of each sample's label; None leaves the residuals out.
     notion : str or callable
-        As :func:`resolve_notion` returns it.
+        As :func:`resolve_notion` returns it; a bare lens has as many groups as it returns.
 
     Returns
     -------
@@ -197,20 +246,11 @@ def make_problems(proba: np.ndarray, codes: np.ndarray | None, notion) -> list[P
     if proba.ndim == 1:
         if notion == "binary":
             return [_scalar_problem(proba, None if codes is None else codes == 1)]
-        proba = np.column_stack([1 - proba, proba])
+        proba = _two_columns(proba)
     if callable(notion):
-        return [_lens_problem(proba, codes, notion)]
+        lens = notion if isinstance(notion, Lens) else Lens.of(notion, proba)
+        return [induced(proba, codes, lens(proba), lens.n_groups)]
     k = _top_k(notion)
     if k is not None:
         return [induced(proba, codes, _ranks(proba, k), k + 1)]
     return NOTIONS[notion](proba, codes)
-
-
-def _lens_problem(proba, codes, lens) -> Problem:
-    groups = np.asarray(lens(proba))
-    if groups.shape != proba.shape or groups.dtype.kind not in "biu" or groups.min() < 0:
-        raise ValueError(
-            f"The lens returned {groups.dtype} of shape {groups.shape}. It must return a "
-            f"non-negative integer group for every class of every sample, shape {proba.shape}."
-        )
-    return induced(proba, codes, groups.astype(np.intp), int(groups.max()) + 1)

@@ -126,12 +126,14 @@ def pair_risk_difference(
 def linear_pair_risk(phi, residuals, form=None, *, sample_weight=None) -> PairRisk:
     """Mean squared gap over the disjoint pairs (0, 1), (2, 3), …: O(n r), unbiased, noisier.
 
-    Parameters and returns as in :func:`pair_risk`; an odd last sample is left out.
+    Parameters and returns as in :func:`pair_risk`; an odd last sample is left out,
+    and so are samples of weight 0 before pairs are formed.
     """
     phi, residuals = _check_parts(phi, residuals)
     weight = check_weight(sample_weight, len(residuals))
-    even = len(residuals) // 2 * 2
-    first, second = slice(0, even, 2), slice(1, even, 2)
+    kept = np.flatnonzero(weight)
+    even = len(kept) // 2 * 2
+    first, second = kept[0:even:2], kept[1:even:2]
     pair_weight = weight[first] * weight[second]
     _require_pairs(pair_weight.sum())
     pair_weight = pair_weight / pair_weight.sum()
@@ -187,7 +189,8 @@ def pair_risk_path(phi, residuals, forms, *, sample_weight=None) -> np.ndarray:
     risks : ndarray of shape (n_forms,)
         What :func:`pair_risk` gives for each form, without standard errors.
     """
-    phi, residuals = _check_parts(phi, residuals)
+    phi, residuals = _check_parts(np.asarray(phi, dtype=np.float64), residuals)
+    residuals = residuals.astype(np.float64, copy=False)
     weight = check_weight(sample_weight, len(residuals))
     scatter = _scatter([residuals, phi], weight)
     pairs = weight @ (weight.sum() - weight)

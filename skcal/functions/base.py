@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -33,6 +34,10 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     @abstractmethod
     def transform(self, X):
         """Return φ(x) for each row, shape (n_samples, r)."""
+
+    def _phi(self, X):
+        """φ as it is, whatever container ``set_output`` asks of ``transform``."""
+        return inspect.unwrap(type(self).transform)(self, X)
 
     def predict(self, X):
         """Pointwise squared calibration error h(x, x).
@@ -104,11 +109,6 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 f"{self._n_residuals}. Pass the residuals of the same notion."
             )
         return residuals
-
-    def _phi(self, X):
-        """φ as an array, whatever container ``set_output`` asks of ``transform``."""
-        phi = self.transform(X)
-        return phi if sparse.issparse(phi) else np.asarray(phi)
 
     def _validate(self, X, y, sample_weight):
         """Check fit's arguments; return (X, residuals (n, m), weight) without weightless rows."""

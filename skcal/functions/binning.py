@@ -117,9 +117,10 @@ class Binning(BilinearFunction):
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
         check_unit_interval(X)
+        partition = self._partition(X.shape[1])
         needs_outcomes = self.strategy == "sweep" or self.debias == "labels"
         outcomes = recover_outcomes(X, residuals) if needs_outcomes else None
-        self.partition_ = self._partition(X.shape[1])(
+        self.partition_ = partition(
             X, outcomes, weight, n_bins=self.n_bins, min_samples=self.min_samples
         )
         self.n_bins_ = self.partition_.n_bins

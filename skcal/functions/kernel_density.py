@@ -144,7 +144,7 @@ class _LogKernel:
         self.slopes = np.vstack([self.train.T / bandwidth, log_norm])
 
     def row_blocks(self, n_rows):
-        rows = max(1, _BLOCK_BYTES // (8 * len(self.train)))
+        rows = max(16, _BLOCK_BYTES // (8 * len(self.train)))
         return (slice(start, start + rows) for start in range(0, n_rows, rows))
 
     def exponents(self, Z):
@@ -200,7 +200,10 @@ def loo_log_likelihoods(proba, bandwidths, weight) -> np.ndarray:
         zeros, say nothing about it and are left out.
     """
     if weight.sum() <= 1 or len(weight) < 2:
-        raise ValueError("bandwidth='loo' needs at least 2 training samples (n_samples = 1).")
+        raise ValueError(
+            "bandwidth='loo' needs at least 2 training samples whose weights sum to more than 1 "
+            f"(n_samples = {len(weight)}, sum {weight.sum():.6g})."
+        )
     return np.array([_loo_log_likelihood(proba, b, weight) for b in bandwidths])
 
 

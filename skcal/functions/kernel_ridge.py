@@ -6,6 +6,7 @@ from abc import abstractmethod
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, check_memory
 
@@ -67,7 +68,7 @@ class _KernelRidge(BilinearFunction):
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
         factor = check_memory(self.memory).cache(factor_kernel)(
-            X, weight, self.kernel, self._kernel_parameters(), self.tol, self.max_rank
+            X, weight, self.kernel, self._kernel_parameters(), self.tol, self._rank_limit(len(X))
         )
         self.landmarks_, self.projection_ = factor.landmarks, factor.projection
         self.eigenvalues_ = factor.eigenvalues
@@ -133,11 +134,19 @@ class _KernelRidge(BilinearFunction):
             Minus the pair risk.
         """
         check_is_fitted(self)
-        if np.min(alphas) <= 0:
-            raise ValueError(f"alphas holds {np.min(alphas)!r}; every alpha must be > 0.")
+        alphas = np.asarray(alphas, dtype=np.float64)
+        if not (alphas.size and (alphas > 0).all()):
+            raise ValueError(f"alphas is {alphas.tolist()}; pass at least one, every alpha > 0.")
         functions = (clone(self).set_params(alpha=alpha).with_factor_of(self) for alpha in alphas)
         features, y = self._factor_features(X), self._check_residuals(y)
         return -np.array(self._path_risks(functions, features, y, sample_weight))
+
+    def _rank_limit(self, n_samples):
+        """The rank that was asked for, or at which the (n, r) factor fills ``working_memory``."""
+        if self.max_rank is not None:
+            return min(n_samples, self.max_rank)
+        held = int(get_config()["working_memory"] * 2**20 / (8 * n_samples))
+        return min(n_samples, max(1, held))
 
     def _kernel_parameters(self):
         return {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
@@ -167,7 +176,9 @@ class KroneckerKernelRidge(_KernelRidge):
     coef0 : float, default=1
         Of the polynomial and sigmoid kernels.
     tol : float in [0, 1), default=1e-8
-        Share of the kernel's trace that its low-rank factor may leave out.
+        Share of the kernel's trace that its low-rank factor may leave out. It should lie well
+        below alpha: on 600 predictions of 10 classes the default changes h(x, x) by at most 2e-4
+        of its maximum at alpha 4e-6, by 1e-2 at alpha 4e-9.
     max_rank : int, default=None
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
@@ -248,7 +259,9 @@ class TwoStepKernelRidge(_KernelRidge):
     coef0 : float, default=1
         Of the polynomial and sigmoid kernels.
     tol : float in [0, 1), default=1e-8
-        Share of the kernel's trace that its low-rank factor may leave out.
+        Share of the kernel's trace that its low-rank factor may leave out. It should lie well
+        below alpha: on 600 predictions of 10 classes the default changes h(x, x) by at most 2e-4
+        of its maximum at alpha 4e-6, by 1e-2 at alpha 4e-9.
     max_rank : int, default=None
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.

@@ -8,9 +8,10 @@ in float32 and float64.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
+
+_ROUNDING = 1e-12  # of sums of weights, relative to their total
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +51,9 @@ class Cells:
 
 def cell_keys(X: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Code the cell of each row as one opaque, sortable key."""
+    # Big-endian bytes compare as the tuples do.
     cells = np.searchsorted(edges[1:-1].astype(X.dtype), X, side="left").astype(">u4")
-    # Big-endian bytes compare as the tuples do. The trailing 1 keeps numpy, which drops trailing
-    # zero bytes, from taking different cells for the same.
-    marked = np.column_stack([cells, np.ones(len(X), dtype=">u4")])
-    return np.ascontiguousarray(marked).view(f"S{4 * marked.shape[1]}").ravel()
+    return np.ascontiguousarray(cells).view(f"S{4 * X.shape[1]}").ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,12 +98,15 @@ def quantile(X, outcomes, weight, *, n_bins, min_samples) -> Intervals:
 
     Repeated edges are merged, so there may be fewer bins than asked for.
     """
-    x = X[:, 0]
-    # With weights given numpy divides counts by the total, which is exact for repeated rows.
-    inner = np.quantile(
-        x, np.arange(1, n_bins) / n_bins, method="inverted_cdf", weights=weight.astype(np.float64)
-    )
-    return _between(inner, x)
+    values, group = np.unique(X[:, 0], return_inverse=True)
+    ends = _equal_mass_ends(np.cumsum(np.bincount(group, weight)), n_bins)
+    return _between(values[ends], X[:, 0])
+
+
+def _equal_mass_ends(cdf: np.ndarray, n_bins: int) -> np.ndarray:
+    """Positions of the inverted-CDF quantiles j / n_bins, up to the rounding of sums."""
+    quantiles = np.arange(1, n_bins) / n_bins
+    return np.unique(np.searchsorted(cdf / cdf[-1], quantiles - _ROUNDING, side="left"))
 
 
 def _between(inner: np.ndarray, x: np.ndarray) -> Intervals:
@@ -124,9 +126,8 @@ def sweep(X, outcomes, weight, *, n_bins, min_samples) -> Intervals:
     cdf = np.cumsum(mass)
     cumulative_hits = np.cumsum(hits)
     last = np.array([], dtype=np.intp)
-    for n_equal in count(2):  # ends at the latest when every value has its own bin
-        cuts = np.searchsorted(cdf / cdf[-1], np.arange(1, n_equal) / n_equal, side="left")
-        ends = np.unique(np.append(cuts, len(values) - 1))
+    for n_equal in range(2, max(len(X), int(np.ceil(weight.sum()))) + 1):
+        ends = np.union1d(_equal_mass_ends(cdf, n_equal), len(values) - 1)
         frequency_hits = np.diff(cumulative_hits[ends], prepend=0.0)
         if not _monotone(frequency_hits, np.diff(cdf[ends], prepend=0.0)):
             break
@@ -135,7 +136,7 @@ def sweep(X, outcomes, weight, *, n_bins, min_samples) -> Intervals:
 
 
 def _monotone(hits: np.ndarray, mass: np.ndarray) -> bool:
-    return bool(np.all(np.diff(hits / mass) >= 0))
+    return bool(np.all(np.diff(hits / mass) >= -_ROUNDING))
 
 
 def median_variance(X, outcomes, weight, *, n_bins, min_samples) -> Tree:

@@ -55,7 +55,7 @@ class Zero(BilinearFunction):
         return np.zeros((len(self._validate_features(X)), self._n_outputs))
 
     def transform(self, X):
-        """Return φ(x) = 0."""
+        """Return φ(x) = ĝ(x)."""
         return self.residual(X)
 
 
@@ -170,6 +170,12 @@ class PlugIn(BilinearFunction):
             predicted = predicted.reshape(len(X), self._n_outputs)
         else:
             predicted = self._predict_proba(X)
+        finite = np.isfinite(predicted).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"{type(self.estimator).__name__} predicts NaN or infinity for X row "
+                f"{int(np.argmin(finite))}. IsotonicRegression needs out_of_bounds='clip'."
+            )
         return predicted - X if self._predicts_outcome else predicted
 
     def _predict_proba(self, X):
@@ -189,11 +195,7 @@ def _fit(estimator, X, y, weight):
     """Fit with weights unless all are 1; a pipeline hands them to its last step."""
     if (weight == 1).all():
         return estimator.fit(X, y)
-    name = "sample_weight"
-    inner = estimator.estimator if isinstance(estimator, MultiOutputRegressor) else estimator
-    if isinstance(inner, Pipeline):
-        step, inner = inner.steps[-1]
-        name = f"{step}__sample_weight"
+    name, inner = _weight_keyword(estimator)
     if not _takes_weight(inner):
         raise ValueError(
             f"sample_weight was given, but {type(inner).__name__}.fit does not take it. "
@@ -201,6 +203,17 @@ def _fit(estimator, X, y, weight):
         )
     with config_context(enable_metadata_routing=False):
         return estimator.fit(X, y, **{name: weight})
+
+
+def _weight_keyword(estimator):
+    """Name of the weights in ``fit``, through pipelines, and the estimator that receives them."""
+    if isinstance(estimator, MultiOutputRegressor):
+        return _weight_keyword(estimator.estimator)
+    if isinstance(estimator, Pipeline):
+        step, final = estimator.steps[-1]
+        name, inner = _weight_keyword(final)
+        return f"{step}__{name}", inner
+    return "sample_weight", estimator
 
 
 def _takes_weight(estimator) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 
 import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skcal._sklearn_compat import Interval, _fit_context
@@ -65,7 +67,9 @@ class _ScalingMap(ClassifierMixin, BaseEstimator):
     def _validate(self, X, y, sample_weight):
         X = validate_data(self, X, dtype=FLOATS)
         check_unit_interval(X)
-        codes, self.classes_ = check_labels(y, X[:, 0] if X.shape[1] == 1 else X, name="y")
+        codes, self.classes_ = check_labels(
+            y, X[:, 0] if X.shape[1] == 1 else X, name="y", proba_name="X"
+        )
         return _logits(X), codes, check_weight(sample_weight, len(X))
 
     def predict_proba(self, X):
@@ -188,6 +192,7 @@ class VectorScaling(_ScalingMap):
     Attributes
     ----------
     slope_, intercept_ : ndarray of shape (n_classes,)
+    n_iter_ : int
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -254,6 +259,12 @@ class VectorScaling(_ScalingMap):
             options={"maxiter": int(self.max_iter), "gtol": self.tol, "ftol": 1e-14},
         )
         self.n_iter_ = result.nit
+        if result.nit >= self.max_iter:
+            warnings.warn(
+                f"VectorScaling stopped after max_iter={self.max_iter} iterations.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self.slope_, self.intercept_ = np.split(result.x, 2)
         return self
 

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import _fit_context
-from skcal._validation import check_labels, check_proba, check_weight
+from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.functions import BilinearFunction, KroneckerKernelRidge, Zero
 from skcal.notions import make_problems, resolve_notion
 from skcal.pair_risk import PairRisk, add_problems, one_step_terms, weighted_mean
@@ -69,6 +69,18 @@ class OneStepEstimate:
             )
 
 
+def _check_function(function) -> BilinearFunction:
+    if function is None:
+        return KroneckerKernelRidge()
+    if not isinstance(function, BilinearFunction):
+        shown = function.__name__ if isinstance(function, type) else type(function).__name__
+        raise TypeError(
+            f"function is {shown}. Pass an instance of a calibration-estimation function, such as "
+            "skcal.Binning(); wrap a scikit-learn estimator as skcal.PlugIn(estimator)."
+        )
+    return function
+
+
 def _functions_have(method):
     def check(self):
         functions = getattr(self, "functions_", [self.function or KroneckerKernelRidge()])
@@ -90,7 +102,8 @@ class CalibrationErrorEstimator(BaseEstimator):
         "auto", or a lens; see :mod:`skcal.notions`. For 1-D predictions "canonical" and
         "classwise" mean "binary".
     labels : array-like of shape (n_classes,), default=None
-        The class of each column; None: the sorted labels, when they tell.
+        The class of each column. None: the names of a data frame's columns, when these name all
+        labels; else the sorted labels, when they tell.
     from_logits : bool, default=False
         Whether the predictions are logits, to which the softmax (1-D: the logistic function) is
         applied.
@@ -131,7 +144,7 @@ class CalibrationErrorEstimator(BaseEstimator):
     """
 
     _parameter_constraints: dict = {
-        "function": [BilinearFunction, None],
+        "function": "no_validation",  # in fit, which names the remedy
         "notion": [str, callable],
         "labels": ["array-like", None],
         "from_logits": ["boolean"],
@@ -159,15 +172,17 @@ class CalibrationErrorEstimator(BaseEstimator):
         -------
         self : object
         """
+        template = _check_function(self.function)
         proba = check_proba(P, from_logits=self.from_logits, name="P", estimator=self)
-        codes, self.classes_ = check_labels(y, proba, self.labels, name="y", proba_name="P")
+        codes, self.classes_ = check_labels(
+            y, proba, self.labels, columns=column_names(P), name="y", proba_name="P"
+        )
         weight = check_weight(sample_weight, len(proba))
         self.notion_ = resolve_notion(self.notion, proba)
-        template = KroneckerKernelRidge() if self.function is None else self.function
         self.functions_ = []
         for problem in make_problems(proba, codes, self.notion_):
             rows_weight = weight[problem.rows]
-            enough = self.notion_ != "top-label" or np.count_nonzero(rows_weight) >= 2
+            enough = self._has_pairs(rows_weight)
             function = clone(template if enough else Zero())
             if enough:
                 function.fit(problem.features, problem.residuals, sample_weight=rows_weight)
@@ -261,12 +276,16 @@ class CalibrationErrorEstimator(BaseEstimator):
         """Minus the pair risk; greater is better. Arguments as for :meth:`risk`."""
         return -self.risk(P, y, sample_weight).value
 
+    def _has_pairs(self, rows_weight) -> bool:
+        """Whether a problem has enough samples; of ``top-label`` some may be too small."""
+        return self.notion_ != "top-label" or int(np.count_nonzero(rows_weight)) >= 2
+
     def _sum_over_problems(self, problem_risk, proba, codes, weight):
         """Add ``problem_risk(k, problem, weight)`` over problems with enough samples."""
         risks, shares, rows = [], [], []
         for k, problem in enumerate(make_problems(proba, codes, self.notion_)):
             rows_weight = weight[problem.rows]
-            enough = self.notion_ != "top-label" or np.count_nonzero(rows_weight) >= 2
+            enough = self._has_pairs(rows_weight)
             risks.append(problem_risk(k, problem, rows_weight) if enough else None)
             shares.append(rows_weight.sum() / weight.sum())
             rows.append(problem.rows)
@@ -278,7 +297,8 @@ class CalibrationErrorEstimator(BaseEstimator):
         return add_problems(risks, shares, rows, len(proba))
 
     def _problems(self, proba, codes=None):
-        return zip(self.functions_, make_problems(proba, codes, self.notion_), strict=True)
+        problems = make_problems(proba, codes, self.notion_)
+        return zip(self.functions_, problems, strict=True)
 
     def _check(self, P):
         check_is_fitted(self)
@@ -295,7 +315,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         total = np.zeros(len(alphas))
         for function, problem in self._problems(proba, codes):
             rows_weight = weight[problem.rows]
-            if self.notion_ == "top-label" and np.count_nonzero(rows_weight) < 2:
+            if not self._has_pairs(rows_weight):
                 continue
             arguments = problem.features, problem.residuals
             if hasattr(function, "with_factor_of"):

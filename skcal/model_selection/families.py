@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, cross_validate
 from sklearn.utils.parallel import Parallel, delayed
 
-from skcal.functions import BilinearFunction
+from skcal.functions import BilinearFunction, Zero
 from skcal.model_selection.candidates import family_name
 from skcal.model_selection.comparison import as_comparison, risk_difference
 
@@ -56,13 +56,18 @@ class Family:
 
 
 def best_residual_function(families) -> BilinearFunction | None:
-    """The function with ``residual`` that has the highest score, unfitted."""
+    """The function with ``residual``, other than Zero, that has the highest score, unfitted."""
     scored = [
         (score, clone(family.function).set_params(**setting))
         for family in families
         for score, setting in zip(family.scores, family.settings, strict=True)
     ]
-    scored = [(score, function) for score, function in scored if hasattr(function, "residual")]
+    # Zero's one-step estimate is 0 ± 0, which says nothing.
+    scored = [
+        (score, function)
+        for score, function in scored
+        if hasattr(function, "residual") and not isinstance(function, Zero)
+    ]
     return max(scored, key=itemgetter(0))[1] if scored else None
 
 
@@ -73,9 +78,14 @@ def best_family(families) -> Family:
 
 def make_families(candidates) -> list[Family]:
     """Expand (function, param_grid) pairs."""
-    families = []
+    families: list[Family] = []
     for function, grid in candidates:
-        settings = list(ParameterGrid(grid)) if grid else [{}]
+        try:
+            settings = list(ParameterGrid(grid)) if grid else [{}]
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"candidates[{len(families)}], {family_name(function)}: {error}"
+            ) from error
         families.append(Family(family_name(function), function, settings))
     return families
 
@@ -219,6 +229,12 @@ def evaluate_group(group, estimator, data, splits, n_jobs):
         evaluate_paths(group, estimator, data, splits, n_jobs)
     else:
         evaluate_family(group[0], estimator, data, splits, n_jobs)
+    for family in group:
+        if not np.isfinite(family.scores).all():
+            setting = family.settings[int(np.argmin(np.isfinite(family.scores)))]
+            raise ValueError(
+                f"{family.name} with {setting} has a risk that is not finite. Mend the candidate."
+            )
 
 
 def try_families(families, problem, weight, rows, n_rows=30):
@@ -226,7 +242,7 @@ def try_families(families, problem, weight, rows, n_rows=30):
 
     A candidate that fails on few samples is fitted once on a whole fold before it is refused.
     """
-    if not isinstance(problem.rows, slice):
+    if not isinstance(problem.rows, slice):  # the rows are those of the problem
         rows = np.arange(len(problem.features))
     if len(rows) < 2:
         return

@@ -12,7 +12,6 @@ from sklearn.model_selection import KFold, ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
 from skcal.model_selection.estimator import OneStepEstimate
-from skcal.notions import is_scalar
 from skcal.pair_risk import weighted_mean
 
 
@@ -71,7 +70,7 @@ class OuterResult:
     outer : Outer
         Its test samples no choice has seen.
     families : list of Family
-        Candidates with their validation scores.
+        Candidates with their validation scores, without fold models.
     plug_ins : ndarray of shape (n_splits,)
         Plug-in squared error of each fold model of the best candidate on the test samples.
     one_step : OneStepEstimate or None
@@ -102,6 +101,11 @@ def make_plan(search, data: Samples) -> list[Outer]:
             )
     if len(pairs) > 1:
         pairs.append((np.arange(len(data.y)), np.arange(0)))
+    if len(pairs) > 1 and not (isinstance(search.cv, Integral) or hasattr(search.cv, "split")):
+        raise ValueError(
+            "cv holds fixed rows, but outer_cv makes several training sets. Pass an int or a "
+            "splitter as cv."
+        )
     plan = []
     for train, test in pairs:
         training = data.take(np.asarray(train))
@@ -118,10 +122,13 @@ def _splitter(cv, seed):
 
 def _split(cv, data, name):
     try:
-        return list(cv.split(data.P, data.y))
-    except ValueError as error:
+        pairs = cv.split(data.P, data.y)
+        everyone = np.arange(len(data.y))  # turns masks into numbers, and refuses what is neither
+        return [(everyone[train], everyone[test]) for train, test in pairs]
+    except (ValueError, IndexError) as error:
         raise ValueError(
-            f"{name} cannot split {len(data.y)} samples: {error} Pass fewer folds or more samples."
+            f"{name} cannot split {len(data.y)} samples. Pass fewer folds or more samples. "
+            f"({error})"
         ) from error
 
 
@@ -139,7 +146,7 @@ def _check_outer(outer, data):
 
 def _warn_of_absent_classes(plan, data, search):
     """Say which classes a training fold lacks, where functions learn outcomes class by class."""
-    if is_scalar(search.notion_) and search.notion_ != "classwise":
+    if search.notion_ not in ("canonical", "classwise", "binary"):
         return
     for outer in plan:
         for number, (train, _) in enumerate(outer.splits):

@@ -8,13 +8,16 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, _fit_context
-from skcal._validation import check_labels, check_proba, check_weight
+from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.model_selection.candidates import resolve_candidates
-from skcal.model_selection.estimator import CalibrationErrorEstimator, ConfidenceInterval
+from skcal.model_selection.estimator import (
+    CalibrationErrorEstimator,
+    ConfidenceInterval,
+    OneStepEstimate,
+)
 from skcal.model_selection.families import (
     best_family,
     best_residual_function,
@@ -29,10 +32,6 @@ from skcal.model_selection.families import (
 from skcal.model_selection.plan import OuterResult, Samples, make_plan, pool_one_steps
 from skcal.model_selection.summary import summarize
 from skcal.notions import make_problems, resolve_notion
-
-
-def _has_one_step(self):
-    return getattr(self, "one_step_function_", None) is not None
 
 
 class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
@@ -52,7 +51,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     notion : str or callable, default="canonical"
         As in :class:`CalibrationErrorEstimator`.
     labels : array-like of shape (n_classes,), default=None
-        The class of each column; None: the sorted labels, when they tell.
+        The class of each column. None: the names of a data frame's columns, when these name all
+        labels; else the sorted labels, when they tell.
     from_logits : bool, default=False
         Whether the predictions are logits.
     cv : int, cross-validation splitter or iterable, default=5
@@ -82,7 +82,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     one_step_squared_error_, one_step_standard_error_ : float or None
         One-step estimate on the test samples; in expectation never too high.
     one_step_function_ : calibration-estimation function or None
-        The best function with ``residual``, on which it rests.
+        The best function with ``residual`` other than Zero, on which it rests; with several outer
+        splits, that of the last.
     best_function_, best_params_, best_risk_, best_score_, best_index_
         The chosen function and what chose it. ``best_score_`` is minus ``best_risk_``.
     best_estimator_ : CalibrationErrorEstimator
@@ -182,33 +183,37 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         self : object
         """
         proba = check_proba(P, from_logits=self.from_logits, name="P", estimator=self)
-        codes, self.classes_ = check_labels(y, proba, self.labels, name="y", proba_name="P")
+        codes, self.classes_ = check_labels(
+            y, proba, self.labels, columns=column_names(P), name="y", proba_name="P"
+        )
         self.notion_ = resolve_notion(self.notion, proba)
         weight = None if sample_weight is None else check_weight(sample_weight, len(proba))
         data = Samples(np.asarray(P), self.classes_[codes], weight)
         plan = make_plan(self, data)
-        families = self._families(proba, data, plan[0])
-        problem = make_problems(proba, codes, self.notion_)[0]
-        try_families(families, problem, weight, plan[0].first_fold)
+        problems = make_problems(proba, codes, self.notion_)
+        problem = max(problems, key=lambda problem: len(problem.features))
+        width = problem.features.shape[1]
+        first = self._families(width, data.take(plan[0].train), plan[0].splits)
+        try_families(first, problem, weight, plan[0].first_fold)
         context = self._init_callback_context(max_subtasks=len(plan))
         context.call_on_fit_task_begin(estimator=self, X=P, y=y)
-        searched = [self._select(families, data, outer, context) for outer in plan]
-        self.outer_results_ = [
-            self._evaluate(chosen, data, outer)
-            for chosen, outer in zip(searched, plan, strict=True)
-            if len(outer.test)
-        ]
-        self._set_choice(searched[-1], data, plan[-1])
+        self.outer_results_ = []
+        for outer in plan:
+            training = data.take(outer.train)
+            chosen_from = (
+                first if outer is plan[0] else self._families(width, training, outer.splits)
+            )
+            families = self._select(chosen_from, training, outer.splits, context)
+            if len(outer.test):
+                self.outer_results_.append(self._evaluate(families, data, outer))
+        self._set_choice(families, training, plan[-1].splits)
         self._set_estimates(check_weight(weight, len(proba)))
         context.call_on_fit_task_end(estimator=self, X=P, y=y)
         return self
 
-    def _families(self, proba, data, outer):
-        n_classes = 2 if proba.ndim == 1 else proba.shape[1]
-        n_train = float(data.take(outer.train).take(outer.splits[0][0]).total_weight)
-        families = make_families(
-            resolve_candidates(self.candidates, self.notion_, n_classes, n_train)
-        )
+    def _families(self, width, training, splits):
+        n_train = float(training.take(splits[0][0]).total_weight)
+        families = make_families(resolve_candidates(self.candidates, self.notion_, width, n_train))
         for family in families:
             if "memory" in family.function.get_params(deep=False) and self.memory is not None:
                 family.function = clone(family.function).set_params(memory=self.memory)
@@ -217,16 +222,15 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     def _estimator(self, function=None):
         return CalibrationErrorEstimator(function, self.notion_, self.classes_, self.from_logits)
 
-    def _select(self, families, data, outer, context):
-        """Return the families with their scores on the folds of an outer split."""
-        families = [replace(family) for family in families]
-        training, groups = data.take(outer.train), group_families(families)
+    def _select(self, families, training, splits, context):
+        """Score the families on the folds of the training samples."""
+        groups = group_families(families)
         split_context = context.subcontext(task_name="search", max_subtasks=len(groups))
         split_context.call_on_fit_task_begin(estimator=self)
         for group in groups:
             task = split_context.subcontext(task_name=group[0].name)
             task.call_on_fit_task_begin(estimator=self)
-            evaluate_group(group, self._estimator(), training, outer.splits, self.n_jobs)
+            evaluate_group(group, self._estimator(), training, splits, self.n_jobs)
             task.call_on_fit_task_end(estimator=self)
             if self.verbose:
                 for family in group:
@@ -241,15 +245,15 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         function, one_step = best_residual_function(families), None
         if function is not None:
             one_step = self._estimator(function).fit(*training).one_step(*test)
-        return OuterResult(outer, families, plug_ins, one_step, function)
+        scored = [replace(family, models=[]) for family in families]
+        return OuterResult(outer, scored, plug_ins, one_step, function)
 
-    def _set_choice(self, families, data, outer):
+    def _set_choice(self, families, training, splits):
         """Set what was chosen on the last split of the plan: the only one, or all samples."""
-        training = data.take(outer.train)
         best = best_family(families)
         self.families_, self.best_family_, self.estimators_ = families, best, best.models
         self.best_function_ = best.best_function
-        self.comparisons_ = compare_families(families, best, training, outer.splits)
+        self.comparisons_ = compare_families(families, best, training, splits)
         self.simplest_family_ = simplest_family(families, self.comparisons_)
         self.best_estimator_ = self._estimator(best.best_function).fit(*training)
         self.cv_results_ = merge_results(families)
@@ -263,11 +267,11 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         outer = self.outer_results_
         tests = [result.outer.test for result in outer]
         shares = [weight[test].sum() for test in tests]
-        plug_ins = np.array([result.plug_ins for result in outer])
+        plug_ins = [result.plug_ins.mean() for result in outer]
         self.n_samples_ = len(weight)
-        self.n_test_samples_ = len(np.unique(np.concatenate(tests)))
-        self.squared_error_ = float(np.average(plug_ins.mean(axis=1), weights=shares))
-        self.fold_spread_ = float(plug_ins.std())
+        self.n_test_samples_ = int(np.count_nonzero(weight[np.unique(np.concatenate(tests))]))
+        self.squared_error_ = float(np.average(plug_ins, weights=shares))
+        self.fold_spread_ = float(np.std(np.concatenate([r.plug_ins for r in outer])))
         if self.squared_error_ < 0:
             warnings.warn(
                 f"The squared calibration error is estimated as {self.squared_error_:.3g}; its "
@@ -281,7 +285,6 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         self.one_step_squared_error_ = self.one_step_ and self.one_step_.value
         self.one_step_standard_error_ = self.one_step_ and self.one_step_.standard_error
 
-    @available_if(_has_one_step)
     def confidence_interval(self, confidence_level=0.95) -> ConfidenceInterval:
         """Normal interval around the one-step estimate.
 
@@ -295,10 +298,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
             ``low`` and ``high``, in squared probability units. It covers the squared error minus
             what the function misses, so only its lower end bounds the calibration error.
         """
-        assert self.one_step_ is not None
-        return self.one_step_.confidence_interval(confidence_level)
+        return self._one_step().confidence_interval(confidence_level)
 
-    @available_if(_has_one_step)
     def lower_confidence_bound(self, confidence_level=0.95) -> float:
         """One-sided lower confidence limit of the squared calibration error.
 
@@ -311,8 +312,16 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         bound : float
             In squared probability units; negative bounds say nothing.
         """
-        assert self.one_step_ is not None
-        return self.one_step_.lower_confidence_bound(confidence_level)
+        return self._one_step().lower_confidence_bound(confidence_level)
+
+    def _one_step(self) -> OneStepEstimate:
+        check_is_fitted(self)
+        if self.one_step_ is None:
+            raise ValueError(
+                "There is no one-step estimate: no candidate has `residual`. Add one that has, "
+                "such as skcal.TwoStepKernelRidge()."
+            )
+        return self.one_step_
 
     def predict(self, P):
         """Estimated squared error at each prediction, by ``best_estimator_``.

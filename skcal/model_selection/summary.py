@@ -20,7 +20,9 @@ def format_setting(setting: dict) -> str:
 
 def notion_name(notion) -> str:
     """Name of a notion; of a lens, that of the callable."""
-    return notion if isinstance(notion, str) else getattr(notion, "__name__", "lens")
+    if isinstance(notion, str):
+        return notion
+    return getattr(notion.function, "__name__", "lens").replace("<lambda>", "lens")
 
 
 def as_dict(search) -> dict:
@@ -29,9 +31,9 @@ def as_dict(search) -> dict:
         {
             "candidate": family.name,
             "parameters": {k: _plain(v) for k, v in family.settings[family.best].items()},
-            "risk": -float(family.scores.max()),
+            "risk": 0.0 - float(family.scores.max()),
             "risk_above_best": comparison.difference,
-            "standard_error": comparison.standard_error,
+            "standard_error": _plain(comparison.standard_error),
             "pvalue": comparison.pvalue,
             "chosen": family is search.best_family_,
         }
@@ -50,16 +52,24 @@ def as_dict(search) -> dict:
     }
     if search.one_step_function_ is not None:
         result["one_step"] = {
-            "function": family_name(search.one_step_function_),
+            "function": ", ".join(
+                dict.fromkeys(family_name(r.one_step_function) for r in search.outer_results_)
+            ),
             "squared_error": search.one_step_squared_error_,
             "standard_error": search.one_step_standard_error_,
-            "lower_confidence_bound": search.lower_confidence_bound(_LEVEL),
+            "lower_confidence_bound": (
+                search.lower_confidence_bound(_LEVEL)
+                if math.isfinite(search.one_step_standard_error_)
+                else None
+            ),
             "confidence_level": _LEVEL,
         }
     return result
 
 
 def _plain(value):
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value if isinstance(value, int | float | str | bool | None) else repr(value)
 
 
@@ -78,13 +88,13 @@ def _table(search, facts) -> list[str]:
     header = ("  candidate", "best parameters", "risk", "above best ± s.e.", "p")
     rows = [header]
     for family, fact in zip(search.families_, facts["candidates"], strict=True):
-        same = fact["standard_error"] == 0 and fact["risk_above_best"] == 0
+        same = fact["standard_error"] in (0, None)
         rows.append(
             (
                 ("* " if fact["chosen"] else "  ") + fact["candidate"],
                 format_setting(family.settings[family.best]),
                 f"{fact['risk']:.7f}",
-                "0" if same else f"{fact['risk_above_best']:+.1e} ± {fact['standard_error']:.1e}",
+                "-" if same else f"{fact['risk_above_best']:+.1e} ± {fact['standard_error']:.1e}",
                 "" if same else f"{fact['pvalue']:.2g}",
             )
         )
@@ -104,29 +114,35 @@ def _reading(facts) -> list[str]:
     lines = [f"* chosen: {chosen}, the lowest validation risk (mean squared error over pairs)."]
     if simplest != chosen:
         lines.append(
-            f"  {simplest} is simpler and not significantly worse (p > 0.05; a description after "
-            "the choice)."
+            f"  {simplest} is simpler and its risk not significantly higher (p > 0.05; a "
+            "description after the choice)."
         )
-    lines.append(
-        f"calibration error   {facts['calibration_error']:.4f}   root of the plug-in estimate "
-        f"{facts['squared_error']:.6f} (spread over fold models {facts['fold_spread']:.6f})"
-    )
+    lines.append(f"calibration error   {_root(facts['squared_error'])}, {_spread(facts)}")
     if facts["one_step"] is None:
         return [*lines, "one-step estimate   none: no candidate estimates the residual itself"]
     return [*lines, *_one_step(facts["one_step"])]
 
 
+def _spread(facts) -> str:
+    return f"plug-in; fold models spread by {facts['fold_spread']:.6f}"
+
+
 def _one_step(fact) -> list[str]:
     squared, bound = fact["squared_error"], fact["lower_confidence_bound"]
+    line = (
+        f"one-step estimate   {_root(squared)} ± {fact['standard_error']:.6f} (s.e.), "
+        f"by {fact['function']}"
+    )
+    if bound is None:
+        return [line, "lower bound         none: too few test samples"]
     reading = "the error is at least this, at 95 % confidence"
     if bound <= 0:
-        reading = "the data do not rule out calibration"
-    return [
-        f"one-step estimate   {_root(squared):.4f}   root of {squared:.6f} ± "
-        f"{fact['standard_error']:.6f} (s.e.), by {fact['function']}",
-        f"lower bound         {_root(bound):.4f}   root of {bound:.6f}: {reading}",
-    ]
+        reading = "the test samples do not refute calibration"
+    return [line, f"lower bound         {_root(bound)}: {reading}"]
 
 
-def _root(squared: float) -> float:
-    return math.sqrt(max(squared, 0.0))
+def _root(squared: float) -> str:
+    """The root in probability units, with its square."""
+    if squared < 0:
+        return f"0.0000   (its square is estimated as {squared:.6f})"
+    return f"{math.sqrt(squared):.4f}   root of {squared:.6f}"

@@ -265,9 +265,15 @@ def test_leave_one_out_needs_two_samples(weight):
         DirichletKernelDensity("loo").fit([[0.2], [0.4]], [0.8, -0.4], weight)
 
 
-def test_residuals_that_make_no_outcome_raise():
+@pytest.mark.parametrize("outcome", [[0.9], [2.0], [-1.0], [1, 1], [0, 0], [0.5, 0.5], [2, -1]])
+def test_residuals_that_make_no_outcome_raise(outcome):
+    X = np.tile([[0.2], [0.4]], len(outcome))
+    valid = np.eye(2)[:1, : len(outcome)]
     with pytest.raises(ValueError, match="X row 1 and y row 1 add up to"):
-        DirichletKernelDensity().fit([[0.2], [0.4]], [0.8, 0.5])
+        DirichletKernelDensity().fit(X, np.vstack([valid, [outcome]]) - X)
+
+
+def test_features_and_residuals_of_other_widths_raise():
     with pytest.raises(ValueError, match="y has 1 columns, X has 2"):
         DirichletKernelDensity().fit([[0.2, 0.8], [0.4, 0.6]], [0.8, 0.6])
 

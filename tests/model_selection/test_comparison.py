@@ -205,6 +205,7 @@ def test_two_samples_decide_nothing(split):
         ({"from_logits": True}, "from_logits=False, b has True"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:from_logits=True, but:UserWarning")
 def test_estimators_of_different_things_are_not_compared(split, parameters, message):
     train, test = split()
     a = CalibrationErrorEstimator(notion="confidence").fit(*train)

@@ -241,15 +241,12 @@ def test_bad_evaluation_samples_are_named(data, change, message):
     ("parameters", "message"),
     [
         ({"notion": "calibrated"}, "notion='calibrated' is unknown. Use one of 'canonical'"),
-        ({"notion": "top-4"}, "with K from 1 to 3"),
-        ({"notion": "top-0"}, "with K from 1 to 3"),
-        ({"notion": "binary"}, "needs a 1-D y_proba or two columns, not 4"),
+        ({"notion": "top-4"}, "K must be from 1 to 3"),
+        ({"notion": "top-0"}, "K must be from 1 to 3"),
+        ({"notion": "binary"}, "needs 1-D predictions or two columns, not 4"),
         ({"notion": 3}, "'notion' parameter"),
         ({"notion": lambda proba: proba}, "lens returned float64 of shape .300, 4."),
         ({"notion": lambda proba: np.zeros(4, int)}, r"lens returned int64 of shape \(4,\)"),
-        ({"function": Binning}, "'function' parameter"),
-        ({"function": LogisticRegression()}, "'function' parameter"),
-        ({"function": "binning"}, "'function' parameter"),
         ({"function": Binning(0)}, "'n_bins' parameter"),
         ({"labels": [0, 1, 2]}, "labels holds 3 distinct classes, P has 4 columns"),
         ({"labels": [0, 1, 2, 2]}, "labels holds 3 distinct classes"),
@@ -259,3 +256,9 @@ def test_bad_evaluation_samples_are_named(data, change, message):
 def test_bad_parameters_are_named(data, parameters, message):
     with pytest.raises(ValueError, match=message):
         CalibrationErrorEstimator(**parameters).fit(*data)
+
+
+@pytest.mark.parametrize("function", [Binning, LogisticRegression(), "binning"])
+def test_what_is_no_function_is_told_how_to_become_one(data, function):
+    with pytest.raises(TypeError, match=r"^function is .*skcal\.Binning.*skcal\.PlugIn"):
+        CalibrationErrorEstimator(function).fit(*data)

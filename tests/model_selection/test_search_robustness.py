@@ -1,0 +1,131 @@
+"""What a search must survive, and what it must say instead of going wrong silently."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.isotonic import IsotonicRegression
+from sklearn.model_selection import KFold
+
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    Zero,
+)
+from skcal.model_selection.candidates import family_name
+
+NAMES = np.array(["plum", "apple", "pear", "fig"])
+
+
+@pytest.fixture
+def data(tempered):
+    return tempered[0][:300], tempered[1][:300]
+
+
+def test_columns_named_by_the_classes_are_the_classes_in_any_order(data):
+    """Not the sorted labels, which would pair every column with another class."""
+    pd = pytest.importorskip("pandas")
+    P, y = data
+    frame = pd.DataFrame(P, columns=NAMES)
+    for model in (
+        CalibrationErrorEstimator(Binning(), "confidence"),
+        CalibrationErrorSearchCV([Binning()], "confidence", random_state=0),
+    ):
+        named = model.fit(frame, NAMES[y])
+        assert named.classes_.tolist() == NAMES.tolist()
+        assert_allclose(named.predict(frame), model.fit(P, y).predict(P), rtol=1e-12)
+        named = model.fit(frame, NAMES[y])
+        with pytest.raises(ValueError, match="feature names should match"):
+            named.predict(frame[sorted(NAMES)])
+
+
+def test_columns_with_other_names_are_in_the_order_of_the_sorted_labels(data):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(data[0], columns=["p0", "p1", "p2", "p3"])
+    estimator = CalibrationErrorEstimator(Binning(), "confidence").fit(frame, NAMES[data[1]])
+    assert estimator.classes_.tolist() == sorted(NAMES)
+
+
+def test_a_candidate_that_predicts_nan_is_refused_with_the_remedy(data):
+    isotonic = PlugIn(IsotonicRegression(), target="outcome")  # out_of_bounds="nan"
+    with pytest.raises(ValueError, match=r"IsotonicRegression predicts NaN.*out_of_bounds='clip'"):
+        CalibrationErrorSearchCV([Zero(), isotonic], "confidence", random_state=0).fit(*data)
+
+
+def test_fixed_folds_do_not_go_with_several_training_sets(data):
+    folds = [(np.arange(100), np.arange(100, 200))]
+    with pytest.raises(ValueError, match="cv holds fixed rows, but outer_cv makes several"):
+        CalibrationErrorSearchCV([Zero()], cv=folds, outer_cv=3).fit(*data)
+
+
+def test_splits_may_be_masks(data):
+    rows = np.arange(300)
+    masks = [(rows < 200, rows >= 200)]
+    numbers = [(rows[:200], rows[200:])]
+    found = [
+        CalibrationErrorSearchCV([Binning()], "confidence", cv=KFold(3), outer_cv=outer).fit(*data)
+        for outer in (masks, numbers)
+    ]
+    assert found[0].squared_error_ == found[1].squared_error_
+
+
+def test_outer_results_keep_no_fold_models(data):
+    """Else a search would hold the training samples once per candidate, fold and outer split."""
+    search = CalibrationErrorSearchCV(
+        [DirichletKernelDensity()], "confidence", outer_cv=4, random_state=0
+    ).fit(*data)
+    assert all(not f.models for result in search.outer_results_ for f in result.families)
+
+
+def test_candidates_are_sized_by_the_problem_and_by_the_fold(tempered):
+    """The canonical problem of top-2 has 3 columns; the final search has all samples."""
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.full(120, 0.3), size=90)
+    y = P.argmax(axis=1)
+    search = CalibrationErrorSearchCV(
+        None, "top-2", labels=range(120), cv=3, outer_cv=3, random_state=0
+    ).fit(P, y)
+    names = [family_name(family.function) for family in search.families_]
+    assert "MatrixScaling" in names
+    assert "VectorScaling" not in names
+    kronecker = next(f for f in search.families_ if f.name == "KroneckerKernelRidge")
+    assert kronecker.settings[0]["alpha"] == pytest.approx(1e8 / np.sqrt(60))  # of 90, not of 60
+    first = next(f for f in search.outer_results_[0].families if f.name == "KroneckerKernelRidge")
+    assert first.settings[0]["alpha"] == pytest.approx(1e8 / np.sqrt(40))
+
+
+def test_zero_gives_no_one_step_estimate(data):
+    """Its 0 ± 0 would read as certainty; the best other correction is tested instead."""
+    P, _ = data
+    rng = np.random.default_rng(3)
+    y = (P.cumsum(axis=1) < rng.uniform(size=(len(P), 1))).sum(axis=1)  # calibrated
+    search = CalibrationErrorSearchCV(
+        [Zero(), PlugIn(TemperatureScaling())], labels=range(4), random_state=0
+    ).fit(P, y)
+    assert family_name(search.one_step_function_) == "TemperatureScaling"
+    assert search.one_step_standard_error_ > 0
+    alone = CalibrationErrorSearchCV([Zero()], labels=range(4), random_state=0).fit(P, y)
+    assert alone.one_step_squared_error_ is None
+
+
+@pytest.mark.parametrize("function", [Binning(debias=True), KroneckerKernelRidge()])
+def test_containers_of_set_output_stay_outside(data, function):
+    pytest.importorskip("pandas")
+    P, y = data
+    [(X, residuals)] = [(P.max(axis=1)[:, None], (P.argmax(axis=1) == y) - P.max(axis=1))]
+    plain = function.fit(X, residuals).score(X, residuals)
+    framed = function.set_output(transform="pandas").fit(X, residuals)
+    assert framed.score(X, residuals) == plain
+
+
+def test_a_search_names_what_it_needs_before_fit():
+    from sklearn.exceptions import NotFittedError
+
+    for method in ("lower_confidence_bound", "confidence_interval", "summary"):
+        with pytest.raises(NotFittedError):
+            getattr(CalibrationErrorSearchCV([TwoStepKernelRidge()]), method)()
