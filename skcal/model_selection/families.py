@@ -18,7 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skcal.functions import BilinearFunction, Zero
 from skcal.model_selection.candidates import family_name
-from skcal.model_selection.comparison import as_comparison, risk_difference
+from skcal.model_selection.comparison import RiskComparison, as_comparison, risk_difference
 
 
 @dataclass(eq=False)
@@ -275,15 +275,16 @@ def _fit_error(function, setting, problem, weight, rows):
 
 def compare_families(families, best, data, splits) -> list:
     """Paired difference of the risk of each family's best setting to the best of all."""
-    return [
-        as_comparison(
-            [
-                risk_difference(a, b, *data.take(validation))
-                for a, b, (_, validation) in zip(family.models, best.models, splits, strict=True)
-            ]
+
+    def compare(family):
+        if family is best:
+            return RiskComparison(0.0, 0.0, 1.0, identical=True)
+        pairs = zip(family.models, best.models, splits, strict=True)
+        return as_comparison(
+            [risk_difference(a, b, *data.take(validation)) for a, b, (_, validation) in pairs]
         )
-        for family in families
-    ]
+
+    return [compare(family) for family in families]
 
 
 #: From the simplest to the most flexible; what is not named comes between scaling and binning.

@@ -162,6 +162,27 @@ def _warn_of_absent_classes(plan, data, search):
                 return
 
 
+def warn_of_small_problems(plan, problems, data, classes):
+    """Say which classes of ``top-label`` are predicted too rarely for a risk in some fold."""
+    predicted = np.zeros(len(data.y), dtype=np.intp)
+    for k, problem in enumerate(problems):
+        predicted[problem.rows] = k
+    counted = np.ones(len(data.y)) if data.weight is None else data.weight > 0
+    small: set = set()
+    for outer in plan:
+        for rows in (outer.train[part] for split in outer.splits for part in split):
+            counts = np.bincount(predicted[rows], counted[rows], minlength=len(problems))
+            small.update(np.flatnonzero(counts < 2).tolist())
+    if small:
+        warnings.warn(
+            f"Class {classes.tolist()[min(small)]!r} ({len(small)} such classes) is predicted for "
+            "fewer than 2 samples of some fold: it adds no risk there, and where it was not "
+            "trained its error is estimated as 0. Pass fewer folds or more samples.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def pool_one_steps(results: list[OuterResult], weight: np.ndarray) -> OneStepEstimate | None:
     """Average one-step terms over outer splits; a sample tested twice counts by its mean term."""
     total, count = np.zeros(len(weight)), np.zeros(len(weight))

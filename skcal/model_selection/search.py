@@ -29,7 +29,13 @@ from skcal.model_selection.families import (
     simplest_family,
     try_families,
 )
-from skcal.model_selection.plan import OuterResult, Samples, make_plan, pool_one_steps
+from skcal.model_selection.plan import (
+    OuterResult,
+    Samples,
+    make_plan,
+    pool_one_steps,
+    warn_of_small_problems,
+)
 from skcal.model_selection.summary import summarize
 from skcal.notions import make_problems, resolve_notion
 
@@ -191,6 +197,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         data = Samples(np.asarray(P), self.classes_[codes], weight)
         plan = make_plan(self, data)
         problems = make_problems(proba, codes, self.notion_)
+        if self.notion_ == "top-label":
+            warn_of_small_problems(plan, problems, data, self.classes_)
         problem = max(problems, key=lambda problem: len(problem.features))
         width = problem.features.shape[1]
         first = self._families(width, data.take(plan[0].train), plan[0].splits)

@@ -129,3 +129,15 @@ def test_a_search_names_what_it_needs_before_fit():
     for method in ("lower_confidence_bound", "confidence_interval", "summary"):
         with pytest.raises(NotFittedError):
             getattr(CalibrationErrorSearchCV([TwoStepKernelRidge()]), method)()
+
+
+def test_classes_predicted_too_rarely_for_a_risk_are_reported(data):
+    P, y = data
+    rare = P.copy()
+    rows = np.flatnonzero(rare.argmax(axis=1) == 3)[1:]
+    rare[rows] = rare[rows][:, [3, 1, 2, 0]]  # class 3 is predicted once
+    search = CalibrationErrorSearchCV([Binning()], "top-label", labels=range(4), random_state=0)
+    with pytest.warns(UserWarning, match=r"^Class 3 \(1 such classes\) is predicted for fewer"):
+        search.fit(rare, y)
+    assert np.isfinite(search.squared_error_)
+    assert search.best_estimator_.risk(rare, y).skipped == (3,)
