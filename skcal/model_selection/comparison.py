@@ -157,3 +157,47 @@ def as_comparison(folds) -> RiskComparison:
         return RiskComparison(difference, np.inf, 1.0)
     pvalue = float(2 * norm.sf(abs(difference) / standard_error))
     return RiskComparison(difference, standard_error, pvalue)
+
+
+def compare_families(families, best, data, splits) -> list:
+    """Paired difference of the risk of each family's best setting to the best of all."""
+
+    def compare(family):
+        if family is best:
+            return RiskComparison(0.0, 0.0, 1.0, identical=True)
+        pairs = zip(family.models, best.models, splits, strict=True)
+        return as_comparison(
+            [risk_difference(a, b, *data.take(validation)) for a, b, (_, validation) in pairs]
+        )
+
+    return [compare(family) for family in families]
+
+
+#: From the simplest to the most flexible; what is not named comes between scaling and binning.
+SIMPLICITY = (
+    "Zero",
+    "TemperatureScaling",
+    "IsotonicRegression",
+    "VectorScaling",
+    "MatrixScaling",
+    None,
+    "Binning",
+    "TwoStepKernelRidge",
+    "KroneckerKernelRidge",
+    "DirichletKernelDensity",
+)
+
+
+def simplest_family(families, comparisons, level=0.05):
+    """The simplest family whose risk is not significantly above the lowest."""
+
+    def complexity(pair):
+        name = pair[0].name
+        return SIMPLICITY.index(name if name in SIMPLICITY else None)
+
+    good = [
+        (family, comparison)
+        for family, comparison in zip(families, comparisons, strict=True)
+        if comparison.difference <= 0 or comparison.pvalue > level
+    ]
+    return min(good, key=complexity)[0]

@@ -18,7 +18,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skcal.functions import BilinearFunction, Zero
 from skcal.model_selection.candidates import family_name
-from skcal.model_selection.comparison import RiskComparison, as_comparison, risk_difference
 
 
 @dataclass(eq=False)
@@ -271,47 +270,3 @@ def _fit_error(function, setting, problem, weight, rows):
         except (ValueError, TypeError) as error:
             return error
     return None
-
-
-def compare_families(families, best, data, splits) -> list:
-    """Paired difference of the risk of each family's best setting to the best of all."""
-
-    def compare(family):
-        if family is best:
-            return RiskComparison(0.0, 0.0, 1.0, identical=True)
-        pairs = zip(family.models, best.models, splits, strict=True)
-        return as_comparison(
-            [risk_difference(a, b, *data.take(validation)) for a, b, (_, validation) in pairs]
-        )
-
-    return [compare(family) for family in families]
-
-
-#: From the simplest to the most flexible; what is not named comes between scaling and binning.
-SIMPLICITY = (
-    "Zero",
-    "TemperatureScaling",
-    "IsotonicRegression",
-    "VectorScaling",
-    "MatrixScaling",
-    None,
-    "Binning",
-    "TwoStepKernelRidge",
-    "KroneckerKernelRidge",
-    "DirichletKernelDensity",
-)
-
-
-def simplest_family(families, comparisons, level=0.05) -> Family:
-    """The simplest family whose risk is not significantly above the lowest."""
-
-    def complexity(pair):
-        name = pair[0].name
-        return SIMPLICITY.index(name if name in SIMPLICITY else None)
-
-    good = [
-        (family, comparison)
-        for family, comparison in zip(families, comparisons, strict=True)
-        if comparison.difference <= 0 or comparison.pvalue > level
-    ]
-    return min(good, key=complexity)[0]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, _fit_context
 from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.model_selection.candidates import resolve_candidates
+from skcal.model_selection.comparison import compare_families, simplest_family
 from skcal.model_selection.estimator import (
     CalibrationErrorEstimator,
     ConfidenceInterval,
@@ -21,12 +22,10 @@ from skcal.model_selection.estimator import (
 from skcal.model_selection.families import (
     best_family,
     best_residual_function,
-    compare_families,
     evaluate_group,
     group_families,
     make_families,
     merge_results,
-    simplest_family,
     try_families,
 )
 from skcal.model_selection.plan import (

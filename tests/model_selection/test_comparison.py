@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from notion_cases import every_notion
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
@@ -23,26 +24,10 @@ from skcal.datasets import make_tempered
 from skcal.model_selection import RiskComparison
 from skcal.notions import make_problems
 
-
-def superclass(proba):
-    """A lens: classes 0 and 1 against classes 2 and 3."""
-    return np.tile([0, 0, 1, 1], (len(proba), 1))
-
-
-NOTIONS = [
-    "canonical",
-    "confidence",
-    "top-label",
-    "classwise",
-    "top-2",
-    pytest.param(superclass, id="lens"),
-    "binary",
-]
 PAIRS = {
     "dense": (PlugIn(TemperatureScaling()), TwoStepKernelRidge(1e-3)),
     "sparse": (Binning(5, debias=True), KroneckerKernelRidge(1e-4)),
 }
-every_notion = pytest.mark.parametrize("notion", NOTIONS)
 every_pair = pytest.mark.parametrize("functions", PAIRS.values(), ids=PAIRS)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from notion_cases import every_notion
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
 
@@ -27,23 +28,6 @@ FUNCTIONS = {
 }
 HAVE_RESIDUAL = [name for name in FUNCTIONS if name not in ("kronecker", "debiased")]
 
-
-def superclass(proba):
-    """A lens: classes 0 and 1 against classes 2 and 3."""
-    return np.tile([0, 0, 1, 1], (len(proba), 1))
-
-
-NOTIONS = [
-    "canonical",
-    "confidence",
-    "top-label",
-    "classwise",
-    "top-2",
-    pytest.param(superclass, id="lens"),
-    "binary",
-]
-
-every_notion = pytest.mark.parametrize("notion", NOTIONS)
 every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 
 

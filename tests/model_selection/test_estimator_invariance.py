@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from notion_cases import superclass
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skcal import (
@@ -25,11 +26,6 @@ FUNCTIONS = {
     "two-step": TwoStepKernelRidge(1e-3, tol=1e-13),
     "temperature": PlugIn(TemperatureScaling()),
 }
-
-
-def superclass(proba):
-    """A lens: classes 0 and 1 against classes 2 and 3."""
-    return np.tile([0, 0, 1, 1], (len(proba), 1))
 
 
 SYMMETRIC = ["canonical", "confidence", "top-label", "classwise", "top-2"]

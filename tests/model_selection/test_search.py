@@ -5,6 +5,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from joblib import Memory, parallel_config
+from notion_cases import every_notion
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.metrics.pairwise import rbf_kernel
@@ -34,23 +35,6 @@ CANDIDATES = [
     (DirichletKernelDensity(0.05), {}),
     (PlugIn(TemperatureScaling()), {}),
 ]
-
-
-def superclass(proba):
-    """A lens: classes 0 and 1 against classes 2 and 3."""
-    return np.tile([0, 0, 1, 1], (len(proba), 1))
-
-
-NOTIONS = [
-    "canonical",
-    "confidence",
-    "top-label",
-    "classwise",
-    "top-2",
-    pytest.param(superclass, id="lens"),
-    "binary",
-]
-every_notion = pytest.mark.parametrize("notion", NOTIONS)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from notion_cases import NOTIONS
 from numpy.testing import assert_allclose
 from sklearn.model_selection import KFold
 
@@ -18,23 +19,8 @@ from skcal import (
     compare_risks,
 )
 from skcal.model_selection import RiskComparison
-from skcal.model_selection.families import simplest_family
+from skcal.model_selection.comparison import simplest_family
 
-
-def superclass(proba):
-    """A lens: classes 0 and 1 against classes 2 and 3."""
-    return np.tile([0, 0, 1, 1], (len(proba), 1))
-
-
-NOTIONS = [
-    "canonical",
-    "confidence",
-    "top-label",
-    "classwise",
-    "top-2",
-    pytest.param(superclass, id="lens"),
-    "binary",
-]
 CANDIDATES = [
     (Zero(), {}),
     (KroneckerKernelRidge(), {"alpha": [1e-4, 1e-2]}),
