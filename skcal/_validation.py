@@ -269,8 +269,7 @@ def _resolve_classes(present, proba, labels, name, proba_name) -> np.ndarray:
         return np.arange(n_classes)
     raise ValueError(
         f"{name} has {len(present)} classes {_shorten(present)}, {proba_name} has {n_classes} "
-        "columns. "
-        "Pass labels= with the class of every column."
+        "columns. Pass labels= with the class of every column."
     )
 
 

@@ -93,7 +93,13 @@ def make_plan(search, data: Samples) -> list[Outer]:
         outer_cv = ShuffleSplit(1, test_size=0.2, random_state=outer_seed)
     outer_cv, inner_cv = _splitter(outer_cv, outer_seed), _splitter(search.cv, seed)
     pairs = _split(outer_cv, data, "outer_cv")
-    for number, (_, test) in enumerate(pairs):
+    for number, (train, test) in enumerate(pairs):
+        shared = np.intersect1d(train, test)
+        if len(shared):
+            raise ValueError(
+                f"outer_cv puts sample {shared[0]} into both parts of split {number} "
+                f"({len(shared)} such samples). Choices must not see the test samples."
+            )
         if not data.take(test).n_positive:
             raise ValueError(
                 f"outer_cv leaves 0 test samples in split {number} of {len(data.y)} samples. "

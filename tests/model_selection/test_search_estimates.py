@@ -150,9 +150,10 @@ def test_outer_folds_test_every_sample_once_in_a_whole_search_each(data, rng, no
 
 
 def test_with_outer_folds_the_choice_is_made_on_all_samples(data):
-    P, _ = data
+    P, y = data
     search = searched(data, outer_cv=KFold(3))
-    alone = searched(data, outer_cv=[(np.arange(300), TEST)])
+    one_more = np.vstack([P, P[:1]]), np.append(y, y[0])
+    alone = searched(one_more, outer_cv=[(np.arange(300), [300])])
     key = "mean_test_score"
     assert_array_equal(search.cv_results_[key], alone.cv_results_[key])
     assert_array_equal(search.predict(P), alone.predict(P))

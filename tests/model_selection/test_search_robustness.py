@@ -63,6 +63,12 @@ def test_fixed_folds_do_not_go_with_several_training_sets(data):
         CalibrationErrorSearchCV([Zero()], cv=folds, outer_cv=3).fit(*data)
 
 
+def test_test_samples_must_not_be_training_samples(data):
+    split = [(np.arange(200), np.arange(199, 300))]
+    with pytest.raises(ValueError, match=r"outer_cv puts sample 199 into both parts of split 0"):
+        CalibrationErrorSearchCV([Zero()], outer_cv=split).fit(*data)
+
+
 def test_splits_may_be_masks(data):
     rows = np.arange(300)
     masks = [(rows < 200, rows >= 200)]
