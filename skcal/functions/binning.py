@@ -114,6 +114,12 @@ class Binning(BilinearFunction):
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            If X is outside [0, 1], the strategy does not fit its number of columns, or X + y are
+            not the outcomes that "sweep" and ``debias="labels"`` need.
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
         check_unit_interval(X)

@@ -92,6 +92,11 @@ class DirichletKernelDensity(BilinearFunction):
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            If X is outside [0, 1], X + y are not outcomes, or "loo" has fewer than two samples.
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
         self.proba_, self.weight_ = X, weight

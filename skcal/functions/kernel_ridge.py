@@ -65,6 +65,11 @@ class _KernelRidge(BilinearFunction):
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            If the kernel returns values that are not finite, or is not positive semidefinite.
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
         factor = check_memory(self.memory).cache(factor_kernel)(

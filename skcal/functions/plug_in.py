@@ -127,6 +127,12 @@ class PlugIn(BilinearFunction):
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            If outcomes are the target and X + y are none, or weights are given that the estimator
+            does not take.
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
         self.form_, self._n_outputs = None, residuals.shape[1]

@@ -171,6 +171,15 @@ class CalibrationErrorEstimator(BaseEstimator):
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            If P is not probabilities, y not the labels of its columns, a weight negative, the
+            notion unknown, or the function does not fit the notion; names the argument and the
+            first row.
+        TypeError
+            If the function is not a calibration-estimation function.
         """
         template = _check_function(self.function)
         proba = check_proba(P, from_logits=self.from_logits, name="P", estimator=self)

@@ -186,6 +186,12 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            As in :class:`CalibrationErrorEstimator`, and if there are too few samples for the
+            splits, the splits overlap, or a candidate cannot be fitted; said before the long work.
         """
         proba = check_proba(P, from_logits=self.from_logits, name="P", estimator=self)
         codes, self.classes_ = check_labels(
