@@ -37,41 +37,57 @@ def main(arguments=None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument(
+_EXAMPLE = "example: python -m skcal evaluate predictions.csv --label y --notion canonical"
+_DEFAULTS = {
+    "notion": None,
+    "cv": 5,
+    "outer_cv": None,
+    "seed": 0,
+    "n_jobs": None,
+    "json": False,
+}
+
+
+def _options() -> argparse.ArgumentParser:
+    """Options that may stand before and after the command."""
+    # Without defaults: those of the command would overwrite what stands before it.
+    options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    options.add_argument(
         "--notion",
         action="append",
         help="notion of calibration; may be repeated (default: confidence and canonical)",
     )
-    common.add_argument("--cv", type=_at_least(2), default=5, help="folds that choose (default: 5)")
-    common.add_argument(
+    options.add_argument("--cv", type=_at_least(2), help="folds that choose (default: 5)")
+    options.add_argument(
         "--outer-cv",
         type=_at_least(2),
         help="test on every sample, with a whole search in each of this many outer folds "
         "(default: test on one fifth)",
     )
-    common.add_argument(
-        "--seed", type=_at_least(0), default=0, help="shuffles the folds (default: 0)"
-    )
-    common.add_argument("--n-jobs", type=int, help="parallel jobs (default: 1; -1: all cores)")
-    common.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    options.add_argument("--seed", type=_at_least(0), help="shuffles the folds (default: 0)")
+    options.add_argument("--n-jobs", type=int, help="parallel jobs (default: 1; -1: all cores)")
+    options.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    return options
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="skcal",
-        parents=[common],
+        parents=[_options()],
         description="Estimate the calibration error of a classifier's probabilities. Without a "
         "command: of two classifiers of handwritten digits, as a demonstration.",
-        epilog="example: python -m skcal evaluate predictions.csv --label y --notion canonical",
+        epilog=_EXAMPLE,
     )
+    parser.set_defaults(**_DEFAULTS)
     parser.add_argument("--version", action="version", version=f"skcal {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="evaluate")
     evaluate = commands.add_parser(
         "evaluate",
-        parents=[common],
+        parents=[_options()],
         help="evaluate predictions in a file",
         description="CSV: a header, a column of probabilities per class, named by the class, and a "
         "column of labels. NPZ: arrays 'proba' and 'labels'.",
-        epilog="example: python -m skcal evaluate predictions.csv --label y --notion canonical",
+        epilog=_EXAMPLE,
     )
     evaluate.add_argument("file", help=".csv or .npz file")
     evaluate.add_argument(

@@ -148,10 +148,7 @@ def _pivoted_cholesky(X, weight, kernel, parameters, tol, max_rank):
     pivots, error = np.arange(0), 1.0
     factors: list[np.ndarray] = []
     while error > tol and len(pivots) < max_rank:
-        merit = weight * rest
-        size = min(_PIVOT_BLOCK, len(X) - len(pivots))
-        block = np.argpartition(-merit, size - 1)[:size]
-        outside = np.delete(merit, block).max(initial=0.0)
+        block, outside = _largest(weight * rest, min(_PIVOT_BLOCK, len(X) - len(pivots)))
         columns = kernel_matrix(X, X[block], kernel, parameters)
         for psi in factors:
             columns -= psi @ psi[block].T
@@ -176,6 +173,12 @@ def _pivoted_cholesky(X, weight, kernel, parameters, tol, max_rank):
         np.maximum(rest, 0.0, out=rest)
         error = float(weight @ rest / trace)
     return pivots, np.hstack(factors), error
+
+
+def _largest(merit, size):
+    """Positions of the largest values, and the largest of the others."""
+    block = np.argpartition(-merit, size - 1)[:size]
+    return block, np.delete(merit, block).max(initial=0.0)
 
 
 def _choose_pivots(schur, weight, floor, smallest, most):

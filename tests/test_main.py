@@ -63,6 +63,15 @@ def test_notions_are_confidence_and_canonical_unless_asked(report):
     assert [search["notion"] for search in result["searches"]] == ["top-2", "classwise"]
 
 
+def test_options_hold_before_and_after_the_command(npz, capsys):
+    """argparse lets the defaults of a command overwrite what was given before it."""
+    options = ["--json", "--notion", "confidence", "--seed", "3", "--cv", "3"]
+    assert main([*options, "evaluate", str(npz)]) == 0
+    before = json.loads(capsys.readouterr().out)
+    assert main(["evaluate", str(npz), *options]) == 0
+    assert json.loads(capsys.readouterr().out) == before
+
+
 def test_outer_folds_test_on_every_sample(report):
     [result] = report("--notion", "confidence", "--outer-cv", "3")
     assert result["searches"][0]["n_test_samples"] == 400

@@ -39,7 +39,7 @@ def as_dict(search) -> dict:
         }
         for family, comparison in zip(search.families_, search.comparisons_, strict=True)
     ]
-    result = {
+    return {
         "notion": notion_name(search.notion_),
         "n_samples": search.n_samples_,
         "n_test_samples": search.n_test_samples_,
@@ -48,23 +48,21 @@ def as_dict(search) -> dict:
         "squared_error": search.squared_error_,
         "calibration_error": search.calibration_error_,
         "fold_spread": search.fold_spread_,
-        "one_step": None,
+        "one_step": _one_step_facts(search) if search.one_step_ is not None else None,
     }
-    if search.one_step_function_ is not None:
-        result["one_step"] = {
-            "function": ", ".join(
-                dict.fromkeys(family_name(r.one_step_function) for r in search.outer_results_)
-            ),
-            "squared_error": search.one_step_squared_error_,
-            "standard_error": search.one_step_standard_error_,
-            "lower_confidence_bound": (
-                search.lower_confidence_bound(_LEVEL)
-                if math.isfinite(search.one_step_standard_error_)
-                else None
-            ),
-            "confidence_level": _LEVEL,
-        }
-    return result
+
+
+def _one_step_facts(search) -> dict:
+    names = (family_name(result.one_step_function) for result in search.outer_results_)
+    standard_error = _plain(search.one_step_standard_error_)
+    bound = None if standard_error is None else search.lower_confidence_bound(_LEVEL)
+    return {
+        "function": ", ".join(dict.fromkeys(names)),
+        "squared_error": search.one_step_squared_error_,
+        "standard_error": standard_error,
+        "lower_confidence_bound": bound,
+        "confidence_level": _LEVEL,
+    }
 
 
 def _plain(value):
@@ -117,24 +115,24 @@ def _reading(facts) -> list[str]:
             f"  {simplest} is simpler and its risk not significantly higher (p > 0.05; a "
             "description after the choice)."
         )
-    lines.append(f"calibration error   {_root(facts['squared_error'])}, {_spread(facts)}")
+    lines.append(
+        f"calibration error   {_root(facts['squared_error'])}, plug-in; "
+        f"fold models spread by {facts['fold_spread']:.6f}"
+    )
     if facts["one_step"] is None:
         return [*lines, "one-step estimate   none: no candidate estimates the residual itself"]
     return [*lines, *_one_step(facts["one_step"])]
 
 
-def _spread(facts) -> str:
-    return f"plug-in; fold models spread by {facts['fold_spread']:.6f}"
-
-
 def _one_step(fact) -> list[str]:
     squared, bound = fact["squared_error"], fact["lower_confidence_bound"]
-    line = (
-        f"one-step estimate   {_root(squared)} ± {fact['standard_error']:.6f} (s.e.), "
-        f"by {fact['function']}"
-    )
+    estimate = f"one-step estimate   {_root(squared)}"
     if bound is None:
-        return [line, "lower bound         none: too few test samples"]
+        return [
+            f"{estimate}, by {fact['function']}",
+            "lower bound         none: too few test samples",
+        ]
+    line = f"{estimate} ± {fact['standard_error']:.6f} (s.e.), by {fact['function']}"
     reading = "the error is at least this, at 95 % confidence"
     if bound <= 0:
         reading = "the test samples do not refute calibration"
