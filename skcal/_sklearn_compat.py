@@ -1,7 +1,8 @@
 """The only module that imports private or version-dependent names of scikit-learn."""
 
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.metrics._scorer import _BaseScorer as BaseScorer
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions, validate_params
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -26,4 +27,12 @@ except ImportError:  # scikit-learn < 1.9
             return _NoContext()
 
 
-__all__ = ["CallbackSupportMixin", "HasMethods", "Interval", "StrOptions", "_fit_context"]
+__all__ = [
+    "BaseScorer",
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "_fit_context",
+    "validate_params",
+]

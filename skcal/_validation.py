@@ -20,9 +20,13 @@ SUM_TOLERANCE = 1e-5
 ROUNDING_ULPS = 4
 
 
-def row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
-    """Slices of consecutive rows whose temporaries fit scikit-learn's ``working_memory``."""
-    step = max(1, int(get_config()["working_memory"] * 2**20) // max(1, row_bytes))
+def row_blocks(n_rows: int, row_bytes: int, most: float = np.inf) -> Iterator[slice]:
+    """Slices of consecutive rows whose temporaries fit scikit-learn's ``working_memory``.
+
+    ``most`` bytes are wanted at most, for blocks that stay in the processor's cache.
+    """
+    limit = min(most, get_config()["working_memory"] * 2**20)
+    step = max(1, int(limit) // max(1, row_bytes))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
@@ -95,7 +99,9 @@ def _refuse_masked(array, name: str) -> None:
 
 
 def _check_finite(array: np.ndarray, name: str) -> None:
-    if np.isfinite(array).all():
+    with np.errstate(all="ignore"):
+        total = array.sum()  # finite only if all entries are, and without a temporary array
+    if np.isfinite(total) or np.isfinite(array).all():
         return
     where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
     kind = "NaN" if np.isnan(array[where]) else "infinity"
@@ -126,7 +132,8 @@ def _check_columns(proba: np.ndarray, name: str) -> None:
 
 
 def _check_rows(proba: np.ndarray, tolerance: float, name: str) -> None:
-    total = proba.sum(axis=1, dtype=np.float64)
+    double = proba.dtype == np.float64
+    total = proba @ np.ones(proba.shape[1]) if double else proba.sum(axis=1, dtype=np.float64)
     wrong = np.abs(total - 1) > tolerance
     if not wrong.any():
         return
@@ -141,17 +148,17 @@ def _check_rows(proba: np.ndarray, tolerance: float, name: str) -> None:
 
 def _check_range(proba: np.ndarray, name: str) -> np.ndarray:
     rounding = ROUNDING_ULPS * np.finfo(proba.dtype).eps
-    outside = (proba < -rounding) | (proba > 1 + rounding)
-    if outside.any():
+    low, high = proba.min(initial=0), proba.max(initial=1)
+    if low < -rounding or high > 1 + rounding:
+        outside = (proba < -rounding) | (proba > 1 + rounding)
         where = tuple(int(i) for i in np.argwhere(outside)[0])
         place = f"row {where[0]}" + (f", column {where[1]}" if len(where) > 1 else "")
         raise ValueError(
-            f"{name} {place} is {proba[where]:.9g}, not a probability in [0, 1]. "
-            "Pass predict_proba output; for logits apply scipy.special.softmax or expit."
+            f"{name} {place} is {proba[where]:.9g}, not a probability in [0, 1]. Pass "
+            "predict_proba output; divide percentages by 100; for logits apply "
+            "scipy.special.softmax or expit."
         )
-    if proba.size and (proba.min() < 0 or proba.max() > 1):
-        return np.clip(proba, 0, 1)
-    return proba
+    return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
 
 
 def check_labels(
@@ -184,14 +191,15 @@ def check_labels(
     codes : ndarray of shape (n_samples,), int64
     classes : ndarray of shape (n_classes,)
     """
-    if y_true is None:
-        raise ValueError(f"{name} is None: requires y to be passed, but the target y is None.")
-    y = _plain_labels(y_true, name)
+    y = plain_labels(y_true, name)
     if len(y) != len(proba):
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: {proba_name} has "
             f"{len(proba)} rows, {name} {len(y)}."
         )
+    n_classes = 2 if proba.ndim == 1 else proba.shape[1]
+    if labels is None and columns is None and _are_codes(y, n_classes):
+        return y.astype(np.int64, copy=False), np.arange(n_classes)  # without a sort
     try:
         present, inverse = np.unique(y, return_inverse=True)
     except TypeError as error:
@@ -214,7 +222,14 @@ def check_labels(
     return codes, classes
 
 
-def _plain_labels(y_true, name: str) -> np.ndarray:
+def _are_codes(y: np.ndarray, n_classes: int) -> bool:
+    return y.dtype.kind in "iu" and len(y) > 0 and y.min() >= 0 and y.max() < n_classes
+
+
+def plain_labels(y_true, name: str) -> np.ndarray:
+    """Return labels as a 1-D array, or say which is missing."""
+    if y_true is None:
+        raise ValueError(f"{name} is None: requires y to be passed, but the target y is None.")
     y = _column(y_true, name, warn=True)
     if y.dtype.kind in "fc" and not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
@@ -246,7 +261,7 @@ def _resolve_classes(present, proba, labels, name, proba_name) -> np.ndarray:
     """Return the class of each column: ``labels``, else what the sorted labels tell."""
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if labels is not None:
-        classes = _plain_labels(labels, "labels")
+        classes = plain_labels(labels, "labels")
         distinct = len(set(classes.tolist()))
         if len(classes) != n_classes or distinct != n_classes:
             entries = "" if distinct == len(classes) else f" in {len(classes)} entries"

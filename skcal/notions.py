@@ -76,13 +76,18 @@ def _canonical(proba, codes):
 
 
 def _confidence(proba, codes):
+    top, confidence = _top(proba)
+    return [_scalar_problem(confidence, None if codes is None else codes == top)]
+
+
+def _top(proba):
+    """The first most probable class and its probability."""
     top = proba.argmax(axis=1)
-    hit = None if codes is None else codes == top
-    return [_scalar_problem(proba.max(axis=1), hit)]
+    return top, np.take_along_axis(proba, top[:, None], axis=1)[:, 0]
 
 
 def _top_label(proba, codes):
-    top, confidence = proba.argmax(axis=1), proba.max(axis=1)
+    top, confidence = _top(proba)
     problems = []
     for k in range(proba.shape[1]):
         rows = np.flatnonzero(top == k)

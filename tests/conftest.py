@@ -26,6 +26,14 @@ def cifar10():
 
 
 @pytest.fixture(scope="session")
+def published():
+    """Return the figures of Widmann et al. (2019) for each CIFAR-10 network: dict of dicts."""
+    lines = _require(SHARED / "data" / "cifar10" / "published.csv").read_text().splitlines()
+    names, *rows = (line.split(",") for line in lines)
+    return {row[0]: dict(zip(names[1:], map(float, row[1:]), strict=True)) for row in rows}
+
+
+@pytest.fixture(scope="session")
 def reference():
     """Outputs of the published code of Gruber & Bach (2025) on vgg16_bn."""
     with np.load(_require(SHARED / "vectors" / "gruber_bach_reference.npz")) as data:

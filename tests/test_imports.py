@@ -1,6 +1,7 @@
 """What imports what, and what every public name says about itself."""
 
 import ast
+import importlib
 import inspect
 import subprocess
 import sys
@@ -116,7 +117,8 @@ def test_import_skcal_loads_no_optional_package():
     assert result.returncode == 0, result.stderr
 
 
-PUBLIC = [(name, getattr(skcal, name)) for name in skcal.__all__]
+PACKAGES = [skcal, importlib.import_module("skcal.metrics")]
+PUBLIC = [(name, getattr(package, name)) for package in PACKAGES for name in package.__all__]
 
 
 def parameters(function):
@@ -133,9 +135,10 @@ def section(docstring, title):
     return "\n".join(lines[: rules[0] - 1] if rules else lines)
 
 
-def test_all_names_are_sorted_and_exist():
-    assert skcal.__all__ == sorted(skcal.__all__)
-    assert all(callable(thing) for _, thing in PUBLIC)
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_names_are_sorted_and_exist(package):
+    assert package.__all__ == sorted(package.__all__)
+    assert all(callable(getattr(package, name)) for name in package.__all__)
 
 
 @pytest.mark.parametrize(("name", "thing"), PUBLIC)

@@ -10,7 +10,13 @@ from sklearn.utils.metaestimators import available_if
 
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
 from skcal.functions.base import BilinearFunction, check_unit_interval, recover_outcomes
-from skcal.functions.partitions import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
+from skcal.functions.partitions import (
+    SCALAR_PARTITIONS,
+    SIMPLEX_PARTITIONS,
+    bin_sums,
+    find_partition,
+    variance_of_means,
+)
 
 
 def _has_residual(self):
@@ -26,12 +32,13 @@ class Binning(BilinearFunction):
     Parameters
     ----------
     n_bins : int, default=15
-        Number of bins; on the simplex, of intervals per class. Ignored by "sweep" and
+        Number of bins; on the simplex, of intervals per class. Ignored by "sweep", "unique" and
         "median-variance", which find it.
-    strategy : {"uniform", "quantile", "sweep", "median-variance"}, default="uniform"
+    strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         "uniform": equal widths. "quantile": equal masses, equal values together, so there may be
-        fewer bins. "sweep" [1]_: the most equal-mass bins with monotone frequencies. On the simplex
-        "uniform" and "median-variance" [2]_.
+        fewer bins. "sweep" [1]_: the most equal-mass bins with monotone frequencies. "unique": a
+        bin for each distinct prediction. On the simplex "uniform", "unique" and
+        "median-variance" [2]_.
     debias : bool or "labels", default=False
         Subtract the variance of the bin means from h(x, x') within a bin: that of the mean
         residual, or "labels", that of the mean outcome as in [3]_. Bins with fewer than two
@@ -123,7 +130,7 @@ class Binning(BilinearFunction):
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
         check_unit_interval(X)
-        partition = self._partition(X.shape[1])
+        partition = find_partition(self.strategy, X.shape[1])
         needs_outcomes = self.strategy == "sweep" or self.debias == "labels"
         outcomes = recover_outcomes(X, residuals) if needs_outcomes else None
         self.partition_ = partition(
@@ -142,18 +149,9 @@ class Binning(BilinearFunction):
         self._n_outputs = m + self.n_bins_ if self.debias else m
         return self
 
-    def _partition(self, n_columns):
-        kinds = SCALAR_PARTITIONS if n_columns == 1 else SIMPLEX_PARTITIONS
-        if self.strategy not in kinds:
-            raise ValueError(
-                f"strategy={self.strategy!r} does not fit {n_columns} feature(s) per sample. "
-                f"Use one of {', '.join(map(repr, kinds))}."
-            )
-        return kinds[self.strategy]
-
     def _bin_means(self, values, bins, weight, empty):
         """Weighted mean of the values in each bin; ``empty`` for a bin without samples."""
-        sums = self._one_hot(bins).T @ (weight[:, None] * values)
+        sums = bin_sums(bins, weight[:, None] * values, self.n_bins_)
         filled = self.bin_weights_ > 0
         means = np.tile(np.asarray(empty, dtype=np.float64), (self.n_bins_, 1))
         means[filled] = sums[filled] / self.bin_weights_[filled, None]
@@ -171,16 +169,14 @@ class Binning(BilinearFunction):
         if self.debias == "labels":
             means = self._bin_means(outcomes, bins, weight, np.zeros(outcomes.shape[1]))
             spread = (means * (1 - means)).sum(axis=1)
-            over = total - 1.0
         else:
             deviation = ((residuals - self.bin_residuals_[bins]) ** 2).sum(axis=1)
             sums = np.bincount(bins, weight * deviation, minlength=self.n_bins_)
             spread = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
-            over = total**2 / np.where(squares > 0, squares, 1) - 1
-        enough = (np.bincount(bins, minlength=self.n_bins_) >= 2) & (over > 0)
-        variance = np.divide(spread, over, out=np.zeros_like(total), where=enough)
-        self.bin_standard_errors_ = np.sqrt(np.maximum(variance, 0))
-        self.n_bins_not_debiased_ = int(np.count_nonzero((total > 0) & ~enough))
+        count = np.bincount(bins, minlength=self.n_bins_)
+        variance, too_few = variance_of_means(total, squares, count, spread)
+        self.bin_standard_errors_ = np.sqrt(variance)
+        self.n_bins_not_debiased_ = int(np.count_nonzero(too_few))
         signs = np.repeat([1.0, -1.0], [residuals.shape[1], self.n_bins_])
         self.form_ = sparse.diags_array(signs).tocsr()
 

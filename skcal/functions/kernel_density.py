@@ -158,19 +158,29 @@ class _LogKernel:
         log_z = np.log(z, out=np.full_like(z, _LOG_ZERO), where=z > 0)
         return np.column_stack([log_z, np.ones(len(z))]) @ self.slopes
 
-    def weights(self, Z):
-        """Return kernel weights (n, k), scaled so that the largest of each row is 1."""
+    def weights(self, Z, without=None):
+        """Return kernel weights (n, k), scaled so that the largest of each row is 1.
+
+        ``without`` (n,) holds for each row a training point that gets no weight, or -1.
+        """
         values = self.exponents(Z)
+        without = np.full(len(Z), -1) if without is None else without
+        left_out = np.flatnonzero(without >= 0)
+        values[left_out, without[left_out]] = -np.inf
         top = values.max(axis=1)
         for row in np.flatnonzero(top < _LOG_ZERO * _NEGLIGIBLE_MASS):
-            values[row] = self._limit(_coordinates(Z[row : row + 1])[0])
+            values[row] = self._limit(_coordinates(Z[row : row + 1])[0], without[row])
             top[row] = values[row].max()
-        return _exp_in_place(values, top)
+        weights = _exp_in_place(values, top)
+        weights[left_out, without[left_out]] = 0.0
+        return weights
 
-    def _limit(self, z):
+    def _limit(self, z, without):
         """Exponents for z_c → 0 when every training point has mass on the zeros of z."""
         zero = z == 0
         mass = self.train[:, zero].sum(axis=1)
+        if without >= 0:
+            mass[without] = np.inf
         values = np.append(np.log(np.where(zero, 1.0, z)), 1.0) @ self.slopes
         values[mass > mass.min() + len(z) * np.finfo(np.float64).eps] = -np.inf
         return values
@@ -186,6 +196,34 @@ def _coordinates(proba: np.ndarray) -> np.ndarray:
     """The point of the simplex, float64: (p, 1 - p) for a single column."""
     proba = proba.astype(np.float64)
     return np.hstack([proba, 1 - proba]) if proba.shape[1] == 1 else proba
+
+
+def leave_one_out_residuals(proba, outcomes, weight, bandwidth) -> np.ndarray:
+    """ĝ at each sample from all samples but one copy of itself.
+
+    Parameters
+    ----------
+    proba, outcomes : ndarray of shape (n_samples, d)
+    weight : ndarray of shape (n_samples,)
+        Positive; a weight of 2 counts as a repeated row. At least two samples.
+    bandwidth : float
+
+    Returns
+    -------
+    residuals : ndarray of shape (n_samples, d)
+    """
+    kernel = _LogKernel(proba, bandwidth)
+    targets = weight[:, None] * np.column_stack([outcomes, np.ones(len(proba))])
+    one_copy = targets / np.maximum(weight, 1)[:, None]
+    residuals = np.empty(outcomes.shape)
+    for rows in kernel.row_blocks(len(proba)):
+        own = np.arange(len(proba))[rows]
+        alone = weight[rows] <= 1
+        weights = kernel.weights(proba[rows], np.where(alone, own, -1))
+        sums = weights @ targets
+        sums -= weights[np.arange(len(own)), own][:, None] * one_copy[rows]
+        residuals[rows] = sums[:, :-1] / sums[:, -1:] - proba[rows]
+    return residuals
 
 
 def loo_log_likelihoods(proba, bandwidths, weight) -> np.ndarray:

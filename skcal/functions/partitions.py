@@ -7,6 +7,7 @@ in float32 and float64.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,9 +33,12 @@ class Intervals:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Occupied cells (⌈B p_1⌉, …, ⌈B p_C⌉) of the simplex; ``keys`` are the sorted cell codes."""
+    """Occupied cells (⌈B p_1⌉, …, ⌈B p_C⌉) of the simplex; ``keys`` are the sorted cell codes.
 
-    edges: np.ndarray
+    Without ``edges`` each distinct row is a cell.
+    """
+
+    edges: np.ndarray | None
     keys: np.ndarray
 
     @property
@@ -49,11 +53,14 @@ class Cells:
         return np.where(self.keys[place] == keys, place, self.n_bins)
 
 
-def cell_keys(X: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def cell_keys(X: np.ndarray, edges: np.ndarray | None) -> np.ndarray:
     """Code the cell of each row as one opaque, sortable key."""
-    # Big-endian bytes compare as the tuples do.
-    cells = np.searchsorted(edges[1:-1].astype(X.dtype), X, side="left").astype(">u4")
-    return np.ascontiguousarray(cells).view(f"S{4 * X.shape[1]}").ravel()
+    # Big-endian bytes of numbers ≥ 0 compare as the tuples do; -0.0 + 0.0 = 0.0.
+    if edges is None:
+        cells = (X + 0.0).astype(">f8")
+    else:
+        cells = np.searchsorted(edges[1:-1].astype(X.dtype), X, side="left").astype(">u4")
+    return np.ascontiguousarray(cells).view(f"S{cells.itemsize * X.shape[1]}").ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +108,13 @@ def quantile(X, outcomes, weight, *, n_bins, min_samples) -> Intervals:
     values, group = np.unique(X[:, 0], return_inverse=True)
     ends = _equal_mass_ends(np.cumsum(np.bincount(group, weight)), n_bins)
     return _between(values[ends], X[:, 0])
+
+
+def unique(X, outcomes, weight, *, n_bins, min_samples) -> Intervals | Cells:
+    """A bin for each distinct prediction."""
+    if X.shape[1] == 1:
+        return _between(X[:, 0], X[:, 0])
+    return Cells(None, np.unique(cell_keys(X, None)))
 
 
 def _equal_mass_ends(cdf: np.ndarray, n_bins: int) -> np.ndarray:
@@ -190,5 +204,47 @@ def _weighted_median(x: np.ndarray, weight: np.ndarray) -> float:
     return float(x[order[low]] + x[order[high]]) / 2
 
 
-SCALAR_PARTITIONS = {"uniform": uniform, "quantile": quantile, "sweep": sweep}
-SIMPLEX_PARTITIONS = {"uniform": uniform, "median-variance": median_variance}
+SCALAR_PARTITIONS = {
+    "uniform": uniform,
+    "quantile": quantile,
+    "sweep": sweep,
+    "unique": unique,
+}
+SIMPLEX_PARTITIONS = {
+    "uniform": uniform,
+    "median-variance": median_variance,
+    "unique": unique,
+}
+
+
+def find_partition(strategy: str, n_columns: int) -> Callable:
+    """Return the rule of a strategy for scalar problems (one column) or the simplex."""
+    rules = SCALAR_PARTITIONS if n_columns == 1 else SIMPLEX_PARTITIONS
+    if strategy not in rules:
+        raise ValueError(
+            f"strategy={strategy!r} does not fit {n_columns} feature(s) per sample. "
+            f"Use one of {', '.join(map(repr, rules))}."
+        )
+    return rules[strategy]
+
+
+def bin_sums(bins: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
+    """Sums of each column of ``values`` (n, m) in each bin, float64 of shape (n_bins, m)."""
+    sums = [np.bincount(bins, column, minlength=n_bins) for column in values.T]
+    return np.stack(sums, axis=1)
+
+
+def variance_of_means(weight, squares, count, spread):
+    """Variance v_b of each bin's mean, and which bins have too few samples to tell.
+
+    Parameters
+    ----------
+    weight, squares, count : ndarray of shape (n_bins,)
+        Sums of the weights and of their squares; number of samples.
+    spread : ndarray of shape (n_bins,)
+        Variance within the bin, summed over columns; v_b = spread Σw² / ((Σw)² - Σw²).
+    """
+    over = weight**2 / np.where(squares > 0, squares, 1) - 1
+    enough = (count >= 2) & (over > 0)
+    variance = np.divide(spread, over, out=np.zeros_like(weight), where=enough)
+    return np.maximum(variance, 0), (weight > 0) & ~enough

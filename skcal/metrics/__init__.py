@@ -1,0 +1,49 @@
+"""Calibration measures ``(y_true, y_proba, *, …) → float``, their intervals and their scorers."""
+
+from skcal.metrics.binned import (
+    calibration_bins,
+    expected_calibration_error,
+    maximum_calibration_error,
+)
+from skcal.metrics.bootstrap import bootstrap_interval
+from skcal.metrics.cox import (
+    calibration_intercept,
+    calibration_slope,
+    cox_recalibration,
+    integrated_calibration_index,
+)
+from skcal.metrics.decomposition import brier_decomposition, score_decomposition, sharpness
+from skcal.metrics.kernel import (
+    maximum_mean_calibration_error,
+    mean_embedding_calibration_error,
+    squared_kernel_calibration_error,
+)
+from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
+from skcal.metrics.smooth import (
+    kernel_density_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    smooth_calibration_error,
+)
+
+__all__ = [
+    "bootstrap_interval",
+    "brier_decomposition",
+    "calibration_bins",
+    "calibration_intercept",
+    "calibration_slope",
+    "cox_recalibration",
+    "expected_calibration_error",
+    "get_scorer",
+    "get_scorer_names",
+    "integrated_calibration_index",
+    "kernel_density_calibration_error",
+    "kolmogorov_smirnov_calibration_error",
+    "make_calibration_scorer",
+    "maximum_calibration_error",
+    "maximum_mean_calibration_error",
+    "mean_embedding_calibration_error",
+    "score_decomposition",
+    "sharpness",
+    "smooth_calibration_error",
+    "squared_kernel_calibration_error",
+]

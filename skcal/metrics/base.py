@@ -1,0 +1,192 @@
+"""What every metric does first: check its input and translate it into weighted problems."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from skcal._validation import (
+    check_labels,
+    check_proba,
+    check_weight,
+    column_names,
+    plain_labels,
+)
+from skcal.notions import Lens, is_scalar, make_problems, resolve_notion
+
+_SMALLEST = 1e-100
+SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
+
+
+class WeightedProblem(NamedTuple):
+    """One calibration problem with the weights of its samples.
+
+    Attributes
+    ----------
+    features, residuals : ndarray of shape (n_rows, d)
+    weight : ndarray of shape (n_rows,)
+        Positive.
+    share : float
+        π, its share of the weight of all samples; 1 for every notion but ``top-label``.
+    """
+
+    features: np.ndarray
+    residuals: np.ndarray
+    weight: np.ndarray
+    share: float
+
+    @property
+    def outcomes(self) -> np.ndarray:
+        """Indicators 0/1 of what happened, of the shape of the features."""
+        return np.rint(self.features + self.residuals)
+
+
+class Sample(NamedTuple):
+    """Checked predictions and labels, without samples of weight 0.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    codes : ndarray of shape (n_samples,)
+        The column of each label.
+    weight : ndarray of shape (n_samples,)
+    classes : ndarray of shape (n_classes,)
+    notion : str or Lens
+        As :func:`skcal.notions.resolve_notion` returns it.
+    """
+
+    proba: np.ndarray
+    codes: np.ndarray
+    weight: np.ndarray
+    classes: np.ndarray
+    notion: Any
+
+    def problems(self) -> list[WeightedProblem]:
+        """Translate into problems; those of ``top-label`` may hold no samples."""
+        total = self.weight.sum()
+        problems = []
+        for problem in make_problems(self.proba, self.codes, self.notion):
+            weight = self.weight[problem.rows]
+            share = 1.0 if isinstance(problem.rows, slice) else float(weight.sum() / total)
+            residuals = cast(np.ndarray, problem.residuals)
+            problems.append(WeightedProblem(problem.features, residuals, weight, share))
+        return problems
+
+
+def read_sample(
+    y_true,
+    y_proba,
+    *,
+    notion="auto",
+    sample_weight=None,
+    labels=None,
+    pos_label=None,
+    at_least: int = 1,
+    scalar: bool = False,
+) -> Sample:
+    """Check a metric's input.
+
+    Parameters
+    ----------
+    y_true, y_proba, notion, sample_weight, labels, pos_label
+        As users pass them.
+    at_least : int
+        Fewest samples of positive weight that the metric needs.
+    scalar : bool
+        Refuse notions whose features are vectors.
+    """
+    columns = column_names(y_proba)
+    proba = check_proba(y_proba)
+    if pos_label is not None:
+        labels = _order_labels(y_true, proba, labels, columns, pos_label)
+        if proba.ndim == 2 and labels[0] == pos_label:
+            proba, labels = proba[:, ::-1], labels[::-1]
+    codes, classes = check_labels(y_true, proba, labels, columns=columns)
+    weight = check_weight(sample_weight, len(proba))
+    if not _SMALLEST < weight.max() < 1 / _SMALLEST:
+        weight = weight / weight.max()  # squares and sums stay finite
+    if not weight.all():
+        keep = weight > 0
+        proba, codes, weight = proba[keep], codes[keep], weight[keep]
+    if len(proba) < at_least:
+        raise ValueError(
+            f"y_proba has {len(proba)} sample(s) of positive weight; the metric needs {at_least}."
+        )
+    notion = resolve_notion(notion, proba)
+    if scalar and not is_scalar(notion):
+        raise ValueError(
+            f"notion={_name(notion)} conditions on a vector, where a single probability is needed. "
+            f"Use one of {SCALAR_NOTIONS}."
+        )
+    return Sample(proba, codes, weight, classes, notion)
+
+
+def _name(notion):
+    return "a lens" if isinstance(notion, Lens) else repr(notion)
+
+
+def _order_labels(y_true, proba, labels, columns, pos_label) -> list:
+    """Labels (negative, positive) of 1-D predictions; those of two columns as they stand."""
+    if proba.ndim == 2 and proba.shape[1] > 2:
+        raise ValueError(
+            f"pos_label={pos_label!r} has no meaning for {proba.shape[1]} columns. Leave it out."
+        )
+    if labels is not None:
+        labels = plain_labels(labels, "labels").tolist()
+    elif proba.ndim == 2:
+        labels = check_labels(y_true, proba, columns=columns)[1].tolist()
+    else:
+        y = plain_labels(y_true, "y_true").tolist()
+        labels = list(dict.fromkeys(y))
+        if len(labels) == 1 and isinstance(labels[0], str) == isinstance(pos_label, str):
+            # The other class is absent, so its name does not matter.
+            other = labels[0] if labels[0] != pos_label else _another(pos_label)
+            labels = [other, pos_label]
+        elif len(labels) == 2 and labels[0] == pos_label:
+            labels = labels[::-1]
+    if len(labels) != 2 or pos_label not in labels:
+        shown = f"{labels[:8]}{' …' if len(labels) > 8 else ''}"
+        raise ValueError(f"pos_label={pos_label!r} is not one of two classes; the labels: {shown}.")
+    if proba.ndim == 1 and labels[0] == pos_label:
+        labels = labels[::-1]
+    return labels
+
+
+def _another(label):
+    """A label other than this one, of the same type."""
+    if isinstance(label, str):
+        return f"not {label}"
+    return 0 if label != 0 else 1
+
+
+def combine(powers, problems, norm: float, average: str | None, root: bool = True):
+    """Combine E‖gap‖^q of several problems into one number, or one number a problem.
+
+    Parameters
+    ----------
+    powers : list of float
+        One a problem; NaN for one with too few samples, which is left out of sum and mean.
+    problems : list of WeightedProblem
+    norm : float
+        q; for infinity the largest of the problems counts.
+    average : {"sum", "macro"} or None
+    root : bool
+        Take the q-th root; a negative power, which debiasing can leave, has root 0.
+    """
+    values: Any = np.asarray(powers, dtype=np.float64)
+    shares = np.array([problem.share for problem in problems])
+    present = ~np.isnan(values)
+    if not present.any():
+        raise ValueError("y_proba has too few samples of every class to estimate the error.")
+    if average is None:
+        pass
+    elif np.isinf(norm):
+        values = values[present].max()
+    elif average == "macro":
+        values = values[present].mean()
+    else:
+        values = np.sum(shares[present] * values[present])
+    if root and norm != 1 and not np.isinf(norm):
+        values = np.maximum(values, 0) ** (1 / norm)
+    return values if average is None else float(values)

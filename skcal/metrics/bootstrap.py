@@ -1,0 +1,215 @@
+"""Bootstrap intervals of calibration measures."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from types import SimpleNamespace
+
+import numpy as np
+from scipy.stats import bootstrap
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import check_labels, check_proba, check_weight, column_names
+
+_TASKS = 64  # fixed, so that the seeds do not depend on n_jobs
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapInterval:
+    """A measure with its bootstrap interval.
+
+    Attributes
+    ----------
+    estimate : float
+        The measure on the samples.
+    low, high : float
+        The interval.
+    standard_error : float
+        Standard deviation of the resampled values.
+    confidence_level : float
+    distribution : ndarray of shape (n_resamples,)
+        The resampled values.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+    confidence_level: float
+    distribution: np.ndarray = field(repr=False)
+
+
+@validate_params(
+    {
+        "metric": [callable],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "n_resamples": [Interval(Integral, 2, None, closed="left")],
+        "method": [StrOptions({"percentile", "basic", "BCa"})],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    },
+    prefer_skip_nested_validation=False,
+)
+def bootstrap_interval(
+    metric,
+    y_true,
+    y_proba,
+    *,
+    confidence_level=0.95,
+    n_resamples=999,
+    method="basic",
+    sample_weight=None,
+    labels=None,
+    random_state=None,
+    n_jobs=None,
+    **metric_params,
+):
+    """Interval of a calibration measure by resampling predictions and labels together.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, y_proba, **metric_params) → float``, one of :mod:`skcal.metrics` or your
+        own.
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    confidence_level : float in (0, 1), default=0.95
+    n_resamples : int, default=999
+    method : {"percentile", "basic", "BCa"}, default="basic"
+        As in :func:`scipy.stats.bootstrap`. "BCa" evaluates the metric n_samples times more.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Resampled along, and handed to the metric.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; resamples that lack a class keep its column.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, default=None
+        Workers; results do not depend on it.
+    **metric_params
+        Options of the metric, such as ``notion`` and ``n_bins``; those that are called as options
+        of this function (``method``, ``random_state``) go in by :func:`functools.partial`.
+
+    Returns
+    -------
+    interval : BootstrapInterval
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid.
+
+    Notes
+    -----
+    Coverage of 95 % intervals of confidence calibration, on models M1 (calibrated), M2 and M3 of
+    Widmann et al. (2019) with C = 10, Dir(0.1), 150 data sets each (standard error 2 %), of the
+    measure's own population value:
+
+    ==================== ========== ============ ============= ============ =============
+    measure              method     M1, n = 250  M1, n = 1,000 M2, n = 250  M2, n = 1,000
+    ==================== ========== ============ ============= ============ =============
+    ECE, 15 bins         percentile 0 %          0 %           94 %         97 %
+    ECE, 15 bins         basic      49 %         57 %          88 %         95 %
+    debiased squared ECE percentile 100 %        99 %          91 %         96 %
+    debiased squared ECE basic      99 %         100 %         90 %         94 %
+    smooth ECE           percentile 0 %          0 %           95 %         97 %
+    smooth ECE           basic      27 %         9 %           93 %         95 %
+    SKCE                 percentile 100 %        100 %         93 %         95 %
+    SKCE                 basic      99 %         99 %          91 %         94 %
+    ==================== ========== ============ ============= ============ =============
+
+    Use percentile intervals of the debiased squared error (``norm=2, debias=True, root=False``) or
+    of the SKCE: they hold also where the model is calibrated. Intervals of ECE and smooth ECE miss
+    the truth there, since the measures are biased upwards and resampling adds the bias again;
+    "basic" subtracts it, in part. M3 is like M2.
+
+    References
+    ----------
+    .. [1] Efron & Tibshirani, An introduction to the bootstrap, 1993.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_dirichlet
+    >>> from skcal.metrics import bootstrap_interval, expected_calibration_error
+    >>> data = make_dirichlet(500, n_classes=3, model="M3", random_state=0)
+    >>> interval = bootstrap_interval(
+    ...     expected_calibration_error, data.labels, data.proba, random_state=0, n_resamples=199
+    ... )
+    >>> bool(interval.low < interval.estimate < interval.high)
+    True
+    """
+    evaluate, n_samples = _on_rows(metric, y_true, y_proba, sample_weight, labels, metric_params)
+    estimate = evaluate(np.ones(n_samples, dtype=np.intp))
+    if np.ndim(estimate) or not np.isfinite(estimate):
+        raise ValueError(f"metric returned {estimate!r}; an interval needs one finite number.")
+    seeds = check_random_state(random_state).randint(2**31 - 1, size=_TASKS)
+    sizes = [len(part) for part in np.array_split(np.arange(n_resamples), _TASKS)]
+    parts = Parallel(n_jobs=n_jobs)(
+        delayed(_resample)(evaluate, n_samples, size, seed)
+        for size, seed in zip(sizes, seeds, strict=True)
+    )
+    distribution = np.concatenate(parts)
+    interval = bootstrap(
+        (np.arange(n_samples),),
+        lambda rows: evaluate(np.bincount(rows, minlength=n_samples)),
+        n_resamples=0,
+        vectorized=False,
+        confidence_level=confidence_level,
+        method=method,
+        bootstrap_result=SimpleNamespace(bootstrap_distribution=distribution),
+    ).confidence_interval
+    return BootstrapInterval(
+        float(estimate),
+        float(interval.low),
+        float(interval.high),
+        float(distribution.std(ddof=1)),
+        confidence_level,
+        distribution,
+    )
+
+
+def _on_rows(metric, y_true, y_proba, sample_weight, labels, params) -> tuple[Callable, int]:
+    """The metric as a function of how often each row counts."""
+    columns = column_names(y_proba)
+    proba = check_proba(y_proba)
+    y = np.asarray(y_true)
+    check_consistent_length(y, proba)
+    if proba.ndim == 2:  # a resample may lack a class
+        labels = check_labels(y, proba, labels, columns=columns)[1]
+    takes = dict(list(inspect.signature(metric).parameters.items())[2:])
+    any_option = any(option.kind is option.VAR_KEYWORD for option in takes.values())
+    if labels is not None and ("labels" in takes or any_option):
+        params = {**params, "labels": labels}
+    weight = check_weight(sample_weight, len(proba))
+    y, proba, weight = y[weight > 0], proba[weight > 0], weight[weight > 0]
+    if len(proba) < 2:
+        raise ValueError("A bootstrap needs at least 2 samples of positive weight.")
+    if sample_weight is not None or "sample_weight" in takes:
+        # Counts as weights: copies of a row form no pairs in U-statistics.
+        return lambda count: metric(y, proba, sample_weight=count * weight, **params), len(proba)
+
+    def evaluate(count):
+        rows = np.repeat(np.arange(len(count)), count)
+        return metric(y[rows], proba[rows], **params)
+
+    return evaluate, len(proba)
+
+
+def _resample(evaluate, n_samples, size, seed):
+    rng = np.random.default_rng(seed)
+    values = []
+    for _ in range(size):
+        count = np.bincount(rng.integers(n_samples, size=n_samples), minlength=n_samples)
+        try:
+            values.append(evaluate(count))
+        except ValueError as error:
+            raise ValueError(
+                f"The metric is not defined on a resample of {n_samples} samples, "
+                f"{np.count_nonzero(count)} of them distinct: {error}"
+            ) from error
+    return np.array(values)

@@ -1,0 +1,403 @@
+"""Calibration as medicine reports it: intercept, slope, integrated calibration index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+from scipy.special import logit as log_odds
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer
+
+from skcal._sklearn_compat import HasMethods, Interval, validate_params
+from skcal.functions.recalibration import log_probabilities
+from skcal.metrics.base import read_sample
+
+_MAX_ITERATIONS = 100
+_TOLERANCE = 1e-12  # of the last step, relative to 1 + |coefficients|
+
+
+@dataclass(frozen=True)
+class CoxRecalibration:
+    """Logistic recalibration logit P(Y = 1) = a + b logit(p), fitted by maximum likelihood.
+
+    Attributes
+    ----------
+    intercept, slope : float
+        a and b; 0 and 1 are calibrated. b < 1: predictions too extreme.
+    intercept_standard_error, slope_standard_error : float
+        From the Fisher information; samples count with their weights.
+    intercept_in_the_large, intercept_in_the_large_standard_error : float
+        a with b = 1 fixed; below 0: predictions too high on the whole.
+    log_likelihood : dict
+        Of the fits "intercept and slope", "intercept" (b = 1) and "calibrated" (a = 0, b = 1).
+    notion : {"binary", "confidence"}
+    """
+
+    intercept: float
+    slope: float
+    intercept_standard_error: float
+    slope_standard_error: float
+    intercept_in_the_large: float
+    intercept_in_the_large_standard_error: float
+    log_likelihood: dict[str, float]
+    notion: str
+
+
+def cox_recalibration(
+    y_true, y_proba, *, notion="auto", sample_weight=None, labels=None, pos_label=None
+):
+    """Calibration intercept and slope of Cox with standard errors.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : {"auto", "binary", "confidence"}, default="auto"
+        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts as a repeated row.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    result : CoxRecalibration
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid, only one outcome occurs, all predictions are equal, or a
+        threshold separates the outcomes, so that no finite slope is the most likely.
+
+    See Also
+    --------
+    calibration_intercept, calibration_slope, integrated_calibration_index
+
+    Notes
+    -----
+    Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that floor (logit ±36.04), and can dominate the
+    slope.
+
+    References
+    ----------
+    .. [1] Cox, Two further applications of a model for binary regression, Biometrika 1958.
+    .. [2] Van Calster et al., Calibration: the Achilles heel of predictive analytics, BMC Medicine
+       2019.
+
+    Examples
+    --------
+    >>> from skcal.metrics import cox_recalibration
+    >>> y, p = [0, 1, 0, 1, 1, 0], [0.2, 0.3, 0.4, 0.6, 0.9, 0.7]
+    >>> result = cox_recalibration(y, p)
+    >>> round(result.slope, 3), round(result.slope_standard_error, 3)
+    (0.721, 0.821)
+    """
+    logit, outcome, weight, notion = _read(
+        y_true, y_proba, notion, sample_weight, labels, pos_label
+    )
+    _check_both(outcome)
+    _check_overlap(logit, outcome)
+    both = _fit_logistic(np.column_stack([np.ones_like(logit), logit]), outcome, weight)
+    large = _fit_intercept(logit, outcome, weight)
+    errors = np.sqrt(np.diagonal(both.covariance))
+    return CoxRecalibration(
+        intercept=float(both.coefficients[0]),
+        slope=float(both.coefficients[1]),
+        intercept_standard_error=float(errors[0]),
+        slope_standard_error=float(errors[1]),
+        intercept_in_the_large=float(large.coefficients[0]),
+        intercept_in_the_large_standard_error=float(np.sqrt(large.covariance[0, 0])),
+        log_likelihood={
+            "intercept and slope": both.log_likelihood,
+            "intercept": large.log_likelihood,
+            "calibrated": _log_likelihood(logit, outcome, weight),
+        },
+        notion=notion,
+    )
+
+
+def calibration_intercept(
+    y_true, y_proba, *, notion="auto", sample_weight=None, labels=None, pos_label=None
+):
+    """Calibration in the large: a in logit P(Y = 1) = a + logit(p).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : {"auto", "binary", "confidence"}, default="auto"
+        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts as a repeated row.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    intercept : float
+        In log-odds; 0 is calibrated on the whole, below 0: predictions too high.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid or only one outcome occurs.
+
+    See Also
+    --------
+    cox_recalibration : standard errors, and the intercept beside a free slope.
+
+    References
+    ----------
+    .. [1] Van Calster et al., Calibration: the Achilles heel of predictive analytics, BMC Medicine
+       2019.
+
+    Examples
+    --------
+    >>> from skcal.metrics import calibration_intercept
+    >>> round(calibration_intercept([0, 0, 0, 1], [0.5, 0.5, 0.5, 0.5]), 4)  # log(1/3)
+    -1.0986
+    """
+    logit, outcome, weight, _ = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    _check_both(outcome)
+    return float(_fit_intercept(logit, outcome, weight).coefficients[0])
+
+
+def calibration_slope(
+    y_true, y_proba, *, notion="auto", sample_weight=None, labels=None, pos_label=None
+):
+    """Calibration slope: b in logit P(Y = 1) = a + b logit(p).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : {"auto", "binary", "confidence"}, default="auto"
+        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts as a repeated row.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    slope : float
+        1 is calibrated, below 1: predictions too extreme.
+
+    Raises
+    ------
+    ValueError
+        As :func:`cox_recalibration`.
+
+    See Also
+    --------
+    cox_recalibration : standard errors.
+
+    References
+    ----------
+    .. [1] Cox, Two further applications of a model for binary regression, Biometrika 1958.
+
+    Examples
+    --------
+    >>> from skcal.metrics import calibration_slope
+    >>> round(calibration_slope([0, 1, 0, 1, 1, 0], [0.2, 0.3, 0.4, 0.6, 0.9, 0.7]), 3)
+    0.721
+    """
+    logit, outcome, weight, _ = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    _check_both(outcome)
+    _check_overlap(logit, outcome)
+    design = np.column_stack([np.ones_like(logit), logit])
+    return float(_fit_logistic(design, outcome, weight).coefficients[1])
+
+
+@validate_params(
+    {
+        "estimator": [HasMethods(["fit", "predict_proba"]), None],
+        "quantile": [Interval(Real, 0, 1, closed="both"), None],
+    },
+    prefer_skip_nested_validation=True,
+)
+def integrated_calibration_index(
+    y_true,
+    y_proba,
+    *,
+    notion="auto",
+    estimator=None,
+    quantile=None,
+    sample_weight=None,
+    labels=None,
+    pos_label=None,
+):
+    """Integrated calibration index, ICI: mean |ĉ(p_i) - p_i| for a smooth calibration curve ĉ.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : {"auto", "binary", "confidence"}, default="auto"
+        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+    estimator : classifier, default=None
+        The smoother, a classifier of the outcome given logit(p) as its one feature. None is
+        logistic regression on cubic splines of the logit with 5 knots at quantiles.
+    quantile : float in [0, 1], default=None
+        None is the mean; 0.5 and 0.9 are E50 and E90 of [1]_, 1 is Emax.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts as a repeated row.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    index : float in [0, 1], in probability units; 0 is calibrated.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid or only one outcome occurs.
+
+    Notes
+    -----
+    [1]_ smooths by loess, R's rms package by restricted cubic splines; values differ in the third
+    digit. The curve is fitted to the samples on which it is evaluated: biased upwards.
+
+    References
+    ----------
+    .. [1] Austin & Steyerberg, The integrated calibration index (ICI) and related metrics for
+       quantifying the calibration of logistic regression models, Statistics in Medicine 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.metrics import integrated_calibration_index
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000)
+    >>> y = rng.uniform(size=2000) < p**2
+    >>> round(integrated_calibration_index(y, p), 2)  # E|p² - p| = 1/6
+    0.17
+    """
+    logit, outcome, weight, _ = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    _check_both(outcome)
+    smoother = _spline_logistic(logit, weight) if estimator is None else clone(estimator)
+    X = logit[:, None]
+    step = smoother.steps[-1][0] + "__" if hasattr(smoother, "steps") else ""
+    weights = {} if sample_weight is None else {f"{step}sample_weight": weight}
+    smoother.fit(X, outcome.astype(np.int64), **weights)
+    gap = np.abs(smoother.predict_proba(X)[:, 1] - expit(logit))
+    if quantile is None:
+        return float(weight @ gap / weight.sum())
+    return float(np.quantile(gap, quantile, method="inverted_cdf", weights=weight))
+
+
+def _spline_logistic(logit, weight):
+    """Logistic regression on splines, straight where all predictions are (nearly) equal."""
+    knots = np.quantile(logit, np.linspace(0.05, 0.95, 5), method="inverted_cdf", weights=weight)
+    knots = np.unique(knots)
+    logistic = LogisticRegression(C=1e6, max_iter=1000)
+    if len(knots) < 2:
+        return logistic
+    spline = SplineTransformer(knots=knots[:, None], extrapolation="linear", include_bias=False)
+    return make_pipeline(spline, logistic)
+
+
+def _read(y_true, y_proba, notion, sample_weight, labels, pos_label):
+    """Logits (n,), outcomes 0/1 and weights of the one problem of the notion, and its name."""
+    sample = read_sample(
+        y_true,
+        y_proba,
+        notion=notion,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+        scalar=True,
+    )
+    if sample.notion not in ("binary", "confidence"):
+        raise ValueError(
+            f"notion={sample.notion!r} is several problems. Use 'binary' or 'confidence'."
+        )
+    [problem] = sample.problems()
+    outcome = problem.outcomes[:, 0].astype(np.float64)
+    return log_probabilities(problem.features)[:, 0], outcome, problem.weight, sample.notion
+
+
+def _check_both(outcome):
+    if outcome.min() == outcome.max():
+        raise ValueError(
+            f"y_true shows one outcome only ({int(outcome[0])}); a logistic fit needs both."
+        )
+
+
+def _check_overlap(logit, outcome):
+    if logit.min() == logit.max():
+        raise ValueError("All predictions of y_proba are equal, so they have no slope.")
+    below, above = logit[outcome == 0], logit[outcome == 1]
+    if below.max() <= above.min() or above.max() <= below.min():
+        raise ValueError(
+            "A threshold on y_proba separates the outcomes, so that no finite slope is the most "
+            "likely. More samples are needed."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _LogisticFit:
+    coefficients: np.ndarray
+    covariance: np.ndarray
+    log_likelihood: float
+
+
+def _fit_intercept(logit, outcome, weight) -> _LogisticFit:
+    """Maximum likelihood of a in a + logit: the score falls with a, so its root is bracketed.
+
+    Newton's method would not do: the likelihood is flat where p is 0 or 1.
+    """
+    centre = log_odds(weight @ outcome / weight.sum())
+    bracket = centre - logit.max() - 1, centre - logit.min() + 1
+    a = brentq(lambda a: weight @ (outcome - expit(a + logit)), *bracket, xtol=1e-13, maxiter=1000)
+    frequency = expit(a + logit)
+    variance = 1 / (weight @ (frequency * (1 - frequency)))
+    best = _log_likelihood(a + logit, outcome, weight)
+    return _LogisticFit(np.array([a]), np.array([[variance]]), best)
+
+
+def _fit_logistic(design, outcome, weight) -> _LogisticFit:
+    """Maximum likelihood by Newton's method."""
+    coefficients = np.zeros(design.shape[1])
+    best = _log_likelihood(design @ coefficients, outcome, weight)
+    for _ in range(_MAX_ITERATIONS):
+        frequency = expit(design @ coefficients)
+        gradient = design.T @ (weight * (outcome - frequency))
+        information = (design * (weight * frequency * (1 - frequency))[:, None]).T @ design
+        step = np.linalg.lstsq(information, gradient)[0]
+        value = -np.inf
+        while value < best - 1e-12 * abs(best):  # halve steps that go too far
+            value = _log_likelihood(design @ (coefficients + step), outcome, weight)
+            step = step / 2
+        step, best = 2 * step, value
+        coefficients = coefficients + step
+        if np.abs(step).max() <= _TOLERANCE * (1 + np.abs(coefficients).max()):
+            break
+    return _LogisticFit(coefficients, np.linalg.pinv(information), best)
+
+
+def _log_likelihood(logit, outcome, weight):
+    return float(-(weight @ np.logaddexp(0, np.where(outcome == 1, -logit, logit))))

@@ -1,0 +1,366 @@
+"""Scores in parts: miscalibration, discrimination and uncertainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from scipy.special import xlogy
+from sklearn.isotonic import isotonic_regression
+
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.functions.partitions import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, bin_sums
+from skcal.metrics.base import read_sample
+from skcal.metrics.binned import BinSums
+
+_GROUPS = {
+    "strategy": [StrOptions({"isotonic"} | set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
+    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
+    "min_samples": [Interval(Integral, 1, None, closed="left")],
+}
+
+
+@dataclass(frozen=True)
+class BrierDecomposition:
+    """Parts of a Brier score; squares, in [0, 2].
+
+    score = reliability - resolution + uncertainty + within_bin_variance - within_bin_covariance.
+
+    Attributes
+    ----------
+    score : float
+        Mean squared distance of predictions and outcomes.
+    reliability : float
+        Miscalibration: squared distance of bin frequencies and mean predictions; 0 is calibrated.
+    resolution : float
+        Squared distance of the frequencies and the base rates: what the predictions tell apart.
+    uncertainty : float
+        Variance of the outcomes.
+    within_bin_variance, within_bin_covariance : float
+        Variance of the predictions within bins, and twice their covariance with the outcomes; 0
+        for groups of equal predictions and for "isotonic".
+    """
+
+    score: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within_bin_variance: float
+    within_bin_covariance: float
+
+
+@dataclass(frozen=True)
+class ScoreDecomposition:
+    """Parts of a proper score: score = miscalibration - discrimination + uncertainty.
+
+    Attributes
+    ----------
+    score : float
+    miscalibration : float
+        What recalibrating saves; 0 is calibrated.
+    discrimination : float
+        What the recalibrated predictions save beside the base rates.
+    uncertainty : float
+        Score of the base rates.
+    """
+
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+@validate_params(_GROUPS, prefer_skip_nested_validation=True)
+def brier_decomposition(
+    y_true,
+    y_proba,
+    *,
+    notion="classwise",
+    strategy="isotonic",
+    n_bins=15,
+    min_samples=100,
+    sample_weight=None,
+    labels=None,
+    pos_label=None,
+):
+    """Brier score = reliability - resolution + uncertainty, and what happens within bins.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : str or callable, default="classwise"
+        What is predicted. "classwise" and "canonical" decompose the multi-class Brier score, the
+        sum over classes of (p_k - 1[y = k])²; 1-D predictions mean (p - y)².
+    strategy : {"isotonic", "uniform", "quantile", "sweep", "unique", "median-variance"}, \
+default="isotonic"
+        How predictions are grouped. "isotonic" recalibrates each scalar problem by isotonic
+        regression (CORP [3]_), without a choice of bins; "unique" groups equal predictions [1]_;
+        the others are bins as in :func:`expected_calibration_error`.
+    n_bins : int or "cube_root", default=15
+    min_samples : int, default=100
+        Of the bins.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts as a repeated row.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    parts : BrierDecomposition
+        They add up to ``score`` to rounding; summed over the problems of the notion.
+
+    Raises
+    ------
+    ValueError
+        If predictions, labels or weights are not valid, or the strategy does not fit the notion.
+
+    See Also
+    --------
+    score_decomposition : the same for other scores.
+    sklearn.metrics.brier_score_loss : the score; for multi-class with ``scale_by_half=False``.
+
+    Notes
+    -----
+    Without within-bin terms the parts of bins would not add up [2]_. Reliability is biased upwards
+    in small samples, most for "unique" and "isotonic".
+
+    References
+    ----------
+    .. [1] Murphy, A new vector partition of the probability score, J. Appl. Meteor. 1973.
+    .. [2] Stephenson, Coelho & Jolliffe, Two extra components in the Brier score decomposition,
+       Weather and Forecasting 2008.
+    .. [3] Dimitriadis, Gneiting & Jordan, Stable reliability diagrams for probabilistic
+       classifiers, PNAS 2021.
+
+    Examples
+    --------
+    >>> from skcal.metrics import brier_decomposition
+    >>> brier_decomposition([0, 1, 1, 1], [0.25, 0.25, 0.75, 0.75])
+    BrierDecomposition(score=0.1875, reliability=0.0625, resolution=0.0625, uncertainty=0.1875,
+                       within_bin_variance=0.0, within_bin_covariance=0.0)
+    """
+    parts = np.zeros(6)
+    for problem in _problems(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, strategy == "isotonic"
+    ):
+        if strategy == "isotonic":
+            score, saved, gained, uncertainty = _by_score(
+                problem, _isotonic_frequencies(problem), "brier"
+            )
+            parts += problem.share * np.array([score, saved, gained, uncertainty, 0.0, 0.0])
+        else:
+            parts += problem.share * _by_bins(problem, (n_bins, strategy, min_samples))
+    return BrierDecomposition(*parts.tolist())
+
+
+@validate_params(
+    {**_GROUPS, "score": [StrOptions({"log_loss", "brier"})]}, prefer_skip_nested_validation=True
+)
+def score_decomposition(
+    y_true,
+    y_proba,
+    *,
+    score="log_loss",
+    notion="classwise",
+    strategy="isotonic",
+    n_bins=15,
+    min_samples=100,
+    sample_weight=None,
+    labels=None,
+    pos_label=None,
+):
+    """Proper score = miscalibration - discrimination + uncertainty.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    score : {"log_loss", "brier"}, default="log_loss"
+        "log_loss" in nats; as scikit-learn's, it takes probabilities below the resolution of their
+        dtype (2.2e-16 in float64) for that resolution.
+    notion : str or callable, default="classwise"
+        What is predicted. "canonical" decomposes the multi-class score, "classwise" the sum over
+        classes of the scores of one class against the rest (twice that of 1-D predictions).
+    strategy : {"isotonic", "uniform", "quantile", "sweep", "unique", "median-variance"}, \
+default="isotonic"
+        Predictions are recalibrated to the frequencies of isotonic regression (CORP [1]_, scalar
+        notions only), of bins, or of groups of equal predictions ("unique").
+    n_bins : int or "cube_root", default=15
+    min_samples : int, default=100
+        Of the bins, as in :func:`expected_calibration_error`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts as a repeated row.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    parts : ScoreDecomposition
+        They add up to ``score`` to rounding; summed over the problems of the notion. With
+        "isotonic" and "unique" all are ≥ 0; in bins miscalibration can be below 0, since one
+        frequency replaces many predictions.
+
+    Raises
+    ------
+    ValueError
+        If predictions, labels or weights are not valid, or the strategy does not fit the notion.
+
+    See Also
+    --------
+    brier_decomposition
+
+    References
+    ----------
+    .. [1] Dimitriadis, Gneiting & Jordan, Stable reliability diagrams for probabilistic
+       classifiers, PNAS 2021.
+
+    Examples
+    --------
+    >>> from skcal.metrics import score_decomposition
+    >>> parts = score_decomposition([0, 1, 1, 1], [0.25, 0.25, 0.75, 0.75])
+    >>> round(parts.score, 4), round(parts.miscalibration, 4)
+    (0.5623, 0.2158)
+    """
+    total = np.zeros(4)
+    for problem in _problems(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, strategy == "isotonic"
+    ):
+        if strategy == "isotonic":
+            recalibrated = _isotonic_frequencies(problem)
+        else:
+            recalibrated = _bin_frequencies(problem, (n_bins, strategy, min_samples))
+        total += problem.share * np.array(_by_score(problem, recalibrated, score))
+    return ScoreDecomposition(*total.tolist())
+
+
+def sharpness(
+    y_true, y_proba, *, notion="classwise", sample_weight=None, labels=None, pos_label=None
+):
+    """Variance of the predicted probabilities, summed over classes; ``y_true`` plays no part.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels; checked only.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : str or callable, default="classwise"
+        What is predicted; "confidence" gives the variance of the confidences.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts as a repeated row.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    variance : float
+        In [0, 1]; 0 where all predictions are equal. Calibrated predictions are the more useful
+        the sharper they are.
+
+    Raises
+    ------
+    ValueError
+        If predictions, labels or weights are not valid.
+
+    Examples
+    --------
+    >>> from skcal.metrics import sharpness
+    >>> sharpness([0, 1], [0.25, 0.75])
+    0.0625
+    """
+    variance = 0.0
+    for problem in _problems(y_true, y_proba, notion, sample_weight, labels, pos_label, False):
+        x, weight = problem.features.astype(np.float64), problem.weight / problem.weight.sum()
+        variance += problem.share * (weight @ (x - weight @ x) ** 2).sum()
+    return float(variance)
+
+
+def _problems(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar):
+    sample = read_sample(
+        y_true,
+        y_proba,
+        notion=notion,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+        scalar=scalar,
+    )
+    return [problem for problem in sample.problems() if len(problem.weight)]
+
+
+def _isotonic_frequencies(problem):
+    """Isotonic regression of the outcomes at each prediction, equal ones together."""
+    group = np.unique(problem.features[:, 0], return_inverse=True)[1]
+    mass = np.bincount(group, problem.weight)
+    hits = np.bincount(group, problem.weight * problem.outcomes[:, 0])
+    fitted = isotonic_regression(hits / mass, sample_weight=mass, y_min=0, y_max=1)
+    return fitted[group][:, None]
+
+
+def _bin_frequencies(problem, rule):
+    """Frequency of the outcomes in the bin of each prediction."""
+    sums = BinSums.of(problem, *rule)
+    hits = bin_sums(sums.bins, problem.weight[:, None] * problem.outcomes, len(sums.weight))
+    return (hits / np.where(sums.weight > 0, sums.weight, 1)[:, None])[sums.bins]
+
+
+def _by_score(problem, recalibrated, score):
+    """Score, miscalibration, discrimination and uncertainty."""
+    loss = _LOSSES[score]
+    weight = problem.weight / problem.weight.sum()
+    outcomes = problem.outcomes.astype(np.float64)
+    base_rate = np.broadcast_to(weight @ outcomes, outcomes.shape)
+    x = problem.features
+    if score == "log_loss":
+        floor = np.finfo(x.dtype).eps
+        x = np.clip(x, floor, 1 - floor)
+    own = weight @ loss(x.astype(np.float64), outcomes)
+    best = weight @ loss(recalibrated, outcomes)
+    uncertainty = weight @ loss(base_rate, outcomes)
+    return own, own - best, uncertainty - best, uncertainty
+
+
+def _brier(x, outcomes):
+    return ((x - outcomes) ** 2).sum(axis=1)
+
+
+def _log_loss(x, outcomes):
+    loss = -xlogy(outcomes, x).sum(axis=1)
+    if x.shape[1] == 1:
+        loss -= xlogy(1 - outcomes, 1 - x)[:, 0]
+    return loss
+
+
+_LOSSES = {"brier": _brier, "log_loss": _log_loss}
+
+
+def _by_bins(problem, rule):
+    """The six parts of a Brier score in the order of BrierDecomposition."""
+    sums = BinSums.of(problem, *rule)
+    size, total = len(sums.weight), problem.weight.sum()
+    x, outcomes = problem.features.astype(np.float64), problem.outcomes.astype(np.float64)
+    weight, share = problem.weight / total, sums.weight / total
+    filled = np.where(sums.weight > 0, sums.weight, 1)[:, None]
+    predicted = bin_sums(sums.bins, problem.weight[:, None] * x, size) / filled
+    frequency = bin_sums(sums.bins, problem.weight[:, None] * outcomes, size) / filled
+    base_rate = weight @ outcomes
+    deviation = x - predicted[sums.bins]
+    score = weight @ _brier(x, outcomes)
+    reliability = share @ ((predicted - frequency) ** 2).sum(axis=1)
+    resolution = share @ ((frequency - base_rate) ** 2).sum(axis=1)
+    uncertainty = weight @ ((outcomes - base_rate) ** 2).sum(axis=1)
+    variance = weight @ (deviation**2).sum(axis=1)
+    covariance = 2 * weight @ (deviation * (outcomes - frequency[sums.bins])).sum(axis=1)
+    return np.array([score, reliability, resolution, uncertainty, variance, covariance])

@@ -1,0 +1,429 @@
+"""Kernel calibration errors: no bins, but a kernel and its width."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_array, check_random_state
+
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.kernels import Kernel
+from skcal.metrics.base import combine, read_sample
+
+_KERNEL = {
+    "kernel": [StrOptions({"laplacian", "rbf"}), callable],
+    "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+}
+_SMALL_BLOCK = 16  # up to here the pairs of all blocks are taken at once
+
+
+@validate_params(
+    {
+        **_KERNEL,
+        "method": [StrOptions({"unbiased", "biased", "linear", "block"})],
+        "block_size": [Interval(Integral, 2, None, closed="left"), None],
+        "class_kernel": ["array-like", None],
+        "average": [StrOptions({"sum", "macro"}), None],
+    },
+    prefer_skip_nested_validation=True,
+)
+def squared_kernel_calibration_error(
+    y_true,
+    y_proba,
+    *,
+    notion="auto",
+    method="unbiased",
+    kernel="laplacian",
+    bandwidth="median",
+    block_size=None,
+    class_kernel=None,
+    average="sum",
+    sample_weight=None,
+    labels=None,
+    pos_label=None,
+):
+    """Squared kernel calibration error, SKCE: the mean of k(x_i, x_j) ⟨δ_i, δ_j⟩ over pairs.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : str or callable, default="auto"
+        What is to be calibrated; "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        [1]_ uses "canonical".
+    method : {"unbiased", "biased", "linear", "block"}, default="unbiased"
+        "unbiased": the mean over pairs i ≠ j, which averages 0 for calibrated predictions and may
+        be negative. "biased": over all pairs, never negative. "block": the unbiased one of
+        consecutive blocks, averaged; "linear": blocks of two. The last two depend on the order of
+        the samples, and leave out an incomplete last block.
+    kernel : {"laplacian", "rbf"} or callable, default="laplacian"
+        "laplacian": exp(-d/ν) with the total variation distance d = ½‖x - x'‖₁ (|x - x'| for
+        scalar notions); "rbf": exp(-‖x - x'‖² / (2ν²)). A callable ``kernel(X, Z)`` returns the
+        matrix for rows of features, and ``bandwidth`` is ignored.
+    bandwidth : float > 0 or "median", default="median"
+        ν. "median": of the distances between pairs of predictions (weights aside); of more than
+        3,000 predictions, between 3,000 evenly spaced in lexicographic order.
+    block_size : int ≥ 2, default=None
+        For "block"; None is ⌊√n⌋.
+    class_kernel : array-like of shape (m, m), default=None
+        A, positive semidefinite: ⟨δ_i, δ_j⟩ becomes δ_iᵀ A δ_j, for notions with vectors of m
+        entries. None is the identity.
+    average : {"sum", "macro"} or None, default="sum"
+        Over the classes of "classwise" and "top-label", as in :func:`expected_calibration_error`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Importance weights w_i w_j of the pairs; a weight of 2 differs from a repeated row, whose
+        copies would form a pair.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    error : float, or ndarray of shape (n_classes,) for ``average=None``
+        A square, at most 2 sup k (a scalar problem: sup k). Values depend on the kernel and its
+        width: compare them only at the same ones. NaN (``average=None``) or left out: classes of
+        "top-label" that are predicted too rarely for the method.
+
+    Raises
+    ------
+    ValueError
+        If predictions, labels or weights are not valid, there are fewer samples than a block, or
+        ``class_kernel`` is not symmetric and positive semidefinite.
+
+    See Also
+    --------
+    maximum_mean_calibration_error, mean_embedding_calibration_error
+
+    Notes
+    -----
+    O(n² (C + m)) time in blocks of bounded memory; O(n log n) for scalar notions with the
+    Laplacian kernel; O(n · block_size) for blocks.
+
+    References
+    ----------
+    .. [1] Widmann, Lindsten & Zachariah, Calibration tests in multi-class classification: a
+       unifying framework, NeurIPS 2019.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_dirichlet
+    >>> from skcal.metrics import squared_kernel_calibration_error
+    >>> data = make_dirichlet(500, n_classes=3, model="M3", random_state=0)
+    >>> error = squared_kernel_calibration_error(data.labels, data.proba, notion="canonical")
+    >>> round(error, 3)
+    0.102
+    """
+    blocks = {"linear": 2, "block": block_size}.get(method)
+    at_least = {"biased": 1, "block": block_size or 2}.get(method, 2)
+    sample = read_sample(
+        y_true,
+        y_proba,
+        notion=notion,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+        at_least=at_least,
+    )
+    problems = sample.problems()
+    powers = []
+    for problem in problems:
+        if len(problem.weight) < at_least:
+            powers.append(np.nan)
+            continue
+        root = class_root(class_kernel, problem.residuals.shape[1])
+        width = Kernel.of(kernel, bandwidth, problem.features)
+        if method in ("unbiased", "biased"):
+            powers.append(quadratic(problem, root, width, biased=method == "biased"))
+        else:
+            size = blocks or max(2, int(np.sqrt(len(problem.weight))))
+            pairs, mass = block_sums(problem, root, width, size)
+            powers.append(pairs.sum() / mass.sum())
+    return combine(powers, problems, 1, average)
+
+
+def class_root(class_kernel, m: int):
+    """Return L with A = L Lᵀ, or None for the identity."""
+    if class_kernel is None:
+        return None
+    A = check_array(class_kernel, dtype=np.float64, input_name="class_kernel")
+    if A.shape != (m, m) or not np.allclose(A, A.T, rtol=1e-10, atol=0):
+        raise ValueError(
+            f"class_kernel has shape {A.shape}; pass a symmetric array of shape {(m, m)}."
+        )
+    values, vectors = np.linalg.eigh((A + A.T) / 2)
+    if values[0] < -1e-10 * max(values[-1], 0) or values[-1] < 0:
+        raise ValueError(
+            "class_kernel is not positive semidefinite: its smallest eigenvalue is "
+            f"{values[0]:.3g}."
+        )
+    return vectors * np.sqrt(np.maximum(values, 0))
+
+
+def class_residuals(problem, class_root):
+    """Residuals δ, or Lᵀδ for a class kernel A = L Lᵀ, in float64."""
+    residuals = problem.residuals.astype(np.float64)
+    return residuals if class_root is None else residuals @ class_root
+
+
+def quadratic(problem, class_root, kernel, *, biased):
+    """Mean of h_ij over all pairs, or those with i ≠ j."""
+    weight = problem.weight
+    V = weight[:, None] * class_residuals(problem, class_root)
+    total = kernel.quadratic_form(problem.features, V)
+    if biased:
+        return total / weight.sum() ** 2
+    own = kernel.paired(problem.features, problem.features) @ (V**2).sum(axis=1)
+    return (total - own) / (weight.sum() ** 2 - weight @ weight)
+
+
+def block_sums(problem, class_root, kernel, size: int):
+    """Σ_{i≠j} w_i w_j h_ij and Σ_{i≠j} w_i w_j of each block of consecutive samples."""
+    X, weight = problem.features, problem.weight
+    n_blocks = len(X) // size
+    V = weight[:, None] * class_residuals(problem, class_root)
+    sums = np.zeros(n_blocks)
+    if size <= _SMALL_BLOCK:
+        stop = n_blocks * size
+        for a, b in combinations(range(size), 2):
+            left, right = slice(a, stop, size), slice(b, stop, size)
+            inner = np.einsum("ij,ij->i", V[left], V[right])
+            sums += 2 * kernel.paired(X[left], X[right]) * inner
+    else:
+        for block in range(n_blocks):
+            rows = slice(block * size, (block + 1) * size)
+            own = kernel.paired(X[rows], X[rows]) @ (V[rows] ** 2).sum(axis=1)
+            sums[block] = kernel.quadratic_form(X[rows], V[rows]) - own
+    weight = weight[: n_blocks * size].reshape(n_blocks, size)
+    return sums, weight.sum(axis=1) ** 2 - (weight**2).sum(axis=1)
+
+
+@validate_params(
+    {"bandwidth": [Interval(Real, 0, None, closed="neither")]}, prefer_skip_nested_validation=True
+)
+def maximum_mean_calibration_error(
+    y_true,
+    y_proba,
+    *,
+    notion="confidence",
+    bandwidth=0.4,
+    sample_weight=None,
+    labels=None,
+    pos_label=None,
+):
+    """Maximum mean calibration error, MMCE: the root of the biased SKCE of confidences.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class), and its
+        confidence is max(p, 1 - p).
+    notion : str, default="confidence"
+        A scalar notion.
+    bandwidth : float > 0, default=0.4
+        ν of the kernel exp(-|c - c'| / ν).
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts as a repeated row.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    error : float
+        A root, in [0, 1] for one problem; 0 only where every (smoothed) residual vanishes. Biased
+        upwards: of the order of n^(-1/2) for calibrated predictions.
+
+    Raises
+    ------
+    ValueError
+        If predictions, labels or weights are not valid, or the notion has vectors.
+
+    Notes
+    -----
+    O(n log n) time, O(n) memory.
+
+    References
+    ----------
+    .. [1] Kumar, Sarawagi & Jain, Trainable calibration measures for neural networks from kernel
+       mean embeddings, ICML 2018.
+
+    Examples
+    --------
+    >>> from skcal.metrics import maximum_mean_calibration_error
+    >>> maximum_mean_calibration_error([0, 1], [[0.75, 0.25], [0.25, 0.75]])
+    0.25
+    """
+    sample = read_sample(
+        y_true,
+        y_proba,
+        notion=notion,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+        scalar=True,
+    )
+    problems = sample.problems()
+    powers = [
+        quadratic(problem, None, Kernel.of("laplacian", bandwidth, problem.features), biased=True)
+        if len(problem.weight)
+        else np.nan
+        for problem in problems
+    ]
+    return combine(np.maximum(powers, 0), problems, 2, "sum")
+
+
+@validate_params(
+    {
+        **_KERNEL,
+        "locations": ["array-like", None],
+        "location_classes": ["array-like", None],
+        "n_locations": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def mean_embedding_calibration_error(
+    y_true,
+    y_proba,
+    *,
+    notion="auto",
+    locations=None,
+    location_classes=None,
+    n_locations=10,
+    kernel="laplacian",
+    bandwidth="median",
+    random_state=None,
+    sample_weight=None,
+    labels=None,
+    pos_label=None,
+):
+    """Squared mean embedding calibration error at test locations, UCME.
+
+    The mean over locations (t_j, c_j) of (mean_i k(x_i, t_j) δ_{i, c_j})².
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : str or callable, default="auto"
+        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+    locations : array-like of shape (n_locations,) or (n_locations, d), default=None
+        Points t_j among the features. None takes distinct predictions: at evenly spaced ranks for
+        scalar notions, at random for vectors.
+    location_classes : array-like of int of shape (n_locations,), default=None
+        Columns c_j of the residuals; None draws each from the probabilities t_j. Scalar notions
+        have column 0.
+    n_locations : int, default=10
+        Number of locations to take, if there are as many distinct predictions; ignored with
+        ``locations``.
+    kernel : {"laplacian", "rbf"} or callable, default="laplacian"
+    bandwidth : float > 0 or "median", default="median"
+        As in :func:`squared_kernel_calibration_error`.
+    random_state : int, RandomState instance or None, default=None
+        Of the draws. They never see the labels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts as a repeated row.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    error : float ≥ 0
+        A square; biased upwards by its variance, of the order of 1/n.
+
+    Raises
+    ------
+    ValueError
+        If predictions, labels or weights are not valid, or the locations do not fit the notion.
+
+    See Also
+    --------
+    squared_kernel_calibration_error
+
+    Notes
+    -----
+    O(n J (C + 1)) time for J locations.
+
+    References
+    ----------
+    .. [1] Widmann, Lindsten & Zachariah, Calibration tests beyond classification, ICLR 2021.
+
+    Examples
+    --------
+    >>> from skcal.metrics import mean_embedding_calibration_error
+    >>> mean_embedding_calibration_error([0, 1], [0.5, 0.5], locations=[0.5], bandwidth=1.0)
+    0.0
+    """
+    sample = read_sample(
+        y_true,
+        y_proba,
+        notion=notion,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    )
+    rng = check_random_state(random_state)
+    problems, powers = sample.problems(), []
+    for problem in problems:
+        if not len(problem.weight):
+            powers.append(np.nan)
+            continue
+        points, classes = place_locations(
+            problem.features, locations, location_classes, n_locations, rng
+        )
+        deviations = embedding_terms(
+            problem, Kernel.of(kernel, bandwidth, problem.features), points, classes
+        )
+        means = problem.weight @ deviations / problem.weight.sum()
+        powers.append(np.mean(means**2))
+    return combine(powers, problems, 1, "sum")
+
+
+def place_locations(X, locations, location_classes, n_locations, rng):
+    """Return test locations (J, d) and their columns (J,), given or taken from the features X."""
+    n_columns = X.shape[1]
+    if locations is None:
+        points = np.unique(X, axis=0).astype(np.float64)
+        size = min(n_locations, len(points))
+        if n_columns == 1:
+            rows = ((np.arange(size) + 0.5) / size * len(points)).astype(np.intp)
+        else:
+            rows = rng.choice(len(points), size=size, replace=False)
+        points = points[rows]
+    else:
+        points = check_array(locations, dtype=np.float64, ensure_2d=False, input_name="locations")
+        points = points[:, None] if points.ndim == 1 else points
+    if points.shape[1] != n_columns:
+        raise ValueError(
+            f"locations have {points.shape[1]} columns, the features of the notion {n_columns}."
+        )
+    if location_classes is None:
+        below = np.cumsum(points, axis=1) < rng.uniform(size=(len(points), 1))
+        return points, np.minimum(below.sum(axis=1), n_columns - 1)
+    classes = np.asarray(location_classes)
+    if classes.shape != (len(points),) or classes.dtype.kind not in "iu":
+        raise ValueError(
+            f"location_classes must hold an integer for each of the {len(points)} locations."
+        )
+    if classes.min() < 0 or classes.max() >= n_columns:
+        raise ValueError(
+            f"location_classes must be from 0 to {n_columns - 1}; {classes.max()} is not a column."
+        )
+    return points, classes
+
+
+def embedding_terms(problem, kernel, points, classes):
+    """k(x_i, t_j) δ_{i, c_j}, shape (n, J)."""
+    return kernel.matrix(problem.features, points) * problem.residuals[:, classes]

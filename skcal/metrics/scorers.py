@@ -1,0 +1,180 @@
+"""Scorers for cross-validation and model selection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from skcal._sklearn_compat import BaseScorer
+from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
+from skcal.metrics.cox import integrated_calibration_index
+from skcal.metrics.kernel import (
+    maximum_mean_calibration_error,
+    squared_kernel_calibration_error,
+)
+from skcal.metrics.smooth import (
+    kernel_density_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    smooth_calibration_error,
+)
+
+# Name without "neg_": the metric, then its fixed options.
+_SCORERS: dict[str, tuple[Callable, dict]] = {
+    "expected_calibration_error": (expected_calibration_error, {"notion": "confidence"}),
+    "classwise_expected_calibration_error": (expected_calibration_error, {"notion": "classwise"}),
+    "top_label_expected_calibration_error": (expected_calibration_error, {"notion": "top-label"}),
+    "binary_expected_calibration_error": (expected_calibration_error, {"notion": "binary"}),
+    "debiased_squared_calibration_error": (
+        expected_calibration_error,
+        {"notion": "confidence", "norm": 2, "debias": True, "root": False},
+    ),
+    "maximum_calibration_error": (maximum_calibration_error, {"notion": "confidence"}),
+    "squared_kernel_calibration_error": (
+        squared_kernel_calibration_error,
+        {"notion": "canonical"},
+    ),
+    "maximum_mean_calibration_error": (maximum_mean_calibration_error, {"notion": "confidence"}),
+    "smooth_calibration_error": (smooth_calibration_error, {"notion": "confidence"}),
+    "classwise_smooth_calibration_error": (smooth_calibration_error, {"notion": "classwise"}),
+    "binary_smooth_calibration_error": (smooth_calibration_error, {"notion": "binary"}),
+    "kolmogorov_smirnov_calibration_error": (
+        kolmogorov_smirnov_calibration_error,
+        {"notion": "confidence"},
+    ),
+    "kernel_density_calibration_error": (
+        kernel_density_calibration_error,
+        {"notion": "canonical"},
+    ),
+    "integrated_calibration_index": (integrated_calibration_index, {"notion": "binary"}),
+}
+
+
+class CalibrationScorer(BaseScorer):
+    """A scorer that knows the class of each column of probabilities from ``classes_``.
+
+    ``make_scorer`` hands a metric the columns alone, so a fold that lacks a class, or a label that
+    the classifier never saw, cannot be placed; this one can.
+    """
+
+    def _score(self, method_caller, estimator, X, y_true, **kwargs):
+        self._warn_overlap("Options of this scorer are also passed as metadata.", kwargs)
+        options = {**self._kwargs, **kwargs}
+        # Not through method_caller: for two classes it returns one column, that of the pos_label
+        # of whichever scorer asked first, and it refuses classifiers of one class.
+        proba = np.asarray(estimator.predict_proba(X))
+        proba, labels = _align(proba, estimator.classes_, y_true, options.get("pos_label"))
+        return self._sign * self._score_func(y_true, proba, labels=labels, **options)
+
+
+def _align(proba, classes, y_true, pos_label):
+    """P(positive) for two classes; columns of zeros for labels that the classifier lacks."""
+    labels = np.asarray(classes)
+    unknown = np.setdiff1d(np.asarray(y_true), labels)
+    if len(unknown):
+        zeros = np.zeros((len(proba), len(unknown)), dtype=proba.dtype)
+        labels = np.concatenate([labels, unknown])
+        order = np.argsort(labels)
+        proba, labels = np.hstack([proba, zeros])[:, order], labels[order]
+    if len(labels) != 2:
+        return proba, labels
+    positive = 0 if pos_label is not None and labels[0] == pos_label else 1
+    return proba[:, positive], labels[[1 - positive, positive]]
+
+
+def make_calibration_scorer(metric, *, greater_is_better=False, **metric_params):
+    """Make a scorer of a metric that takes ``labels``.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, y_proba, *, labels, …) → float``, one of :mod:`skcal.metrics`.
+    greater_is_better : bool, default=False
+        False negates the metric.
+    **metric_params
+        Options of the metric. Fix ``notion``, so that two-class and multi-class problems are
+        scored alike.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y, sample_weight=None) → float`` for everything in scikit-learn
+        that takes ``scoring=``; takes part in metadata routing. The estimator needs
+        ``predict_proba`` and ``classes_``. For two classes the metric gets P(``classes_[1]``);
+        a label that the estimator lacks gets a column of zeros.
+
+    See Also
+    --------
+    get_scorer : ready-made ones.
+    sklearn.metrics.make_scorer : works with ``response_method="predict_proba"`` where every test
+        set holds all classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from skcal.metrics import expected_calibration_error, make_calibration_scorer
+    >>> scorer = make_calibration_scorer(
+    ...     expected_calibration_error, notion="classwise", n_bins=10, average="macro"
+    ... )
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cross_val_score(LogisticRegression(max_iter=1000), X, y, scoring=scorer).shape
+    (5,)
+    """
+    return CalibrationScorer(metric, 1 if greater_is_better else -1, metric_params, "predict_proba")
+
+
+def get_scorer(name):
+    """Return a scorer by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`get_scorer_names`. Its notion is fixed: "confidence" unless the name says
+        another, "canonical" for kernels and kernel densities, "binary" for the integrated
+        calibration index; with two classes "canonical" and "classwise" are "binary".
+
+    Returns
+    -------
+    scorer : callable
+        As from :func:`make_calibration_scorer`; minus the error, so that greater is better.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skcal.metrics import get_scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(get_scorer("neg_expected_calibration_error")(GaussianNB().fit(X, y), X, y), 4)
+    -0.0325
+    """
+    plain = str(name).removeprefix("neg_")
+    if plain == name or plain not in _SCORERS:
+        raise ValueError(
+            f"{name!r} is not a scorer. Use one of get_scorer_names(): "
+            f"{', '.join(get_scorer_names())}."
+        )
+    metric, params = _SCORERS[plain]
+    return make_calibration_scorer(metric, **params)
+
+
+def get_scorer_names():
+    """Return the names of all scorers, sorted.
+
+    Returns
+    -------
+    names : list of str
+
+    Examples
+    --------
+    >>> from skcal.metrics import get_scorer_names
+    >>> get_scorer_names()[0]
+    'neg_binary_expected_calibration_error'
+    """
+    return sorted(f"neg_{name}" for name in _SCORERS)

@@ -1,0 +1,240 @@
+"""What every metric does first: who is positive, who counts, and how problems are combined."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skcal.metrics.base import WeightedProblem, combine, read_sample
+
+P = np.array([0.125, 0.25, 0.75, 0.875])
+TWO = np.column_stack([1 - P, P])
+THREE = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.125, 0.75, 0.125], [0.625, 0.375, 0]])
+yes_no = np.array(["no", "yes", "no", "yes"])
+
+
+def happened(sample):
+    """P(positive) and whether it happened, whatever the shape of the predictions."""
+    proba = sample.proba if sample.proba.ndim == 1 else sample.proba[:, 1]
+    return proba.tolist(), (sample.codes == 1).tolist()
+
+
+# The positive class
+
+
+@pytest.mark.parametrize(
+    ("y", "pos_label"),
+    [
+        (yes_no, "yes"),
+        (yes_no, "no"),  # the first in sorted order
+        (yes_no.astype(object), "no"),
+        (np.array([1, 2, 1, 2]), 1),
+        (np.array([0, 1, 0, 1]), 0),
+        (np.array([-1, 1, 1, 1]), -1),
+        (np.array([False, True, False, True]), True),
+        (np.array([False, True, False, True]), False),
+        (np.array([0.0, 1.0, 0.0, 1.0]), 0),
+    ],
+)
+def test_one_column_is_the_probability_of_pos_label(y, pos_label):
+    for given in (y, y.tolist()):
+        sample = read_sample(given, P, pos_label=pos_label)
+        assert happened(sample) == (P.tolist(), (y == pos_label).tolist())
+        assert sample.classes[1] == pos_label
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], ["yes", "no"], np.array(["yes", "no"])])
+def test_labels_are_negative_then_positive_and_pos_label_overrules_their_order(labels):
+    assert happened(read_sample(yes_no, P, labels=labels))[1] == (yes_no == labels[1]).tolist()
+    for pos_label in ("yes", "no"):
+        sample = read_sample(yes_no, P, labels=labels, pos_label=pos_label)
+        assert happened(sample) == (P.tolist(), (yes_no == pos_label).tolist())
+
+
+@pytest.mark.parametrize("pos_label", ["yes", "no"])
+@pytest.mark.parametrize("labels", [None, ["no", "yes"], ["yes", "no"]])
+def test_pos_label_chooses_the_column_of_two(labels, pos_label):
+    columns = ["no", "yes"] if labels is None else labels
+    sample = read_sample(yes_no, TWO, labels=labels, pos_label=pos_label, notion="binary")
+    expected = TWO[:, list(columns).index(pos_label)]
+    assert happened(sample) == (expected.tolist(), (yes_no == pos_label).tolist())
+    [problem] = sample.problems()
+    assert_array_equal(problem.features[:, 0], expected)
+    assert_array_equal(problem.outcomes[:, 0], yes_no == pos_label)
+
+
+@pytest.mark.parametrize("pos_label", [None, "yes", "no"])
+def test_named_columns_of_a_data_frame_are_the_classes(pos_label):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(TWO, columns=["yes", "no"])
+    sample = read_sample(pd.Series(yes_no), frame, pos_label=pos_label)
+    expected = frame[pos_label or "no"].tolist()
+    assert happened(sample) == (expected, (yes_no == (pos_label or "no")).tolist())
+
+
+@pytest.mark.parametrize(
+    ("present", "pos_label", "happens"),
+    [
+        ("yes", "yes", True),
+        ("no", "yes", False),
+        (1, 1, True),
+        (0, 0, True),
+        (0, 1, False),
+        (1, 0, False),
+        (7, 7, True),
+        (True, True, True),
+        (False, False, True),
+        (False, True, False),
+    ],
+)
+def test_one_class_in_y_true_either_always_or_never_is_the_positive_one(
+    present, pos_label, happens
+):
+    sample = read_sample([present] * 4, P, pos_label=pos_label)
+    assert happened(sample) == (P.tolist(), [happens] * 4)
+
+
+def test_labels_of_columns_need_not_be_sorted_nor_all_occur():
+    sample = read_sample(["b", "b", "c", "b"], THREE, labels=["c", "a", "b"])
+    assert_array_equal(sample.codes, [2, 2, 0, 2])
+    assert_array_equal(sample.classes, ["c", "a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("y", "proba", "options", "match"),
+    [
+        (yes_no, P, {"pos_label": "maybe"}, r"^pos_label='maybe' is not one of two .*'no', 'yes'"),
+        (yes_no, P, {"pos_label": 1}, r"^pos_label=1 is not one of two .*\['no', 'yes'\]"),
+        (yes_no, TWO, {"pos_label": "maybe"}, r"^pos_label='maybe' is not one of two"),
+        ([1, 2, 3, 1], P, {"pos_label": 1}, r"^pos_label=1 is not one of two .*\[1, 2, 3\]"),
+        (yes_no, P, {"labels": ["no", "yes", "?"], "pos_label": "yes"}, r"^pos_label='yes' is not"),
+        (
+            [0, 1, 2, 0],
+            THREE,
+            {"pos_label": 1},
+            r"^pos_label=1 has no meaning for 3 columns\. Leav",
+        ),
+        (yes_no, P, {}, r"y_true .*positive class of a 1-D y_proba is unknown\. Pass labels="),
+        (
+            [1, 2, 1, 2],
+            P,
+            {},
+            r"y_true .*positive class of a 1-D y_proba is unknown\. Pass labels=",
+        ),
+        (yes_no, P, {"labels": ["no", "on"]}, r"^y_true row 1 is 'yes', .*Pass labels="),
+        (yes_no, P, {"labels": ["no", "on"], "pos_label": "on"}, r"^y_true row 1 is 'yes'"),
+        (["x"] * 4, TWO, {"pos_label": "x"}, r"y_true has 1 classes .*Pass labels="),
+        (None, P, {"pos_label": 1}, "^y_true is None"),
+        (yes_no[:3], P, {"pos_label": "no"}, r"inconsistent .*y_proba has 4 rows, y_true 3"),
+    ],
+)
+def test_classes_that_are_not_clear_raise(y, proba, options, match):
+    with pytest.raises(ValueError, match=match):
+        read_sample(y, proba, **options)
+
+
+# Weights and notions
+
+
+def test_samples_of_weight_zero_are_dropped():
+    y, weight = np.array([0, 1, 2, 0]), [0.0, 2.0, 0.5, 0.0]
+    sample = read_sample(y, THREE, sample_weight=weight)
+    assert_array_equal(sample.proba, THREE[1:3])
+    assert_array_equal(sample.codes, y[1:3])
+    assert_array_equal(sample.weight, weight[1:3])
+    assert_array_equal(sample.classes, [0, 1, 2])
+    assert_array_equal(read_sample(y, THREE).weight, np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("weight", "match"),
+    [
+        ([1, -1, 1, 1], "sample_weight row 1 is -1: negative"),
+        ([0, 0, 0, 0], "sample_weight is all zero"),
+        ([1, 1, np.nan, 1], "sample_weight contains NaN: sample_weight row 2"),
+        ([1, 1], r"sample_weight.shape == \(2,\), expected \(4,\)"),
+    ],
+)
+def test_weights_that_are_none_raise(weight, match):
+    with pytest.raises(ValueError, match=match):
+        read_sample([0, 1, 2, 0], THREE, sample_weight=weight)
+
+
+def test_only_samples_of_positive_weight_count_towards_the_least_number():
+    y, weight = [0, 1, 2, 0], [0, 2, 0, 1]
+    assert len(read_sample(y, THREE, sample_weight=weight, at_least=2).proba) == 2
+    with pytest.raises(ValueError, match=r"^y_proba has 2 sample.* needs 3"):
+        read_sample(y, THREE, sample_weight=weight, at_least=3)
+
+
+@pytest.mark.parametrize(("proba", "notion"), [(P, "binary"), (TWO, "confidence")])
+def test_auto_reads_the_shape_and_never_the_labels(proba, notion):
+    for y in ([0, 1, 0, 1], [1, 1, 1, 1]):
+        assert read_sample(y, proba).notion == notion
+
+
+@pytest.mark.parametrize(
+    ("notion", "name"),
+    [
+        ("canonical", "'canonical'"),
+        ("top-1", "'top-1'"),
+        (lambda p: np.arange(3) + 0 * p > 0, "a lens"),
+    ],
+)
+def test_scalar_metrics_refuse_notions_with_vectors(notion, name):
+    read_sample([0, 1, 2, 0], THREE, notion=notion)
+    with pytest.raises(ValueError, match=f"^notion={name} .*Use one of 'binary', 'confidence'"):
+        read_sample([0, 1, 2, 0], THREE, notion=notion, scalar=True)
+    for scalar in ("confidence", "top-label", "classwise"):
+        assert read_sample([0, 1, 2, 0], THREE, notion=scalar, scalar=True).notion == scalar
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_residuals_give_back_the_outcomes(rng, dtype):
+    proba = rng.dirichlet(np.ones(3), size=50).astype(dtype)
+    y = rng.integers(0, 3, 50)
+    [problem] = read_sample(y, proba, notion="canonical").problems()
+    assert_array_equal(problem.outcomes, np.eye(3)[y])
+
+
+def test_shares_of_top_label_are_those_of_the_weight():
+    proba = THREE[[0, 1, 2, 3, 0]]  # arg max 0, 1, 1, 0, 0
+    weight = np.array([1.0, 2.0, 0.0, 4.0, 1.0])
+    problems = read_sample([0, 1, 2, 1, 0], proba, notion="top-label", sample_weight=weight)
+    shares, weights = zip(*((p.share, p.weight.tolist()) for p in problems.problems()), strict=True)
+    assert shares == (6 / 8, 2 / 8, 0)
+    assert weights == ([1, 4, 1], [2], [])
+    for notion in ("confidence", "classwise", "canonical"):
+        whole = read_sample([0, 1, 2, 1, 0], proba, notion=notion, sample_weight=weight)
+        assert [problem.share for problem in whole.problems()] == [1] * len(whole.problems())
+
+
+# Combining problems
+
+
+def problems(shares):
+    return [WeightedProblem(None, None, None, share) for share in shares]
+
+
+@pytest.mark.parametrize(
+    ("powers", "shares", "norm", "average", "root", "expected"),
+    [
+        ([0.25], [1], 1, "sum", True, 0.25),
+        ([0.25], [1], 2, "sum", True, 0.5),
+        ([0.25], [1], 2, "sum", False, 0.25),
+        ([1, 2, 6], [1, 1, 1], 2, "sum", True, 3),
+        ([1, 2, 6], [1, 1, 1], 2, "macro", False, 3),
+        ([4, 8, np.nan], [0.25, 0.75, 0], 1, "sum", True, 7),
+        ([4, 8, np.nan], [0.25, 0.75, 0], 1, "macro", True, 6),
+        ([4, 8, np.nan], [0.25, 0.75, 0], np.inf, "sum", True, 8),
+        ([4, 9, np.nan], [0.25, 0.75, 0], 2, None, True, [2, 3, np.nan]),
+        ([4, 8, np.nan], [0.25, 0.75, 0], np.inf, None, True, [4, 8, np.nan]),
+        ([-0.5, 0.25], [1, 1], 1, "sum", True, -0.25),
+        ([-0.5, 0.25], [1, 1], 2, "sum", True, 0),  # the root of a negative square is 0
+        ([-0.5, 0.25], [1, 1], 2, "sum", False, -0.25),
+        ([-0.5, 0.25], [1, 1], 2, None, True, [0, 0.5]),
+    ],
+)
+def test_powers_are_combined_before_the_root(powers, shares, norm, average, root, expected):
+    value = combine(powers, problems(shares), norm, average, root)
+    assert_allclose(value, expected, rtol=1e-15)
+    assert isinstance(value, np.ndarray if average is None else float)

@@ -1,0 +1,97 @@
+"""Binned metrics refuse what they cannot read: the message names the argument and the remedy."""
+
+import numpy as np
+import pytest
+
+from skcal.metrics import (
+    calibration_bins,
+    expected_calibration_error,
+    maximum_calibration_error,
+)
+
+P, TWO = np.array([0.1, 0.4, 0.6, 0.8]), np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.5, 0.5]])
+METRICS = [expected_calibration_error, maximum_calibration_error, calibration_bins]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    ("y", "proba", "options", "match"),
+    [
+        (
+            [0, 1, 0, 1],
+            P,
+            {"n_bins": 0},
+            r"'n_bins' parameter .* \[1, inf\) or .*'cube_root'.* Got 0",
+        ),
+        ([0, 1, 0, 1], P, {"n_bins": "sqrt"}, "'n_bins' parameter .*'cube_root'.* Got 'sqrt'"),
+        ([0, 1, 0, 1], P, {"n_bins": 2.0}, "'n_bins' parameter .* Got 2.0"),
+        ([0, 1, 0, 1], P, {"strategy": "equal"}, "'strategy' parameter .*'quantile'.* Got 'equal'"),
+        ([0, 1, 0, 1], P, {"min_samples": 0}, "'min_samples' parameter .* Got 0"),
+        ([0, 1, 0, 1], P, {"strategy": "median-variance"}, "^strategy='median-var.* fit 1 feature"),
+        (
+            [0, 1, 0, 1],
+            TWO,
+            {"notion": "canonical", "strategy": "sweep"},
+            "^strategy='sweep' .* 2 f",
+        ),
+        ([0, 1, 0, 1], P, {"notion": "marginal"}, "^notion='marginal' is unknown. Use one of"),
+        (
+            [0, 1, 0, 1],
+            P + 0.3,
+            {},
+            r"^y_proba row 3 is 1\.1, not a probability in \[0, 1\]\. Pass",
+        ),
+        (
+            [0, 1, 0, 1],
+            P - 0.2,
+            {},
+            r"^y_proba row 0 is -0\.1, not a probability in \[0, 1\]\. Pass",
+        ),
+        ([0, 1, 0, 1], [0.1, np.nan, 0, 1], {}, "y_proba contains NaN: y_proba row 1"),
+        ([0, 1, 0, 1], 100 * TWO, {}, r"^y_proba row 0 sums to 100.*percentages, divide by 100"),
+        ([0, 1, 0, 1], TWO - [[0, 0.05]], {}, r"^y_proba row 0 sums to 0\.95, not 1"),
+        (["a", "b", "a", "b"], P, {}, r"y_true .*positive class of a 1-D y_proba .*Pass labels="),
+        ([0, 1, 2, 1], P, {}, "y_true takes values .*Pass labels="),
+        ([0, 1, 0], P, {}, "inconsistent numbers of samples: y_proba has 4 rows, y_true 3"),
+        ([0, 1, 0, 1], P, {"sample_weight": [1, 1, -1, 1]}, "sample_weight row 2 is -1: negative"),
+        ([], [], {}, "0 sample"),
+    ],
+)
+def test_errors_name_the_argument_and_the_remedy(metric, y, proba, options, match):
+    with pytest.raises(ValueError, match=match):
+        metric(y, proba, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"debias": True}, "^debias=True is for norm=2, the squared error, not 1"),
+        ({"debias": "labels", "norm": np.inf}, "^debias='labels' is for norm=2, .* not inf"),
+        (
+            {"debias": True, "norm": 2, "distance": "cityblock"},
+            "debias=True .*'euclidean', not 'cit",
+        ),
+        ({"debias": "bins", "norm": 2}, "'debias' parameter .*'labels'.* Got 'bins'"),
+        ({"norm": 0.5}, r"'norm' parameter .* \[1.0, inf.* Got 0.5"),
+        ({"norm": np.nan}, r"'norm' parameter .* Got nan"),
+        ({"distance": "l2"}, "'distance' parameter .*'total-variation'.* Got 'l2'"),
+        ({"average": "micro"}, "'average' parameter .*'macro'.* Got 'micro'"),
+    ],
+)
+def test_options_that_do_not_go_together_raise(options, match):
+    with pytest.raises(ValueError, match=match):
+        expected_calibration_error([0, 1, 0, 1], TWO, notion="canonical", **options)
+
+
+def test_no_bin_with_enough_samples_raises():
+    match = "^min_samples=5: .* 2.* Lower min_samples or n_bins"
+    with pytest.raises(ValueError, match=match):
+        maximum_calibration_error([0, 1, 0, 1], P, n_bins=2, min_samples=5)
+    with pytest.raises(ValueError, match=match):
+        calibration_bins([0, 1, 0, 1], P, n_bins=2).largest_gap(min_samples=5)
+
+
+@pytest.mark.parametrize("level", [0, 1, 95])
+def test_confidence_level_lies_between_0_and_1(level):
+    with pytest.raises(ValueError, match=f"'confidence_level' parameter .* Got {level}"):
+        calibration_bins([0, 1, 0, 1], P, confidence_level=level)

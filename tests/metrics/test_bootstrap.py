@@ -1,0 +1,287 @@
+"""Bootstrap intervals against their formulas, and what is resampled."""
+
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from sklearn.metrics import log_loss
+
+from skcal.metrics import (
+    bootstrap_interval,
+    brier_decomposition,
+    calibration_intercept,
+    expected_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    maximum_mean_calibration_error,
+    smooth_calibration_error,
+    squared_kernel_calibration_error,
+)
+
+# Averages over samples, and hence those for which a count is a weight.
+PLUG_IN = {
+    "ece": partial(expected_calibration_error, n_bins=5),
+    "quantile": partial(expected_calibration_error, n_bins=5, strategy="quantile", norm=2),
+    "ks": kolmogorov_smirnov_calibration_error,
+    "smooth": smooth_calibration_error,
+    "mmce": maximum_mean_calibration_error,
+    "brier": lambda *args, **options: brier_decomposition(*args, **options).reliability,
+}
+
+
+@pytest.fixture
+def data(rng):
+    """60 calibrated binary predictions: outcomes, p."""
+    p = rng.uniform(size=60)
+    return (rng.uniform(size=60) < p).astype(int), p
+
+
+def on_rows(metric):
+    """The metric without sample_weight and labels, as a user may write it."""
+    return lambda y, proba: metric(y, proba)
+
+
+def mean_gap(y, p, sample_weight=None):
+    return np.average(y - p, weights=sample_weight)
+
+
+def naive_bca(estimate, left_out, distribution, levels):
+    """Efron & Tibshirani (1993), Eqs. (14.9), (14.10), (14.14) and (14.15)."""
+    below = np.mean(distribution < estimate) + np.mean(distribution == estimate) / 2
+    shift, gap = stats.norm.ppf(below), left_out.mean() - left_out
+    acceleration = np.sum(gap**3) / (6 * np.sum(gap**2) ** 1.5)
+    z = shift + stats.norm.ppf(levels)
+    return np.quantile(distribution, stats.norm.cdf(shift + z / (1 - acceleration * z)))
+
+
+# The interval
+
+
+@pytest.mark.parametrize("confidence_level", [0.5, 0.9])
+@pytest.mark.parametrize("metric", [mean_gap, expected_calibration_error])
+def test_limits_are_those_of_their_formulas_and_of_scipy(data, metric, confidence_level):
+    y, p = data
+    rows = np.arange(len(y))
+    levels = np.array([(1 - confidence_level) / 2, (1 + confidence_level) / 2])
+    estimate = metric(y, p)
+    left_out = np.array([metric(np.delete(y, i), np.delete(p, i)) for i in rows])
+    for method in ("percentile", "basic", "BCa"):
+        own = bootstrap_interval(
+            metric,
+            y,
+            p,
+            method=method,
+            confidence_level=confidence_level,
+            n_resamples=200,
+            random_state=0,
+        )
+        quantiles = np.quantile(own.distribution, levels)
+        expected = {
+            "percentile": quantiles,
+            "basic": 2 * estimate - quantiles[::-1],
+            "BCa": naive_bca(estimate, left_out, own.distribution, levels),
+        }[method]
+        assert_allclose([own.low, own.high], expected, rtol=1e-9)
+        again = stats.bootstrap(
+            (rows,),
+            lambda i: metric(y[i], p[i]),
+            vectorized=False,
+            n_resamples=0,
+            method=method,
+            confidence_level=confidence_level,
+            bootstrap_result=SimpleNamespace(bootstrap_distribution=own.distribution),
+        )
+        assert_allclose([own.low, own.high], again.confidence_interval, rtol=1e-9)
+        assert_allclose(own.estimate, estimate, rtol=1e-12)
+        assert_allclose(own.standard_error, again.standard_error, rtol=1e-12)
+        assert own.confidence_level == confidence_level
+
+
+def test_standard_error_of_a_mean_is_the_one_that_is_known(data):
+    y, p = data
+    interval = bootstrap_interval(mean_gap, y, p, n_resamples=2000, random_state=0)
+    known = np.std(y - p) / np.sqrt(len(y))
+    # Monte Carlo errors: 1/√4000 = 1.6 % of the standard error, known/√2000 of the mean.
+    assert_allclose(interval.standard_error, known, rtol=4 / np.sqrt(4000))
+    assert abs(interval.distribution.mean() - interval.estimate) < 4 * known / np.sqrt(2000)
+
+
+# What is resampled
+
+
+@pytest.mark.parametrize("metric", PLUG_IN.values(), ids=PLUG_IN)
+def test_weights_of_resamples_are_repeated_rows(data, metric):
+    options = {"n_resamples": 100, "random_state": 0}
+    weighted = bootstrap_interval(partial(metric), *data, **options)
+    repeated = bootstrap_interval(on_rows(metric), *data, **options)
+    assert weighted.distribution.std() > 0
+    assert_allclose(weighted.distribution, repeated.distribution, rtol=1e-9, atol=1e-12)
+    assert_allclose([weighted.low, weighted.high], [repeated.low, repeated.high], atol=1e-10)
+
+
+def test_a_resample_has_as_many_rows_as_the_data_and_keeps_pairs_together(rng):
+    proba = rng.dirichlet(np.ones(3), size=30)
+    y = np.repeat([0, 1, 2], 10)
+    pairs = {(*row, label) for row, label in zip(proba.tolist(), y.tolist(), strict=True)}
+
+    def metric(y, predictions):
+        drawn = [(*row, k) for row, k in zip(predictions.tolist(), y.tolist(), strict=True)]
+        assert set(drawn) <= pairs
+        assert len(drawn) == 30
+        return len(set(drawn)) / 30
+
+    interval = bootstrap_interval(metric, y, proba, n_resamples=500, random_state=0)
+    # A row is drawn with probability 1 - (29/30)^30 = 0.638; the share of rows drawn has a
+    # standard deviation of 0.055, its mean over 500 resamples one of 0.0025.
+    assert_allclose(interval.distribution.mean(), 1 - (29 / 30) ** 30, atol=0.01)
+    assert interval.estimate == 1
+
+
+def test_pairs_of_copies_do_not_bias_u_statistics(data):
+    y, p = (array[:30] for array in data)
+    error = partial(squared_kernel_calibration_error, bandwidth=0.5)
+    options = {"n_resamples": 1000, "random_state": 0}
+    own = bootstrap_interval(error, y, p, **options)
+    naive = bootstrap_interval(on_rows(error), y, p, **options)
+    # Repeated rows meet themselves with probability 1/n, so that the average becomes
+    # (1 - 1/n) U + 1/n mean_i δ_i². Four Monte Carlo errors are 4 sd/√1000.
+    copies = (own.estimate * (len(y) - 1) + np.mean((y - p) ** 2)) / len(y)
+    tolerance = 4 * own.standard_error / np.sqrt(1000)
+    assert abs(own.distribution.mean() - own.estimate) < tolerance
+    assert abs(naive.distribution.mean() - copies) < tolerance
+    assert copies - own.estimate > 2 * tolerance
+
+
+def test_sample_weights_are_resampled_with_their_rows(data, rng):
+    y, p = data
+    weight = rng.uniform(0.5, 2, len(y))
+    seen = []
+
+    def metric(y, p, sample_weight):
+        counts = sample_weight / weight
+        assert_allclose(counts, np.rint(counts), atol=1e-12)
+        seen.append(round(counts.sum()))
+        return mean_gap(y, p, sample_weight)
+
+    interval = bootstrap_interval(
+        metric, y, p, sample_weight=weight, n_resamples=20, random_state=0
+    )
+    assert set(seen) == {len(y)}
+    assert_allclose(interval.estimate, np.average(y - p, weights=weight), rtol=1e-12)
+    assert len(interval.distribution) == 20
+
+
+@pytest.mark.parametrize("metric", [expected_calibration_error, mean_gap])
+def test_a_sample_of_weight_0_is_as_good_as_removed(data, metric):
+    y, p = data
+    weight = np.where(np.arange(len(y)) < 5, 1.0, 0.0)
+    options = {"n_resamples": 300, "random_state": 0}
+    one = bootstrap_interval(metric, y, p, sample_weight=weight, **options)
+    other = bootstrap_interval(metric, y[:5], p[:5], sample_weight=np.ones(5), **options)
+    assert_allclose(one.distribution, other.distribution, rtol=1e-12)
+    assert_allclose(one.standard_error, other.standard_error, rtol=1e-12)
+
+
+# Randomness and workers
+
+
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_the_seed_decides_and_workers_do_not(data, backend):
+    run = partial(
+        bootstrap_interval, partial(expected_calibration_error, n_bins=5), *data, n_resamples=70
+    )
+    one = run(random_state=0)
+    assert_array_equal(run(random_state=0).distribution, one.distribution)
+    with parallel_config(backend=backend):
+        assert_array_equal(run(random_state=0, n_jobs=2).distribution, one.distribution)
+    assert (run(random_state=1).distribution != one.distribution).any()
+    rng = np.random.RandomState(0)
+    assert_array_equal(run(random_state=rng).distribution, one.distribution)
+    assert (run(random_state=rng).distribution != one.distribution).any()
+    assert len(set(one.distribution.tolist())) > 60  # no two tasks share a stream
+
+
+@pytest.mark.parametrize("n_resamples", [2, 63, 64, 65, 129])
+def test_as_many_resamples_as_asked_for(data, n_resamples):
+    interval = bootstrap_interval(mean_gap, *data, n_resamples=n_resamples, random_state=0)
+    assert interval.distribution.shape == (n_resamples,)
+
+
+# Labels
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [expected_calibration_error, log_loss, lambda y, p, **kwargs: log_loss(y, p, **kwargs)],
+)
+def test_resamples_without_a_class_keep_its_column(rng, metric):
+    proba = rng.dirichlet(np.ones(3), size=20)
+    names = np.array(["a", "b", "c"])
+    y = np.repeat([0, 1, 2], [10, 9, 1])  # every third resample lacks "c"
+    options = {"n_resamples": 50, "random_state": 0}
+    by_name = bootstrap_interval(metric, names[y], proba, **options)
+    by_code = bootstrap_interval(metric, y, proba, **options)
+    assert_allclose(by_name.distribution, by_code.distribution, rtol=1e-12)
+    if metric is expected_calibration_error:  # scikit-learn's log_loss wants sorted columns
+        turned = [2, 0, 1]
+        by_order = bootstrap_interval(
+            metric, names[y], proba[:, turned], labels=names[turned], **options
+        )
+        assert_allclose(by_order.distribution, by_code.distribution, rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"pos_label": "yes"}, {"labels": ["no", "yes"]}])
+def test_one_column_needs_the_name_of_the_positive_class(data, options):
+    y, p = data
+    names = np.where(y == 1, "yes", "no")
+    own = {"n_resamples": 30, "random_state": 0}
+    by_name = bootstrap_interval(expected_calibration_error, names, p, **options, **own)
+    by_code = bootstrap_interval(expected_calibration_error, y, p, **own)
+    assert_allclose(by_name.distribution, by_code.distribution, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"positive class .* unknown"):
+        bootstrap_interval(expected_calibration_error, names, p, **own)
+
+
+def test_named_columns_of_a_data_frame_are_the_classes(data):
+    pd = pytest.importorskip("pandas")
+    y, p = data
+    frame = pd.DataFrame({"yes": p, "no": 1 - p})
+    names = pd.Series(np.where(y == 1, "yes", "no"))
+    metric = partial(calibration_intercept, notion="binary")
+    options = {"n_resamples": 20, "random_state": 0}
+    by_name = bootstrap_interval(metric, names, frame, **options)
+    # "no" is the second column: P(no).
+    by_code = bootstrap_interval(calibration_intercept, 1 - y, 1 - p, **options)
+    assert_allclose(by_name.distribution, by_code.distribution, rtol=1e-7)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"confidence_level": 1.0}, "'confidence_level' parameter"),
+        ({"confidence_level": 95}, "'confidence_level' parameter"),
+        ({"n_resamples": 1}, "'n_resamples' parameter"),
+        ({"method": "student"}, "'method' parameter"),
+        ({"n_jobs": "all"}, "'n_jobs' parameter"),
+        ({"metric": "ece"}, "'metric' parameter"),
+        ({"random_state": "seed"}, "'random_state' parameter"),
+        ({"notion": "marginal"}, "notion='marginal' is unknown"),
+        ({"y_true": [0, 1]}, "inconsistent numbers of samples"),
+        ({"y_true": [0, 1] * 40}, "inconsistent numbers of samples"),
+        ({"metric": on_rows(mean_gap), "y_true": [0, 1] * 40}, "inconsistent numbers of samples"),
+        ({"y_proba": np.linspace(0, 1.5, 60)}, "not a probability"),
+        ({"sample_weight": np.zeros(60)}, "all zero"),
+        ({"sample_weight": np.arange(60) == 3}, "samples of positive weight"),
+    ],
+)
+def test_what_cannot_be_resampled_raises(data, options, match):
+    y, p = data
+    call = {"metric": expected_calibration_error, "y_true": y, "y_proba": p, **options}
+    with pytest.raises(ValueError, match=match):
+        bootstrap_interval(**call)

@@ -1,0 +1,295 @@
+"""Logistic recalibration against other optimisers and closed forms; smoothed curves."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+from scipy.stats import binom
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skcal.functions.recalibration import PROBABILITY_FLOOR
+from skcal.metrics import (
+    calibration_intercept,
+    calibration_slope,
+    cox_recalibration,
+    integrated_calibration_index,
+)
+
+EVERY = [
+    calibration_intercept,
+    calibration_slope,
+    cox_recalibration,
+    integrated_calibration_index,
+]
+
+
+def draw(n, intercept=0.0, slope=1.0, seed=0):
+    """Outcomes with logit P(Y = 1) = intercept + slope · logit(p), and p."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.02, 0.98, size=n)
+    return (rng.uniform(size=n) < expit(intercept + slope * logit(p))).astype(int), p
+
+
+def numbers(result):
+    """All numbers of a result, or the one."""
+    if isinstance(result, float):
+        return [result]
+    plain = [value for value in vars(result).values() if isinstance(value, float)]
+    return [*plain, *result.log_likelihood.values()]
+
+
+def log_likelihood(coefficients, y, p, weight):
+    q = expit(coefficients[0] + coefficients[1] * logit(p))
+    return weight @ (y * np.log(q) + (1 - y) * np.log(1 - q))
+
+
+def numerical_hessian(function, x, step=1e-3):
+    """Second differences."""
+    e = step * np.eye(len(x))
+    return np.array(
+        [
+            [
+                function(x + a + b)
+                - function(x + a - b)
+                - function(x - a + b)
+                + function(x - a - b)
+                for a in e
+            ]
+            for b in e
+        ]
+    ) / (4 * step**2)
+
+
+@pytest.fixture(params=[False, True], ids=["", "weighted"])
+def drawn(request, rng):
+    y, p = draw(300, -0.4, 0.7)
+    return y, p, rng.uniform(0.2, 2, len(y)) if request.param else np.ones(len(y))
+
+
+# The fit
+
+
+def test_intercept_and_slope_are_those_of_logistic_regression_without_penalty(drawn):
+    y, p, weight = drawn
+    logistic = LogisticRegression(C=1e12, tol=1e-10, max_iter=1000)
+    logistic.fit(logit(p)[:, None], y, sample_weight=weight)
+    result = cox_recalibration(y, p, sample_weight=weight)
+    assert_allclose(result.intercept, logistic.intercept_[0], rtol=1e-5)
+    assert_allclose(result.slope, logistic.coef_[0, 0], rtol=1e-5)
+    assert calibration_slope(y, p, sample_weight=weight) == result.slope
+    assert calibration_intercept(y, p, sample_weight=weight) == result.intercept_in_the_large
+
+
+def test_intercept_in_the_large_is_the_root_of_the_score(drawn):
+    y, p, weight = drawn
+    root = brentq(lambda a: weight @ (y - expit(a + logit(p))), -10, 10, xtol=1e-13)
+    assert_allclose(calibration_intercept(y, p, sample_weight=weight), root, rtol=1e-10)
+
+
+def test_log_likelihoods_and_standard_errors_are_those_of_the_definition(drawn):
+    y, p, weight = drawn
+    result = cox_recalibration(y, p, sample_weight=weight)
+    fitted = np.array([result.intercept, result.slope])
+    large = result.intercept_in_the_large
+    of_both, of_large, calibrated = (
+        result.log_likelihood[name] for name in ("intercept and slope", "intercept", "calibrated")
+    )
+    assert_allclose(of_both, log_likelihood(fitted, y, p, weight), rtol=1e-12)
+    assert_allclose(of_large, log_likelihood([large, 1], y, p, weight), rtol=1e-12)
+    assert_allclose(calibrated, weight @ np.log(np.where(y == 1, p, 1 - p)), rtol=1e-12)
+    assert of_both > of_large > calibrated
+    hessian = numerical_hessian(lambda c: log_likelihood(c, y, p, weight), fitted)
+    errors = [result.intercept_standard_error, result.slope_standard_error]
+    assert_allclose(errors, np.sqrt(np.diag(np.linalg.inv(-hessian))), rtol=1e-4)
+    [[bend]] = numerical_hessian(lambda a: log_likelihood([*a, 1], y, p, weight), np.array([large]))
+    assert_allclose(result.intercept_in_the_large_standard_error, 1 / np.sqrt(-bend), rtol=1e-4)
+
+
+def test_two_distinct_predictions_have_a_closed_form():
+    # Of 10 predictions 1/4 two come true, of 5 predictions 3/4 four.
+    p = np.repeat([0.25, 0.75], [10, 5])
+    y = np.repeat([1, 0, 1, 0], [2, 8, 4, 1])
+    result = cox_recalibration(y, p)
+    assert_allclose(result.slope, np.log(16) / np.log(9), rtol=1e-12)
+    assert_allclose(result.intercept, 0, atol=1e-12)
+    error = np.sqrt(1 / (10 * 0.2 * 0.8) + 1 / (5 * 0.8 * 0.2))
+    assert_allclose(result.slope_standard_error, error / np.log(9), rtol=1e-10)
+    assert_allclose(result.intercept_standard_error, error / 2, rtol=1e-10)
+
+
+def test_predictions_recalibrated_by_the_fit_have_slope_1_and_intercept_0(drawn):
+    y, p, weight = drawn
+    fit = cox_recalibration(y, p, sample_weight=weight)
+    q = expit(fit.intercept + fit.slope * logit(p))
+    again = cox_recalibration(y, q, sample_weight=weight)
+    assert_allclose([again.intercept, again.intercept_in_the_large], 0, atol=1e-10)
+    assert_allclose(again.slope, 1, rtol=1e-10)
+    likelihoods = list(again.log_likelihood.values())
+    assert_allclose(likelihoods, fit.log_likelihood["intercept and slope"], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("intercept", "slope"), [(0.0, 1.0), (-0.5, 0.6), (0.8, 1.5)])
+def test_standard_errors_cover_the_truth_as_often_as_nominal(intercept, slope):
+    misses = np.zeros(3, dtype=int)
+    for seed in range(400):
+        fit = cox_recalibration(*draw(500, intercept, slope, seed))
+        large = cox_recalibration(*draw(500, intercept, 1.0, seed))
+        gaps = [
+            (fit.intercept - intercept) / fit.intercept_standard_error,
+            (fit.slope - slope) / fit.slope_standard_error,
+            (large.intercept_in_the_large - intercept)
+            / large.intercept_in_the_large_standard_error,
+        ]
+        misses += np.abs(gaps) > 1.96
+    # Of 400 at 5 %, fewer than 6 or more than 37 has probability 3e-4.
+    assert binom.cdf(5, 400, 0.05) + binom.sf(37, 400, 0.05) < 3e-4
+    assert misses.min() >= 6
+    assert misses.max() <= 37
+
+
+# Limits
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "match"),
+    [
+        ([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4], "separates the outcomes"),
+        ([1, 1, 0, 0], [0.1, 0.2, 0.3, 0.4], "separates the outcomes"),
+        ([0, 0, 1, 1], [0.1, 0.3, 0.3, 0.4], "separates the outcomes"),  # touching is enough
+        ([0, 1, 0, 1], [0.3, 0.3, 0.3, 0.3], "All predictions of y_proba are equal"),
+    ],
+)
+def test_no_finite_slope_raises_while_the_intercept_exists(y, p, match):
+    for function in (cox_recalibration, calibration_slope):
+        with pytest.raises(ValueError, match=match):
+            function(y, p)
+    assert np.isfinite(calibration_intercept(y, p))
+    assert 0 <= integrated_calibration_index(y, p) <= 1
+
+
+@pytest.mark.parametrize("function", EVERY)
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_one_outcome_raises(function, outcome):
+    with pytest.raises(ValueError, match=rf"^y_true shows one outcome only \({outcome}\)"):
+        function([outcome] * 4, [0.1, 0.2, 0.3, 0.4])
+
+
+@pytest.mark.parametrize("function", EVERY)
+def test_notions_of_several_problems_raise(function, tempered):
+    proba, labels = tempered
+    for notion, match in [("classwise", "is several problems"), ("canonical", "a vector")]:
+        with pytest.raises(ValueError, match=f"^notion='{notion}' .*{match}"):
+            function(labels, proba, notion=notion)
+
+
+@pytest.mark.parametrize("p", [[0, 0, 0], [0, 0, 1], [1, 1, 1], [0, 0.5, 1], [0, 1e-9, 1e-3]])
+@pytest.mark.parametrize("y", [[1, 1, 0], [0, 1, 0], [1, 0, 1]])
+@pytest.mark.parametrize("weight", [[1, 1, 1], [1, 1e-3, 1], [1, 1e3, 1]])
+def test_intercept_of_impossible_events_is_the_root_at_the_floor(p, y, weight):
+    clipped = np.clip(p, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
+    a = calibration_intercept(y, p, sample_weight=weight)
+    score = np.array(weight) * (np.array(y) - expit(a + logit(clipped)))
+    assert abs(score.sum()) <= 1e-10 * sum(weight)
+
+
+def test_slope_and_index_of_certain_predictions_are_finite(rng):
+    y, p = draw(200)
+    p[:20] = np.repeat([0, 1], 10)  # half of these are wrong
+    y[:20] = np.tile([0, 1], 10)
+    clipped = np.clip(p, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
+    result = cox_recalibration(y, p)
+    assert np.isfinite(numbers(result)).all()
+    assert_allclose(result.slope, cox_recalibration(y, clipped).slope, rtol=1e-12)
+    assert 0 < result.slope < 0.2  # ten certain predictions that fail dominate
+    assert 0 < integrated_calibration_index(y, p) < 1
+
+
+# Invariances
+
+
+def test_weight_2_is_a_repeated_row_and_weight_0_a_removed_one(rng):
+    y, p = draw(200, 0.3, 0.8)
+    count = rng.integers(0, 4, len(y))
+    rows = rng.permutation(np.repeat(np.arange(len(y)), count))
+    one, other = cox_recalibration(y, p, sample_weight=count), cox_recalibration(y[rows], p[rows])
+    assert_allclose(numbers(one), numbers(other), rtol=1e-9)
+    for quantile in (None, 0.5, 1):
+        index = integrated_calibration_index(y, p, quantile=quantile, sample_weight=count)
+        again = integrated_calibration_index(y[rows], p[rows], quantile=quantile)
+        assert_allclose(index, again, rtol=0.02)  # the optimiser's tolerance
+
+
+def test_swapping_the_classes_negates_the_intercepts_and_keeps_the_slope():
+    y, p = draw(200, 0.3, 0.8)
+    one, other = cox_recalibration(y, p), cox_recalibration(1 - y, 1 - p)
+    assert_allclose(other.slope, one.slope, rtol=1e-9)
+    assert_allclose(other.intercept, -one.intercept, rtol=1e-9)
+    assert_allclose(other.intercept_in_the_large, -one.intercept_in_the_large, rtol=1e-9)
+    index = integrated_calibration_index(y, p)
+    assert_allclose(integrated_calibration_index(1 - y, 1 - p), index, rtol=0.05)
+
+
+@pytest.mark.parametrize("function", EVERY)
+def test_confidence_is_about_whether_the_most_probable_class_occurs(function, tempered):
+    proba, labels = tempered
+    correct = labels == proba.argmax(axis=1)
+    assert numbers(function(labels, proba)) == numbers(function(correct, proba.max(axis=1)))
+    one = function(labels == 0, proba[:, 0])
+    two = np.column_stack([1 - proba[:, 0], proba[:, 0]])
+    assert numbers(function(labels == 0, two, notion="binary")) == numbers(one)
+
+
+# The integrated calibration index
+
+
+def test_index_of_a_straight_curve_is_the_mean_gap_of_the_logistic_fit(drawn):
+    y, p, weight = drawn
+    fit = cox_recalibration(y, p, sample_weight=weight)
+    gap = np.abs(expit(fit.intercept + fit.slope * logit(p)) - p)
+    logistic = LogisticRegression(C=1e9, tol=1e-8)
+    for estimator in (logistic, make_pipeline(StandardScaler(), logistic)):
+        index = integrated_calibration_index(y, p, estimator=estimator, sample_weight=weight)
+        assert_allclose(index, np.average(gap, weights=weight), rtol=1e-3)
+        assert not hasattr(logistic, "coef_")  # it is a clone that is fitted
+
+
+def test_index_of_calibrated_predictions_vanishes_with_the_sample_size():
+    # A curve of 7 parameters leaves √(2/π) √(7 · 0.17 / n) = 0.006 at 20,000 samples.
+    assert integrated_calibration_index(*draw(20_000)) < 0.012
+    assert integrated_calibration_index(*draw(200)) > 0.012
+
+
+def test_index_and_quantiles_of_a_curve_that_is_known(rng):
+    p = rng.uniform(size=20_000)
+    y = rng.uniform(size=len(p)) < p**2
+    # The gap is p (1 - p): on average 1/6, half the time below 3/16, at most 1/4. The curve's
+    # standard error is 0.006 on average; it is larger at the ends, where the gap is small.
+    quantiles = [None, 0.0, 0.5, 0.9, 1.0]
+    mean, least, *rest = (integrated_calibration_index(y, p, quantile=q) for q in quantiles)
+    assert_allclose(mean, 1 / 6, atol=0.02)
+    assert_allclose(rest, [3 / 16, 0.45 * 0.55, 1 / 4], atol=0.03)
+    assert least < 0.01
+    assert rest == sorted(rest)
+
+
+@pytest.mark.parametrize("n_distinct", [1, 2])
+def test_index_of_few_distinct_predictions_is_the_mean_gap_of_their_frequencies(n_distinct):
+    p = np.repeat([0.25, 0.75], [30, 20]) if n_distinct == 2 else np.full(50, 0.25)
+    y = np.concatenate([np.arange(30) < 15, np.arange(20) < 12])
+    gap = np.array([np.abs(np.mean(y[p == q]) - q) for q in p])
+    assert_allclose(integrated_calibration_index(y, p), gap.mean(), rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"quantile": 1.5}, "'quantile' parameter"),
+        ({"estimator": StandardScaler()}, "'estimator' parameter"),
+    ],
+)
+def test_options_that_make_no_index_raise(options, match):
+    with pytest.raises(ValueError, match=match):
+        integrated_calibration_index([0, 1], [0.2, 0.4], **options)

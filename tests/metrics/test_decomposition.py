@@ -1,0 +1,287 @@
+"""Scores in parts: their definition by loops, and what holds whatever the grouping."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import xlogy
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import brier_score_loss, log_loss
+
+from skcal.functions.partitions import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, find_partition
+from skcal.metrics import brier_decomposition, score_decomposition, sharpness
+from skcal.notions import make_problems
+
+SCALAR = ["binary", "confidence", "top-label", "classwise"]
+VECTOR = ["canonical", "top-2"]
+SCORES = ["brier", "log_loss"]
+BINNED = [*product(SCALAR, SCALAR_PARTITIONS), *product(VECTOR, SIMPLEX_PARTITIONS)]
+GROUPED = [*BINNED, *product(SCALAR, ["isotonic"])]
+BINS = {"n_bins": 5, "min_samples": 20}
+
+every_score = pytest.mark.parametrize("score", SCORES)
+every_grouping = pytest.mark.parametrize(("notion", "strategy"), GROUPED)
+
+
+@pytest.fixture
+def coarse(rng):
+    """Labels and predictions on the grid k/8 of 3 classes: exact sums, ties, zeros and ones."""
+
+    def draw(notion="classwise", n=200):
+        truth = rng.dirichlet(np.ones(3), size=n)
+        labels = (truth.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1)
+        proba = rng.multinomial(8, truth) / 8
+        return ((labels == 0).astype(int), proba[:, 0]) if notion == "binary" else (labels, proba)
+
+    return draw
+
+
+def values(parts):
+    return np.array(list(vars(parts).values()))
+
+
+def weighted_problems(y, proba, notion, weight):
+    """Features, outcomes, weights and share of each problem."""
+    for x, residuals, rows in make_problems(proba, y, notion):
+        w = weight[rows]
+        if len(w):
+            share = w.sum() / weight.sum() if notion == "top-label" else 1
+            yield x, np.rint(x + residuals), w, share
+
+
+def naive_parts(x, outcomes, weight, bins):
+    """The six sums of Stephenson et al. (2008), sample by sample."""
+    base_rate = np.average(outcomes, axis=0, weights=weight)
+    parts = np.zeros(6)
+    for b in set(bins.tolist()):
+        inside = np.flatnonzero(bins == b)
+        predicted = np.average(x[inside], axis=0, weights=weight[inside])
+        frequency = np.average(outcomes[inside], axis=0, weights=weight[inside])
+        for i in inside:
+            terms = [
+                np.sum((x[i] - outcomes[i]) ** 2),
+                np.sum((predicted - frequency) ** 2),
+                np.sum((frequency - base_rate) ** 2),
+                np.sum((outcomes[i] - base_rate) ** 2),
+                np.sum((x[i] - predicted) ** 2),
+                2 * np.sum((x[i] - predicted) * (outcomes[i] - frequency)),
+            ]
+            parts += weight[i] * np.array(terms)
+    return parts / weight.sum()
+
+
+@pytest.mark.parametrize(("notion", "strategy"), BINNED)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_brier_parts_are_those_of_the_definition(coarse, rng, notion, strategy, weighted):
+    y, proba = coarse(notion)
+    weight = rng.uniform(0.2, 2, len(y)) if weighted else np.ones(len(y))
+    expected = np.zeros(6)
+    for x, outcomes, w, share in weighted_problems(y, proba, notion, weight):
+        bins = find_partition(strategy, x.shape[1])(x, outcomes, w, **BINS).assign(x)
+        expected += share * naive_parts(x, outcomes, w, bins)
+    parts = brier_decomposition(
+        y, proba, notion=notion, strategy=strategy, sample_weight=weight, **BINS
+    )
+    assert_allclose(values(parts), expected, rtol=1e-10, atol=1e-14)
+
+
+@every_grouping
+@pytest.mark.parametrize("weighted", [False, True])
+def test_parts_add_up_to_the_score(coarse, rng, notion, strategy, weighted):
+    y, proba = coarse(notion)
+    options = {"notion": notion, "strategy": strategy, **BINS}
+    if weighted:
+        options["sample_weight"] = rng.uniform(0.2, 2, len(y))
+    score, rel, res, unc, variance, covariance = values(brier_decomposition(y, proba, **options))
+    assert_allclose(score, rel - res + unc + variance - covariance, rtol=1e-13)
+    for name in SCORES:
+        score, mcb, dsc, unc = values(score_decomposition(y, proba, score=name, **options))
+        assert_allclose(score, mcb - dsc + unc, rtol=1e-13)
+
+
+# The scores
+
+
+def one_against_rest(score, y, proba, weight):
+    classes = range(proba.shape[1])
+    return sum(score(y == k, proba[:, k], sample_weight=weight) for k in classes)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_are_those_of_scikit_learn(coarse, rng, dtype, weighted):
+    y, proba = coarse()
+    proba = proba.astype(dtype)
+    assert (proba[np.arange(len(y)), y] == 0).any()  # log loss of p = 0 where the class occurred
+    weight = rng.uniform(0.2, 2, len(y)) if weighted else None
+    own = {
+        (score, notion): score_decomposition(
+            y, proba, score=score, notion=notion, strategy="unique", sample_weight=weight
+        ).score
+        for score in SCORES
+        for notion in ("canonical", "classwise")
+    }
+    brier = one_against_rest(brier_score_loss, y, proba, weight)
+    rtol = 1e-6 if dtype == np.float32 else 1e-12
+    assert_allclose(own["brier", "classwise"], brier, rtol=rtol)
+    assert_allclose(own["brier", "canonical"], brier, rtol=rtol)  # Σ_k (p_k - 1[y = k])², not half
+    assert_allclose(own["log_loss", "canonical"], log_loss(y, proba, sample_weight=weight), rtol)
+    rest = one_against_rest(log_loss, y, proba, weight)
+    assert_allclose(own["log_loss", "classwise"], rest, rtol=rtol)
+
+
+@every_score
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_dimensional_scores_are_those_of_scikit_learn(score, dtype):
+    y, p = np.array([0, 1, 0, 1, 1]), np.array([1.0, 0.0, 0.25, 1.0, 0.625], dtype)
+    expected = {"brier": brier_score_loss, "log_loss": log_loss}[score](y, p)
+    for strategy in ("isotonic", "unique", "uniform"):
+        own = score_decomposition(y, p, score=score, strategy=strategy).score
+        assert_allclose(own, expected, rtol=1e-6 if dtype == np.float32 else 1e-14)
+
+
+@every_score
+def test_two_columns_count_every_one_dimensional_brier_part_twice(coarse, score):
+    y, p = coarse("binary")
+    two = np.column_stack([1 - p, p])
+
+    def parts(proba, notion):
+        result = score_decomposition(y, proba, score=score, notion=notion, strategy="unique")
+        return values(result)
+
+    one = parts(p, "binary")
+    assert_allclose(parts(two, "binary"), one, rtol=1e-12)
+    assert_allclose(parts(two, "classwise"), 2 * one, rtol=1e-12)
+    # The log loss of a vector is minus the log of one entry: no double count.
+    times = 2 if score == "brier" else 1
+    assert_allclose(parts(two, "canonical"), times * one, rtol=1e-12)
+    for notion in ("classwise", "canonical"):
+        assert_allclose(parts(p, notion), one, rtol=1e-15)
+
+
+# Isotonic recalibration and groups of equal predictions
+
+
+@pytest.mark.parametrize("notion", SCALAR)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_isotonic_parts_are_what_isotonic_regression_saves(coarse, rng, notion, dtype):
+    y, proba = coarse(notion)
+    proba = proba.astype(dtype)
+    weight = rng.uniform(0.2, 2, len(y))
+    expected = {"brier": np.zeros(2), "log_loss": np.zeros(2)}
+    for x, outcomes, w, share in weighted_problems(y, proba, notion, weight):
+        x, o = x[:, 0].astype(float), outcomes[:, 0].astype(float)
+        recalibrated = IsotonicRegression(y_min=0, y_max=1).fit(x, o, w).predict(x)
+        for k, p in enumerate([recalibrated, np.average(o, weights=w)]):
+            log = -xlogy(o, p) - xlogy(1 - o, 1 - p)
+            expected["brier"][k] += share * np.average((p - o) ** 2, weights=w)
+            expected["log_loss"][k] += share * np.average(log, weights=w)
+    for score in SCORES:
+        parts = score_decomposition(y, proba, score=score, notion=notion, sample_weight=weight)
+        best, uncertainty = expected[score]
+        assert_allclose(parts.score - parts.miscalibration, best, rtol=1e-6)
+        assert_allclose(parts.uncertainty - parts.discrimination, best, rtol=1e-6)
+        assert_allclose(parts.uncertainty, uncertainty, rtol=1e-6)
+    brier = brier_decomposition(y, proba, notion=notion, sample_weight=weight)
+    saved = score_decomposition(y, proba, score="brier", notion=notion, sample_weight=weight)
+    assert_allclose(values(brier), [*values(saved), 0, 0], rtol=1e-15)
+
+
+@every_score
+@pytest.mark.parametrize(
+    ("notion", "strategy"),
+    [case for case in GROUPED if case[1] in ("isotonic", "unique")],
+)
+def test_parts_of_isotonic_and_unique_are_not_negative(coarse, score, notion, strategy):
+    for n in (1, 2, 3, 10, 200):
+        y, proba = coarse(notion, n)
+        labels = [0, 1] if notion == "binary" else [0, 1, 2]
+        parts = score_decomposition(
+            y, proba, score=score, notion=notion, strategy=strategy, labels=labels
+        )
+        assert values(parts).min() >= -1e-14
+
+
+def test_one_bin_can_be_worse_than_the_predictions_that_it_replaces():
+    parts = score_decomposition([0, 1], [0.25, 0.75], score="brier", strategy="uniform", n_bins=1)
+    assert values(parts).tolist() == [1 / 16, 1 / 16 - 1 / 4, 0, 1 / 4]
+
+
+@pytest.mark.parametrize("strategy", ["isotonic", "unique", "quantile", "sweep", "uniform"])
+def test_calibrated_predictions_have_reliability_0_and_resolve_as_much_as_they_vary(strategy):
+    k = np.repeat(np.arange(1, 9), 8)
+    y = np.tile(np.arange(8), 8) < k  # of each eight predictions k/8, k come true
+    parts = brier_decomposition(y, k / 8, strategy=strategy, n_bins=8)
+    assert_allclose(parts.reliability, 0, atol=1e-16)
+    assert_allclose(parts.resolution, sharpness(y, k / 8), rtol=1e-14)
+    assert_allclose(parts.uncertainty, 9 / 16 * 7 / 16, rtol=1e-14)
+    assert_allclose([parts.within_bin_variance, parts.within_bin_covariance], 0, atol=1e-16)
+
+
+@every_score
+@pytest.mark.parametrize("strategy", ["isotonic", "unique", "uniform"])
+def test_certain_and_constant_predictions_are_the_extremes(score, strategy):
+    y = np.array([0, 1, 1, 0, 1, 1, 1, 0])
+    certain = score_decomposition(y, y.astype(float), score=score, strategy=strategy)
+    assert_allclose([certain.score, certain.miscalibration], 0, atol=1e-15)
+    assert_allclose(certain.discrimination, certain.uncertainty, rtol=1e-14)
+    constant = score_decomposition(y, np.full(8, y.mean()), score=score, strategy=strategy)
+    assert_allclose([constant.miscalibration, constant.discrimination], 0, atol=1e-15)
+    assert_allclose(constant.score, constant.uncertainty, rtol=1e-14)
+
+
+# Invariances
+
+
+@every_grouping
+def test_weight_2_is_a_repeated_row_and_weight_0_a_removed_one(coarse, rng, notion, strategy):
+    y, proba = coarse(notion)
+    count = rng.integers(0, 4, len(y))
+    rows = rng.permutation(np.repeat(np.arange(len(y)), count))
+    options = {"notion": notion, "strategy": strategy, **BINS}
+    for function in (brier_decomposition, score_decomposition):
+        weighted = function(y, proba, sample_weight=count, **options)
+        repeated = function(y[rows], proba[rows], **options)
+        assert_allclose(values(weighted), values(repeated), rtol=1e-11, atol=1e-14)
+    weighted = sharpness(y, proba, notion=notion, sample_weight=count)
+    assert_allclose(weighted, sharpness(y[rows], proba[rows], notion=notion), rtol=1e-12)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "classwise"])
+def test_names_and_order_of_classes_do_not_matter(coarse, notion):
+    y, proba = coarse()
+    names, turned = np.array(["b", "c", "a"]), [2, 0, 1]
+    options = {"notion": notion, "strategy": "unique"}
+    for function in (brier_decomposition, score_decomposition):
+        own = function(y, proba, **options)
+        other = function(names[y], proba[:, turned], labels=names[turned], **options)
+        assert_allclose(values(own), values(other), rtol=1e-12)
+
+
+@pytest.mark.parametrize("notion", ["classwise", "canonical"])
+def test_sharpness_is_the_variance_of_each_column_summed(coarse, notion):
+    y, proba = coarse()
+    assert_allclose(sharpness(y, proba, notion=notion), proba.var(axis=0).sum(), rtol=1e-13)
+    assert sharpness(y, proba, notion=notion) == sharpness(y[::-1], proba, notion=notion)
+    assert_allclose(sharpness(y, proba, notion="confidence"), proba.max(axis=1).var(), rtol=1e-13)
+    assert_allclose(sharpness(y, np.tile(proba[0], (len(y), 1)), notion=notion), 0, atol=1e-30)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"notion": "canonical"}, "notion='canonical' conditions on a vector"),
+        ({"notion": "canonical", "strategy": "sweep"}, "strategy='sweep' does not fit"),
+        ({"strategy": "median-variance"}, "strategy='median-variance' does not fit"),
+        ({"strategy": "mass"}, "'strategy' parameter"),
+        ({"n_bins": 0}, "'n_bins' parameter"),
+        ({"sample_weight": -1}, "sample_weight row 0"),
+    ],
+)
+@pytest.mark.parametrize("function", [brier_decomposition, score_decomposition])
+def test_what_has_no_decomposition_raises(coarse, function, options, match):
+    with pytest.raises(ValueError, match=match):
+        function(*coarse(), **options)
+    with pytest.raises(ValueError, match="'score' parameter"):
+        score_decomposition(*coarse(), score="spherical")

@@ -1,0 +1,189 @@
+"""The squared kernel calibration error against a double loop, published values and known truths."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from naive_kernel import METHODS, NOTIONS, draw, first_or_other, naive_skce, naive_sum, polynomial
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import pdist
+
+from skcal.datasets import make_dirichlet
+from skcal.metrics import squared_kernel_calibration_error
+from skcal.notions import make_problems
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf", polynomial])
+@pytest.mark.parametrize("options", METHODS)
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_skce_is_the_mean_over_pairs(notion, options, kernel, weighted):
+    y, proba = draw(notion)
+    weight = np.random.default_rng(1).uniform(0.2, 3, len(y)) if weighted else np.ones(len(y))
+    one_problem = partial(naive_skce, kernel=kernel, width="median", **options)
+    expected = naive_sum(y, proba, notion, one_problem, weight)
+    error = squared_kernel_calibration_error(
+        y, proba, notion=notion, kernel=kernel, sample_weight=weight, **options
+    )
+    assert_allclose(error, expected, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf", polynomial])
+@pytest.mark.parametrize("notion", ["binary", "canonical"])
+@pytest.mark.parametrize("block_size", [2, 3, 15, 16, 17, 22, 23, 45, 46])
+def test_incomplete_last_blocks_are_left_out(block_size, notion, kernel):
+    """Small and large blocks take two ways through the code."""
+    y, proba = draw(notion)
+    options = {"method": "block", "block_size": block_size}
+    [(x, residuals, _)] = make_problems(proba, y, notion)
+    expected = naive_skce(x, residuals, kernel, 0.3, **options)
+    metric = partial(squared_kernel_calibration_error, notion=notion, kernel=kernel, bandwidth=0.3)
+    assert_allclose(metric(y, proba, **options), expected, rtol=1e-10, atol=1e-14)
+    used = len(y) // block_size * block_size
+    changed = np.where(np.arange(len(y)) < used, y, 1 - np.minimum(y, 1))
+    assert metric(changed, proba, **options) == metric(y, proba, **options)
+    if block_size == 46:
+        assert_allclose(metric(y, proba, **options), metric(y, proba), rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", METHODS)
+@pytest.mark.parametrize("notion", ["canonical", "top-2", first_or_other, "confidence"])
+def test_class_kernels_weigh_pairs_of_classes(notion, options):
+    y, proba = draw(notion)
+    m = {"canonical": 3, "top-2": 3, "confidence": 1}.get(notion, 2)
+    root = np.random.default_rng(3).normal(size=(m, m))
+    metric = partial(squared_kernel_calibration_error, y, proba, notion=notion, **options)
+    [(x, residuals, _)] = make_problems(proba, y, notion)
+    for A in (root @ root.T, np.outer(root[0], root[0]), np.zeros((m, m))):
+        expected = naive_skce(x, residuals, "laplacian", "median", A=A, **options)
+        assert_allclose(metric(class_kernel=A), expected, rtol=1e-9, atol=1e-14)
+    assert_allclose(metric(class_kernel=np.eye(m)), metric(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("class_kernel", "match"),
+    [
+        (np.eye(2), r"class_kernel has shape \(2, 2\); .*\(3, 3\)"),
+        (np.triu(np.ones((3, 3))), "symmetric"),
+        (
+            np.diag([1.0, 1.0, -1e-3]),
+            "not positive semidefinite: its smallest eigenvalue is -0.001",
+        ),
+        (-np.eye(3), "not positive semidefinite"),
+        (np.full((3, 3), np.nan), "class_kernel contains NaN"),
+        (np.ones(3), "class_kernel|2D"),
+        ("identity", "class_kernel"),
+    ],
+)
+def test_class_kernels_that_are_none_are_refused(class_kernel, match):
+    y, proba = draw("canonical")
+    with pytest.raises(ValueError, match=match):
+        squared_kernel_calibration_error(y, proba, notion="canonical", class_kernel=class_kernel)
+
+
+@pytest.mark.parametrize("notion", ["classwise", "top-label"])
+@pytest.mark.parametrize("method", ["unbiased", "biased", "linear"])
+def test_classes_are_summed_averaged_or_returned(notion, method):
+    y, proba = draw(notion)
+    metric = partial(squared_kernel_calibration_error, y, proba, notion=notion, method=method)
+    each = metric(average=None)
+    expected = [
+        naive_skce(x, residuals, "laplacian", "median", method)
+        for x, residuals, _ in make_problems(proba, y, notion)
+    ]
+    assert_allclose(each, expected, rtol=1e-10, atol=1e-14)
+    share = np.ones(3) if notion == "classwise" else np.bincount(proba.argmax(axis=1)) / len(y)
+    assert_allclose(metric(), share @ each, rtol=1e-12)
+    assert_allclose(metric(average="macro"), np.mean(each), rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["unbiased", "linear", "block"])
+def test_a_class_predicted_once_adds_nothing(method):
+    y, proba = draw("top-label")
+    proba = proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True)
+    proba = np.column_stack([proba, np.zeros(len(proba))])
+    proba[0] = [0, 0, 1]
+    metric = partial(squared_kernel_calibration_error, notion="top-label", method=method)
+    each = metric(y, proba, average=None)
+    share = np.bincount(proba.argmax(axis=1)) / len(y)
+    assert np.isnan(each[2])
+    assert_allclose(metric(y, proba), share[:2] @ each[:2], rtol=1e-12)
+
+
+# Published values and known truths
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        "resnet18",
+        "googlenet",
+        pytest.param("densenet121", marks=pytest.mark.slow),
+        pytest.param("vgg16_bn", marks=pytest.mark.slow),
+    ],
+)
+def test_skce_of_cifar10_networks_is_the_published_one(cifar10, published, network):
+    """Widmann, Lindsten & Zachariah (2019): the median of the full matrix is the width."""
+    proba, labels = cifar10(network)
+    # The matrix has a zero for each sample and each pair's distance twice.
+    distances, n = pdist(proba, "cityblock"), len(labels)
+    middle = [(n * n // 2 - 1 - n) // 2, (n * n // 2 - n) // 2]
+    distances.partition(middle)
+    width = distances[middle].mean() / 2
+    metric = partial(
+        squared_kernel_calibration_error, labels, proba, notion="canonical", bandwidth=width
+    )
+    for method, name in {"biased": "SKCEb", "unbiased": "SKCEuq", "linear": "SKCEul"}.items():
+        assert_allclose(metric(method=method), published[network][f"{name}_median"], rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("notion", "method"),
+    [("canonical", "unbiased"), ("classwise", "unbiased"), ("confidence", "linear")],
+)
+def test_unbiased_skce_of_calibrated_predictions_averages_0(notion, method):
+    errors = []
+    for seed in range(1000):
+        data = make_dirichlet(30, n_classes=3, concentration=0.5, random_state=seed)
+        errors.append(
+            squared_kernel_calibration_error(data.labels, data.proba, notion=notion, method=method)
+        )
+    # A normal mean of 1,000 leaves 3.5 standard errors with probability 5e-4, any of 3 with 1.4e-3.
+    assert abs(np.mean(errors)) < 3.5 * np.std(errors) / np.sqrt(1000)
+    assert min(errors) < 0 < max(errors)
+
+
+def test_biased_skce_exceeds_the_unbiased_one_by_the_pairs_of_a_sample_with_itself():
+    y, proba = draw("canonical")
+    metric = partial(squared_kernel_calibration_error, y, proba, notion="canonical")
+    n, own = len(y), np.sum((np.eye(3)[y] - proba) ** 2)
+    assert_allclose(n**2 * metric(method="biased"), n * (n - 1) * metric() + own, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf", polynomial])
+@pytest.mark.parametrize("notion", ["canonical", "confidence", "top-label"])
+@pytest.mark.parametrize("n", [1, 2, 3, 20])
+def test_biased_skce_is_never_negative(n, notion, kernel):
+    for seed in range(40):
+        data = make_dirichlet(n, n_classes=3, concentration=0.5, random_state=seed)
+        error = squared_kernel_calibration_error(
+            data.labels, data.proba, notion=notion, method="biased", kernel=kernel
+        )
+        assert error > -1e-15
+
+
+def test_certain_predictions_reach_both_ends_of_the_range():
+    y, certain = np.array([0, 1, 1]), np.array([[1.0, 0], [0, 1], [0, 1]])
+    metric = partial(squared_kernel_calibration_error, notion="canonical")
+    assert metric(y, certain) == metric(y, certain, method="biased") == 0
+    assert metric([1] * 3, [[1, 0]] * 3) == metric([1] * 3, [[1, 0]] * 3, method="biased") == 2
+    assert squared_kernel_calibration_error([1] * 3, [0.0] * 3) == 1
+
+
+def test_two_samples_are_one_pair_whose_distance_is_the_median():
+    y, proba = np.array([0, 1]), np.array([[0.7, 0.2, 0.1], [0.5, 0.25, 0.25]])
+    inner = (np.eye(3)[y] - proba)[0] @ (np.eye(3)[y] - proba)[1]
+    metric = partial(squared_kernel_calibration_error, y, proba, notion="canonical")
+    for method in ("unbiased", "linear", "block"):
+        assert_allclose(metric(method=method), np.exp(-1) * inner, rtol=1e-12)
+        assert_allclose(metric(method=method, kernel="rbf"), np.exp(-1 / 2) * inner, rtol=1e-12)

@@ -1,0 +1,316 @@
+"""Scorers in scikit-learn's tools, and the columns that they hand to metrics."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss, make_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    PredefinedSplit,
+    cross_validate,
+    permutation_test_score,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from skcal import metrics
+from skcal.metrics import (
+    expected_calibration_error,
+    get_scorer,
+    get_scorer_names,
+    make_calibration_scorer,
+    smooth_calibration_error,
+)
+
+NAMES = get_scorer_names()
+BINARY = [name for name in NAMES if "binary" in name or "integrated" in name]
+# The notion that a name promises.
+NOTIONS = {
+    "neg_binary_expected_calibration_error": "binary",
+    "neg_classwise_expected_calibration_error": "classwise",
+    "neg_classwise_smooth_calibration_error": "classwise",
+    "neg_expected_calibration_error": "confidence",
+    "neg_integrated_calibration_index": "binary",
+    "neg_kernel_density_calibration_error": "canonical",
+    "neg_maximum_mean_calibration_error": "confidence",
+    "neg_squared_kernel_calibration_error": "canonical",
+    "neg_top_label_expected_calibration_error": "top-label",
+}
+MULTICLASS = [name for name in NOTIONS if name not in BINARY]
+TWO, THREE = np.array(["no", "yes"]), np.array(["ant", "bee", "cat"])
+
+
+@pytest.fixture(scope="session")
+def problem():
+    """Features and string labels of 2 or 3 classes."""
+
+    def make(names):
+        X, y = make_classification(
+            180, n_informative=4, n_classes=len(names), flip_y=0.2, random_state=0
+        )
+        return X, names[y]
+
+    return make
+
+
+def by_hand(name, classes, proba, y, **options):
+    """The score for a column per class; of two classes P(classes[1])."""
+    metric = getattr(metrics, re.sub("neg_|binary_|classwise_|top_label_", "", name))
+    proba = proba[:, 1] if len(classes) == 2 else proba
+    return -metric(y, proba, notion=NOTIONS[name], labels=classes, **options)
+
+
+def sklearn_scorer(metric, **options):
+    return make_scorer(metric, response_method="predict_proba", greater_is_better=False, **options)
+
+
+def one_split(test):
+    """Train on what is not in ``test``, once."""
+    return PredefinedSplit(np.where(test, 0, -1))
+
+
+# In scikit-learn's tools
+
+
+@pytest.mark.parametrize(
+    ("classes", "names"), [(TWO, NAMES), (THREE, [name for name in NAMES if name not in BINARY])]
+)
+def test_every_name_works_in_cross_validation(problem, classes, names):
+    X, y = problem(classes)
+    pipeline = make_pipeline(StandardScaler(), GaussianNB())
+    scoring = {name: get_scorer(name) for name in names}
+    options = {"return_estimator": True, "return_indices": True, "error_score": "raise"}
+    results = cross_validate(pipeline, X, y, cv=3, scoring=scoring, **options)
+    for k, test in enumerate(results["indices"]["test"]):
+        proba = results["estimator"][k].predict_proba(X[test])
+        for name in NOTIONS.keys() & scoring.keys():
+            expected = by_hand(name, classes, proba, y[test])
+            assert_allclose(results[f"test_{name}"][k], expected, rtol=1e-12)
+    for name in names:
+        assert np.isfinite(results[f"test_{name}"]).all()
+
+
+@pytest.mark.parametrize("classes", [TWO, THREE])
+def test_a_grid_search_refits_what_is_best_calibrated(problem, classes):
+    X, y = problem(classes)
+    names = ["neg_expected_calibration_error", "neg_squared_kernel_calibration_error"]
+    scoring = {"accuracy": "accuracy"} | {name: get_scorer(name) for name in names}
+    grid = {"C": [1e-3, 1e-1, 10]}
+    search = GridSearchCV(LogisticRegression(), grid, scoring=scoring, refit=names[0], cv=3)
+    search.fit(X, y)
+    mean = search.cv_results_[f"mean_test_{names[0]}"]
+    assert search.best_index_ == np.argmax(mean)
+    assert len(set(mean)) == 3
+    single = GridSearchCV(LogisticRegression(), grid, scoring=scoring[names[0]], cv=3).fit(X, y)
+    assert_allclose(single.cv_results_["mean_test_score"], mean, rtol=1e-12)
+    expected = by_hand(names[0], classes, search.predict_proba(X), y)
+    assert_allclose(single.score(X, y), expected, rtol=1e-12)
+
+
+def test_a_permutation_test_counts_scores_that_are_at_least_as_good(problem):
+    X, y = problem(TWO)
+    score, permuted, pvalue = permutation_test_score(
+        GaussianNB(), X, y, scoring=get_scorer(NAMES[0]), n_permutations=5, cv=3, random_state=0
+    )
+    assert pvalue == (1 + np.count_nonzero(permuted >= score)) / 6
+    assert max(score, *permuted) < 0
+
+
+def test_scorers_of_other_columns_do_not_disturb_each_other(problem):
+    X, y = problem(TWO)
+    model = GaussianNB().fit(X, y)
+    name = "neg_binary_expected_calibration_error"
+    other = sklearn_scorer(brier_score_loss, pos_label="no")
+    alone = cross_validate(model, X, y, cv=3, scoring={name: get_scorer(name)})
+    for scoring in ({"other": other, name: get_scorer(name)}, {name: get_scorer(name), "o": other}):
+        together = cross_validate(model, X, y, cv=3, scoring=scoring)
+        assert_allclose(together[f"test_{name}"], alone[f"test_{name}"], rtol=1e-12)
+
+
+# The columns
+
+
+@pytest.mark.parametrize("name", MULTICLASS)
+@pytest.mark.parametrize("lacking", ["test", "training"])
+def test_folds_without_a_class_score_as_if_its_column_were_there(problem, name, lacking):
+    X, y = problem(THREE)
+    test = np.arange(len(y)) % 3 == 0
+    test = test & (y != "bee") if lacking == "test" else test | (y == "bee")
+    model = GaussianNB().fit(X[~test], y[~test])
+    proba = np.zeros((np.count_nonzero(test), 3))
+    proba[:, np.isin(THREE, model.classes_)] = model.predict_proba(X[test])
+    [score] = cross_validate(
+        GaussianNB(), X, y, cv=one_split(test), scoring=get_scorer(name), error_score="raise"
+    )["test_score"]
+    assert_allclose(score, by_hand(name, THREE, proba, y[test]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", NOTIONS)
+@pytest.mark.parametrize("known", TWO)
+def test_of_two_classes_one_may_be_unknown(problem, name, known):
+    X, y = problem(TWO)
+    model = DummyClassifier().fit(X[y == known], y[y == known])
+    proba = np.tile(known == TWO, (len(y), 1)).astype(float)
+    assert_allclose(get_scorer(name)(model, X, y), by_hand(name, TWO, proba, y), rtol=1e-9)
+
+
+class Turned(ClassifierMixin, BaseEstimator):
+    """Naive Bayes whose classes_ are not sorted."""
+
+    def fit(self, X, y):
+        self.model_ = GaussianNB().fit(X, y)
+        self.classes_ = np.roll(self.model_.classes_, 1)
+        return self
+
+    def predict_proba(self, X):
+        return np.roll(self.model_.predict_proba(X), 1, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "classes"), [*((n, TWO) for n in NOTIONS), *((n, THREE) for n in MULTICLASS)]
+)
+def test_columns_are_those_of_classes_(problem, name, classes):
+    X, y = problem(classes)
+    model = Turned().fit(X, y)
+    turned = [*classes[-1:], *classes[:-1]]
+    expected = by_hand(name, turned, model.predict_proba(X), y)
+    assert_allclose(get_scorer(name)(model, X, y), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("pos_label", TWO)
+def test_pos_label_chooses_the_column_of_two(problem, pos_label):
+    X, y = problem(TWO)
+    model = GaussianNB().fit(X, y)
+    options = {"notion": "binary", "pos_label": pos_label}
+    own = make_calibration_scorer(expected_calibration_error, **options)
+    column = model.predict_proba(X)[:, list(TWO).index(pos_label)]
+    assert_allclose(own(model, X, y), -expected_calibration_error(y, column, **options), rtol=1e-12)
+    theirs = sklearn_scorer(expected_calibration_error, **options)
+    assert_allclose(theirs(model, X, y), own(model, X, y), rtol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [np.array([0, 1]), np.array([0, 1, 2]), THREE])
+def test_make_scorer_agrees_where_all_classes_are_there(problem, classes):
+    X, y = problem(classes)
+    for notion in ("confidence", "classwise"):
+        theirs = sklearn_scorer(expected_calibration_error, notion=notion)
+        own = make_calibration_scorer(expected_calibration_error, notion=notion)
+        results = cross_validate(GaussianNB(), X, y, scoring={"theirs": theirs, "own": own})
+        assert_allclose(results["test_theirs"], results["test_own"], rtol=1e-12)
+
+
+def test_make_scorer_of_string_labels_needs_pos_label(problem):
+    X, y = problem(TWO)
+    with pytest.raises(ValueError, match=r"positive class .* unknown"):
+        sklearn_scorer(expected_calibration_error)(GaussianNB().fit(X, y), X, y)
+
+
+# Weights and metadata
+
+
+@pytest.fixture
+def weight(rng):
+    return rng.uniform(0.2, 2, 180)
+
+
+@pytest.mark.parametrize("name", MULTICLASS)
+def test_weights_are_handed_on(problem, weight, name):
+    X, y = problem(THREE)
+    model = GaussianNB().fit(X, y)
+    expected = by_hand(name, THREE, model.predict_proba(X), y, sample_weight=weight)
+    scorer = get_scorer(name)
+    assert_allclose(scorer(model, X, y, sample_weight=weight), expected, rtol=1e-12)
+    assert scorer(model, X, y) != expected
+    test = np.arange(len(y)) % 2 == 0
+    with config_context(enable_metadata_routing=True):
+        model = GaussianNB().set_fit_request(sample_weight=False)
+        scorer = get_scorer(name).set_score_request(sample_weight=True)
+        options = {"cv": one_split(test), "return_estimator": True, "scoring": scorer}
+        result = cross_validate(model, X, y, params={"sample_weight": weight}, **options)
+        proba = result["estimator"][0].predict_proba(X[test])
+        expected = by_hand(name, THREE, proba, y[test], sample_weight=weight[test])
+        assert_allclose(result["test_score"], [expected], rtol=1e-12)
+        fresh = get_scorer(name)  # knows nothing of the request
+        result = cross_validate(model, X, y, params={}, **options | {"scoring": fresh})
+        assert_allclose(result["test_score"], [by_hand(name, THREE, proba, y[test])], rtol=1e-12)
+
+
+def test_options_given_twice_warn_as_in_scikit_learn(problem, weight):
+    X, y = problem(THREE)
+    model = GaussianNB().fit(X, y)
+    own = make_calibration_scorer(expected_calibration_error, sample_weight=np.ones(180))
+    with pytest.warns(UserWarning, match="Overlapping parameters are: {'sample_weight'}"):
+        score = own(model, X, y, sample_weight=weight)
+    weighted = make_calibration_scorer(expected_calibration_error)(
+        model, X, y, sample_weight=weight
+    )
+    assert score == weighted
+    with (
+        config_context(enable_metadata_routing=True),
+        pytest.warns(UserWarning, match="Overlapping parameters are: {'sample_weight'}"),
+    ):
+        own.set_score_request(sample_weight=True)
+
+
+# Scorers as objects
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scorers_are_pickled_and_cloned(problem, name):
+    X, y = problem(TWO)
+    model, scorer = GaussianNB().fit(X, y), get_scorer(name)
+    search = clone(GridSearchCV(GaussianNB(), {}, scoring=scorer))
+    for copy in (pickle.loads(pickle.dumps(scorer)), search.scoring):
+        assert copy is not scorer
+        assert repr(copy) == repr(scorer)
+        assert copy(model, X, y) == scorer(model, X, y)
+
+
+def test_repr_names_the_metric_and_its_options():
+    scorer = make_calibration_scorer(smooth_calibration_error, notion="classwise")
+    text = "make_scorer(smooth_calibration_error, greater_is_better=False, response_method="
+    assert repr(scorer) == f"{text}'predict_proba', notion=classwise)"
+
+
+def test_greater_is_better_keeps_the_sign(problem):
+    X, y = problem(TWO)
+    model = GaussianNB().fit(X, y)
+    error = make_calibration_scorer(expected_calibration_error, greater_is_better=True)
+    assert error(model, X, y) == -make_calibration_scorer(expected_calibration_error)(model, X, y)
+    assert error(model, X, y) > 0
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("name", ["expected_calibration_error", "neg_brier", "", "neg_", None])
+def test_unknown_names_raise(name):
+    with pytest.raises(ValueError, match=r"is not a scorer\. Use one of .*neg_smooth_calib"):
+        get_scorer(name)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_scorers_of_three_classes_raise(problem, name):
+    X, y = problem(THREE)
+    with pytest.raises(ValueError, match=r"notion='binary' needs .* not 3\. Use 'classwise'"):
+        get_scorer(name)(GaussianNB().fit(X, y), X, y)
+
+
+def test_what_cannot_be_scored_raises(problem):
+    X, y = problem(TWO)
+    scorer = get_scorer("neg_expected_calibration_error")
+    with pytest.raises(AttributeError, match="predict_proba"):
+        scorer(LinearSVC().fit(X, y), X, y)
+    fixed = make_calibration_scorer(expected_calibration_error, labels=TWO)
+    with pytest.raises(TypeError, match="labels"):  # they are those of classes_
+        fixed(GaussianNB().fit(X, y), X, y)

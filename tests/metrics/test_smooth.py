@@ -1,0 +1,277 @@
+"""Smooth and cumulative calibration errors against their definitions."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from skcal.metrics import (
+    expected_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    smooth_calibration_error,
+)
+
+kuiper_error = partial(kolmogorov_smirnov_calibration_error, kuiper=True)
+METRICS = [
+    smooth_calibration_error,
+    partial(smooth_calibration_error, bandwidth=0.07),
+    kolmogorov_smirnov_calibration_error,
+    kuiper_error,
+]
+
+
+def draw(kind, n=14):
+    """Labels and P(positive)."""
+    rng = np.random.default_rng(3)
+    p = rng.uniform(size=n)
+    if kind == "ties and ends":
+        p = np.array([0, 0, 0.2, 0.2, 0.2, 0.5, 0.5, 0.9, 0.9, 1, 1, 1, 1 - 1e-7, 1e-12])
+    if kind == "calibrated":
+        p = rng.beta(0.4, 0.4, size=100 * n)
+        return (rng.uniform(size=100 * n) < p).astype(int), p
+    return rng.integers(0, 2, n), p
+
+
+DRAWS = ["spread", "ties and ends", "calibrated"]
+
+
+def multiclass_draw(n=60):
+    rng = np.random.default_rng(5)
+    return rng.integers(0, 3, n), rng.dirichlet(np.full(3, 0.7), size=n)
+
+
+# Smooth ECE
+
+
+def images(p):
+    """p reflected at 0 and 1, again and again."""
+    return np.concatenate([sign * p + 2 * m for m in range(-6, 7) for sign in (1, -1)])
+
+
+def smooth_by_trapezoids(y, p, width):
+    """∫ |mean_i δ_i Σ φ(t; image of p_i, width)| dt."""
+    t = np.linspace(0, 1, 20_001)
+    mass = np.tile(y - p, 26) / (len(p) * width * np.sqrt(2 * np.pi))
+    g = sum(m * np.exp(-(((t - x) / width) ** 2) / 2) for x, m in zip(images(p), mass, strict=True))
+    return np.trapezoid(np.abs(g), t)
+
+
+def smooth_by_zeros(y, p, width):
+    """The same from the antiderivative, between the zeros of g on a grid of width/20."""
+    x, mass = images(p), np.tile(y - p, 26) / len(p)
+    near = np.abs(x - 0.5) < 0.5 + 10 * width
+    x, mass = x[near], mass[near]
+    t = (np.unique(p)[:, None] + width * np.linspace(-9, 9, 361)).ravel()
+    t = np.unique(np.concatenate([[0, 1], t[(t > 0) & (t < 1)]]))
+
+    def g(t):
+        return np.exp(-(((np.asarray(t)[..., None] - x) / width) ** 2) / 2) @ mass
+
+    change = np.flatnonzero(np.diff(np.sign(g(t))))
+    zeros = [brentq(g, t[i], t[i + 1], xtol=1e-15) for i in change]
+    ends = np.concatenate([[0], zeros, [1]])
+    return np.abs(np.diff(ndtr((ends[:, None] - x) / width) @ mass)).sum()
+
+
+@pytest.mark.parametrize("kind", DRAWS[:2])
+@pytest.mark.parametrize("width", [1, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4])
+def test_smooth_error_is_the_integral_of_the_smoothed_residual(width, kind):
+    y, p = draw(kind)
+    expected = smooth_by_zeros(y, p, width)
+    assert_allclose(smooth_calibration_error(y, p, bandwidth=width), expected, rtol=1e-10)
+    if width >= 0.01:
+        assert_allclose(smooth_by_trapezoids(y, p, width), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("width", [1, 0.1, 1e-2, 1e-3])
+@pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6])
+def test_residuals_that_nearly_cancel_keep_their_digits(gap, width):
+    y, p = np.array([1, 0]), np.array([0.5, 0.5 + gap])
+    expected = smooth_by_zeros(y, p, width)
+    assert_allclose(smooth_calibration_error(y, p, bandwidth=width), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_smooth_error_falls_as_the_width_grows(kind):
+    y, p = draw(kind)
+    values = [smooth_calibration_error(y, p, bandwidth=w) for w in np.logspace(-4, 1, 40)]
+    assert np.diff(values).max() <= 1e-9
+    assert values[0] > 1.5 * values[-1]
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_the_self_consistent_error_is_its_own_width(kind):
+    """It is the only such width, since the error falls as the width grows."""
+    y, p = draw(kind)
+    error = smooth_calibration_error(y, p)
+    assert 1e-3 < error < 1
+    assert_allclose(smooth_calibration_error(y, p, bandwidth=error), error, rtol=1e-9)
+    if kind != "calibrated":
+        assert_allclose(smooth_by_zeros(y, p, error), error, rtol=1e-9)
+
+
+def test_the_limit_of_small_widths_is_the_ece_of_distinct_predictions():
+    rng = np.random.default_rng(1)
+    y, p = rng.integers(0, 2, 200), rng.integers(0, 11, 200) / 10
+    expected = expected_calibration_error(y, p, strategy="unique")
+    assert_allclose(smooth_calibration_error(y, p, bandwidth=1e-3), expected, rtol=1e-9)
+    assert smooth_calibration_error(y, p, bandwidth=0.1) < expected - 0.01
+
+
+@pytest.mark.parametrize("width", [3, 100])
+@pytest.mark.parametrize("kind", DRAWS)
+def test_the_limit_of_large_widths_is_the_mean_residual(kind, width):
+    y, p = draw(kind)
+    expected = abs(np.mean(y - p))
+    assert_allclose(smooth_calibration_error(y, p, bandwidth=width), expected, rtol=1e-9)
+
+
+def test_equal_predictions_of_the_right_frequency_have_no_smooth_error():
+    y, p = [0, 1, 0, 1, 1, 1, 0], [0, 1, 0.5, 0.5, 0.75, 0.75, 0.75]
+    assert smooth_calibration_error([*y, 1], [*p, 0.75]) < 1e-15
+    assert smooth_calibration_error([*y, 1], [*p, 0.75], bandwidth=0.01) < 1e-15
+    assert smooth_calibration_error([*y, 0], [*p, 0.75]) > 0.01
+
+
+def test_an_error_below_the_smallest_width_is_that_of_distinct_predictions():
+    y = np.array([0, 1, 0, 1])
+    assert_allclose(smooth_calibration_error(y, np.abs(y - 1e-6)), 1e-6)
+
+
+# Bug: f(1) = 1 + 2e-16 leaves brentq on [1, 1] without a change of sign.
+@pytest.mark.parametrize("n", [1, 49, 100, 333])
+def test_certain_and_wrong_predictions_have_error_1(n):
+    y = np.ones(n, dtype=int)
+    assert_allclose(smooth_calibration_error(y, np.zeros(n)), 1)
+    assert_allclose(smooth_calibration_error(1 - y, np.ones(n)), 1)
+    assert_allclose(kolmogorov_smirnov_calibration_error(y, np.zeros(n)), 1)
+
+
+@pytest.mark.parametrize("bandwidth", [0, -0.1, "median", np.nan])
+def test_other_bandwidths_are_refused(bandwidth):
+    with pytest.raises(ValueError, match="bandwidth"):
+        smooth_calibration_error([0, 1], [0.2, 0.7], bandwidth=bandwidth)
+
+
+# Kolmogorov-Smirnov and Kuiper
+
+
+def cumulative_means(y, p):
+    """mean_i 1[p_i ≤ t] δ_i at every t where it may change, and before all of them."""
+    return np.array([np.mean((p <= t) * (y - p)) for t in [-1, *p]])
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_cumulative_errors_are_maxima_over_thresholds(kind):
+    y, p = draw(kind)
+    path = cumulative_means(y, p)
+    error, span = kolmogorov_smirnov_calibration_error(y, p), kuiper_error(y, p)
+    assert_allclose(error, np.abs(path).max(), rtol=1e-12)
+    assert_allclose(span, path.max() - path.min(), rtol=1e-12)
+
+
+def test_thresholds_lie_between_distinct_predictions_only():
+    """Sorting ties by their labels would show 0.25 on the way."""
+    assert kolmogorov_smirnov_calibration_error([1, 1, 0, 0], [0.5] * 4) == 0
+    assert kuiper_error([0, 0, 1, 1], [0.5] * 4) == 0
+
+
+def test_the_kuiper_error_adds_up_what_points_either_way():
+    y, p = [1, 0], [0.25, 0.75]  # + 3/8, then - 3/8
+    assert kolmogorov_smirnov_calibration_error(y, p) == kuiper_error(y, p) == 0.375
+    y, p = [1, 0, 0, 1], [0.25, 0.5, 0.75, 0.5]  # 3/16, 3/16, 0: never below 0
+    assert kuiper_error(y, p) == 0.1875
+    y, p = [0, 1, 1], [0.25, 0.5, 0.75]  # - 1/12, + 1/12, + 1/6
+    assert_allclose(kuiper_error(y, p), 1 / 12 + 1 / 6)
+    assert_allclose(kolmogorov_smirnov_calibration_error(y, p), 1 / 6)
+
+
+# What holds for all of them
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", DRAWS)
+def test_order_of_the_rows_does_not_matter(metric, kind):
+    y, p = draw(kind)
+    order = np.random.default_rng(0).permutation(len(y))
+    assert_allclose(metric(y[order], p[order]), metric(y, p), rtol=1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", DRAWS[:2])
+def test_weight_2_repeats_a_row_and_weight_0_removes_it(metric, kind):
+    y, p = draw(kind)
+    times = np.random.default_rng(1).integers(0, 4, size=len(y))
+    expected = metric(y.repeat(times), p.repeat(times))
+    assert abs(expected - metric(y, p)) > 1e-3
+    for scale in (1, 0.01):
+        assert_allclose(metric(y, p, sample_weight=scale * times), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_two_columns_are_the_binary_problem_of_either_class(metric):
+    y, p = draw("ties and ends")
+    two = np.column_stack([1 - p, p])
+    expected = metric(y, p)
+    assert metric(y, two, notion="binary") == expected
+    other = metric(1 - y, 1 - p)
+    assert_allclose(metric(y, two, notion="classwise"), expected + other, rtol=1e-12)
+    if metric is kolmogorov_smirnov_calibration_error:  # sums from 1 downwards differ by mean δ
+        path = cumulative_means(y, p)
+        assert_allclose(other, np.abs(path - path[np.argmax(p) + 1]).max(), rtol=1e-12)
+    else:
+        assert_allclose(other, expected, rtol=1e-7)  # 1 - 1e-12 is rounded
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_errors_of_notions_are_those_of_their_binary_problems(metric):
+    y, proba = multiclass_draw()
+    top, confidence = proba.argmax(axis=1), proba.max(axis=1)
+    assert_allclose(metric(y, proba), metric((y == top).astype(int), confidence), rtol=1e-12)
+    each = [metric((y == k).astype(int), proba[:, k]) for k in range(3)]
+    classwise = partial(metric, y, proba, notion="classwise")
+    assert_allclose(classwise(average=None), each, rtol=1e-12)
+    assert_allclose(classwise(), np.sum(each), rtol=1e-12)
+    assert_allclose(classwise(average="macro"), np.mean(each), rtol=1e-12)
+    rows = [top == k for k in range(3)]
+    each = [metric((y[r] == k).astype(int), confidence[r]) for k, r in enumerate(rows)]
+    top_label = partial(metric, y, proba, notion="top-label")
+    assert_allclose(top_label(average=None), each, rtol=1e-12)
+    assert_allclose(top_label(), np.mean(rows, axis=1) @ each, rtol=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("notion", ["confidence", "classwise", "top-label"])
+def test_classes_may_be_renamed_with_their_columns(metric, notion):
+    y, proba = multiclass_draw()
+    order = np.array([2, 0, 1])
+    renamed = np.array(["b", "c", "a"])
+    error = metric(renamed[y], proba[:, order], notion=notion, labels=renamed[order])
+    assert_allclose(error, metric(y, proba, notion=notion), rtol=1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", DRAWS)
+def test_single_precision_changes_no_more_than_its_rounding(metric, kind):
+    y, p = draw(kind)
+    p = p.astype(np.float32)
+    assert_allclose(metric(y, p), metric(y, p.astype(np.float64)), rtol=0, atol=2e-7)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("p", [0.0, 1e-300, 0.25, 1.0])
+def test_a_single_prediction_has_the_error_of_its_residual(metric, p):
+    expected = abs(1 - p)
+    assert_allclose(metric([1], [p]), expected, atol=1e-15)
+    assert_allclose(metric([1] * 3, [p] * 3), expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("notion", ["canonical", "top-2", lambda proba: np.zeros(proba.shape, int)])
+def test_notions_that_condition_on_vectors_are_refused(metric, notion):
+    y, proba = multiclass_draw()
+    with pytest.raises(ValueError, match=r"conditions on a vector.*'top-label', 'classwise'"):
+        metric(y, proba, notion=notion)

@@ -1,0 +1,155 @@
+"""Products with kernel matrices, and median distances, against dense arrays over pairs."""
+
+import tracemalloc
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import cdist, pdist
+from sklearn import config_context
+
+from skcal.kernels import Kernel, laplacian_times, median_distance
+
+
+def simplex(n, n_classes=3):
+    return np.random.default_rng(0).dirichlet(np.ones(n_classes), size=n)
+
+
+POINTS = {
+    "one": np.array([0.3]),
+    "spread": np.random.default_rng(0).uniform(size=100),
+    "ties": np.random.default_rng(0).integers(0, 5, size=100) / 4,
+    "two clusters": np.r_[np.linspace(0, 1e-9, 50), np.linspace(1 - 1e-9, 1, 50)],
+    "far from 0": 1e5 + np.random.default_rng(0).uniform(size=100),
+}
+
+
+@pytest.mark.parametrize("width", np.logspace(-4, 4, 17))
+@pytest.mark.parametrize("points", POINTS)
+def test_laplacian_times_is_the_product_with_the_dense_matrix(points, width):
+    z = POINTS[points] / width
+    V = np.random.default_rng(1).normal(size=(len(z), 3))
+    dense = np.exp(-np.abs(z[:, None] - z))
+    product = laplacian_times(z, V)
+    assert (np.abs(product - dense @ V) <= 1e-13 * (dense @ np.abs(V))).all()
+    assert_allclose(laplacian_times(-z[::-1], V[::-1])[::-1], product, rtol=0, atol=1e-12)
+
+
+def dense(X, Z, name, width):
+    """mathematics.md §8: total variation (|x - z| for numbers), or Euclidean."""
+    if callable(name):
+        return name(X, Z)
+    if name == "rbf":
+        return np.exp(-(cdist(X, Z) ** 2) / (2 * width**2))
+    return np.exp(-cdist(X, Z, "cityblock") / (2 if X.shape[1] > 1 else 1) / width)
+
+
+def squared_product(X, Z):
+    return (1 + X @ Z.T) ** 2
+
+
+@pytest.mark.parametrize("working_memory", [1024, 0.02])  # MiB: one block, and blocks of 13 rows
+@pytest.mark.parametrize("width", [1e-3, 0.05, 1, 100])
+@pytest.mark.parametrize("name", ["laplacian", "rbf", squared_product])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_columns", [1, 2, 3])
+def test_products_with_a_kernel_are_those_with_its_matrix(
+    n_columns, dtype, name, width, working_memory
+):
+    X = simplex(100)[:, :n_columns].astype(dtype)
+    X[10:15] = X[9]
+    exact, V = X.astype(np.float64), np.random.default_rng(1).normal(size=(100, 2))
+    kernel, K = Kernel.of(name, width, X), dense(exact, exact, name, width)
+    size = np.abs(V) @ np.abs(V).T * K
+    with config_context(working_memory=working_memory):
+        assert_allclose(kernel.times(X, V), K @ V, rtol=0, atol=1e-11 * size.sum(axis=1).max())
+        assert_allclose(kernel.quadratic_form(X, V), np.vdot(V, K @ V), atol=1e-11 * size.sum())
+    assert_allclose(kernel.matrix(X, X[:7]), K[:, :7], rtol=1e-9, atol=1e-15)
+    if dtype == np.float64:
+        assert_allclose(kernel.paired(X[:60], X[40:]), np.diagonal(K[:60, 40:]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["laplacian", "rbf"])
+def test_pairs_of_single_precision_have_the_kernel_of_their_values(name):
+    X = simplex(40).astype(np.float32)
+    expected = dense(X[:20].astype(float), X[20:].astype(float), name, 1e-2)
+    paired = Kernel.of(name, 1e-2, X).paired(X[:20], X[20:])
+    assert_allclose(paired, np.diagonal(expected), rtol=1e-9)
+
+
+def test_a_quadratic_form_asks_for_half_of_the_pairs_in_blocks():
+    pairs = []
+
+    def kernel(X, Z):
+        pairs.append(len(X) * len(Z))
+        return X @ Z.T
+
+    with config_context(working_memory=0.02):
+        Kernel.of(kernel, None, simplex(100)).quadratic_form(simplex(100), np.ones((100, 1)))
+    assert max(pairs) <= 13 * 100
+    assert sum(pairs) < 0.75 * 100**2
+
+
+@pytest.mark.parametrize("spread", [1e-6, 1e-8])
+def test_confidences_close_to_1_keep_their_distances(spread):
+    X = 1 - spread * np.random.default_rng(0).uniform(size=(100, 1))
+    V, kernel = np.random.default_rng(1).normal(size=(100, 1)), Kernel.of("rbf", "median", X)
+    K = dense(X, X, "rbf", kernel.bandwidth)
+    assert_allclose(kernel.matrix(X, X), K, rtol=1e-6)
+    assert_allclose(kernel.quadratic_form(X, V), np.vdot(V, K @ V), rtol=1e-6)
+
+
+# Median distances
+
+
+@pytest.mark.parametrize("n", [2, 3, 50])
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_the_median_is_that_of_distinct_pairs(n, n_columns):
+    X = simplex(n)[:, :n_columns]
+    for metric, power in (("cityblock", 1), ("euclidean", 2)):
+        norms = [np.linalg.norm(a - b, ord=power) for a, b in combinations(X, 2)]
+        assert_allclose(median_distance(X, metric), np.median(norms), rtol=1e-13)
+    total_variation = Kernel.of("laplacian", "median", X).bandwidth
+    halves = 1 if n_columns == 1 else 2
+    assert_allclose(total_variation, median_distance(X, "cityblock") / halves, rtol=1e-15)
+    assert Kernel.of("rbf", "median", X).bandwidth == median_distance(X, "euclidean")
+
+
+def test_up_to_3000_rows_count_and_of_more_a_sample_that_ignores_their_order():
+    X = np.random.default_rng(0).beta(0.5, 2, size=(5000, 2))
+    exact = np.median(pdist(X[:3000], "cityblock"))
+    assert_allclose(median_distance(X[:3000], "cityblock"), exact, rtol=1e-13)
+    sampled = median_distance(X, "cityblock")
+    assert_allclose(sampled, np.median(pdist(X, "cityblock")), rtol=5e-3)
+    order = np.random.default_rng(1).permutation(5000)
+    assert median_distance(X[order], "cityblock") == sampled
+
+
+@pytest.mark.parametrize("metric", ["cityblock", "euclidean"])
+def test_coinciding_pairs_are_left_out_when_they_are_half_of_all(metric):
+    copies = np.zeros((8, 1))
+    assert median_distance(copies[:1], metric) == median_distance(copies, metric) == 1
+    # 28 of 36 pairs coincide: the median of the other 8.
+    assert median_distance(np.vstack([copies, [[0.3]]]), metric) == 0.3
+    # 1 of 3 pairs coincides and counts.
+    assert median_distance(np.array([[0.0], [0], [0.3]]), metric) == 0.3
+    # 3 of 6: the middle is half of 0 and 0.2.
+    assert median_distance(np.array([[0.0], [0], [0], [0.2]]), metric) == 0.1
+
+
+@pytest.mark.parametrize("name", ["laplacian", "rbf"])
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_products_and_medians_form_no_array_over_pairs(name, n_columns):
+    X, V = simplex(10_000)[:, :n_columns], np.ones((10_000, 2))
+    tracemalloc.start()
+    kernel = Kernel.of(name, "median", X)
+    median_peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.reset_peak()
+    kernel.quadratic_form(X, V)
+    kernel.times(X, V)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # n² numbers take 800 MB; pairs of 3,000 samples 36 MB, twice for their median.
+    assert median_peak < 80e6
+    assert peak < 25e6
