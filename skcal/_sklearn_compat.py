@@ -2,7 +2,13 @@
 
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions, validate_params
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+    validate_params,
+)
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -34,5 +40,6 @@ __all__ = [
     "Interval",
     "StrOptions",
     "_fit_context",
+    "validate_parameter_constraints",
     "validate_params",
 ]

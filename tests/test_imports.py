@@ -117,7 +117,11 @@ def test_import_skcal_loads_no_optional_package():
     assert result.returncode == 0, result.stderr
 
 
-PACKAGES = [skcal, importlib.import_module("skcal.metrics")]
+PACKAGES = [
+    skcal,
+    importlib.import_module("skcal.metrics"),
+    importlib.import_module("skcal.hypothesis_tests"),
+]
 PUBLIC = [(name, getattr(package, name)) for package in PACKAGES for name in package.__all__]
 
 

@@ -102,13 +102,13 @@ def cox_recalibration(
     >>> round(result.slope, 3), round(result.slope_standard_error, 3)
     (0.721, 0.821)
     """
-    logit, outcome, weight, notion = _read(
+    logit, outcome, weight, notion = read_logits(
         y_true, y_proba, notion, sample_weight, labels, pos_label
     )
-    _check_both(outcome)
+    check_both(outcome)
     _check_overlap(logit, outcome)
     both = _fit_logistic(np.column_stack([np.ones_like(logit), logit]), outcome, weight)
-    large = _fit_intercept(logit, outcome, weight)
+    large = fit_intercept(logit, outcome, weight)
     errors = np.sqrt(np.diagonal(both.covariance))
     return CoxRecalibration(
         intercept=float(both.coefficients[0]),
@@ -120,7 +120,7 @@ def cox_recalibration(
         log_likelihood={
             "intercept and slope": both.log_likelihood,
             "intercept": large.log_likelihood,
-            "calibrated": _log_likelihood(logit, outcome, weight),
+            "calibrated": log_likelihood(logit, outcome, weight),
         },
         notion=notion,
     )
@@ -171,9 +171,11 @@ def calibration_intercept(
     >>> round(calibration_intercept([0, 0, 0, 1], [0.5, 0.5, 0.5, 0.5]), 4)  # log(1/3)
     -1.0986
     """
-    logit, outcome, weight, _ = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
-    _check_both(outcome)
-    return float(_fit_intercept(logit, outcome, weight).coefficients[0])
+    logit, outcome, weight, _ = read_logits(
+        y_true, y_proba, notion, sample_weight, labels, pos_label
+    )
+    check_both(outcome)
+    return float(fit_intercept(logit, outcome, weight).coefficients[0])
 
 
 def calibration_slope(
@@ -220,8 +222,10 @@ def calibration_slope(
     >>> round(calibration_slope([0, 1, 0, 1, 1, 0], [0.2, 0.3, 0.4, 0.6, 0.9, 0.7]), 3)
     0.721
     """
-    logit, outcome, weight, _ = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
-    _check_both(outcome)
+    logit, outcome, weight, _ = read_logits(
+        y_true, y_proba, notion, sample_weight, labels, pos_label
+    )
+    check_both(outcome)
     _check_overlap(logit, outcome)
     design = np.column_stack([np.ones_like(logit), logit])
     return float(_fit_logistic(design, outcome, weight).coefficients[1])
@@ -296,8 +300,10 @@ def integrated_calibration_index(
     >>> round(integrated_calibration_index(y, p), 2)  # E|p² - p| = 1/6
     0.17
     """
-    logit, outcome, weight, _ = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
-    _check_both(outcome)
+    logit, outcome, weight, _ = read_logits(
+        y_true, y_proba, notion, sample_weight, labels, pos_label
+    )
+    check_both(outcome)
     smoother = _spline_logistic(logit, weight) if estimator is None else clone(estimator)
     X = logit[:, None]
     step = smoother.steps[-1][0] + "__" if hasattr(smoother, "steps") else ""
@@ -320,7 +326,7 @@ def _spline_logistic(logit, weight):
     return make_pipeline(spline, logistic)
 
 
-def _read(y_true, y_proba, notion, sample_weight, labels, pos_label):
+def read_logits(y_true, y_proba, notion, sample_weight, labels, pos_label):
     """Logits (n,), outcomes 0/1 and weights of the one problem of the notion, and its name."""
     sample = read_sample(
         y_true,
@@ -340,7 +346,8 @@ def _read(y_true, y_proba, notion, sample_weight, labels, pos_label):
     return log_probabilities(problem.features)[:, 0], outcome, problem.weight, sample.notion
 
 
-def _check_both(outcome):
+def check_both(outcome):
+    """Raise unless both outcomes occur."""
     if outcome.min() == outcome.max():
         raise ValueError(
             f"y_true shows one outcome only ({int(outcome[0])}); a logistic fit needs both."
@@ -365,7 +372,7 @@ class _LogisticFit:
     log_likelihood: float
 
 
-def _fit_intercept(logit, outcome, weight) -> _LogisticFit:
+def fit_intercept(logit, outcome, weight) -> _LogisticFit:
     """Maximum likelihood of a in a + logit: the score falls with a, so its root is bracketed.
 
     Newton's method would not do: the likelihood is flat where p is 0 or 1.
@@ -375,14 +382,14 @@ def _fit_intercept(logit, outcome, weight) -> _LogisticFit:
     a = brentq(lambda a: weight @ (outcome - expit(a + logit)), *bracket, xtol=1e-13, maxiter=1000)
     frequency = expit(a + logit)
     variance = 1 / (weight @ (frequency * (1 - frequency)))
-    best = _log_likelihood(a + logit, outcome, weight)
+    best = log_likelihood(a + logit, outcome, weight)
     return _LogisticFit(np.array([a]), np.array([[variance]]), best)
 
 
 def _fit_logistic(design, outcome, weight) -> _LogisticFit:
     """Maximum likelihood by Newton's method."""
     coefficients = np.zeros(design.shape[1])
-    best = _log_likelihood(design @ coefficients, outcome, weight)
+    best = log_likelihood(design @ coefficients, outcome, weight)
     for _ in range(_MAX_ITERATIONS):
         frequency = expit(design @ coefficients)
         gradient = design.T @ (weight * (outcome - frequency))
@@ -390,7 +397,7 @@ def _fit_logistic(design, outcome, weight) -> _LogisticFit:
         step = np.linalg.lstsq(information, gradient)[0]
         value = -np.inf
         while value < best - 1e-12 * abs(best):  # halve steps that go too far
-            value = _log_likelihood(design @ (coefficients + step), outcome, weight)
+            value = log_likelihood(design @ (coefficients + step), outcome, weight)
             step = step / 2
         step, best = 2 * step, value
         coefficients = coefficients + step
@@ -399,5 +406,6 @@ def _fit_logistic(design, outcome, weight) -> _LogisticFit:
     return _LogisticFit(coefficients, np.linalg.pinv(information), best)
 
 
-def _log_likelihood(logit, outcome, weight):
+def log_likelihood(logit, outcome, weight):
+    """Log likelihood of outcomes 0/1 given their logits."""
     return float(-(weight @ np.logaddexp(0, np.where(outcome == 1, -logit, logit))))

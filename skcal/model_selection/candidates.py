@@ -73,16 +73,20 @@ def recommended(notion, n_classes: int, n_train: float) -> list[tuple]:
         isotonic = IsotonicRegression(out_of_bounds="clip")
         candidates.append((PlugIn(isotonic, target="outcome"), {}))
     elif n_classes <= _MATRIX_SCALING_MAX_CLASSES:
-        # Logarithms of small probabilities are badly scaled, which second-order solvers bear.
-        solver = "newton-cholesky" if n_classes <= _CHOLESKY_MAX_CLASSES else "newton-cg"
-        logistic = LogisticRegression(solver=solver, max_iter=1000)
-        matrix = make_pipeline(LogProbabilities(), logistic)
         grid = {"estimator__logisticregression__C": np.logspace(-4, 0, 5).tolist()}
-        candidates.append((PlugIn(matrix), grid))
+        candidates.append((matrix_scaling(n_classes), grid))
     else:
         grid = {"estimator__C": np.logspace(-2, 2, 5).tolist()}
         candidates.append((PlugIn(VectorScaling()), grid))
     return candidates
+
+
+def matrix_scaling(n_classes: int, C: float = 1.0) -> PlugIn:
+    """Logistic regression on log-probabilities, C the inverse of its penalty."""
+    # Logarithms of small probabilities are badly scaled, which second-order solvers bear.
+    solver = "newton-cholesky" if n_classes <= _CHOLESKY_MAX_CLASSES else "newton-cg"
+    logistic = LogisticRegression(C=C, solver=solver, max_iter=1000)
+    return PlugIn(make_pipeline(LogProbabilities(), logistic))
 
 
 CANDIDATES: dict[str, Callable] = {"recommended": recommended, "gruber-bach": gruber_bach}

@@ -1,0 +1,52 @@
+"""Tests of H0 "calibrated in this notion": functions that return a frozen result.
+
+Which test? Share of rejections at level 5 %, canonical calibration unless said, C = 10 classes,
+p ~ Dir(0.1), n = 250; M1 is calibrated, M2 mixes labels of one class into a share π of the samples.
+2,000 data sets for closed forms, 300 to 600 for resampled ones:
+
+======================================== ======= ============ =========== ============
+test                                     M1      M2, π = 0.05 M2, π = 0.1 M2, π = 0.25
+======================================== ======= ============ =========== ============
+Monte Carlo, SKCE (exact level)          5.6 %   48 %         97 %        100 %
+Monte Carlo, ECE, 10 bins a class        4.8 %   50 %         93 %        100 %
+Monte Carlo, ECE, median-variance        5.0 %   30 %         79 %        100 %
+Monte Carlo, CME, 10 locations           5.3 %   38 %         81 %        100 %
+Monte Carlo, risk of matrix scaling      4.0 %   11 %         35 %        99 %
+SKCE, quadratic bootstrap (asymptotic)   5.0 %   43 %         96 %        100 %
+SKCE, spectral (asymptotic)              4.3 %   40 %         95 %        100 %
+SKCE, blocks of √n (asymptotic)          3.6 %   8 %          34 %        100 %
+SKCE, linear (asymptotic)                4.2 %   5 %          9 %         61 %
+SKCE, distribution-free (bounds)         0 %     0 %          0 %         0 %
+CME, Hotelling's F (asymptotic)          8.3 %   13 %         38 %        98 %
+CME, χ² (asymptotic)                     10.2 %  17 %         43 %        99 %
+Spiegelhalter, confidence (asymptotic)   5.1 %   25 %         67 %        100 %
+Hosmer-Lemeshow, confidence (asymptotic) 5.2 %   23 %         59 %        100 %
+Cox, confidence (asymptotic)             6.4 %   24 %         67 %        100 %
+consistency resampling, ECE              100 %   –            –           –
+consistency resampling, median-variance  8.4 %   –            –           –
+======================================== ======= ============ =========== ============
+
+So: ``monte_carlo_test`` or ``skce_test`` with their defaults; ``skce_test(method="asymptotic")``
+where n is too large for them; ``risk_test`` against an alternative that you can name.
+"""
+
+from skcal.hypothesis_tests.classical import cox_test, hosmer_lemeshow_test, spiegelhalter_test
+from skcal.hypothesis_tests.comparison import compare_calibration
+from skcal.hypothesis_tests.mean_embedding import mean_embedding_test
+from skcal.hypothesis_tests.monte_carlo import consistency_test, monte_carlo_test
+from skcal.hypothesis_tests.result import adjust_pvalues
+from skcal.hypothesis_tests.risk import risk_test
+from skcal.hypothesis_tests.skce import skce_test
+
+__all__ = [
+    "adjust_pvalues",
+    "compare_calibration",
+    "consistency_test",
+    "cox_test",
+    "hosmer_lemeshow_test",
+    "mean_embedding_test",
+    "monte_carlo_test",
+    "risk_test",
+    "skce_test",
+    "spiegelhalter_test",
+]

@@ -1,0 +1,235 @@
+"""Test by mean embeddings at a few locations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.linalg import qr
+from scipy.stats import chi2, f
+from sklearn.utils import check_random_state
+
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
+from skcal.hypothesis_tests.null import null_distribution
+from skcal.hypothesis_tests.result import CalibrationTestResult
+from skcal.kernels import Kernel
+from skcal.metrics.base import read_sample
+from skcal.metrics.kernel import embedding_terms, place_locations
+
+_DETERMINED = 1e-6  # drawn locations whose correlations leave less are dropped
+_SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is not rounding
+
+
+@validate_params(
+    {
+        "method": [StrOptions({"monte-carlo", "hotelling", "chi2"})],
+        "locations": ["array-like", None],
+        "location_classes": ["array-like", None],
+        "n_locations": [Interval(Integral, 1, None, closed="left")],
+        "kernel": [StrOptions({"laplacian", "rbf"}), callable],
+        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    },
+    prefer_skip_nested_validation=False,
+)
+def mean_embedding_test(
+    y_true,
+    y_proba,
+    *,
+    notion="auto",
+    method="monte-carlo",
+    locations=None,
+    location_classes=None,
+    n_locations=10,
+    kernel="laplacian",
+    bandwidth="median",
+    n_resamples=999,
+    random_state=None,
+    n_jobs=None,
+    labels=None,
+    pos_label=None,
+):
+    """Calibrated mean embedding test, CME: n m̄ᵀ V⁻¹ m̄ of mean deviations at test locations.
+
+    m_j = k(x, t_j) (1[y = c_j] - x_{c_j}).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : str or callable, default="auto"
+        "auto" is "binary" for 1-D predictions and "confidence" otherwise. "classwise" and
+        "top-label" have ``method="monte-carlo"`` only.
+    method : {"monte-carlo", "hotelling", "chi2"}, default="monte-carlo"
+        "monte-carlo": V is the covariance known under H0, outcomes are redrawn, the level is exact.
+        "hotelling" and "chi2": V is the sample covariance, and the statistic is compared with
+        Hotelling's F or χ², asymptotically.
+    locations : array-like of shape (n_locations,) or (n_locations, d), default=None
+        Points t_j among the features, chosen without the labels. None takes distinct predictions:
+        at evenly spaced ranks for scalar notions, at random for vectors.
+    location_classes : array-like of int of shape (n_locations,), default=None
+        Columns c_j; None draws each from the probabilities t_j. Scalar notions have column 0.
+    n_locations : int, default=10
+        Number of locations to take; fewer where others already determine their deviations.
+    kernel : {"laplacian", "rbf"} or callable, default="laplacian"
+    bandwidth : float > 0 or "median", default="median"
+        As in :func:`skcal.metrics.squared_kernel_calibration_error`.
+    n_resamples : int, default=999
+        For "monte-carlo".
+    random_state : int, RandomState instance or None, default=None
+        Of locations and outcomes.
+    n_jobs : int, default=None
+        Workers of "monte-carlo"; results do not depend on it.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    result : CalibrationTestResult
+        ``estimate`` is the squared mean embedding error, UCME.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid, or the covariance is singular: it says how many locations carry
+        information.
+
+    Notes
+    -----
+    Measured level at 5 % on model M1, C = 10, Dir(0.1), 10 locations (2,000 data sets): "hotelling"
+    8.2 % at n = 50 and 8.3 % at n = 250, "chi2" 25.7 % and 10.2 %; "monte-carlo" 5.3 % at n = 250
+    (600 data sets).
+
+    O(n J (C + n_resamples)) time for J locations.
+
+    References
+    ----------
+    .. [1] Widmann, Lindsten & Zachariah, Calibration tests beyond classification, ICLR 2021.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_dirichlet
+    >>> from skcal.hypothesis_tests import mean_embedding_test
+    >>> data = make_dirichlet(500, n_classes=3, model="M3", random_state=0)
+    >>> mean_embedding_test(
+    ...     data.labels, data.proba, notion="canonical", n_locations=5, random_state=0
+    ... ).pvalue
+    0.001
+    """
+    sample = read_sample(
+        y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=2
+    )
+    rng = check_random_state(random_state)
+    problems = nonempty(sample)
+    statistics = []
+    for problem in problems:
+        points, classes = place_locations(
+            problem.features, locations, location_classes, n_locations, rng
+        )
+        width = Kernel.of(kernel, bandwidth, problem.features)
+        statistics.append(_Embedding(problem, width, points, classes, locations is None))
+    if method == "monte-carlo":
+        draws = [
+            null_distribution(statistic, problem, n_resamples, rng, n_jobs)
+            for statistic, problem in zip(statistics, problems, strict=True)
+        ]
+        result = from_draws(sample, draws, "mean embeddings by Monte Carlo, exact level")
+        pairs = zip(statistics, problems, strict=True)
+        estimate = sum(problem.share * test.squared_error(problem) for test, problem in pairs)
+        return replace(result, estimate=float(estimate))
+    if len(sample.problems()) > 1:
+        raise ValueError(f"notion={sample.notion!r} is several problems. Use method='monte-carlo'.")
+    name = sample.notion if isinstance(sample.notion, str) else "lens"
+    return _asymptotic(statistics[0], problems[0], method, name)
+
+
+class _Embedding:
+    """n m̄ᵀ V⁻¹ m̄ with the covariance of m under H0."""
+
+    chunk = 16
+
+    def __init__(self, problem, kernel, points, classes, drop):
+        n, m = problem.features.shape
+        k = kernel.matrix(problem.features, points)
+        kp = k * problem.features.astype(np.float64)[:, classes]
+        # V_ab = mean k_a k_b (1[c_a = c_b] p_{c_a} - p_{c_a} p_{c_b})
+        V = (np.where(classes[:, None] == classes, k.T @ kp, 0.0) - kp.T @ kp) / n
+        kept = _informative(V) if drop else np.arange(len(points))
+        self.inverse = _inverse(V[np.ix_(kept, kept)])
+        self.points, self.classes, self.kernel = points[kept], classes[kept], kernel
+        self.k, self.expected = k[:, kept], kp[:, kept].mean(axis=0)
+        self.n, self.scalar = n, m == 1
+
+    def __call__(self, codes):
+        """Return the statistic of each row of outcomes."""
+        hits = np.stack(
+            [np.einsum("ij,ij->j", self.k, self._indicator(row)) / self.n for row in codes]
+        )
+        gap = hits - self.expected
+        # Row by row, so that the observed statistic is summed in the order of the others.
+        return np.array([self.n * (row @ self.inverse @ row) for row in gap])
+
+    def squared_error(self, problem):
+        """The mean of the squared deviations, UCME."""
+        terms = embedding_terms(problem, self.kernel, self.points, self.classes)
+        return np.mean(terms.mean(axis=0) ** 2)
+
+    def _indicator(self, codes):
+        if self.scalar:
+            return np.broadcast_to(codes[:, None], self.k.shape).astype(np.float64)
+        return (codes[:, None] == self.classes).astype(np.float64)
+
+
+def _correlation(V):
+    scale = np.sqrt(np.diagonal(V))
+    scale = np.where(scale > 0, scale, np.inf)
+    return V / scale / scale[:, None], scale
+
+
+def _informative(V):
+    """Locations whose deviations are not determined by those of others; one at least."""
+    _, triangle, order = qr(_correlation(V)[0], pivoting=True)
+    return np.sort(order[: max(1, np.count_nonzero(np.abs(np.diagonal(triangle)) > _DETERMINED))])
+
+
+def _inverse(V):
+    """Inverse by the correlations, whose rank tells how many locations carry information."""
+    correlation, scale = _correlation(V)
+    rank = int(np.count_nonzero(np.linalg.eigvalsh(correlation) > _SINGULAR))
+    if rank == 0:
+        raise ValueError("The covariance of the deviations is 0: the predictions are all certain.")
+    if rank < len(V):
+        raise ValueError(
+            f"The covariance of the deviations at {len(V)} locations is singular, of rank {rank}. "
+            f"Use at most n_locations={max(rank, 1)}, distinct locations, or a smaller bandwidth."
+        )
+    return np.linalg.inv(correlation) / scale / scale[:, None]
+
+
+def _asymptotic(statistic, problem, method, name):
+    """χ²_J or Hotelling's F with the sample covariance."""
+    terms = embedding_terms(problem, statistic.kernel, statistic.points, statistic.classes)
+    n, J = terms.shape
+    if n <= J:
+        raise ValueError(f"{n} samples are too few for {J} locations; lower n_locations.")
+    mean = terms.mean(axis=0)
+    value = n * mean @ _inverse(np.cov(terms, rowvar=False).reshape(J, J)) @ mean
+    if method == "chi2":
+        pvalue = chi2.sf(value, J)
+    else:
+        pvalue = f.sf(value * (n - J) / (J * (n - 1)), J, n - J)
+    return CalibrationTestResult(
+        statistic=float(value),
+        pvalue=float(pvalue),
+        estimate=float(np.mean(mean**2)),
+        method=f"mean embeddings, {method}, asymptotic level",
+        notion=name,
+    )

@@ -1,0 +1,336 @@
+"""Tests whose level is exact at every sample size: outcomes redrawn from the predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from skcal import metrics
+from skcal._sklearn_compat import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+    validate_params,
+)
+from skcal.hypothesis_tests.null import (
+    BinnedStatistic,
+    KernelStatistic,
+    MetricStatistic,
+    draw_codes,
+    nothing,
+    null_distribution,
+    observed_codes,
+)
+from skcal.hypothesis_tests.result import (
+    CalibrationTestResult,
+    adjust_pvalues,
+    resampled_pvalue,
+    warn_if_few,
+)
+from skcal.kernels import Kernel
+from skcal.metrics.base import Sample, WeightedProblem, read_sample
+
+#: Metrics that a test can take by name.
+STATISTICS = {
+    name: getattr(metrics, name)
+    for name in (
+        "expected_calibration_error",
+        "maximum_calibration_error",
+        "squared_kernel_calibration_error",
+        "maximum_mean_calibration_error",
+        "mean_embedding_calibration_error",
+        "smooth_calibration_error",
+        "kolmogorov_smirnov_calibration_error",
+        "kernel_density_calibration_error",
+    )
+}
+_OF_PAIRS = (metrics.squared_kernel_calibration_error, metrics.kernel_density_calibration_error)
+_COMMON = {
+    "statistic": [StrOptions(set(STATISTICS)), callable],
+    "n_resamples": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state"],
+    "n_jobs": [Integral, None],
+}
+
+
+@validate_params(_COMMON, prefer_skip_nested_validation=False)
+def monte_carlo_test(
+    y_true,
+    y_proba,
+    statistic="expected_calibration_error",
+    *,
+    notion="auto",
+    n_resamples=999,
+    random_state=None,
+    n_jobs=None,
+    sample_weight=None,
+    labels=None,
+    pos_label=None,
+    **statistic_params,
+):
+    """Test calibration by redrawing the outcomes from the predictions.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    statistic : str or callable, default="expected_calibration_error"
+        Large where miscalibrated: a metric of :mod:`skcal.metrics` by name, or a callable
+        ``statistic(outcomes, features, **statistic_params) → float``. It sees what the notion is
+        about and no more: for scalar notions outcomes 0/1 and probabilities (n,), for the others
+        columns and rows (n, m) of the simplex.
+    notion : str or callable, default="auto"
+        "auto" is "binary" for 1-D predictions and "confidence" otherwise. "classwise" tests each
+        class and adjusts by Holm's method, since the outcomes of several classes have no joint law
+        under it; "top-label" sums the classes' statistics, each times its share of the samples.
+    n_resamples : int, default=999
+        The p-value is (1 + #{T_b ≥ T}) / (1 + n_resamples), so never 0.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, default=None
+        Workers; results do not depend on it.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the statistic, kept fixed; they must not depend on the labels. A callable gets
+        them as ``sample_weight``.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+    **statistic_params
+        Options of the statistic, such as ``n_bins``, ``norm`` or ``bandwidth``.
+
+    Returns
+    -------
+    result : CalibrationTestResult
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid, or the statistic returns NaN or not a number.
+
+    See Also
+    --------
+    consistency_test : also resamples predictions; too many false alarms.
+
+    Notes
+    -----
+    P(p-value ≤ α) ≤ α at every sample size, whatever the statistic, if the labels of different
+    samples are independent given the predictions. Binned errors cost O(n) a resample, the kernel
+    statistic O(n log n) for scalar notions and O(n² C) for vectors.
+
+    References
+    ----------
+    .. [1] Barnard, discussion of Bartlett, J. R. Statist. Soc. B 1963.
+    .. [2] Vaicenavicius et al., Evaluating model calibration in classification, AISTATS 2019.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_dirichlet
+    >>> from skcal.hypothesis_tests import monte_carlo_test
+    >>> data = make_dirichlet(500, n_classes=3, model="M2", random_state=0)
+    >>> monte_carlo_test(data.labels, data.proba, n_bins=10, random_state=0).pvalue
+    0.001
+    """
+    sample = read_sample(
+        y_true,
+        y_proba,
+        notion=notion,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    )
+    rng = check_random_state(random_state)
+    draws = [
+        null_distribution(
+            make_statistic(problem, statistic, statistic_params), problem, n_resamples, rng, n_jobs
+        )
+        for problem in nonempty(sample)
+    ]
+    method = f"Monte Carlo ({_name(statistic)}), exact level"
+    return from_draws(sample, draws, method)
+
+
+def nonempty(sample: Sample) -> list[WeightedProblem]:
+    """Problems that hold samples."""
+    return [problem for problem in sample.problems() if len(problem.weight)]
+
+
+def _name(statistic):
+    return statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "statistic")
+
+
+def make_statistic(problem: WeightedProblem, statistic: str | Callable, params: dict):
+    """The fastest form of a statistic: by counting, by kernel products, or one by one."""
+    m = problem.features.shape[1]
+    metric = STATISTICS[statistic] if isinstance(statistic, str) else statistic
+    if metric in STATISTICS.values():
+        constraints = getattr(metric, "_skl_parameter_constraints", {})
+        validate_parameter_constraints(constraints, params, metric.__name__)
+    if metric is metrics.squared_kernel_calibration_error and (
+        params.get("method", "unbiased") in ("unbiased", "biased")
+        and params.keys() <= {"method", "kernel", "bandwidth"}
+    ):
+        kernel = Kernel.of(
+            params.get("kernel", "laplacian"), params.get("bandwidth", "median"), problem.features
+        )
+        return KernelStatistic(problem, kernel, params.get("method") == "biased")
+    fixed_bins = params.get("strategy", "uniform") != "sweep"
+    if metric is metrics.expected_calibration_error and (
+        fixed_bins and params.keys() <= {"n_bins", "strategy", "min_samples", "norm", "distance"}
+    ):
+        norm = params.get("norm", 1)
+        distance = params.get("distance", "auto")
+        if distance == "auto":
+            distance = "total-variation" if norm == 1 or np.isinf(norm) else "euclidean"
+        rule = params.get("n_bins", 15), params.get("strategy", "uniform")
+        return BinnedStatistic(problem, *rule, params.get("min_samples", 100), norm, distance)
+    if metric in _OF_PAIRS and len(problem.weight) < 2:
+        return nothing  # a class that is predicted once tells nothing
+    if metric in STATISTICS.values():
+        params = {"notion": "binary" if m == 1 else "canonical", **params}
+        params["labels"] = [0, 1] if m == 1 else np.arange(m)
+        params["sample_weight"] = problem.weight
+        if metric is metrics.mean_embedding_calibration_error:
+            params.setdefault("random_state", 0)  # the same locations for every resample
+    elif (problem.weight != 1).any():
+        params = {**params, "sample_weight": problem.weight}
+    return MetricStatistic(problem, metric, params)
+
+
+def from_draws(sample: Sample, draws: list, method: str) -> CalibrationTestResult:
+    """Combine (null distribution, observed statistic, slack) of the problems with samples."""
+    name = sample.notion if isinstance(sample.notion, str) else "lens"
+    if sample.notion == "classwise":
+        return _by_class(draws, method, name)
+    warn_if_few(len(draws[0][0]), 1)
+    shares = np.array([problem.share for problem in nonempty(sample)])
+    # One path for the observed and the resampled sums.
+    both = np.stack([np.append(null, observed) for null, observed, _ in draws], axis=1)
+    slack = np.dot(shares, [draw[2] for draw in draws])
+    totals = np.sum(both * shares, axis=1)
+    observed, null = float(totals[-1]), totals[:-1]
+    return CalibrationTestResult(
+        statistic=observed,
+        pvalue=float(resampled_pvalue(observed, null, slack)),
+        estimate=observed,
+        method=method,
+        notion=name,
+        null_distribution=null,
+    )
+
+
+def _by_class(draws, method, name):
+    warn_if_few(len(draws[0][0]), len(draws))
+    null = np.stack([draw[0] for draw in draws])
+    observed = np.array([draw[1] for draw in draws])
+    slack = np.array([draw[2] for draw in draws])
+    pvalues = adjust_pvalues(resampled_pvalue(observed, null, slack))
+    return CalibrationTestResult(
+        statistic=float(observed.sum()),
+        pvalue=float(pvalues.min()),
+        estimate=float(observed.sum()),
+        method=f"{method}, Holm over {len(draws)} classes",
+        notion=name,
+        class_statistics=observed,
+        class_pvalues=pvalues,
+        null_distribution=null,
+    )
+
+
+@validate_params(_COMMON, prefer_skip_nested_validation=False)
+def consistency_test(
+    y_true,
+    y_proba,
+    statistic="expected_calibration_error",
+    *,
+    notion="auto",
+    n_resamples=999,
+    random_state=None,
+    n_jobs=None,
+    labels=None,
+    pos_label=None,
+    **statistic_params,
+):
+    """Consistency resampling: predictions are resampled too. Does not hold its level.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    statistic : str or callable, default="expected_calibration_error"
+    notion : str or callable, default="auto"
+        As in :func:`monte_carlo_test`.
+    n_resamples : int, default=999
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, default=None
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+    **statistic_params
+        Options of the statistic.
+
+    Returns
+    -------
+    result : CalibrationTestResult
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid, or the statistic returns NaN or not a number.
+
+    See Also
+    --------
+    monte_carlo_test : the same with fixed predictions, whose level is exact.
+
+    Notes
+    -----
+    Kept for comparison with the literature.
+
+    References
+    ----------
+    .. [1] Bröcker & Smith, Increasing the reliability of reliability diagrams, Weather and
+       Forecasting 2007.
+    .. [2] Widmann, Lindsten & Zachariah, Calibration tests in multi-class classification,
+       NeurIPS 2019, Fig. 2.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_dirichlet
+    >>> from skcal.hypothesis_tests import consistency_test
+    >>> data = make_dirichlet(500, n_classes=3, model="M3", random_state=0)
+    >>> consistency_test(data.labels, data.proba, n_resamples=99, random_state=0).pvalue
+    0.01
+    """
+    if "sample_weight" in statistic_params:
+        raise ValueError("consistency_test takes no sample_weight. Use monte_carlo_test.")
+    sample = read_sample(y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label)
+    rng = check_random_state(random_state)
+
+    draws = []
+    for problem in nonempty(sample):
+        observed = make_statistic(problem, statistic, statistic_params)(observed_codes(problem))
+        seeds = rng.randint(2**31 - 1, size=n_resamples)
+        null = Parallel(n_jobs=n_jobs)(
+            delayed(_resampled)(problem, statistic, statistic_params, seed) for seed in seeds
+        )
+        draws.append((np.array(null), float(observed[0]), 0.0))
+    method = f"consistency resampling ({_name(statistic)}), level not held"
+    return from_draws(sample, draws, method)
+
+
+def _resampled(problem, statistic, params, seed):
+    """The statistic of resampled predictions with outcomes drawn from them."""
+    rows = np.random.default_rng(seed).integers(len(problem.weight), size=len(problem.weight))
+    X = problem.features[rows]
+    codes = draw_codes(X, [seed + 1])
+    outcomes = codes[0][:, None] if X.shape[1] == 1 else np.eye(X.shape[1])[codes[0]]
+    drawn = problem._replace(features=X, residuals=outcomes - X, weight=problem.weight[rows])
+    return float(make_statistic(drawn, statistic, params)(codes)[0])

@@ -1,0 +1,121 @@
+"""What a test returns."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.stats import false_discovery_control, norm
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationTestResult:
+    """Result of a test of H0: "calibrated in this notion".
+
+    Attributes
+    ----------
+    statistic : float
+        The observed statistic; the sum over classes where every class is tested.
+    pvalue : float
+        Probability, if calibrated, of a statistic at least as large; of several classes the
+        smallest after adjustment by Holm's method.
+    estimate : float
+        The calibration error that the statistic estimates, where it does; NaN otherwise.
+    method : str
+        How the p-value came about, and whether its level is exact or asymptotic.
+    notion : str
+    class_statistics, class_pvalues : ndarray of shape (n_classes,) or None
+        One a class for the notion "classwise"; p-values are adjusted.
+    null_distribution : ndarray of shape (n_resamples,) or (n_classes, n_resamples), or None
+        Statistics of resampled outcomes.
+    standard_error : float
+        Of the estimate; NaN where the theory gives none.
+    """
+
+    statistic: float
+    pvalue: float
+    estimate: float
+    method: str
+    notion: str
+    class_statistics: np.ndarray | None = field(default=None, repr=False)
+    class_pvalues: np.ndarray | None = field(default=None, repr=False)
+    null_distribution: np.ndarray | None = field(default=None, repr=False)
+    standard_error: float = field(default=np.nan, repr=False)
+
+    def confidence_interval(self, confidence_level: float = 0.95) -> tuple[float, float]:
+        """Return the normal interval (low, high) of the estimate, where the theory gives one."""
+        if np.isnan(self.standard_error):
+            raise ValueError(
+                f"No interval is known for {self.method}. Use skcal.metrics.bootstrap_interval, or "
+                "method='block' of skce_test."
+            )
+        if not 0 < confidence_level < 1:
+            raise ValueError(f"confidence_level={confidence_level} must be between 0 and 1.")
+        half = norm.isf((1 - confidence_level) / 2) * self.standard_error
+        return float(self.estimate - half), float(self.estimate + half)
+
+
+def adjust_pvalues(pvalues, method: str = "holm") -> np.ndarray:
+    """Adjust p-values of several classes or groups.
+
+    Parameters
+    ----------
+    pvalues : array-like of shape (n_tests,)
+    method : {"holm", "bh", "by"}, default="holm"
+        "holm" bounds the probability of any false rejection, under any dependence; "bh" and "by"
+        the false discovery rate, by :func:`scipy.stats.false_discovery_control`.
+
+    Returns
+    -------
+    adjusted : ndarray of shape (n_tests,)
+
+    Raises
+    ------
+    ValueError
+        If a p-value is outside [0, 1] or the method is unknown.
+
+    References
+    ----------
+    .. [1] Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 1979.
+
+    Examples
+    --------
+    >>> from skcal.hypothesis_tests import adjust_pvalues
+    >>> adjust_pvalues([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    pvalues = np.asarray(pvalues, dtype=np.float64)
+    if pvalues.ndim != 1 or not len(pvalues) or not ((pvalues >= 0) & (pvalues <= 1)).all():
+        raise ValueError(f"pvalues must be a 1-D array of numbers in [0, 1], got {pvalues}.")
+    if method in ("bh", "by"):
+        return false_discovery_control(pvalues, method=method)
+    if method != "holm":
+        raise ValueError(f"method={method!r} is unknown. Use 'holm', 'bh' or 'by'.")
+    order = np.argsort(pvalues)
+    steps = np.arange(len(pvalues), 0, -1) * pvalues[order]
+    adjusted = np.empty_like(pvalues)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    return adjusted
+
+
+def resampled_pvalue(observed, null, slack=0.0) -> np.ndarray:
+    """(1 + #{T_b ≥ T - slack}) / (1 + B) along the last axis: never 0.
+
+    Slack for rounding makes ties count whichever way they were rounded; the p-value only grows.
+    """
+    null = np.asarray(null)
+    count = np.count_nonzero(null >= (np.asarray(observed) - slack)[..., None], axis=-1)
+    return (1 + count) / (1 + null.shape[-1])
+
+
+def warn_if_few(n_resamples: int, n_tests: int) -> None:
+    """Warn when no p-value can reach 5 %."""
+    smallest = n_tests / (1 + n_resamples)
+    if smallest > 0.05:
+        warnings.warn(
+            f"n_resamples={n_resamples}: the smallest possible p-value is {min(smallest, 1):.3g}, "
+            f"above 0.05. Use at least n_resamples={20 * n_tests - 1}.",
+            UserWarning,
+            stacklevel=4,
+        )

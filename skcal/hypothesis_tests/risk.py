@@ -1,0 +1,170 @@
+"""Test whether a fitted function sees miscalibration that h = 0 does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.model_selection import ShuffleSplit
+from sklearn.utils import check_random_state
+
+from skcal._sklearn_compat import Interval, validate_params
+from skcal.functions import PlugIn, TemperatureScaling
+from skcal.functions.base import BilinearFunction
+from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
+from skcal.hypothesis_tests.null import null_distribution
+from skcal.metrics.base import Sample, read_sample
+from skcal.model_selection import CalibrationErrorEstimator
+from skcal.model_selection.candidates import matrix_scaling
+
+
+@validate_params(
+    {
+        "function": [BilinearFunction, None],
+        "test_size": [Interval(Real, 0, 1, closed="neither")],
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    },
+    prefer_skip_nested_validation=False,
+)
+def risk_test(
+    y_true,
+    y_proba,
+    function=None,
+    *,
+    notion="auto",
+    test_size=0.5,
+    n_resamples=999,
+    random_state=None,
+    n_jobs=None,
+    labels=None,
+    pos_label=None,
+):
+    """Test whether a function h fitted on one part of the samples beats h = 0 on the other.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    function : calibration-estimation function, default=None
+        It aims the test: :class:`skcal.PlugIn` of a recalibration map has power against what that
+        map can mend. None is matrix scaling (``LogisticRegression(C=0.01)`` on log-probabilities)
+        for vectors and temperature scaling for scalar notions.
+    notion : str or callable, default="auto"
+        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+    test_size : float in (0, 1), default=0.5
+        Share of the samples on which the risks are compared.
+    n_resamples : int, default=999
+        Outcomes of the test part are redrawn from the predictions, with h fixed.
+    random_state : int, RandomState instance or None, default=None
+        Of the split and the outcomes.
+    n_jobs : int, default=None
+        Workers; results do not depend on it.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Returns
+    -------
+    result : CalibrationTestResult
+        ``statistic``: risk of h = 0 minus that of h; positive where h sees miscalibration.
+        ``estimate`` is NaN. Exact level.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid or a part has fewer than two samples.
+
+    Notes
+    -----
+    O(n r C) time a resample for h of rank r. The p-value is of one split; do not choose among
+    splits.
+
+    References
+    ----------
+    .. [1] Gruber & Bach, Optimizing Estimators of Squared Calibration Errors in Classification,
+       TMLR 2025.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_tempered
+    >>> from skcal.hypothesis_tests import risk_test
+    >>> data = make_tempered(500, temperature=1.5, n_truth_draws=0, random_state=0)
+    >>> risk_test(data.labels, data.proba, notion="canonical", random_state=0).pvalue
+    0.003
+    """
+    sample = read_sample(
+        y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=4
+    )
+    rng = check_random_state(random_state)
+    n_test = int(np.ceil(test_size * len(sample.codes)))
+    if min(n_test, len(sample.codes) - n_test) < 2:
+        raise ValueError(
+            f"test_size={test_size} leaves {len(sample.codes) - n_test} training and {n_test} test "
+            "samples; both parts need two."
+        )
+    split = ShuffleSplit(1, test_size=n_test, random_state=rng.randint(2**31 - 1))
+    train, test = next(split.split(sample.codes))
+    estimator = CalibrationErrorEstimator(
+        default_function(sample) if function is None else function,
+        notion=sample.notion,
+        labels=range(len(sample.classes)) if sample.proba.ndim == 2 else [0, 1],
+    ).fit(sample.proba[train], sample.codes[train])
+    held_out = sample._replace(
+        proba=sample.proba[test], codes=sample.codes[test], weight=sample.weight[test]
+    )
+    functions = [
+        fitted
+        for fitted, problem in zip(estimator.functions_, held_out.problems(), strict=True)
+        if len(problem.weight)
+    ]
+    draws = [
+        null_distribution(_RiskGain(fitted, problem), problem, n_resamples, rng, n_jobs)
+        for fitted, problem in zip(functions, nonempty(held_out), strict=True)
+    ]
+    method = "risk on held-out samples by Monte Carlo, exact level"
+    return replace(from_draws(held_out, draws, method), estimate=np.nan)
+
+
+def default_function(sample: Sample):
+    """Temperature scaling for scalar notions, matrix scaling for vectors."""
+    if nonempty(sample)[0].features.shape[1] == 1:
+        return PlugIn(TemperatureScaling())
+    return matrix_scaling(len(sample.classes), C=0.01)
+
+
+class _RiskGain:
+    """Risk of 0 minus risk of h: the mean of 2 ⟨δ_i, δ_j⟩ h_ij - h_ij² over pairs i ≠ j."""
+
+    chunk = 16
+
+    def __init__(self, function, problem):
+        self.X = problem.features
+        n = len(self.X)
+        self.pairs = n * (n - 1)
+        phi = function.transform(self.X)
+        self.phi = np.asarray(phi.toarray() if hasattr(phi, "toarray") else phi, dtype=np.float64)
+        form = function.form_
+        self.left = self.phi if form is None else np.asarray(self.phi @ form)
+        self.own = np.einsum("ij,ij->i", self.left, self.phi)
+        # Σ_ij h_ij² = tr(M S M S), S = ΦᵀΦ
+        product = self.left.T @ self.phi
+        self.squares = np.einsum("ij,ji->", product, product) - self.own @ self.own
+
+    def __call__(self, codes):
+        if not self.pairs:
+            return np.zeros(len(codes))
+        return np.array([self._gain(row) for row in codes])
+
+    def _gain(self, codes):
+        m = self.X.shape[1]
+        outcomes = codes[:, None] if m == 1 else np.eye(m)[codes]
+        residuals = outcomes - self.X
+        inner = np.vdot(self.left.T @ residuals, self.phi.T @ residuals)
+        inner -= self.own @ np.einsum("ij,ij->i", residuals, residuals)
+        return (2 * inner - self.squares) / self.pairs

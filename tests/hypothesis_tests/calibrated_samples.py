@@ -1,0 +1,47 @@
+"""Samples and bounds that tests of the hypothesis tests share."""
+
+import numpy as np
+from scipy.stats import binom
+
+from skcal.metrics.base import read_sample
+
+FALSE_ALARM = 1e-4
+
+
+def superclass(proba):
+    """A lens: the first two classes against the others."""
+    return np.tile(np.arange(proba.shape[1]) // 2 > 0, (len(proba), 1)).astype(int)
+
+
+def awkward(rng, n, n_classes):
+    """Skewed predictions, a third rounded to one decimal (so with ties), a sixth one-hot."""
+    proba = rng.dirichlet(np.geomspace(0.1, 1, n_classes), size=n)
+    rounded = np.round(proba[: n // 3], 1) + np.eye(n_classes)[0] * 0.1
+    proba[: n // 3] = rounded / rounded.sum(axis=1, keepdims=True)
+    proba[: n // 6] = np.eye(n_classes)[rng.integers(n_classes, size=n // 6)]
+    return proba
+
+
+def draw(rng, proba):
+    """Labels of calibrated predictions."""
+    cdf = np.cumsum(proba, axis=1) / proba.sum(axis=1, keepdims=True)
+    return np.minimum((cdf <= rng.uniform(size=(len(proba), 1))).sum(axis=1), proba.shape[1] - 1)
+
+
+def sample(notion="confidence", n=60, seed=0, n_classes=4):
+    """Labels and awkward predictions that are not calibrated; one-dimensional for "binary"."""
+    rng = np.random.default_rng(seed)
+    proba = awkward(rng, n, n_classes)
+    labels = draw(rng, (proba + 1 / n_classes) / 2)
+    return (labels // 2, proba[:, :2].sum(axis=1)) if notion == "binary" else (labels, proba)
+
+
+def single_problem(y, proba, notion, weight=None):
+    """The one problem of a notion."""
+    [problem] = read_sample(y, proba, notion=notion, sample_weight=weight).problems()
+    return problem
+
+
+def most_rejections(n_sets, level=0.05):
+    """The number that a test of this level passes with probability below FALSE_ALARM."""
+    return int(binom.isf(FALSE_ALARM, n_sets, level))

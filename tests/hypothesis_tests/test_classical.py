@@ -1,0 +1,241 @@
+"""The classical tests by hand, by a numerical optimiser, and their levels."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from scipy.stats import binom, chi2, norm
+
+from skcal.hypothesis_tests import cox_test, hosmer_lemeshow_test, spiegelhalter_test
+
+TESTS = [spiegelhalter_test, hosmer_lemeshow_test, cox_test]
+HYPOTHESES = ["calibrated", "intercept", "slope"]
+
+
+def binary(n=300, seed=0, slope=1.0, intercept=0.0):
+    """Outcomes with logit P(Y = 1) = intercept + slope logit(p)."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.02, 0.98, n)
+    return (rng.uniform(size=n) < expit(intercept + slope * logit(p))).astype(int), p
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_confidence_is_a_binary_question_about_the_most_probable_class(test):
+    rng = np.random.default_rng(0)
+    proba, y = rng.dirichlet(np.ones(3), size=200), rng.integers(0, 3, 200)
+    correct = (y == proba.argmax(axis=1)).astype(int)
+    expected = test(correct, proba.max(axis=1))
+    for notion in ("auto", "confidence"):
+        result = test(y, proba, notion=notion)
+        assert result.notion == "confidence"
+        assert_allclose(result.statistic, expected.statistic, rtol=1e-12)
+        assert_allclose(result.pvalue, expected.pvalue, rtol=1e-12)
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("notion", ["classwise", "top-label", "canonical"])
+def test_several_problems_and_vectors_are_refused(test, notion):
+    with pytest.raises(ValueError, match=r"is several problems|conditions on a vector"):
+        test([0, 1, 2], np.eye(3), notion=notion)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_the_positive_class_may_be_named(test):
+    y, p = binary()
+    names = np.array(["sick", "well"])
+    expected = test(y, p)
+    named = test(names[1 - y], np.column_stack([p, 1 - p]), notion="binary", pos_label="sick")
+    assert_allclose(named.statistic, expected.statistic, rtol=1e-10)
+
+
+# Spiegelhalter
+
+
+def test_spiegelhalter_standardizes_the_brier_score():
+    y, p = binary(slope=0.7)
+    brier, expected = np.mean((y - p) ** 2), np.mean(p * (1 - p))
+    deviation = np.sqrt(np.sum((1 - 2 * p) ** 2 * p * (1 - p))) / len(p)
+    result = spiegelhalter_test(y, p)
+    assert_allclose(result.statistic, (brier - expected) / deviation, rtol=1e-10)
+    assert_allclose(result.pvalue, 2 * norm.cdf(-abs(result.statistic)), rtol=1e-10)
+    assert_allclose(result.estimate, brier - expected, rtol=1e-10)
+    terms = (y - p) * (1 - 2 * p)  # whose variance differs from that under H0
+    error = np.sqrt(np.sum((terms - terms.mean()) ** 2) / (len(p) - 1) / len(p))
+    assert_allclose(result.standard_error, error, rtol=1e-10)
+
+
+def test_spiegelhalter_by_hand():
+    """(1 - 0.2) 0.6 + (0 - 0.9)(-0.8) over √(0.6² 0.2 0.8 + 0.8² 0.9 0.1)."""
+    result = spiegelhalter_test([1, 0, 1], [0.2, 0.9, 0.5])
+    assert_allclose(result.statistic, 1.2 / np.sqrt(0.0576 + 0.0576), rtol=1e-12)
+
+
+def test_overconfidence_has_the_positive_sign():
+    assert spiegelhalter_test(*binary(slope=0.5)).estimate > 0
+    assert spiegelhalter_test(*binary(slope=2.0)).estimate < 0
+
+
+@pytest.mark.parametrize("p", [[0.0, 0.5, 1.0, 0.5], [0.5] * 4, [0.0, 1.0, 1.0, 0.0]])
+def test_spiegelhalter_is_0_over_0_at_0_one_half_and_1(p):
+    with pytest.raises(ValueError, match=r"variance of 0.*Use monte_carlo_test"):
+        spiegelhalter_test([0, 1, 1, 0], p)
+    assert np.isfinite(spiegelhalter_test([0, 1, 1, 0, 1], [*p, 0.7]).statistic)
+
+
+# Hosmer-Lemeshow
+
+
+def test_hosmer_lemeshow_by_hand():
+    """Bins of thirds: O = 1, 1, 2 and E = 0.5, 1, 2.5 of 3, 2, 3."""
+    y, p = [0, 1, 0, 0, 1, 1, 0, 1], [0.1, 0.1, 0.3, 0.4, 0.6, 0.75, 0.8, 0.95]
+    expected = 0.5**2 / (0.5 * (1 - 0.5 / 3)) + 0.5**2 / (2.5 * (1 - 2.5 / 3))
+    for external, freedom in ((True, 3), (False, 1)):
+        result = hosmer_lemeshow_test(y, p, n_bins=3, strategy="uniform", external=external)
+        assert_allclose(result.statistic, expected, rtol=1e-12)
+        assert_allclose(result.pvalue, chi2.sf(expected, freedom), rtol=1e-12)
+        assert f"with {freedom} degrees of freedom" in result.method
+        assert np.isnan(result.estimate)
+
+
+@pytest.mark.parametrize("external", [True, False])
+@pytest.mark.parametrize("n_bins", [5, 10])
+def test_hosmer_lemeshow_bins_by_mass(n_bins, external):
+    y, p = binary()
+    order, expected = np.argsort(p), 0.0
+    for rows in np.split(order, n_bins):
+        E, n = p[rows].sum(), len(rows)
+        expected += (y[rows].sum() - E) ** 2 / (E * (1 - E / n))
+    result = hosmer_lemeshow_test(y, p, n_bins=n_bins, external=external)
+    assert_allclose(result.statistic, expected, rtol=1e-9)
+    freedom = n_bins if external else n_bins - 2
+    assert_allclose(result.pvalue, chi2.sf(expected, freedom), rtol=1e-9)
+
+
+def test_equal_predictions_share_a_bin_and_a_degree_of_freedom():
+    y, p = np.tile([0, 1, 1], 20), np.repeat([0.2, 0.4, 0.9], 20)
+    assert "with 3 degrees" in hosmer_lemeshow_test(y, p).method
+    with pytest.raises(ValueError, match="2 bins are too few with external=False"):
+        hosmer_lemeshow_test(y, np.minimum(p, 0.4), external=False)
+
+
+def test_bins_without_chance_count_only_if_they_contradict():
+    y, p = np.array([0, 0, 0, 1, 0, 1]), np.array([0.0, 0.0, 0.4, 0.5, 0.9, 0.8])
+    options = {"n_bins": 10, "strategy": "uniform"}
+    result = hosmer_lemeshow_test(y, p, **options)
+    without = hosmer_lemeshow_test(y[2:], p[2:], **options)
+    assert (result.statistic, result.pvalue) == (without.statistic, without.pvalue)
+    with pytest.raises(ValueError, match=r"predictions of 0 or 1 in y_proba.*Use monte_carlo_test"):
+        hosmer_lemeshow_test([1, *y[1:]], p, **options)
+    with pytest.raises(ValueError, match="Use monte_carlo_test"):
+        hosmer_lemeshow_test([0, 1], [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_bins": 2}, {"strategy": "sweep"}, {"external": "yes"}, {"n_bins": 10.5}]
+)
+def test_options_of_hosmer_lemeshow_are_checked(options):
+    with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter"):
+        hosmer_lemeshow_test(*binary(), **options)
+
+
+# Cox
+
+
+def largest_log_likelihood(y, p, free):
+    """Maximum of Σ log P(y) over those of (intercept, slope) that are free."""
+    start = np.array([0.0, 1.0])
+
+    def loss(values):
+        coefficients = start.copy()
+        coefficients[free] = values
+        z = coefficients[0] + coefficients[1] * logit(p)
+        return np.sum(np.logaddexp(0, np.where(y == 1, -z, z)))
+
+    if not free:
+        return -loss([]), start
+    best = minimize(
+        loss, start[free], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-11}
+    )
+    return -best.fun, best.x
+
+
+@pytest.mark.parametrize("hypothesis", HYPOTHESES)
+@pytest.mark.parametrize(("slope", "intercept"), [(1.0, 0.0), (0.6, 0.5)])
+def test_cox_compares_maximised_likelihoods(hypothesis, slope, intercept):
+    y, p = binary(slope=slope, intercept=intercept)
+    full, null, freedom = {
+        "calibrated": ([0, 1], [], 2),
+        "intercept": ([0], [], 1),
+        "slope": ([0, 1], [0], 1),
+    }[hypothesis]
+    (largest, estimates), (smaller, _) = (largest_log_likelihood(y, p, f) for f in (full, null))
+    result = cox_test(y, p, hypothesis=hypothesis)
+    assert_allclose(result.statistic, 2 * (largest - smaller), rtol=1e-6, atol=1e-8)
+    assert_allclose(result.pvalue, chi2.sf(2 * (largest - smaller), freedom), rtol=1e-6)
+    assert f"with {freedom} degree(s)" in result.method
+    if hypothesis == "calibrated":
+        assert np.isnan(result.estimate)
+        with pytest.raises(ValueError, match="No interval is known"):
+            result.confidence_interval()
+    else:
+        assert_allclose(result.estimate, estimates[-1], atol=1e-5)
+        design = np.column_stack([np.ones_like(p), logit(p)])
+        coefficients = estimates if len(full) == 2 else np.append(estimates, 1)
+        frequency = expit(design @ coefficients)
+        information = (design.T * frequency * (1 - frequency)) @ design
+        error = np.sqrt(np.linalg.inv(information[np.ix_(full, full)])[-1, -1])
+        interval = estimates[-1] + norm.ppf([0.05, 0.95]) * error
+        assert_allclose(result.confidence_interval(0.9), interval, atol=1e-5)
+
+
+def test_hypotheses_of_cox_add_up():
+    """The three models are nested."""
+    y, p = binary(slope=0.6, intercept=0.5)
+    both, intercept, slope = (cox_test(y, p, hypothesis=h).statistic for h in HYPOTHESES)
+    assert_allclose(both, intercept + slope, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "slope", "intercept"),
+    [("intercept", 1.0, 1.0), ("slope", 0.4, 0.0), ("calibrated", 0.4, 0.0)],
+)
+def test_cox_rejects_what_its_hypothesis_denies(hypothesis, slope, intercept):
+    y, p = binary(slope=slope, intercept=intercept)
+    assert cox_test(y, p, hypothesis=hypothesis).pvalue < 1e-4
+
+
+def test_a_fit_needs_both_outcomes_that_overlap():
+    with pytest.raises(ValueError, match="one outcome only"):
+        cox_test([1, 1, 1], [0.2, 0.4, 0.6])
+    with pytest.raises(ValueError, match="separates the outcomes"):
+        cox_test([0, 0, 1, 1], [0.1, 0.2, 0.7, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("y", "p"), [([0, 0, 1, 1], [0.1, 0.2, 0.7, 0.8]), ([0, 1, 1, 1], [0.3] * 4)]
+)
+def test_the_intercept_alone_needs_no_overlap(y, p):
+    expected, _ = largest_log_likelihood(np.array(y), np.array(p), [0])
+    null, _ = largest_log_likelihood(np.array(y), np.array(p), [])
+    result = cox_test(y, p, hypothesis="intercept")
+    assert_allclose(result.statistic, 2 * (expected - null), rtol=1e-6)
+
+
+# Levels
+
+
+@pytest.mark.parametrize(
+    ("test", "options"),
+    [
+        (spiegelhalter_test, {}),
+        (hosmer_lemeshow_test, {}),
+        (cox_test, {}),
+        (cox_test, {"hypothesis": "intercept"}),
+        (cox_test, {"hypothesis": "slope"}),
+    ],
+)
+def test_asymptotic_levels_are_near_nominal_at_500_samples(test, options):
+    rejections = sum(test(*binary(500, seed), **options).pvalue <= 0.05 for seed in range(400))
+    # Levels between 4 and 6.5 % leave this range with probability below 1e-4 on either side.
+    assert binom.ppf(1e-4, 400, 0.04) <= rejections <= binom.isf(1e-4, 400, 0.065)

@@ -1,0 +1,248 @@
+"""The mean embedding test: its definition, its null covariance, its asymptotic forms."""
+
+import numpy as np
+import pytest
+from calibrated_samples import awkward, draw, most_rejections, sample, superclass
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2, f, ttest_1samp
+
+from skcal.datasets import make_dirichlet
+from skcal.hypothesis_tests import mean_embedding_test
+from skcal.metrics import mean_embedding_calibration_error
+from skcal.notions import make_problems
+
+SINGLE_PROBLEMS = ["binary", "confidence", "canonical", "top-2", superclass]
+COLUMNS = {"canonical": 4, "top-2": 3, superclass: 2}
+
+
+def polynomial(X, Z):
+    """A kernel of the user."""
+    return (1 + X @ Z.T) ** 2
+
+
+def value(x, t, kernel, width):
+    if callable(kernel):
+        return kernel(x[None], t[None])[0, 0]
+    if kernel == "rbf":
+        return np.exp(-np.sum((x - t) ** 2) / (2 * width**2))
+    return np.exp(-np.sum(np.abs(x - t)) / (2 if len(x) > 1 else 1) / width)
+
+
+def place(notion, n_locations=3):
+    """Given locations (J, m) and their columns."""
+    rng = np.random.default_rng(6)
+    m = COLUMNS.get(notion, 1)
+    points = rng.dirichlet(np.ones(max(m, 2)), size=n_locations)[:, :m]
+    return points, rng.integers(0, m, size=n_locations)
+
+
+def options_of(notion, kernel="laplacian", n_locations=3):
+    points, columns = place(notion, n_locations)
+    locations = points if notion in COLUMNS else points[:, 0]
+    options = {"notion": notion, "locations": locations, "location_classes": columns}
+    return options | {"kernel": kernel, "bandwidth": 0.3, "random_state": 0}
+
+
+def naive_terms(y, proba, notion, kernel, n_locations=3):
+    """k(x_i, t_j) (1[y = c_j] - x_{c_j}) and its variance if calibrated, one at a time."""
+    [(x, residuals, _)] = make_problems(proba, y, notion)
+    points, columns = place(notion, n_locations)
+    J, n = n_locations, len(x)
+    k = np.array([[value(a, t, kernel, 0.3) for t in points] for a in x])
+    terms = [[k[i, a] * residuals[i, columns[a]] for a in range(J)] for i in range(n)]
+    V = np.zeros((J, J))
+    for i in range(n):
+        for a in range(J):
+            for b in range(J):
+                p, q = x[i, columns[a]], x[i, columns[b]]
+                V[a, b] += k[i, a] * k[i, b] * ((columns[a] == columns[b]) * p - p * q) / n
+    return np.array(terms), V
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf", polynomial])
+@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
+def test_statistic_is_the_squared_length_of_standardized_mean_deviations(notion, kernel):
+    y, proba = sample(notion)
+    terms, V = naive_terms(y, proba, notion, kernel)
+    mean, options = terms.mean(axis=0), options_of(notion, kernel)
+    result = mean_embedding_test(y, proba, n_resamples=19, **options)
+    assert_allclose(result.statistic, len(y) * mean @ np.linalg.solve(V, mean), rtol=1e-6)
+    assert_allclose(result.estimate, np.mean(mean**2), rtol=1e-9)
+    assert_allclose(result.estimate, mean_embedding_calibration_error(y, proba, **options))
+
+
+@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
+def test_the_covariance_is_that_of_calibrated_outcomes(notion):
+    """With the true covariance of m̄ the statistic averages the number of locations."""
+    y, proba = sample(notion)
+    null = mean_embedding_test(y, proba, n_resamples=4000, **options_of(notion)).null_distribution
+    # 5 standard errors: probability 6e-7.
+    assert abs(null.mean() - 3) < 5 * null.std() / np.sqrt(4000)
+
+
+@pytest.mark.parametrize("notion", ["classwise", "top-label"])
+def test_notions_of_several_problems_take_locations_in_each(notion):
+    y, proba = sample(notion, n=120, n_classes=3)
+    options = {"locations": [0.3, 0.7], "bandwidth": 0.3, "random_state": 0, "n_resamples": 59}
+    result = mean_embedding_test(y, proba, notion=notion, **options)
+    expected = estimate = 0.0
+    for k in range(3):
+        rows = slice(None) if notion == "classwise" else proba.argmax(axis=1) == k
+        share = 1 if notion == "classwise" else np.mean(rows)
+        one = mean_embedding_test((y[rows] == k).astype(int), proba[rows, k], **options)
+        expected, estimate = expected + share * one.statistic, estimate + share * one.estimate
+    assert_allclose(result.statistic, expected, rtol=1e-9)
+    assert_allclose(result.estimate, estimate, rtol=1e-9)
+    assert (result.class_pvalues is None) == (notion == "top-label")
+
+
+# Locations
+
+
+@pytest.mark.parametrize("notion", ["confidence", "canonical"])
+@pytest.mark.parametrize("method", ["monte-carlo", "chi2"])
+def test_drawn_locations_never_depend_on_the_labels(notion, method):
+    y, proba = sample(notion)
+    seen = []
+
+    def kernel(X, Z):
+        seen.append(Z)
+        return np.exp(-5 * ((X[:, None] - Z) ** 2).sum(axis=2))
+
+    options = {"kernel": kernel, "n_locations": 3, "method": method, "n_resamples": 19}
+    for labels in (y, 3 - y, np.roll(y, 1)):
+        mean_embedding_test(labels, proba, notion=notion, random_state=0, **options)
+    first, *others = seen[:: len(seen) // 3]
+    for points in others:
+        assert_array_equal(points, first)
+    features = make_problems(proba, y, notion)[0].features
+    assert (first[:, None] == features).all(axis=2).any(axis=1).all()
+
+
+def test_drawn_locations_depend_on_the_seed_only():
+    y, proba = sample("canonical")
+    options = {"notion": "canonical", "n_locations": 3, "n_resamples": 19}
+    first, second, other = (
+        mean_embedding_test(y, proba, random_state=seed, **options) for seed in (1, 1, 2)
+    )
+    assert first.statistic == second.statistic != other.statistic
+    assert_array_equal(first.null_distribution, second.null_distribution)
+
+
+def test_there_are_no_more_locations_than_distinct_predictions():
+    p = np.repeat([0.2, 0.5, 0.7], 20)
+    y = np.random.default_rng(0).integers(0, 2, 60)
+    one, other = (
+        mean_embedding_test(y, p, n_resamples=19, random_state=0, **options)
+        for options in ({}, {"locations": [0.2, 0.5, 0.7]})
+    )
+    assert_allclose(one.statistic, other.statistic, rtol=1e-9)
+
+
+# Asymptotic forms
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", polynomial])
+@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
+def test_asymptotic_forms_use_the_sample_covariance(notion, kernel):
+    y, proba = sample(notion)
+    terms, _ = naive_terms(y, proba, notion, kernel)
+    n, J = terms.shape
+    mean = terms.mean(axis=0)
+    squared = n * mean @ np.linalg.solve(np.cov(terms.T), mean)
+    pvalues = {
+        "chi2": chi2.sf(squared, J),
+        "hotelling": f.sf((n - J) / (J * (n - 1)) * squared, J, n - J),
+    }
+    for method, pvalue in pvalues.items():
+        result = mean_embedding_test(y, proba, method=method, **options_of(notion, kernel))
+        assert_allclose(result.statistic, squared, rtol=1e-6)
+        assert_allclose(result.pvalue, pvalue, rtol=1e-6)
+        assert_allclose(result.estimate, np.mean(mean**2), rtol=1e-9)
+
+
+@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
+def test_hotelling_at_one_location_is_a_t_test(notion):
+    y, proba = sample(notion)
+    terms, _ = naive_terms(y, proba, notion, "laplacian", 1)
+    options = options_of(notion, n_locations=1)
+    result = mean_embedding_test(y, proba, method="hotelling", **options)
+    assert_allclose(result.pvalue, ttest_1samp(terms[:, 0], 0).pvalue, rtol=1e-9)
+
+
+@pytest.mark.parametrize("notion", ["classwise", "top-label"])
+@pytest.mark.parametrize("method", ["chi2", "hotelling"])
+def test_several_problems_have_the_monte_carlo_test_only(notion, method):
+    with pytest.raises(ValueError, match=f"notion='{notion}' is several problems. Use method='mon"):
+        mean_embedding_test(*sample(notion), notion=notion, method=method, n_locations=2)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("method", ["monte-carlo", "chi2", "hotelling"])
+def test_a_singular_covariance_says_how_many_locations_carry_information(method):
+    y, p = sample("binary")
+    options = {"locations": [0.1, 0.5, 0.5, 0.9, 0.1], "method": method, "n_resamples": 19}
+    with pytest.raises(
+        ValueError, match=r"at 5 locations .* of rank 3\. Use at most n_locations=3"
+    ):
+        mean_embedding_test(y, p, **options)
+    y, proba = sample("canonical")
+    proba = np.column_stack([proba, np.zeros(len(y))])  # a class without variance
+    options |= {"locations": proba[[0, 30, 50]], "location_classes": [0, 4, 1]}
+    with pytest.raises(
+        ValueError, match=r"at 3 locations .* of rank 2\. Use at most n_locations=2"
+    ):
+        mean_embedding_test(y, proba, notion="canonical", **options)
+
+
+@pytest.mark.parametrize("notion", ["binary", "confidence", "classwise", "top-label"])
+def test_drawn_locations_suit_predictions_on_a_grid(notion, rng):
+    proba = rng.multinomial(10, [0.6, 0.4], size=100) / 10  # as of a forest of ten trees
+    y = draw(rng, proba)
+    proba = proba[:, 1] if notion == "binary" else proba
+    result = mean_embedding_test(y, proba, notion=notion, n_resamples=39, random_state=0)
+    assert 0 < result.pvalue <= 1
+
+
+@pytest.mark.parametrize("method", ["monte-carlo", "chi2"])
+def test_certain_predictions_carry_no_information(method):
+    y = np.array([0, 1, 1, 0, 1])
+    with pytest.raises(ValueError, match="predictions are all certain"):
+        mean_embedding_test(y, y.astype(float), method=method)
+
+
+def test_asymptotic_forms_need_more_samples_than_locations():
+    with pytest.raises(ValueError, match="5 samples are too few for 5 locations; lower n_loc"):
+        mean_embedding_test([0, 1, 0, 1, 1], [0.1, 0.3, 0.5, 0.7, 0.9], method="chi2")
+
+
+# Level and power
+
+
+@pytest.mark.parametrize(
+    ("notion", "n_classes"), [("confidence", 10), ("canonical", 2), ("canonical", 10)]
+)
+def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal(notion, n_classes):
+    options = {"notion": notion, "n_locations": 3, "n_resamples": 19}
+    rejections = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        proba = awkward(rng, 50, n_classes)
+        y = draw(rng, proba)
+        if n_classes == 2:  # drawn locations may differ by rounding alone
+            options |= {"locations": [[0.2, 0.8], [0.6, 0.4]], "bandwidth": 0.3}
+        rejections += mean_embedding_test(y, proba, random_state=seed, **options).pvalue <= 0.05
+    # The number that a level of 5 % passes with probability below 1e-4.
+    assert rejections <= most_rejections(200)
+
+
+@pytest.mark.parametrize("method", ["monte-carlo", "chi2", "hotelling"])
+@pytest.mark.parametrize("model", ["M2", "M3"])
+def test_miscalibrated_predictions_are_rejected(model, method):
+    options = {"notion": "canonical", "n_locations": 3, "method": method, "n_resamples": 99}
+    for seed in range(10):
+        data = make_dirichlet(250, n_classes=3, model=model, concentration=0.5, random_state=seed)
+        result = mean_embedding_test(data.labels, data.proba, random_state=seed, **options)
+        assert result.pvalue <= 0.01

@@ -1,0 +1,423 @@
+"""The Monte Carlo test by brute force over its seeds, its level and its power."""
+
+import warnings
+
+import numpy as np
+import pytest
+from calibrated_samples import awkward, draw, most_rejections, sample, superclass
+from joblib import parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skcal.datasets import make_dirichlet
+from skcal.hypothesis_tests import (
+    consistency_test,
+    mean_embedding_test,
+    monte_carlo_test,
+    risk_test,
+    skce_test,
+)
+from skcal.hypothesis_tests.monte_carlo import STATISTICS
+from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
+from skcal.notions import make_problems
+
+ECE, SKCE = "expected_calibration_error", "squared_kernel_calibration_error"
+SCALAR_ONLY = {
+    "maximum_mean_calibration_error",
+    "smooth_calibration_error",
+    "kolmogorov_smirnov_calibration_error",
+    "integrated_calibration_index",
+}
+SCALAR_NOTIONS = ["binary", "confidence", "classwise", "top-label"]
+NOTIONS = [*SCALAR_NOTIONS, "canonical", "top-2", superclass]
+
+
+def bias(outcomes, features):
+    """A statistic of the user, for scalar notions."""
+    return abs(np.mean(outcomes - features))
+
+
+def seeds_of(random_state, n_resamples):
+    return random_state.randint(2**31 - 1, size=n_resamples)
+
+
+def naive_null(x, statistic, seeds):
+    """Statistics of outcomes redrawn from scalar predictions, one by one."""
+    outcomes = [(np.random.default_rng(seed).random(len(x)) < x).astype(int) for seed in seeds]
+    return np.array([statistic(outcome, x) for outcome in outcomes])
+
+
+def naive_pvalue(observed, null):
+    return (1 + sum(value >= observed for value in null)) / (1 + len(null))
+
+
+def holm(pvalues):
+    """Holm (1979): the j-th smallest times the number of those that are not smaller."""
+    order, adjusted, largest = np.argsort(pvalues), np.empty(len(pvalues)), 0.0
+    for j, k in enumerate(order):
+        largest = max(largest, min(1.0, (len(pvalues) - j) * pvalues[k]))
+        adjusted[k] = largest
+    return adjusted
+
+
+# The p-value
+
+
+@pytest.mark.parametrize("statistic", [ECE, SKCE, bias])
+@pytest.mark.parametrize("notion", ["binary", "confidence"])
+def test_pvalue_counts_redrawn_statistics_that_are_as_large(notion, statistic):
+    y, proba = sample(notion)
+    [(x, residuals, _)] = make_problems(proba, y, notion)
+    metric = {ECE: expected_calibration_error, SKCE: squared_kernel_calibration_error}.get(
+        statistic, bias
+    )
+    null = naive_null(x[:, 0], metric, seeds_of(np.random.RandomState(4), 39))
+    observed = metric(np.rint(x + residuals)[:, 0].astype(int), x[:, 0])
+    result = monte_carlo_test(y, proba, statistic, notion=notion, n_resamples=39, random_state=4)
+    assert_allclose(result.null_distribution, null, rtol=1e-9, atol=1e-14)
+    assert_allclose(result.statistic, observed, rtol=1e-9)
+    assert result.estimate == result.statistic
+    assert result.pvalue == naive_pvalue(observed, null)
+    assert result.notion == notion
+
+
+def test_the_observed_outcome_counts_so_that_no_pvalue_is_0():
+    y, proba = np.ones(50, int), np.full(50, 0.01)
+    for n_resamples in (19, 30):
+        options = {"n_resamples": n_resamples, "random_state": 0, "labels": [0, 1]}
+        assert monte_carlo_test(y, proba, **options).pvalue == 1 / (1 + n_resamples)
+        assert consistency_test(y, proba, **options).pvalue == 1 / (1 + n_resamples)
+
+
+def test_predictions_without_chance_have_p_1():
+    y = np.array([0, 1, 2, 2, 1])
+    for notion in ("canonical", "confidence", "classwise", "top-label"):
+        for statistic in (ECE, SKCE):
+            result = monte_carlo_test(
+                y, np.eye(3)[y], statistic, notion=notion, n_resamples=59, random_state=0
+            )
+            assert result.pvalue == 1
+            assert result.statistic == 0
+
+
+def test_classes_are_tested_one_by_one_and_adjusted_by_holm():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(4), size=60)
+    y = draw(rng, 0.8 * proba + [0, 0.2, 0, 0])
+    result = monte_carlo_test(y, proba, notion="classwise", n_resamples=99, random_state=0)
+    rng = np.random.RandomState(0)
+    each = [
+        monte_carlo_test(y == k, proba[:, k], n_resamples=99, random_state=rng, labels=[0, 1])
+        for k in range(4)
+    ]
+    pvalues = [one.pvalue for one in each]
+    assert len(set(pvalues)) > 2
+    assert_allclose(result.class_pvalues, holm(pvalues), rtol=1e-12)
+    assert_allclose(result.class_statistics, [one.statistic for one in each], rtol=1e-12)
+    assert result.pvalue == result.class_pvalues.min()
+    assert_allclose(result.statistic, expected_calibration_error(y, proba, notion="classwise"))
+    assert result.null_distribution.shape == (4, 99)
+    assert "Holm over 4 classes" in result.method
+
+
+def test_top_label_sums_the_classes_by_their_shares():
+    y, proba = sample("top-label", n_classes=3)
+    proba = np.column_stack([proba, np.zeros(len(y))])  # a class that is never the top one
+    rng, top = np.random.RandomState(0), proba.argmax(axis=1)
+    observed, null = 0.0, np.zeros(99)
+    for k in range(3):
+        rows = top == k
+        x, share = proba[rows, k], rows.mean()
+        null += share * naive_null(x, expected_calibration_error, seeds_of(rng, 99))
+        observed += share * expected_calibration_error((y[rows] == k).astype(int), x)
+    result = monte_carlo_test(y, proba, notion="top-label", n_resamples=99, random_state=0)
+    assert_allclose(result.null_distribution, null, rtol=1e-12)
+    assert_allclose(result.statistic, observed, rtol=1e-12)
+    assert_allclose(result.statistic, expected_calibration_error(y, proba, notion="top-label"))
+    assert result.pvalue == naive_pvalue(result.statistic, result.null_distribution)
+
+
+# Statistics
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_by_name_are_the_metrics(name, notion):
+    y, proba = sample(notion, n=90, n_classes=3)
+    n_resamples = 59 if notion == "classwise" else 19
+    options = {"notion": notion, "random_state": 0, "n_resamples": n_resamples}
+    if name in SCALAR_ONLY and notion not in SCALAR_NOTIONS:
+        with pytest.raises(ValueError, match="conditions on a vector"):
+            monte_carlo_test(y, proba, name, **options)
+        return
+    result, expected = monte_carlo_test(y, proba, name, **options), 0.0
+    assert 0 < result.pvalue <= 1
+    for x, residuals, rows in make_problems(proba, y, notion):
+        scalar = x.shape[1] == 1
+        outcomes = np.rint(x + residuals).astype(int)
+        codes, features = (outcomes[:, 0], x[:, 0]) if scalar else (outcomes.argmax(axis=1), x)
+        params = {"notion": "binary" if scalar else "canonical"}
+        if name == "mean_embedding_calibration_error":
+            params["random_state"] = 0
+        value = STATISTICS[name](codes, features, labels=np.arange(max(2, x.shape[1])), **params)
+        expected += value * (1 if isinstance(rows, slice) else len(rows) / len(y))
+    assert_allclose(result.statistic, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_a_callable_sees_outcomes_and_features_only(notion):
+    y, proba = sample(notion)
+    seen = []
+
+    def statistic(*arguments, **parameters):
+        seen.append((arguments, parameters))
+        return 1.0
+
+    options = {"n_resamples": 79, "random_state": 0, "sample_weight": np.ones(len(y))}
+    result = monte_carlo_test(y, proba, statistic, notion=notion, scale=3, **options)
+    assert result.pvalue == 1
+    problems = make_problems(proba, y, notion)
+    shapes = [x.shape if x.shape[1] > 1 else (len(x),) for x, _, _ in problems for _ in range(80)]
+    for ((outcomes, features), parameters), shape in zip(seen, shapes, strict=True):
+        assert parameters == {"scale": 3}
+        assert features.shape == shape
+        assert outcomes.shape == (len(features),)
+        top = 1 if features.ndim == 1 else features.shape[1] - 1
+        assert set(outcomes.tolist()) <= set(range(top + 1))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.nan,
+        np.inf,
+        np.ones(2),
+        np.ones(1),
+        [0.5],
+        None,
+        "0",
+    ],
+)
+@pytest.mark.parametrize("test", [monte_carlo_test, consistency_test])
+def test_statistics_that_are_not_numbers_are_refused(test, value):
+    def broken(outcomes, features):
+        return value
+
+    with pytest.raises(ValueError, match=r"statistic broken returned .* It must return a finite"):
+        test(*sample(), broken, n_resamples=19)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "params"),
+    [
+        (ECE, {"n_bins": 0}),
+        (ECE, {"n_bins": 2.5}),
+        (ECE, {"norm": 0.5}),
+        (ECE, {"distance": "chebyshev"}),
+        (SKCE, {"bandwidth": -1}),
+        (SKCE, {"bandwidth": 0}),
+        (SKCE, {"kernel": "linear"}),
+    ],
+)
+def test_parameters_that_the_metric_refuses_are_refused(statistic, params):
+    with pytest.raises(ValueError, match=f"'{next(iter(params))}' parameter"):
+        monte_carlo_test(*sample(), statistic, n_resamples=19, **params)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("kernel_density_calibration_error", {}),
+        (SKCE, {"method": "linear"}),
+    ],
+)
+def test_small_problems_do_not_stop_the_test(name, params):
+    proba = np.array([[0.9, 0.1, 0]] * 6 + [[0.02, 0.05, 0.93]])
+    y = np.array([0, 0, 0, 0, 1, 1, 2])
+    result = monte_carlo_test(
+        y, proba, name, notion="top-label", n_resamples=19, random_state=0, **params
+    )
+    assert 0 < result.pvalue <= 1
+
+
+@pytest.mark.parametrize("statistic", [ECE, SKCE, "smooth_calibration_error"])
+def test_weights_are_those_of_the_metric_and_stay_with_their_samples(statistic):
+    y, proba = sample()
+    weight = np.random.default_rng(2).choice([0.0, 0.5, 2.0], size=len(y))
+    options = {"n_resamples": 19, "random_state": 0}
+    result = monte_carlo_test(y, proba, statistic, sample_weight=weight, **options)
+    expected = STATISTICS[statistic](y, proba, sample_weight=weight)
+    assert_allclose(result.statistic, expected, rtol=1e-9)
+    kept = weight > 0
+    other = monte_carlo_test(y[kept], proba[kept], statistic, sample_weight=weight[kept], **options)
+    assert_array_equal(result.null_distribution, other.null_distribution)
+
+
+# Randomness, names, warnings
+
+
+def test_integer_seeds_repeat_and_random_states_go_on():
+    y, proba = sample()
+    first, second = (monte_carlo_test(y, proba, n_resamples=19, random_state=1) for _ in "ab")
+    assert_array_equal(first.null_distribution, second.null_distribution)
+    rng = np.random.RandomState(1)
+    third, fourth = (monte_carlo_test(y, proba, n_resamples=19, random_state=rng) for _ in "ab")
+    assert_array_equal(first.null_distribution, third.null_distribution)
+    assert (third.null_distribution != fourth.null_distribution).any()
+
+
+@pytest.mark.parametrize("test", [monte_carlo_test, consistency_test])
+@pytest.mark.parametrize("statistic", [ECE, bias])
+def test_results_do_not_depend_on_workers(test, statistic):
+    y, proba = sample()
+    options = {"n_resamples": 40, "random_state": 0}
+    with parallel_config("threading"):
+        result = test(y, proba, statistic, n_jobs=2, **options)
+    expected = test(y, proba, statistic, **options)
+    assert_array_equal(result.null_distribution, expected.null_distribution)
+    assert result.pvalue == expected.pvalue
+
+
+@pytest.mark.parametrize("notion", ["classwise", "confidence", "canonical", "top-label"])
+def test_classes_may_have_names(notion):
+    y, proba = sample(notion)
+    names = np.array(["d", "b", "c", "a"])
+    options = {"notion": notion, "n_resamples": 79, "random_state": 0}
+    result = monte_carlo_test(names[y], proba, labels=names, **options)
+    assert result.pvalue == monte_carlo_test(y, proba, **options).pvalue
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "enough"),
+    [
+        (monte_carlo_test, {}, 19),
+        (monte_carlo_test, {"notion": "classwise"}, 79),
+        (monte_carlo_test, {"notion": "top-label"}, 19),
+        (consistency_test, {}, 19),
+        (skce_test, {}, 19),
+        (skce_test, {"method": "asymptotic"}, 19),
+        (skce_test, {"method": "spectral"}, 19),
+        (mean_embedding_test, {"n_locations": 2}, 19),
+        (risk_test, {}, 19),
+    ],
+)
+def test_too_few_resamples_warn_once_and_say_how_many_are_needed(test, options, enough):
+    y, proba = sample()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        test(y, proba, n_resamples=enough - 1, random_state=0, **options)
+    [warning] = caught
+    assert f"above 0.05. Use at least n_resamples={enough}." in str(warning.message)
+    test(y, proba, n_resamples=enough, random_state=0, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"statistic": "brier_score_loss"}, "'statistic' parameter"),
+        ({"statistic": 3}, "'statistic' parameter"),
+        ({"n_resamples": 0}, "'n_resamples' parameter"),
+        ({"notion": "top"}, "notion='top' is unknown"),
+        ({"strategy": "quantile", "notion": "canonical"}, "strategy='quantile' does not fit"),
+    ],
+)
+def test_options_that_are_none_are_refused(options, match):
+    for test in (monte_carlo_test, consistency_test):
+        with pytest.raises(ValueError, match=match):
+            test(*sample(), **options)
+
+
+# Consistency resampling
+
+
+@pytest.mark.parametrize("statistic", [ECE, SKCE, bias])
+def test_consistency_resampling_redraws_predictions_too(statistic):
+    y, x = sample("binary")
+    metric = {ECE: expected_calibration_error, SKCE: squared_kernel_calibration_error}.get(
+        statistic, bias
+    )
+    null = []
+    for seed in seeds_of(np.random.RandomState(4), 39):
+        drawn = x[np.random.default_rng(seed).integers(len(x), size=len(x))]
+        null.append(naive_null(drawn, metric, [seed + 1])[0])
+    result = consistency_test(y, x, statistic, n_resamples=39, random_state=4)
+    assert_allclose(result.null_distribution, null, rtol=1e-9, atol=1e-14)
+    assert result.pvalue == naive_pvalue(result.statistic, result.null_distribution)
+    assert_allclose(result.statistic, metric(y, x), rtol=1e-9)
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_consistency_resampling_knows_every_notion(notion):
+    y, proba = sample(notion, n=40, n_classes=3)
+    result = consistency_test(y, proba, notion=notion, n_resamples=59, random_state=0)
+    observed = monte_carlo_test(y, proba, notion=notion, n_resamples=59, random_state=0).statistic
+    assert result.statistic == observed
+    assert 0 < result.pvalue <= 1
+    assert "level not held" in result.method
+
+
+# Level and power
+
+
+@pytest.mark.parametrize(
+    ("statistic", "notion", "n_classes"),
+    [
+        (ECE, "confidence", 2),
+        (ECE, "confidence", 10),
+        (ECE, "canonical", 2),
+        (ECE, "canonical", 10),
+        (ECE, "top-label", 2),
+        (ECE, "classwise", 2),
+        (SKCE, "confidence", 10),
+        (SKCE, "canonical", 2),
+        (SKCE, "canonical", 10),
+    ],
+)
+def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal(
+    statistic, notion, n_classes
+):
+    n_resamples = 39 if notion == "classwise" else 19  # so that 5 % are reached exactly
+    rejections = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        proba = awkward(rng, 50, n_classes)
+        y = draw(rng, proba)
+        rejections += (
+            monte_carlo_test(
+                y, proba, statistic, notion=notion, n_resamples=n_resamples, random_state=seed
+            ).pvalue
+            <= 0.05
+        )
+    # The number that a level of 5 % passes with probability below 1e-4.
+    assert rejections <= most_rejections(300)
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
+def test_ties_of_the_kernel_statistic_are_not_broken_in_favour_of_the_observed(kernel):
+    """All pairs have h = 0, since residuals of certain predictions vanish: the p-value is 1."""
+    for n_certain in (5, 10, 16, 20):
+        certain = np.arange(n_certain) % 6
+        proba = np.vstack([np.eye(6)[certain], [0, 0.1, 0.2, 0.2, 0.2, 0.3]])
+        for y in range(1, 6):
+            result = monte_carlo_test(
+                np.append(certain, y),
+                proba,
+                SKCE,
+                notion="canonical",
+                kernel=kernel,
+                random_state=0,
+            )
+            assert result.pvalue == 1
+
+
+@pytest.mark.parametrize("model", ["M2", "M3"])
+@pytest.mark.parametrize(
+    ("statistic", "notion"),
+    [(ECE, "canonical"), (ECE, "confidence"), (SKCE, "canonical"), (ECE, "classwise")],
+)
+def test_miscalibrated_predictions_are_rejected(model, statistic, notion):
+    for seed in range(10):
+        data = make_dirichlet(250, n_classes=3, model=model, random_state=seed)
+        result = monte_carlo_test(
+            data.labels, data.proba, statistic, notion=notion, n_resamples=99, random_state=0
+        )
+        assert result.pvalue <= 0.03

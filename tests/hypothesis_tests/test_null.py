@@ -1,0 +1,235 @@
+"""Outcomes drawn under H0, and the fast statistics against the metrics that they stand for."""
+
+import numpy as np
+import pytest
+from calibrated_samples import awkward, sample, single_problem, superclass
+from joblib import parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+
+from skcal.hypothesis_tests.monte_carlo import make_statistic
+from skcal.hypothesis_tests.null import (
+    BinnedStatistic,
+    KernelStatistic,
+    MetricStatistic,
+    draw_codes,
+    null_distribution,
+    observed_codes,
+)
+from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
+
+ECE, SKCE = "expected_calibration_error", "squared_kernel_calibration_error"
+SCALARS, VECTORS = ["binary", "confidence"], ["canonical", "top-2", superclass]
+SCALAR_BINS = [
+    {},
+    {"n_bins": 4},
+    {"n_bins": "cube_root"},
+    {"strategy": "quantile", "n_bins": 7},
+    {"strategy": "unique"},
+]
+VECTOR_BINS = [
+    {},
+    {"n_bins": 2},
+    {"strategy": "unique"},
+    {"strategy": "median-variance", "min_samples": 10},
+]
+DISTANCES = ["auto", "total-variation", "euclidean", "sqeuclidean", "cityblock"]
+
+
+def polynomial(X, Z):
+    """A kernel of the user."""
+    return (1 + X @ Z.T) ** 2
+
+
+def problem_and_codes(notion, weighted=False, n=60):
+    """A problem, and a block of its observed and three redrawn outcomes."""
+    weight = np.random.default_rng(1).uniform(0.2, 3, n) if weighted else None
+    problem = single_problem(*sample(notion, n), notion, weight)
+    return problem, np.vstack([observed_codes(problem), draw_codes(problem.features, range(3))])
+
+
+def metric_of(metric, problem, codes, **params):
+    """The metric of each row of outcomes, by its own code."""
+    X = problem.features
+    scalar = X.shape[1] == 1
+    params |= {"notion": "binary" if scalar else "canonical", "sample_weight": problem.weight}
+    labels = np.arange(2 if scalar else X.shape[1])
+    return [metric(row, X[:, 0] if scalar else X, labels=labels, **params) for row in codes]
+
+
+# Outcomes
+
+
+def test_drawn_outcomes_have_the_predicted_frequencies():
+    n_draws = 4000
+    rows = [[0.1, 0.2, 0.3, 0.4], [0.5, 0, 0, 0.5], [0, 0.75, 0.25, 0], [0, 1, 0, 0], [1, 0, 0, 0]]
+    X = np.array([*rows, [0, 0, 0, 1], [1 / 3, 1 / 3, 1 / 3, 0]])
+    codes = draw_codes(X, range(n_draws))
+    frequency = (codes[:, :, None] == np.arange(4)).mean(axis=0)
+    # Each of 17 counts leaves 5 standard errors with probability 1e-6; 0 and 1 have none.
+    assert (np.abs(frequency - X) <= 5 * np.sqrt(X * (1 - X) / n_draws)).all()
+    p = np.array([0.1, 0.5, 0.9, 0.0, 1.0])
+    frequency = draw_codes(p[:, None], range(n_draws)).mean(axis=0)
+    assert (np.abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / n_draws)).all()
+
+
+def test_outcomes_of_different_rows_are_independent():
+    p = np.array([0.2, 0.3, 0.5])
+    codes = draw_codes(np.tile(p, (2000, 1)), range(3))
+    agreement, pairs = p @ p, [(codes[:, ::2], codes[:, 1::2]), (codes[0], codes[1])]
+    for one, other in pairs:
+        # 5 standard errors: probability 6e-7.
+        gap = np.mean(one == other) - agreement
+        assert abs(gap) < 5 * np.sqrt(agreement * (1 - agreement) / one.size)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_one_class_always_draw_it_and_its_complement_never(dtype):
+    X = np.eye(5, dtype=dtype)
+    assert_array_equal(draw_codes(X, range(50)), np.tile(np.arange(5), (50, 1)))
+    # Rows that miss 1 draw no class of probability 0 for that.
+    X = np.array([[0, 0.9, 0], [0.5, 0.4, 0], [0, 0.2, 1]], dtype=dtype)
+    codes = draw_codes(X, range(200))
+    assert (X[np.arange(3), codes] > 0).all()
+
+
+@pytest.mark.parametrize("notion", [*SCALARS, *VECTORS])
+def test_observed_outcomes_are_those_of_the_problem(notion):
+    y, proba = sample(notion)
+    [codes] = observed_codes(single_problem(y, proba, notion))
+    order = np.argsort(-proba, axis=-1, kind="stable")
+    expected = {
+        "binary": lambda: y,
+        "confidence": lambda: y == order[:, 0],
+        "canonical": lambda: y,
+        "top-2": lambda: np.minimum((order == y[:, None]).argmax(axis=1), 2),
+        superclass: lambda: y // 2,
+    }
+    assert_array_equal(codes, expected[notion]())
+
+
+# Statistics
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("norm", [1, 2, 3.5, np.inf])
+@pytest.mark.parametrize(
+    ("notion", "bins"),
+    [(n, b) for n in SCALARS for b in SCALAR_BINS] + [(n, b) for n in VECTORS for b in VECTOR_BINS],
+)
+def test_binned_statistic_is_the_binned_error(notion, bins, norm, weighted):
+    problem, codes = problem_and_codes(notion, weighted)
+    for distance in DISTANCES if problem.features.shape[1] > 1 else ["auto"]:
+        params = {"norm": norm, "distance": distance, **bins}
+        statistic = make_statistic(problem, ECE, params)
+        assert isinstance(statistic, BinnedStatistic)
+        expected = metric_of(expected_calibration_error, problem, codes, **params)
+        assert_allclose(statistic(codes), expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("params", [{"strategy": "sweep"}, {"norm": 2, "debias": True}])
+def test_bins_and_variances_that_depend_on_labels_are_found_anew_for_each_outcome(params):
+    problem, codes = problem_and_codes("confidence")
+    statistic = make_statistic(problem, ECE, params)
+    assert isinstance(statistic, MetricStatistic)
+    expected = metric_of(expected_calibration_error, problem, codes, **params)
+    assert_array_equal(statistic(codes), expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf", polynomial])
+@pytest.mark.parametrize("method", ["unbiased", "biased"])
+@pytest.mark.parametrize("notion", [*SCALARS, *VECTORS])
+def test_kernel_statistic_is_the_kernel_error(notion, method, kernel, weighted):
+    problem, codes = problem_and_codes(notion, weighted)
+    params = {"method": method, "kernel": kernel, "bandwidth": 0.3}
+    statistic = make_statistic(problem, SKCE, params)
+    assert isinstance(statistic, KernelStatistic)
+    expected = metric_of(squared_kernel_calibration_error, problem, codes, **params)
+    vectors = problem.features.shape[1] > 1  # whose products are float32
+    rounding = 2e-6 * (4 if kernel is polynomial else 1) if vectors else 1e-14
+    assert_allclose(statistic(codes), expected, rtol=0, atol=rounding)
+    with config_context(working_memory=0.01):  # MiB: blocks of 14 rows
+        assert_allclose(statistic(codes), expected, rtol=0, atol=rounding)
+
+
+def test_a_single_sample_has_no_pairs():
+    problem = single_problem([1], [[0.2, 0.8]], "canonical")
+    assert_array_equal(make_statistic(problem, SKCE, {})(np.array([[0], [1]])), [0, 0])
+    expected = [2 * 0.8**2, 2 * 0.2**2]
+    biased = make_statistic(problem, SKCE, {"method": "biased"})(np.array([[0], [1]]))
+    assert_allclose(biased, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("notion", [*SCALARS, *VECTORS])
+def test_metric_statistic_calls_the_metric_with_outcomes_and_features(notion):
+    problem, codes = problem_and_codes(notion)
+    X = problem.features
+    scalar, calls = X.shape[1] == 1, []
+
+    def metric(outcomes, features, scale):
+        calls.append((outcomes, features))
+        return scale * np.mean(outcomes)
+
+    values = make_statistic(problem, metric, {"scale": 2.0})(codes)
+    assert_allclose(values, 2 * codes.mean(axis=1))
+    for (outcomes, features), row in zip(calls, codes, strict=True):
+        assert_array_equal(outcomes, row)
+        assert_array_equal(features, X[:, 0] if scalar else X)
+
+
+# Null distributions
+
+
+def spread(outcomes, features):
+    """A statistic of the user, for vectors and numbers."""
+    return float(np.mean((outcomes[1:] - outcomes[:-1]) * features.ravel()[: len(outcomes) - 1]))
+
+
+@pytest.mark.parametrize("notion", ["confidence", "canonical"])
+@pytest.mark.parametrize("statistic", [ECE, SKCE, spread])
+def test_null_distribution_is_invariant_to_workers_and_blocks(statistic, notion):
+    problem, _ = problem_and_codes(notion)
+
+    def draw_null(chunk=None, n_jobs=None):
+        function = make_statistic(problem, statistic, {})
+        if chunk:
+            function.chunk = chunk
+        return null_distribution(function, problem, 37, np.random.RandomState(0), n_jobs)[:2]
+
+    null, observed = draw_null()
+    assert null.shape == (37,)
+    rounding = 2e-6 if statistic == SKCE else 0
+    with parallel_config("threading"):
+        assert_array_equal(draw_null(n_jobs=2)[0], null)
+    for chunk in (1, 5, 100):
+        others, same = draw_null(chunk)
+        assert_allclose(others, null, rtol=0, atol=rounding)
+        assert same == observed
+
+
+def test_a_null_distribution_is_that_of_its_seeds():
+    problem, _ = problem_and_codes("canonical")
+    null, observed, _ = null_distribution(
+        make_statistic(problem, ECE, {}), problem, 20, np.random.RandomState(5)
+    )
+    seeds = np.random.RandomState(5).randint(2**31 - 1, size=20)
+    cdf = np.cumsum(problem.features, axis=1)
+    cdf /= cdf[:, -1:]
+    for value, seed in zip(null, seeds, strict=True):
+        uniform = np.random.default_rng(seed).random(len(cdf))
+        codes = [np.searchsorted(row, u, "right") for row, u in zip(cdf, uniform, strict=True)]
+        [expected] = metric_of(expected_calibration_error, problem, [np.array(codes)])
+        assert_allclose(value, expected, rtol=1e-12)
+    [expected] = metric_of(expected_calibration_error, problem, observed_codes(problem))
+    assert_allclose(observed, expected, rtol=1e-12)
+
+
+def test_awkward_predictions_have_ties_and_certain_rows(rng):
+    """What the levels elsewhere are measured on."""
+    for n_classes in (2, 10):
+        proba = awkward(rng, 50, n_classes)
+        assert_allclose(proba.sum(axis=1), 1)
+        assert 8 <= np.sum(proba.max(axis=1) == 1) < 25
+        assert len(np.unique(proba, axis=0)) < 50
+        assert (proba == 0).any()

@@ -1,0 +1,113 @@
+"""Adjusted p-values against literal procedures, and what a result is."""
+
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import false_discovery_control, norm
+
+from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test
+from skcal.hypothesis_tests.result import CalibrationTestResult, resampled_pvalue
+
+MANY = [
+    np.random.default_rng(seed).choice([0, 0.001, 0.01, 0.02, 0.2, 0.5, 1], size=seed % 7 + 1)
+    for seed in range(40)
+]
+
+
+def holm_rejects(pvalues, level):
+    """Holm (1979): from the smallest on, reject while p ≤ level / (number left)."""
+    rejected = np.zeros(len(pvalues), dtype=bool)
+    for step, k in enumerate(np.argsort(pvalues)):
+        if pvalues[k] * (len(pvalues) - step) > level:
+            break
+        rejected[k] = True
+    return rejected
+
+
+@pytest.mark.parametrize("pvalues", MANY)
+def test_holm_adjusted_pvalues_are_the_smallest_rejecting_levels(pvalues):
+    adjusted = adjust_pvalues(pvalues)
+    assert (adjusted >= pvalues).all()
+    for level in [*np.unique(adjusted), 0.01, 0.05, 0.999]:
+        if level < 1:  # at level 1 all are rejected
+            assert_array_equal(adjusted <= level, holm_rejects(pvalues, level))
+    assert adjusted.max() <= 1
+
+
+@pytest.mark.parametrize("method", ["bh", "by"])
+def test_false_discovery_rates_are_those_of_scipy(method):
+    for pvalues in MANY:
+        expected = false_discovery_control(pvalues, method=method)
+        assert_allclose(adjust_pvalues(pvalues, method), expected)
+
+
+@pytest.mark.parametrize("method", ["holm", "bh", "by"])
+def test_adjustment_follows_the_order_of_the_pvalues(method, rng):
+    pvalues, order = rng.uniform(size=9), rng.permutation(9)
+    adjusted = adjust_pvalues(pvalues, method)
+    assert_allclose(adjust_pvalues(pvalues[order], method), adjusted[order])
+    assert_array_equal(adjust_pvalues([0.3], method), [0.3])
+
+
+@pytest.mark.parametrize(
+    ("pvalues", "method", "match"),
+    [
+        ([0.1, 1.1], "holm", "numbers in"),
+        ([-0.1], "bh", "numbers in"),
+        ([0.1, np.nan], "by", "numbers in"),
+        ([], "holm", "1-D array"),
+        ([[0.1]], "holm", "1-D array"),
+        (0.1, "holm", "1-D array"),
+        ([0.1], "bonferroni", "method='bonferroni' is unknown"),
+    ],
+)
+def test_what_is_no_pvalue_is_refused(pvalues, method, match):
+    with pytest.raises(ValueError, match=match):
+        adjust_pvalues(pvalues, method)
+
+
+def test_ties_count_against_the_observed():
+    assert resampled_pvalue(1.0, [0.5, 1.0, 1.0, 2.0]) == 4 / 5
+    assert resampled_pvalue(3.0, [0.5, 1.0, 1.0, 2.0]) == 1 / 5
+    assert_array_equal(resampled_pvalue([1.0, 0.0], [[0.0, 2.0], [0.0, 0.0]]), [2 / 3, 1])
+
+
+@pytest.fixture
+def result():
+    return CalibrationTestResult(2.0, 0.25, 0.5, "z", "binary", standard_error=0.25)
+
+
+def test_results_are_frozen(result):
+    with pytest.raises(FrozenInstanceError):
+        result.pvalue = 0.0
+
+
+def test_reprs_are_short_and_hold_no_arrays(rng):
+    proba = rng.dirichlet(np.ones(3), size=100)
+    y = rng.integers(0, 3, size=100)
+    result = monte_carlo_test(y, proba, notion="classwise", random_state=0)
+    assert len(repr(result)) < 300
+    assert "\n" not in repr(result)
+    assert "array" not in repr(result)
+    for word in ("statistic=", "pvalue=", "estimate=", "method='Monte Carlo", "notion='classwise'"):
+        assert word in repr(result)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_confidence_intervals_are_normal(result, level):
+    low, high = result.confidence_interval(level)
+    assert_allclose([low, high], norm.interval(level, 0.5, 0.25))
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, -0.1, np.nan])
+def test_confidence_levels_are_between_0_and_1(result, level):
+    with pytest.raises(ValueError, match="must be between 0 and 1"):
+        result.confidence_interval(level)
+
+
+def test_results_without_a_standard_error_have_no_interval():
+    result = monte_carlo_test([0, 1, 1], [0.2, 0.7, 0.4], random_state=0)
+    with pytest.raises(ValueError, match="No interval is known for Monte Carlo"):
+        result.confidence_interval()

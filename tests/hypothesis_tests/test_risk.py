@@ -1,0 +1,184 @@
+"""The risk test: its statistic by pairs, its null distribution, its level and its power."""
+
+import numpy as np
+import pytest
+from calibrated_samples import awkward, draw, most_rejections, sample, superclass
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ShuffleSplit
+from sklearn.pipeline import make_pipeline
+
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    KroneckerKernelRidge,
+    LogProbabilities,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    VectorScaling,
+    Zero,
+    compare_risks,
+)
+from skcal.datasets import make_dirichlet, make_tempered
+from skcal.hypothesis_tests import risk_test
+from skcal.notions import make_problems
+
+NOTIONS = ["binary", "confidence", "top-label", "classwise", "canonical", "top-2", superclass]
+FUNCTIONS = [
+    PlugIn(TemperatureScaling()),
+    Binning(5, debias=True),
+    KroneckerKernelRidge(1e-4),
+    TwoStepKernelRidge(1e-3),
+]
+names = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: type(f).__name__)
+
+
+def split(n, random_state, test_size=0.5):
+    """The training and the test part, and the state that draws the outcomes."""
+    rng = np.random.RandomState(random_state)
+    splitter = ShuffleSplit(1, test_size=test_size, random_state=rng.randint(2**31 - 1))
+    [(train, test)] = splitter.split(np.zeros(n))
+    return train, test, rng
+
+
+def fit(function, notion, y, proba, train):
+    labels = np.arange(2 if proba.ndim == 1 else proba.shape[1])
+    return CalibrationErrorEstimator(function, notion, labels=labels).fit(proba[train], y[train])
+
+
+def naive_gain(h, residuals):
+    """Mean over pairs of ⟨δ_i, δ_j⟩² - (⟨δ_i, δ_j⟩ - h_ij)²."""
+    inner, others = residuals @ residuals.T, ~np.eye(len(residuals), dtype=bool)
+    return np.mean((inner**2 - (inner - h) ** 2)[others])
+
+
+@names
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_statistic_is_the_risk_of_0_minus_that_of_h_on_the_held_out_part(notion, function):
+    y, proba = sample(notion, n=90)
+    train, test, _ = split(len(y), 5)
+    a, zero = (fit(f, notion, y, proba, train) for f in (function, Zero()))
+    gains, shares = [], []
+    for k, (x, residuals, rows) in enumerate(make_problems(proba[test], y[test], notion)):
+        gains.append(naive_gain(a.functions_[k].predict_pairs(x), residuals))
+        shares.append(1 if isinstance(rows, slice) else len(rows) / len(test))
+    result = risk_test(y, proba, function, notion=notion, n_resamples=79, random_state=5)
+    assert_allclose(result.statistic, np.dot(gains, shares), rtol=1e-8, atol=1e-14)
+    compared = compare_risks(zero, a, proba[test], y[test]).difference
+    assert_allclose(result.statistic, compared, rtol=1e-8, atol=1e-14)
+    if notion == "classwise":
+        assert_allclose(result.class_statistics, gains, rtol=1e-8, atol=1e-14)
+    assert np.isnan(result.estimate)
+
+
+@names
+@pytest.mark.parametrize("notion", ["confidence", "canonical"])
+def test_outcomes_are_redrawn_on_the_held_out_part_with_h_fixed(notion, function):
+    y, proba = sample(notion, n=60)
+    train, test, rng = split(60, 2, test_size=0.4)
+    [h] = fit(function, notion, y, proba, train).functions_
+    x = make_problems(proba[test], None, notion)[0].features
+    pairs, null = h.predict_pairs(x), []
+    for seed in rng.randint(2**31 - 1, size=19):
+        uniform = np.random.default_rng(seed).random(len(x))
+        if notion == "confidence":
+            outcomes = (uniform < x[:, 0]).astype(float)[:, None]
+        else:
+            cdf = np.cumsum(x, axis=1)
+            outcomes = np.eye(4)[(uniform[:, None] >= cdf / cdf[:, -1:]).sum(axis=1)]
+        null.append(naive_gain(pairs, outcomes - x))
+    options = {"notion": notion, "test_size": 0.4, "n_resamples": 19, "random_state": 2}
+    result = risk_test(y, proba, function, **options)
+    assert_allclose(result.null_distribution, null, rtol=1e-8, atol=1e-14)
+    assert result.pvalue == (1 + np.sum(result.null_distribution >= result.statistic)) / 20
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_zero_gains_nothing_over_itself(notion):
+    y, proba = sample(notion)
+    result = risk_test(y, proba, Zero(), notion=notion, n_resamples=79, random_state=0)
+    assert result.statistic == 0
+    assert result.pvalue == 1
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_the_default_is_a_recalibration_map(notion):
+    y, proba = sample(notion)
+    matrix = make_pipeline(
+        LogProbabilities(), LogisticRegression(C=0.01, solver="newton-cholesky", max_iter=1000)
+    )
+    function = PlugIn(matrix if notion in NOTIONS[4:] else TemperatureScaling())
+    options = {"notion": notion, "n_resamples": 79, "random_state": 0}
+    result, same = risk_test(y, proba, **options), risk_test(y, proba, function, **options)
+    assert_array_equal(result.null_distribution, same.null_distribution)
+    assert result.pvalue == same.pvalue
+
+
+@pytest.mark.parametrize("test_size", [0.1, 0.85])
+def test_both_parts_need_two_samples(test_size):
+    with pytest.raises(ValueError, match=r"leaves \d training and \d test samples; both parts"):
+        risk_test(*sample(n=8), test_size=test_size)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"function": LogisticRegression()}, "function"), ({"test_size": 1}, "test_size")],
+)
+def test_options_that_are_none_are_refused(options, name):
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        risk_test(*sample(), **options)
+
+
+@pytest.mark.parametrize(
+    ("notion", "function", "n_classes"),
+    [
+        ("confidence", Binning(5, debias=True), 10),
+        ("canonical", TwoStepKernelRidge(1e-2), 2),
+        ("canonical", KroneckerKernelRidge(1e-3), 10),
+    ],
+)
+def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal(
+    notion, function, n_classes
+):
+    rejected = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        proba = awkward(rng, 50, n_classes)
+        y = draw(rng, proba)
+        options = {"notion": notion, "n_resamples": 19, "random_state": seed}
+        rejected += risk_test(y, proba, function, **options).pvalue <= 0.05
+    # The number that a level of 5 % passes with probability below 1e-4.
+    assert rejected <= most_rejections(200)
+
+
+def rejections(function, notion, make, **parameters):
+    """Of 12 data sets, at 5 %."""
+    options = {"notion": notion, "n_resamples": 99, "random_state": 0}
+    data = [make(400, random_state=seed, **parameters) for seed in range(12)]
+    results = [risk_test(one.labels, one.proba, function, **options) for one in data]
+    return sum(result.pvalue <= 0.05 for result in results)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence"])
+def test_temperature_scaling_sees_a_wrong_temperature(notion):
+    temperature = {"temperature": 1.6, "n_truth_draws": 0}
+    assert rejections(PlugIn(TemperatureScaling()), notion, make_tempered, **temperature) >= 9
+
+
+def test_power_is_where_the_function_aims():
+    """Towards one class, which a vector of scales and shifts can mend and a temperature not."""
+    model = {"n_classes": 5, "concentration": 0.5, "model": "M2", "noise": 0.1}
+    aimed, blind = (
+        rejections(PlugIn(scaling), "canonical", make_dirichlet, **model)
+        for scaling in (VectorScaling(), TemperatureScaling())
+    )
+    assert aimed >= blind + 3
+
+
+def test_miscalibrated_predictions_are_rejected():
+    for model in ("M2", "M3"):
+        for seed in range(5):
+            data = make_dirichlet(250, n_classes=3, model=model, random_state=seed)
+            options = {"notion": "canonical", "n_resamples": 99, "random_state": seed}
+            assert risk_test(data.labels, data.proba, **options).pvalue == 0.01

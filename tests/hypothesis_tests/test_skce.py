@@ -1,0 +1,355 @@
+"""Tests by the squared kernel calibration error: bounds, limits, published p-values."""
+
+import tracemalloc
+from itertools import product
+
+import numpy as np
+import pytest
+from calibrated_samples import awkward, draw, sample, superclass
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import pdist
+from scipy.stats import chi2, kstest, norm
+from sklearn import config_context
+from sklearn.utils import check_random_state
+
+from skcal.datasets import make_dirichlet
+from skcal.hypothesis_tests import monte_carlo_test, skce, skce_test
+from skcal.metrics import squared_kernel_calibration_error
+from skcal.notions import make_problems
+
+SINGLE_PROBLEMS = ["binary", "confidence", "canonical", "top-2", superclass]
+# Median of the full matrix of pairwise distances, zero diagonal included: shared/data/README.md.
+RESNET18_WIDTH = 0.9986236334437499
+NETWORKS = ["resnet18", "densenet121", "vgg16_bn", "googlenet"]
+
+
+def linear_kernel(X, Z):
+    """A kernel of the user; 1 at most on the simplex."""
+    return X @ Z.T
+
+
+def kernel_of(name, width):
+    """k(x, z) of two rows."""
+    if callable(name):
+        return lambda x, z: name(x[None], z[None])[0, 0]
+    if name == "rbf":
+        return lambda x, z: np.exp(-np.sum((x - z) ** 2) / (2 * width**2))
+    return lambda x, z: np.exp(-np.sum(np.abs(x - z)) / (2 if len(x) > 1 else 1) / width)
+
+
+def h_matrix(y, proba, notion, kernel="laplacian", width=0.3, A=None):
+    """h_ij = k(x_i, x_j) δ_iᵀ A δ_j, one pair at a time."""
+    [(x, residuals, _)] = make_problems(proba, y, notion)
+    A = np.eye(x.shape[1]) if A is None else A
+    k, n = kernel_of(kernel, width), len(x)
+    h = [k(x[i], x[j]) * (residuals[i] @ A @ residuals[j]) for i, j in product(range(n), repeat=2)]
+    return np.reshape(h, (n, n))
+
+
+# Distribution-free
+
+
+def bound_pvalue(t, n, bound, estimator, size=None):
+    """mathematics.md §10."""
+    if t <= 0:
+        return 1.0
+    if estimator == "biased":
+        return np.exp(-(max(0, np.sqrt(n * t / bound) - 1) ** 2) / 2)
+    if estimator == "block":
+        return np.exp(-(n // size) * (size // 2) * t**2 / (2 * bound**2))
+    return np.exp(-(n // 2) * t**2 / (2 * bound**2))
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased", "block"])
+@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
+def test_distribution_free_pvalues_follow_their_bounds(notion, estimator):
+    y, proba = sample(notion, n=61)
+    y[:20] = 1 - np.minimum(y[:20], 1)  # towards estimates that make a difference
+    scalar = notion in ("binary", "confidence")
+    m = {"canonical": 4, "top-2": 3, superclass: 2}.get(notion, 1)
+    A = np.diag(np.arange(1.0, m + 1))
+    for class_kernel, kernel_bound in [(None, None), (A, None), (A, 0.5)]:
+        for size in [2, 7, None] if estimator == "block" else [None]:
+            options = {"notion": notion, "block_size": size, "class_kernel": class_kernel}
+            error = squared_kernel_calibration_error(y, proba, method=estimator, **options)
+            result = skce_test(
+                y,
+                proba,
+                method="distribution-free",
+                estimator=estimator,
+                kernel_bound=kernel_bound,
+                **options,
+            )
+            bound = (1 if scalar else 2) * (1 if class_kernel is None else m) * (kernel_bound or 1)
+            assert_allclose(result.estimate, error, rtol=1e-12)
+            expected = bound_pvalue(error, 61, bound, estimator, size or 7)
+            assert_allclose(result.pvalue, expected, rtol=1e-9)
+
+
+def test_h_reaches_its_bounds():
+    """B = 2 for vectors and 1 for numbers: certain and wrong."""
+    for proba, notion, bound in [([[1, 0]] * 4, "canonical", 2), ([1.0] * 4, "binary", 1)]:
+        y, options = [0 if notion == "binary" else 1] * 4, {"notion": notion, "labels": [0, 1]}
+        result = skce_test(y, proba, method="distribution-free", **options)
+        assert result.estimate == bound
+        assert_allclose(result.pvalue, np.exp(-2 / 2))
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "block"])
+def test_negative_estimates_are_no_evidence(estimator):
+    found = 0
+    for seed in range(20):
+        data = make_dirichlet(50, n_classes=3, random_state=seed)
+        result = skce_test(
+            data.labels,
+            data.proba,
+            notion="canonical",
+            method="distribution-free",
+            estimator=estimator,
+        )
+        found += result.estimate <= 0
+        assert (result.pvalue == 1) == (result.estimate <= 0)
+    assert 0 < found < 20
+
+
+def test_bounds_of_callables_must_be_given():
+    y, proba = sample("canonical")
+    options = {"method": "distribution-free", "kernel": linear_kernel, "notion": "canonical"}
+    with pytest.raises(ValueError, match="needs kernel_bound, an upper bound of the callable"):
+        skce_test(y, proba, **options)
+    result = skce_test(y, proba, kernel_bound=1, **options)
+    assert_allclose(result.pvalue, bound_pvalue(result.estimate, len(y), 2, "unbiased"))
+
+
+# Published figures: Widmann, Lindsten & Zachariah (2019), CIFAR-10
+
+
+def full_matrix_median(proba):
+    """Median total variation distance of the full matrix: n zeros and each pair twice."""
+    distances, n = pdist(proba, "cityblock"), len(proba)
+    middle = [(n * n // 2 - 1 - n) // 2, (n * n // 2 - n) // 2]
+    distances.partition(middle)
+    return distances[middle].mean() / 2
+
+
+def check_linear(y, proba, width, figures):
+    options = {"notion": "canonical", "bandwidth": width, "block_size": 2}
+    result = skce_test(y, proba, method="block", **options)
+    n_blocks = len(y) // 2
+    # Theirs divides by the number of blocks, not by one less.
+    z = result.statistic * np.sqrt(n_blocks / (n_blocks - 1))
+    expected = figures["pvalue_SKCEul_median_asymptotic"]
+    assert norm.sf(z) == pytest.approx(expected, abs=1e-8, rel=0)
+    assert result.pvalue != pytest.approx(expected, abs=1e-6, rel=0)
+    check_bound(y, proba, width, "block", "SKCEul_median", figures)
+
+
+def check_bound(y, proba, width, estimator, name, figures):
+    options = {"notion": "canonical", "bandwidth": width, "block_size": 2}
+    result = skce_test(y, proba, method="distribution-free", estimator=estimator, **options)
+    assert_allclose(result.estimate, figures[name], rtol=1e-10)
+    # Theirs square a negative estimate, of which nothing is known.
+    published = figures[f"pvalue_{name}_distribution_free"] if result.estimate > 0 else 1
+    assert result.pvalue == pytest.approx(published, abs=1e-8, rel=0)
+
+
+def test_linear_pvalues_of_resnet18_are_the_published_ones(cifar10, published):
+    proba, y = cifar10("resnet18")
+    check_linear(y, proba, RESNET18_WIDTH, published["resnet18"])
+    options = {"notion": "canonical", "bandwidth": RESNET18_WIDTH, "block_size": 2}
+    assert skce_test(y, proba, method="block", **options).pvalue == pytest.approx(
+        0.1834767, abs=5e-8
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", NETWORKS)
+def test_pvalues_of_cifar10_networks_are_the_published_ones(cifar10, published, network):
+    proba, y = cifar10(network)
+    width = full_matrix_median(proba)
+    check_linear(y, proba, width, published[network])
+    for estimator, name in {"biased": "SKCEb_median", "unbiased": "SKCEuq_median"}.items():
+        check_bound(y, proba, width, estimator, name, published[network])
+    result = skce_test(
+        y, proba, notion="canonical", method="asymptotic", bandwidth=width, random_state=0
+    )
+    assert published[network]["pvalue_SKCEuq_median_asymptotic"] == 0  # a count over resamples
+    assert result.pvalue < 0.01
+
+
+# Asymptotic: quadratic
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf", linear_kernel])
+@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
+def test_bootstrap_is_the_quadratic_form_of_its_multinomial_counts(notion, kernel):
+    n, B = 23, 19
+    y, proba = sample(notion, n)
+    m = {"canonical": 4, "top-2": 3, superclass: 2}.get(notion, 1)
+    root = np.random.default_rng(3).normal(size=(m, m))
+    for A in (None, root @ root.T):
+        H = h_matrix(y, proba, notion, kernel, A=A)
+        seed = check_random_state(8).randint(2**31 - 1)
+        counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=B)
+        null = np.zeros(B)
+        for b, c in enumerate(counts):
+            for i, j in product(range(n), repeat=2):
+                pair = n / (n - 1) * c[i] * c[j] if i != j else n / (n - 1) * c[i] * (c[i] - 1)
+                null[b] += (pair - 2 * c[i]) * H[i, j] / n**2
+        unbiased = (H.sum() - np.trace(H)) / (n * (n - 1))
+        statistic = n / (n - 1) * unbiased - H.mean()
+        options = {"notion": notion, "kernel": kernel, "bandwidth": 0.3, "class_kernel": A}
+        for memory in (1024, 0.005):  # MiB: all rows, blocks of 9
+            with config_context(working_memory=memory):
+                result = skce_test(
+                    y, proba, method="asymptotic", n_resamples=B, random_state=8, **options
+                )
+            assert_allclose(result.null_distribution, null, rtol=1e-9, atol=1e-15)
+            assert_allclose(result.statistic, statistic, rtol=1e-9, atol=1e-15)
+            assert_allclose(result.estimate, unbiased, rtol=1e-9, atol=1e-15)
+            assert result.pvalue == (1 + np.sum(null >= statistic)) / (1 + B)
+
+
+def test_memory_of_the_bootstrap_is_bounded():
+    n = 3000
+    data = make_dirichlet(n, n_classes=3, random_state=0)
+    options = {"notion": "canonical", "method": "asymptotic", "bandwidth": 0.5}
+    tracemalloc.start()
+    skce_test(data.labels, data.proba, n_resamples=99, random_state=0, **options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * 8 * n**2  # half of one n×n matrix
+
+
+def test_spectral_limit_of_one_prediction_is_a_scaled_chi_square(monkeypatch):
+    """k = 1 and δ = ±½ make H of rank one with eigenvalue n/4, for every share of the samples."""
+    y = np.random.default_rng(0).integers(0, 2, 200)
+    for rows in (2000, 50):
+        monkeypatch.setattr(skce, "_SPECTRUM_ROWS", rows)
+        result = skce_test(
+            y, np.full(200, 0.5), method="spectral", n_resamples=2000, random_state=0
+        )
+        # A Kolmogorov-Smirnov test at level 1e-4.
+        assert kstest(4 * result.null_distribution + 1, chi2(1).cdf).pvalue > 1e-4
+        expected = 200 * squared_kernel_calibration_error(y, np.full(200, 0.5))
+        assert_allclose(result.statistic, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf", linear_kernel])
+@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
+def test_spectral_limit_has_the_eigenvalues_of_the_pairs(notion, kernel):
+    y, proba = sample(notion, 30)
+    eigenvalues = np.linalg.eigvalsh(h_matrix(y, proba, notion, kernel)) / 30
+    options = {"notion": notion, "kernel": kernel, "bandwidth": 0.3, "n_resamples": 20_000}
+    null = skce_test(y, proba, method="spectral", random_state=0, **options).null_distribution
+    cumulants = [0, 2 * np.sum(eigenvalues**2), 8 * np.sum(eigenvalues**3)]
+    centred = null - null.mean()
+    moments = [null.mean(), np.mean(centred**2), np.mean(centred**3)]
+    errors = [np.std(null**k) / np.sqrt(len(null)) for k in (1, 2, 3)]
+    # Each mean leaves 5 standard errors with probability 6e-7.
+    assert (np.abs(np.subtract(moments, cumulants)) < 5 * np.array(errors)).all()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "asymptotic",
+        "spectral",
+        "monte-carlo",
+        "block",
+    ],
+)
+def test_certain_and_right_predictions_have_p_1(method):
+    y = np.array([0, 1, 2, 2, 1, 0] * 4)
+    result = skce_test(y, np.eye(3)[y], notion="canonical", method=method, random_state=0)
+    assert result.pvalue == 1
+    assert result.estimate == result.statistic == 0
+
+
+# Blocks
+
+
+@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
+@pytest.mark.parametrize("size", [2, 5, None])
+def test_block_test_is_a_z_test_of_block_means(notion, size):
+    y, proba = sample(notion, 43)
+    H, b = h_matrix(y, proba, notion), size or 6
+    values = []
+    for start in range(0, 43 - b + 1, b):
+        block = H[start : start + b, start : start + b]
+        values.append((block.sum() - np.trace(block)) / (b * (b - 1)))
+    error = np.std(values, ddof=1) / np.sqrt(len(values))
+    z = np.mean(values) / error
+    result = skce_test(y, proba, notion=notion, method="block", block_size=size, bandwidth=0.3)
+    assert_allclose(result.statistic, z, rtol=1e-8)
+    assert_allclose(result.pvalue, norm.sf(z), rtol=1e-8)
+    assert_allclose(result.estimate, np.mean(values), rtol=1e-8)
+    low, high = result.confidence_interval(0.9)
+    assert_allclose([low, high], np.mean(values) + norm.ppf([0.05, 0.95]) * error, rtol=1e-8)
+
+
+def test_blocks_that_agree_on_an_error_decide():
+    result = skce_test([1] * 8, [0.75] * 8, method="block", block_size=2, labels=[0, 1])
+    assert (result.estimate, result.statistic, result.pvalue) == (1 / 16, np.inf, 0)
+
+
+def test_too_few_blocks_are_refused():
+    y, proba = sample("canonical", 11)
+    options = {"notion": "canonical", "block_size": 6}
+    with pytest.raises(ValueError, match=r"11 samples, 1 block\(s\) of 6; at least 2"):
+        skce_test(y, proba, method="block", **options)
+    options |= {"method": "distribution-free", "estimator": "block"}
+    assert 0 < skce_test(y, proba, **options).pvalue <= 1
+
+
+@pytest.mark.parametrize("size", [12, 17])
+def test_blocks_larger_than_the_sample_are_refused(size):
+    y, proba = sample("canonical", 11)
+    for options in ({"method": "distribution-free", "estimator": "block"}, {"method": "block"}):
+        with pytest.raises(ValueError, match=rf"11 samples, 0 block\(s\) of {size}; at least"):
+            skce_test(y, proba, notion="canonical", block_size=size, **options)
+
+
+# Dispatch
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+def test_monte_carlo_is_the_default(estimator):
+    y, proba = sample("top-label")
+    options = {"kernel": "rbf", "bandwidth": 0.2, "notion": "top-label", "random_state": 3}
+    result = skce_test(y, proba, estimator=estimator, n_resamples=39, **options)
+    name = "squared_kernel_calibration_error"
+    expected = monte_carlo_test(y, proba, name, method=estimator, n_resamples=39, **options)
+    assert result.pvalue == expected.pvalue
+    assert (result.null_distribution == expected.null_distribution).all()
+
+
+@pytest.mark.parametrize("notion", ["classwise", "top-label"])
+@pytest.mark.parametrize("method", ["distribution-free", "asymptotic", "spectral", "block"])
+def test_several_problems_have_the_monte_carlo_test_only(notion, method):
+    with pytest.raises(ValueError, match=f"notion='{notion}' is several problems. Use method='mon"):
+        skce_test(*sample(notion), notion=notion, method=method)
+
+
+@pytest.mark.parametrize("options", [{"class_kernel": np.eye(4)}, {"estimator": "block"}])
+def test_monte_carlo_refuses_what_it_does_not_heed(options):
+    with pytest.raises(ValueError, match="takes no class_kernel and no estimator='block'"):
+        skce_test(*sample("canonical"), notion="canonical", **options)
+
+
+@pytest.mark.parametrize("method", ["distribution-free", "asymptotic", "spectral", "block"])
+def test_only_the_bound_misses_m3_at_100_samples(method):
+    data = make_dirichlet(100, n_classes=3, model="M3", random_state=0)
+    result = skce_test(data.labels, data.proba, notion="canonical", method=method, random_state=0)
+    assert (result.pvalue > 0.05) == (method == "distribution-free")
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased", "block"])
+def test_bounds_never_reject_calibrated_predictions_here(estimator):
+    """They hold their level by far: the smallest of 100 p-values is above 0.5."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        proba = awkward(rng, 50, 3)
+        y = draw(rng, proba)
+        options = {"notion": "canonical", "method": "distribution-free", "estimator": estimator}
+        assert skce_test(y, proba, **options).pvalue > 0.5
