@@ -105,8 +105,8 @@ def mean_embedding_test(
     Notes
     -----
     Measured level at 5 % on model M1, C = 10, Dir(0.1), 10 locations (2,000 data sets): "hotelling"
-    8.2 % at n = 50 and 8.3 % at n = 250, "chi2" 25.7 % and 10.2 %; "monte-carlo" 5.3 % at n = 250
-    (600 data sets).
+    8.2 % at n = 50 and 8.3 % at n = 250, "chi2" 25.7 % and 10.2 %; "monte-carlo" 5.5 % at n = 250
+    (1,000 data sets).
 
     O(n J (C + n_resamples)) time for J locations.
 
