@@ -55,6 +55,7 @@ def check_proba(
         place) are read as 0 or 1; rows may miss 1 by 1e-5 (float16: 2e-3) and are left as they are.
     """
     proba = y_proba if hasattr(y_proba, "ndim") else np.asarray(y_proba)
+    _refuse_strings(proba, name)
     if proba.ndim not in (1, 2):
         raise ValueError(
             f"{name} has {proba.ndim} dimensions. Pass (n_samples,) probabilities of the "
@@ -91,6 +92,15 @@ def _validate_columns(estimator, proba, reset, options):
         estimator.n_features_in_ = 1
         vars(estimator).pop("feature_names_in_", None)
     return check_array(proba, ensure_2d=False, **options)
+
+
+def _refuse_strings(array, name: str) -> None:
+    kind = getattr(getattr(array, "dtype", None), "kind", None)
+    if kind in ("U", "S", "O") and array.size and isinstance(np.asarray(array).flat[0], str):
+        raise ValueError(
+            f"{name} row 0 holds {np.asarray(array).flat[0]!r}, not a number. Are the arguments "
+            "swapped, or are these class predictions instead of predict_proba?"
+        )
 
 
 def _refuse_masked(array, name: str) -> None:
@@ -207,8 +217,8 @@ def check_labels(
             f"Unknown label type: {name} holds labels that cannot be sorted ({error}). "
             "Pass integers or strings, of one type."
         ) from error
-    if labels is None and columns is not None and set(present.tolist()) <= set(columns):
-        labels = columns
+    if labels is None and columns is not None:
+        labels = _labels_of_columns(columns, present, name, proba_name)
     classes = _resolve_classes(present, proba, labels, name, proba_name)
     column = {label: k for k, label in enumerate(classes.tolist())}
     code_of = np.array([column.get(label, -1) for label in present.tolist()], dtype=np.int64)
@@ -220,6 +230,20 @@ def check_labels(
             f"{_shorten(classes)}. Pass labels= with the class of every column."
         )
     return codes, classes
+
+
+def _labels_of_columns(columns, present, name, proba_name):
+    """Names of the columns where they name all labels; a warning where only they could."""
+    if set(present.tolist()) <= set(columns):
+        return columns
+    if all(isinstance(entry, str) for entry in [*columns, *present.tolist()]):
+        warnings.warn(
+            f"The columns {columns[:8]} of {proba_name} do not name all labels of {name}, "
+            f"{_shorten(present)}; they are read in sorted order. Rename them or pass labels=.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return None
 
 
 def _are_codes(y: np.ndarray, n_classes: int) -> bool:
@@ -292,10 +316,12 @@ def _binary_classes(present: np.ndarray, name: str, proba_name: str) -> np.ndarr
     for classes in (np.array([0, 1]), np.array([-1, 1])):
         if present.dtype.kind in "biuf" and np.isin(present, classes).all():
             return classes
+    fractions = present.dtype.kind == "f" and (present % 1 != 0).any()
+    swapped = " (are the arguments swapped?)" if fractions else ""
     raise ValueError(
-        f"{name} takes values in {_shorten(present)}, so the positive class of a 1-D {proba_name} "
-        f"is unknown. Pass labels=[negative class, positive class]{_example(present)}, or labels "
-        "in {0, 1} or {-1, 1}."
+        f"{name} takes values in {_shorten(present)}{swapped}, so the positive class of a 1-D "
+        f"{proba_name} is unknown. Pass labels=[negative class, positive class]"
+        f"{_example(present)}, or labels in {{0, 1}} or {{-1, 1}}."
     )
 
 
@@ -319,6 +345,7 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(n_samples)
     _refuse_masked(sample_weight, "sample_weight")
+    _refuse_strings(np.asarray(sample_weight), "sample_weight")
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_samples, sample_weight)
     weight = check_array(sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)

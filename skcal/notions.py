@@ -166,10 +166,17 @@ class Lens:
 
 def _groups(lens, proba) -> np.ndarray:
     groups = np.asarray(lens(proba))
-    if groups.shape != proba.shape or groups.dtype.kind not in "biu" or groups.min() < 0:
+    if groups.shape != proba.shape or groups.dtype.kind not in "biu":
         raise ValueError(
-            f"The lens returned {groups.dtype} of shape {groups.shape}. It must return a "
+            f"notion: The lens returned {groups.dtype} of shape {groups.shape}. It must return a "
             f"non-negative integer group for every class of every sample, shape {proba.shape}."
+        )
+    outside = (groups < 0) | (groups >= proba.shape[1])
+    if outside.any():
+        row, column = (int(i) for i in np.argwhere(outside)[0])
+        raise ValueError(
+            f"notion: The lens returned group {groups[row, column]} at row {row}, column {column}. "
+            f"It must return non-negative integer groups below the {proba.shape[1]} classes."
         )
     return groups.astype(np.intp)
 

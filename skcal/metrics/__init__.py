@@ -1,4 +1,4 @@
-"""Calibration measures ``(y_true, y_proba, *, …) → float``, their intervals and their scorers."""
+"""Calibration measures ``(y_true, y_proba, *, …) → float`` (or parts), intervals and scorers."""
 
 from skcal.metrics.binned import (
     calibration_bins,

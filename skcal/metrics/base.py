@@ -141,7 +141,7 @@ def _order_labels(y_true, proba, labels, columns, pos_label) -> list:
         labels = list(dict.fromkeys(y))
         if len(labels) == 1 and isinstance(labels[0], str) == isinstance(pos_label, str):
             # The other class is absent, so its name does not matter.
-            other = labels[0] if labels[0] != pos_label else _another(pos_label)
+            other = labels[0] if labels[0] != pos_label else another(pos_label)
             labels = [other, pos_label]
         elif len(labels) == 2 and labels[0] == pos_label:
             labels = labels[::-1]
@@ -153,7 +153,7 @@ def _order_labels(y_true, proba, labels, columns, pos_label) -> list:
     return labels
 
 
-def _another(label):
+def another(label):
     """A label other than this one, of the same type."""
     if isinstance(label, str):
         return f"not {label}"

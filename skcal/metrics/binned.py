@@ -95,7 +95,7 @@ class CalibrationBins:
     ----------
     notion : str
     problem : ndarray of shape (n_rows,)
-        The class of each row for "classwise" and "top-label", 0 otherwise.
+        The number of the class of each row for "classwise" and "top-label", 0 otherwise.
     left, right : ndarray of shape (n_rows,)
         The bin holds left < x ≤ right, the first also 0; NaN for cells of the simplex.
     count : ndarray of shape (n_rows,), int64
@@ -108,6 +108,8 @@ class CalibrationBins:
     low, high : ndarray of shape (n_rows, m)
         Clopper-Pearson interval of the frequency; [0, 1] in empty bins.
     confidence_level : float
+    classes : ndarray of shape (n_classes,)
+        The class of each number.
     """
 
     notion: str
@@ -121,7 +123,8 @@ class CalibrationBins:
     gap: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    confidence_level: float = 0.95
+    confidence_level: float
+    classes: np.ndarray
 
     def __len__(self):
         return len(self.count)
@@ -134,12 +137,14 @@ class CalibrationBins:
         return int(allowed[np.argmax(distances)])
 
     def to_frame(self):
-        """Return a pandas DataFrame; vectors take a column an entry."""
+        """Return a pandas DataFrame; vectors take a column an entry, classes a column "class"."""
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
-        columns = {
+        by_class = self.notion in ("classwise", "top-label")
+        columns = {"class": self.classes[self.problem]} if by_class else {}
+        columns |= {
             name: getattr(self, name) for name in ("problem", "left", "right", "count", "weight")
         }
         for name in ("prediction", "frequency", "gap", "low", "high"):
@@ -255,7 +260,9 @@ def calibration_bins(
     ]
     columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     notion = sample.notion if isinstance(sample.notion, str) else "lens"
-    return CalibrationBins(notion=notion, confidence_level=confidence_level, **columns)
+    return CalibrationBins(
+        notion=notion, confidence_level=confidence_level, classes=sample.classes, **columns
+    )
 
 
 def _table(k, problem, sums, confidence_level):
@@ -332,8 +339,8 @@ def expected_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        What is to be calibrated, as in :class:`skcal.CalibrationErrorEstimator`. "auto" is "binary"
-        for 1-D predictions and "confidence" otherwise: two different numbers on the same data.
+        What is to be calibrated, see :mod:`skcal.notions`. "auto" is "binary" for 1-D predictions
+        and "confidence" otherwise: two different numbers on the same data.
     n_bins : int or "cube_root", default=15
         Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋ with
         n the sum of the weights. Ignored by the strategies "sweep", "unique" and "median-variance".
@@ -355,14 +362,18 @@ def expected_calibration_error(
         the absolute difference.
     average : {"sum", "macro"} or None, default="sum"
         For "classwise" and "top-label": sum the classes' q-th powers ("top-label": each times its
-        share of the samples), take their plain mean, or return one error a class.
+        share of the samples), take their plain mean, or return one error a class (shape (1,) for
+        other notions). The class-wise ECE of Kull et al. (2019) and the static calibration error
+        of Nixon et al. (2019) are "macro". For ``norm=inf`` both are the largest.
     root : bool, default=True
         False returns the q-th power, which debiasing leaves unbiased and possibly negative.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row; variances for ``debias`` take weights for
         importances instead, so that their scale does not matter.
     labels : array-like of shape (n_classes,), default=None
-        The class of each column; for 1-D predictions (negative class, positive class).
+        The class of each column; for 1-D predictions (negative class, positive class). None:
+        integers from 0 are column numbers, a data frame's columns may name the classes, and other
+        labels, sorted, must be as many as columns.
     pos_label : label, default=None
         The positive class of 1-D or two-column predictions.
 
@@ -388,6 +399,10 @@ def expected_calibration_error(
     Biased upwards: perfectly calibrated predictions, uniform on [0, 1], show in 15 bins an ECE of
     about 0.12 at n = 100, 0.04 at 1,000 and 0.012 at 10,000, so never report it without n. Biased
     downwards where a bin hides gaps of both signs. O(n log n_bins) time, O(n) memory.
+
+    Away from edges packages agree once the question is the same: torchmetrics' binary task is
+    ``notion="binary"``, its multiclass task "confidence" (two columns mean "confidence" here, 1-D
+    predictions "binary"), its norms l1, l2 and max are 1, 2 and inf.
 
     Predictions on the grid k/n_bins fall alike in float32 and float64, as long as they are given:
     sums and differences of probabilities ("confidence" of 1-D predictions, "top-K", lenses) have

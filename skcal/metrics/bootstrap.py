@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import isfinite
 from numbers import Integral, Real
 from types import SimpleNamespace
 
@@ -126,7 +127,8 @@ def bootstrap_interval(
     Use percentile intervals of the debiased squared error (``norm=2, debias=True, root=False``) or
     of the SKCE: they hold also where the model is calibrated. Intervals of ECE and smooth ECE miss
     the truth there, since the measures are biased upwards and resampling adds the bias again;
-    "basic" subtracts it, in part. M3 is like M2.
+    "basic" subtracts it, in part, so that an interval may exclude the estimate or go below 0. M3 is
+    like M2.
 
     References
     ----------
@@ -145,8 +147,11 @@ def bootstrap_interval(
     """
     evaluate, n_samples = _on_rows(metric, y_true, y_proba, sample_weight, labels, metric_params)
     estimate = evaluate(np.ones(n_samples, dtype=np.intp))
-    if np.ndim(estimate) or not np.isfinite(estimate):
-        raise ValueError(f"metric returned {estimate!r}; an interval needs one finite number.")
+    if not isinstance(estimate, Real) or not isfinite(estimate):
+        raise ValueError(
+            f"metric returned {estimate!r}; an interval needs one finite number. Wrap it: "
+            "lambda y, p, **options: metric(y, p, **options).attribute."
+        )
     seeds = check_random_state(random_state).randint(2**31 - 1, size=_TASKS)
     sizes = [len(part) for part in np.array_split(np.arange(n_resamples), _TASKS)]
     parts = Parallel(n_jobs=n_jobs)(

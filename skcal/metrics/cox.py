@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.special import logit as log_odds
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -29,7 +30,8 @@ class CoxRecalibration:
     Attributes
     ----------
     intercept, slope : float
-        a and b; 0 and 1 are calibrated. b < 1: predictions too extreme.
+        a and b; 0 and 1 are calibrated. b < 1: predictions too extreme. With b free, a is not what
+        :func:`calibration_intercept` gives; that is ``intercept_in_the_large``.
     intercept_standard_error, slope_standard_error : float
         From the Fisher information; samples count with their weights.
     intercept_in_the_large, intercept_in_the_large_standard_error : float
@@ -149,7 +151,8 @@ def calibration_intercept(
     Returns
     -------
     intercept : float
-        In log-odds; 0 is calibrated on the whole, below 0: predictions too high.
+        In log-odds; 0 is calibrated on the whole, below 0: predictions too high. Probabilities
+        below 2⁻⁵² count as that floor (logit ±36.04).
 
     Raises
     ------
@@ -201,7 +204,8 @@ def calibration_slope(
     Returns
     -------
     slope : float
-        1 is calibrated, below 1: predictions too extreme.
+        1 is calibrated, below 1: predictions too extreme. Probabilities below 2⁻⁵² count as that
+        floor (logit ±36.04), and can dominate.
 
     Raises
     ------
@@ -307,8 +311,9 @@ def integrated_calibration_index(
     smoother = _spline_logistic(logit, weight) if estimator is None else clone(estimator)
     X = logit[:, None]
     step = smoother.steps[-1][0] + "__" if hasattr(smoother, "steps") else ""
-    weights = {} if sample_weight is None else {f"{step}sample_weight": weight}
-    smoother.fit(X, outcome.astype(np.int64), **weights)
+    weights = {f"{step}sample_weight": weight / weight.mean()}
+    with config_context(enable_metadata_routing=False):
+        smoother.fit(X, outcome.astype(np.int64), **({} if sample_weight is None else weights))
     gap = np.abs(smoother.predict_proba(X)[:, 1] - expit(logit))
     if quantile is None:
         return float(weight @ gap / weight.sum())
@@ -319,7 +324,7 @@ def _spline_logistic(logit, weight):
     """Logistic regression on splines, straight where all predictions are (nearly) equal."""
     knots = np.quantile(logit, np.linspace(0.05, 0.95, 5), method="inverted_cdf", weights=weight)
     knots = np.unique(knots)
-    logistic = LogisticRegression(C=1e6, max_iter=1000)
+    logistic = LogisticRegression(C=1e6, solver="newton-cholesky", tol=1e-8, max_iter=1000)
     if len(knots) < 2:
         return logistic
     spline = SplineTransformer(knots=knots[:, None], extrapolation="linear", include_bias=False)
@@ -335,11 +340,11 @@ def read_logits(y_true, y_proba, notion, sample_weight, labels, pos_label):
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
-        scalar=True,
     )
     if sample.notion not in ("binary", "confidence"):
+        name = sample.notion if isinstance(sample.notion, str) else "a lens"
         raise ValueError(
-            f"notion={sample.notion!r} is several problems. Use 'binary' or 'confidence'."
+            f"notion={name!r} is several problems or a vector. Use 'binary' or 'confidence'."
         )
     [problem] = sample.problems()
     outcome = problem.outcomes[:, 0].astype(np.float64)

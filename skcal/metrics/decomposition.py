@@ -13,6 +13,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.functions.partitions import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, bin_sums
 from skcal.metrics.base import read_sample
 from skcal.metrics.binned import BinSums
+from skcal.notions import is_scalar
 
 _GROUPS = {
     "strategy": [StrOptions({"isotonic"} | set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
@@ -93,8 +94,9 @@ def brier_decomposition(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="classwise"
-        What is predicted. "classwise" and "canonical" decompose the multi-class Brier score, the
-        sum over classes of (p_k - 1[y = k])²; 1-D predictions mean (p - y)².
+        What is predicted. "classwise" and (not with "isotonic") "canonical" decompose the
+        multi-class Brier score, the sum over classes of (p_k - 1[y = k])²; 1-D predictions mean
+        (p - y)².
     strategy : {"isotonic", "uniform", "quantile", "sweep", "unique", "median-variance"}, \
 default="isotonic"
         How predictions are grouped. "isotonic" recalibrates each scalar problem by isotonic
@@ -187,8 +189,9 @@ def score_decomposition(
         "log_loss" in nats; as scikit-learn's, it takes probabilities below the resolution of their
         dtype (2.2e-16 in float64) for that resolution.
     notion : str or callable, default="classwise"
-        What is predicted. "canonical" decomposes the multi-class score, "classwise" the sum over
-        classes of the scores of one class against the rest (twice that of 1-D predictions).
+        What is predicted. "classwise" decomposes the sum over classes of the scores of one class
+        against the rest (twice that of 1-D predictions); "canonical", not with "isotonic", the
+        multi-class score, for "log_loss" that of :func:`sklearn.metrics.log_loss`.
     strategy : {"isotonic", "uniform", "quantile", "sweep", "unique", "median-variance"}, \
 default="isotonic"
         Predictions are recalibrated to the frequencies of isotonic regression (CORP [1]_, scalar
@@ -295,8 +298,12 @@ def _problems(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar)
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
-        scalar=scalar,
     )
+    if scalar and not is_scalar(sample.notion):
+        raise ValueError(
+            f"notion={sample.notion!r} conditions on a vector, strategy='isotonic' on one number. "
+            "Pass strategy='uniform', 'unique' or 'median-variance'."
+        )
     return [problem for problem in sample.problems() if len(problem.weight)]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import numpy as np
 
 from skcal._sklearn_compat import BaseScorer
+from skcal.metrics.base import another
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.cox import integrated_calibration_index
 from skcal.metrics.kernel import (
@@ -22,7 +24,10 @@ from skcal.metrics.smooth import (
 # Name without "neg_": the metric, then its fixed options.
 _SCORERS: dict[str, tuple[Callable, dict]] = {
     "expected_calibration_error": (expected_calibration_error, {"notion": "confidence"}),
-    "classwise_expected_calibration_error": (expected_calibration_error, {"notion": "classwise"}),
+    "classwise_expected_calibration_error": (
+        expected_calibration_error,
+        {"notion": "classwise", "average": "macro"},
+    ),
     "top_label_expected_calibration_error": (expected_calibration_error, {"notion": "top-label"}),
     "binary_expected_calibration_error": (expected_calibration_error, {"notion": "binary"}),
     "debiased_squared_calibration_error": (
@@ -36,7 +41,10 @@ _SCORERS: dict[str, tuple[Callable, dict]] = {
     ),
     "maximum_mean_calibration_error": (maximum_mean_calibration_error, {"notion": "confidence"}),
     "smooth_calibration_error": (smooth_calibration_error, {"notion": "confidence"}),
-    "classwise_smooth_calibration_error": (smooth_calibration_error, {"notion": "classwise"}),
+    "classwise_smooth_calibration_error": (
+        smooth_calibration_error,
+        {"notion": "classwise", "average": "macro"},
+    ),
     "binary_smooth_calibration_error": (smooth_calibration_error, {"notion": "binary"}),
     "kolmogorov_smirnov_calibration_error": (
         kolmogorov_smirnov_calibration_error,
@@ -76,6 +84,8 @@ def _align(proba, classes, y_true, pos_label):
         labels = np.concatenate([labels, unknown])
         order = np.argsort(labels)
         proba, labels = np.hstack([proba, zeros])[:, order], labels[order]
+    if len(labels) == 1:  # the one class is always predicted, and always right
+        return proba[:, 0], np.array([another(labels.item()), labels.item()])
     if len(labels) != 2:
         return proba, labels
     positive = 0 if pos_label is not None and labels[0] == pos_label else 1
@@ -122,6 +132,9 @@ def make_calibration_scorer(metric, *, greater_is_better=False, **metric_params)
     >>> cross_val_score(LogisticRegression(max_iter=1000), X, y, scoring=scorer).shape
     (5,)
     """
+    if not callable(metric):
+        raise ValueError(f"metric={metric!r} is not callable; get_scorer takes names.")
+    inspect.signature(metric).bind_partial(None, None, **metric_params)  # a misspelt option raises
     return CalibrationScorer(metric, 1 if greater_is_better else -1, metric_params, "predict_proba")
 
 
@@ -133,7 +146,8 @@ def get_scorer(name):
     name : str
         One of :func:`get_scorer_names`. Its notion is fixed: "confidence" unless the name says
         another, "canonical" for kernels and kernel densities, "binary" for the integrated
-        calibration index; with two classes "canonical" and "classwise" are "binary".
+        calibration index; with two classes "canonical" and "classwise" are "binary". Class-wise
+        errors are means over the classes.
 
     Returns
     -------
@@ -157,8 +171,8 @@ def get_scorer(name):
     plain = str(name).removeprefix("neg_")
     if plain == name or plain not in _SCORERS:
         raise ValueError(
-            f"{name!r} is not a scorer. Use one of get_scorer_names(): "
-            f"{', '.join(get_scorer_names())}."
+            f"{name!r} is not a scorer of skcal (scikit-learn's are in sklearn.metrics). Use one "
+            f"of get_scorer_names(): {', '.join(get_scorer_names())}."
         )
     metric, params = _SCORERS[plain]
     return make_calibration_scorer(metric, **params)

@@ -67,6 +67,8 @@ def by_hand(name, classes, proba, y, **options):
     """The score for a column per class; of two classes P(classes[1])."""
     metric = getattr(metrics, re.sub("neg_|binary_|classwise_|top_label_", "", name))
     proba = proba[:, 1] if len(classes) == 2 else proba
+    if "classwise" in name:
+        options = {"average": "macro", **options}
     return -metric(y, proba, notion=NOTIONS[name], labels=classes, **options)
 
 
@@ -295,7 +297,7 @@ def test_greater_is_better_keeps_the_sign(problem):
 
 @pytest.mark.parametrize("name", ["expected_calibration_error", "neg_brier", "", "neg_", None])
 def test_unknown_names_raise(name):
-    with pytest.raises(ValueError, match=r"is not a scorer\. Use one of .*neg_smooth_calib"):
+    with pytest.raises(ValueError, match=r"is not a scorer of skcal .*neg_smooth_calib"):
         get_scorer(name)
 
 
