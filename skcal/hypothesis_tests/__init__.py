@@ -27,7 +27,8 @@ consistency resampling, median-variance  9.1 %   –            –           �
 ======================================== ======= ============ =========== ============
 
 So: ``monte_carlo_test`` or ``skce_test`` with their defaults; ``skce_test(method="asymptotic")``
-where n is too large for them; ``risk_test`` against an alternative that you can name.
+where n is too large for them; ``risk_test`` against an alternative that you can name. Levels and
+powers come from ``examples/errors_of_tests.py``.
 """
 
 from skcal.hypothesis_tests.classical import cox_test, hosmer_lemeshow_test, spiegelhalter_test

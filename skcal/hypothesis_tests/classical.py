@@ -37,6 +37,8 @@ def spiegelhalter_test(y_true, y_proba, *, notion="auto", labels=None, pos_label
     result : CalibrationTestResult
         ``statistic`` is z, ``estimate`` the excess of the Brier score over its expectation,
         positive for overconfident predictions; two-sided p-value, asymptotic.
+        ``confidence_interval()`` is by the variance of the sample, z by that under H0, so the
+        interval may hold 0 where p < 0.05.
 
     Raises
     ------
@@ -62,7 +64,7 @@ def spiegelhalter_test(y_true, y_proba, *, notion="auto", labels=None, pos_label
     (1.0302, 0.3029)
     """
     sample = read_sample(
-        y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, scalar=True
+        y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=2
     )
     x, outcome = _single(sample)
     terms = (outcome - x) * (1 - 2 * x)
@@ -152,9 +154,7 @@ def hosmer_lemeshow_test(
     >>> hosmer_lemeshow_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    sample = read_sample(
-        y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, scalar=True
-    )
+    sample = read_sample(y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label)
     _single(sample)
     [problem] = sample.problems()
     sums = BinSums.of(problem, n_bins, strategy, 1)
@@ -171,7 +171,9 @@ def hosmer_lemeshow_test(
     statistic = float((gaps[~certain] ** 2 / variance[~certain]).sum())
     freedom = int((~certain).sum()) - (0 if external else 2)
     if freedom < 1:
-        raise ValueError(f"{int((~certain).sum())} bins are too few with external={external}.")
+        raise ValueError(
+            f"{int((~certain).sum())} bins are too few with external={external}. Pass more n_bins."
+        )
     return CalibrationTestResult(
         statistic=statistic,
         pvalue=float(chi2.sf(statistic, freedom)),
@@ -263,8 +265,8 @@ def _single(sample):
     """Features and outcomes of a notion with one problem."""
     if sample.notion not in ("binary", "confidence"):
         raise ValueError(
-            f"notion={sample.notion!r} is several problems. Use 'binary' or 'confidence', or test "
-            "each class and adjust_pvalues."
+            f"notion={sample.notion!r} is several problems or a vector. Use 'binary' or "
+            "'confidence', or test each class and adjust_pvalues."
         )
     [problem] = sample.problems()
     return problem.features[:, 0].astype(np.float64), problem.outcomes[:, 0]

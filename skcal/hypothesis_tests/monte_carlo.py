@@ -86,9 +86,10 @@ def monte_carlo_test(
         about and no more: for scalar notions outcomes 0/1 and probabilities (n,), for the others
         columns and rows (n, m) of the simplex.
     notion : str or callable, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise. "classwise" tests each
-        class and adjusts by Holm's method, since the outcomes of several classes have no joint law
-        under it; "top-label" sums the classes' statistics, each times its share of the samples.
+        "auto" is "binary" for 1-D predictions and "confidence" otherwise, also for two columns:
+        errors of the two classes that cancel show in "binary" only. "classwise" tests each class
+        and adjusts by Holm's method, since the outcomes of several classes have no joint law under
+        it; "top-label" sums the classes' statistics, each times its share of the samples.
     n_resamples : int, default=999
         The p-value is (1 + #{T_b ≥ T}) / (1 + n_resamples), so never 0.
     random_state : int, RandomState instance or None, default=None
@@ -107,6 +108,9 @@ def monte_carlo_test(
     Returns
     -------
     result : CalibrationTestResult
+        ``estimate`` is the statistic itself: of a biased measure such as ECE compare it with
+        ``null_distribution.mean()``, not with 0. One-sided: let a signed statistic return its
+        absolute value.
 
     Raises
     ------
@@ -119,9 +123,10 @@ def monte_carlo_test(
 
     Notes
     -----
-    P(p-value ≤ α) ≤ α at every sample size, whatever the statistic, if the labels of different
-    samples are independent given the predictions. Binned errors cost O(n) a resample, the kernel
-    statistic O(n log n) for scalar notions and O(n² C) for vectors.
+    P(p-value ≤ α) ≤ α at every sample size, for any statistic that is a fixed function of its
+    arguments, if the labels of different samples are independent given the predictions. Binned
+    errors cost O(n) a resample, the kernel statistic O(n log n) for scalar notions and O(n² C) for
+    vectors.
 
     References
     ----------
@@ -211,12 +216,12 @@ def from_draws(sample: Sample, draws: list, method: str) -> CalibrationTestResul
     shares = np.array([problem.share for problem in nonempty(sample)])
     # One path for the observed and the resampled sums.
     both = np.stack([np.append(null, observed) for null, observed, _ in draws], axis=1)
-    slack = np.dot(shares, [draw[2] for draw in draws])
+    slack = float(np.dot(shares, [draw[2] for draw in draws]))
     totals = np.sum(both * shares, axis=1)
-    observed, null = float(totals[-1]), totals[:-1]
+    observed, null = float(totals[-1]), _snap(totals[:-1], totals[-1], slack)
     return CalibrationTestResult(
         statistic=observed,
-        pvalue=float(resampled_pvalue(observed, null, slack)),
+        pvalue=float(resampled_pvalue(observed, null)),
         estimate=observed,
         method=method,
         notion=name,
@@ -224,12 +229,18 @@ def from_draws(sample: Sample, draws: list, method: str) -> CalibrationTestResul
     )
 
 
+def _snap(null, observed, slack):
+    """Resampled values that rounding alone tells from the observed one are ties."""
+    return np.where(np.abs(null - observed) <= slack, observed, null)
+
+
 def _by_class(draws, method, name):
     warn_if_few(len(draws[0][0]), len(draws))
     null = np.stack([draw[0] for draw in draws])
     observed = np.array([draw[1] for draw in draws])
     slack = np.array([draw[2] for draw in draws])
-    pvalues = adjust_pvalues(resampled_pvalue(observed, null, slack))
+    null = _snap(null, observed[:, None], slack[:, None])
+    pvalues = adjust_pvalues(resampled_pvalue(observed, null))
     return CalibrationTestResult(
         statistic=float(observed.sum()),
         pvalue=float(pvalues.min()),

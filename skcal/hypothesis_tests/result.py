@@ -8,25 +8,27 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import false_discovery_control, norm
 
+from skcal.model_selection.estimator import ConfidenceInterval
+
 
 @dataclass(frozen=True, eq=False)
 class CalibrationTestResult:
-    """Result of a test of H0: "calibrated in this notion".
+    """Result of a test of H0: "calibrated in this notion", or "equally miscalibrated".
 
     Attributes
     ----------
     statistic : float
         The observed statistic; the sum over classes where every class is tested.
     pvalue : float
-        Probability, if calibrated, of a statistic at least as large; of several classes the
-        smallest after adjustment by Holm's method.
+        Probability under H0 of a statistic at least as extreme (an upper bound for
+        "distribution-free"); of several classes the smallest after adjustment by Holm's method.
     estimate : float
-        The calibration error that the statistic estimates, where it does; NaN otherwise.
+        The quantity that the test's Returns section names; NaN where there is none.
     method : str
         How the p-value came about, and whether its level is exact or asymptotic.
     notion : str
     class_statistics, class_pvalues : ndarray of shape (n_classes,) or None
-        One a class for the notion "classwise"; p-values are adjusted.
+        One a class for the notion "classwise", in the order of the columns; p-values are adjusted.
     null_distribution : ndarray of shape (n_resamples,) or (n_classes, n_resamples), or None
         Statistics of resampled outcomes.
     standard_error : float
@@ -43,17 +45,17 @@ class CalibrationTestResult:
     null_distribution: np.ndarray | None = field(default=None, repr=False)
     standard_error: float = field(default=np.nan, repr=False)
 
-    def confidence_interval(self, confidence_level: float = 0.95) -> tuple[float, float]:
+    def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Return the normal interval (low, high) of the estimate, where the theory gives one."""
         if np.isnan(self.standard_error):
             raise ValueError(
-                f"No interval is known for {self.method}. Use skcal.metrics.bootstrap_interval, or "
-                "method='block' of skce_test."
+                f"No interval is known for {self.method}. Use skcal.metrics.bootstrap_interval of "
+                "a measure."
             )
         if not 0 < confidence_level < 1:
             raise ValueError(f"confidence_level={confidence_level} must be between 0 and 1.")
         half = norm.isf((1 - confidence_level) / 2) * self.standard_error
-        return float(self.estimate - half), float(self.estimate + half)
+        return ConfidenceInterval(float(self.estimate - half), float(self.estimate + half))
 
 
 def adjust_pvalues(pvalues, method: str = "holm") -> np.ndarray:
@@ -99,13 +101,10 @@ def adjust_pvalues(pvalues, method: str = "holm") -> np.ndarray:
     return adjusted
 
 
-def resampled_pvalue(observed, null, slack=0.0) -> np.ndarray:
-    """(1 + #{T_b ≥ T - slack}) / (1 + B) along the last axis: never 0.
-
-    Slack for rounding makes ties count whichever way they were rounded; the p-value only grows.
-    """
+def resampled_pvalue(observed, null) -> np.ndarray:
+    """(1 + #{T_b ≥ T}) / (1 + B) along the last axis: never 0."""
     null = np.asarray(null)
-    count = np.count_nonzero(null >= (np.asarray(observed) - slack)[..., None], axis=-1)
+    count = np.count_nonzero(null >= np.asarray(observed)[..., None], axis=-1)
     return (1 + count) / (1 + null.shape[-1])
 
 

@@ -10,7 +10,6 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, validate_params
-from skcal.functions import PlugIn, TemperatureScaling
 from skcal.functions.base import BilinearFunction
 from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
 from skcal.hypothesis_tests.null import null_distribution
@@ -42,7 +41,7 @@ def risk_test(
     labels=None,
     pos_label=None,
 ):
-    """Test whether a function h fitted on one part of the samples beats h = 0 on the other.
+    """Test calibration by the held-out risk gain of a function h fitted on other samples.
 
     Parameters
     ----------
@@ -52,8 +51,8 @@ def risk_test(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     function : calibration-estimation function, default=None
         It aims the test: :class:`skcal.PlugIn` of a recalibration map has power against what that
-        map can mend. None is matrix scaling (``LogisticRegression(C=0.01)`` on log-probabilities)
-        for vectors and temperature scaling for scalar notions.
+        map can mend. None is logistic recalibration: of the logit for scalar notions, matrix
+        scaling (``LogisticRegression(C=0.01)`` on log-probabilities) for vectors.
     notion : str or callable, default="auto"
         "auto" is "binary" for 1-D predictions and "confidence" otherwise.
     test_size : float in (0, 1), default=0.5
@@ -72,8 +71,9 @@ def risk_test(
     Returns
     -------
     result : CalibrationTestResult
-        ``statistic``: risk of h = 0 minus that of h; positive where h sees miscalibration.
-        ``estimate`` is NaN. Exact level.
+        ``statistic``: risk of h = 0 minus that of h. A small p-value rejects calibration; it does
+        not say that h lowers the risk, since the gain is below 0 on average if calibrated, and a
+        significant one may be negative. ``estimate`` is NaN. Exact level.
 
     Raises
     ------
@@ -132,9 +132,9 @@ def risk_test(
 
 
 def default_function(sample: Sample):
-    """Temperature scaling for scalar notions, matrix scaling for vectors."""
+    """Logistic recalibration, on the logit or on log-probabilities (matrix scaling)."""
     if nonempty(sample)[0].features.shape[1] == 1:
-        return PlugIn(TemperatureScaling())
+        return matrix_scaling(2)
     return matrix_scaling(len(sample.classes), C=0.01)
 
 

@@ -105,10 +105,9 @@ def test_zero_gains_nothing_over_itself(notion):
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_the_default_is_a_recalibration_map(notion):
     y, proba = sample(notion)
-    matrix = make_pipeline(
-        LogProbabilities(), LogisticRegression(C=0.01, solver="newton-cholesky", max_iter=1000)
-    )
-    function = PlugIn(matrix if notion in NOTIONS[4:] else TemperatureScaling())
+    C = 0.01 if notion in NOTIONS[4:] else 1.0
+    logistic = LogisticRegression(C=C, solver="newton-cholesky", max_iter=1000)
+    function = PlugIn(make_pipeline(LogProbabilities(), logistic))
     options = {"notion": notion, "n_resamples": 79, "random_state": 0}
     result, same = risk_test(y, proba, **options), risk_test(y, proba, function, **options)
     assert_array_equal(result.null_distribution, same.null_distribution)
