@@ -142,7 +142,7 @@ def compare_calibration(
         pvalue=float(2 * norm.sf(abs(z))),
         estimate=float(estimate),
         method=f"{name}, asymptotic level",
-        notion=a.notion if isinstance(a.notion, str) else "lens",
+        notion=a.notion_name,
         standard_error=float(error),
     )
 

@@ -147,14 +147,11 @@ def mean_embedding_test(
         return replace(result, estimate=float(estimate))
     if len(sample.problems()) > 1:
         raise ValueError(f"notion={sample.notion!r} is several problems. Use method='monte-carlo'.")
-    name = sample.notion if isinstance(sample.notion, str) else "lens"
-    return _asymptotic(statistics[0], problems[0], method, name)
+    return _asymptotic(statistics[0], problems[0], method, sample.notion_name)
 
 
 class _Embedding:
     """n m̄ᵀ V⁻¹ m̄ with the covariance of m under H0."""
-
-    chunk = 16
 
     def __init__(self, problem, kernel, points, classes, drop):
         n, m = problem.features.shape

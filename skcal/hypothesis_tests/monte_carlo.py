@@ -209,7 +209,7 @@ def make_statistic(problem: WeightedProblem, statistic: str | Callable, params: 
 
 def from_draws(sample: Sample, draws: list, method: str) -> CalibrationTestResult:
     """Combine (null distribution, observed statistic, slack) of the problems with samples."""
-    name = sample.notion if isinstance(sample.notion, str) else "lens"
+    name = sample.notion_name
     if sample.notion == "classwise":
         return _by_class(draws, method, name)
     warn_if_few(len(draws[0][0]), 1)

@@ -77,8 +77,6 @@ def _draw_statistics(statistic, X, seeds):
 class BinnedStatistic:
     """Binned calibration error of a problem, by counting; bins must not depend on labels."""
 
-    chunk = 16
-
     def __init__(self, problem, n_bins, strategy, min_samples, norm, distance):
         self.norm, self.distance = norm, distance
         sums = BinSums.of(problem, n_bins, strategy, min_samples)
@@ -162,8 +160,6 @@ class KernelStatistic:
 
 class MetricStatistic:
     """Any metric ``metric(outcomes, features, **params) → float`` of a problem, one by one."""
-
-    chunk = 16
 
     def __init__(self, problem, metric: Callable, params: dict):
         self.metric, self.params = metric, params

@@ -141,8 +141,6 @@ def default_function(sample: Sample):
 class _RiskGain:
     """Risk of 0 minus risk of h: the mean of 2 ⟨δ_i, δ_j⟩ h_ij - h_ij² over pairs i ≠ j."""
 
-    chunk = 16
-
     def __init__(self, function, problem):
         self.X = problem.features
         n = len(self.X)

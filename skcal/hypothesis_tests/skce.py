@@ -154,7 +154,7 @@ default="monte-carlo"
     sample = read_sample(
         y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=2
     )
-    name = sample.notion if isinstance(sample.notion, str) else "lens"
+    name = sample.notion_name
     problems = sample.problems()
     if len(problems) > 1:
         raise ValueError(f"notion={name!r} is several problems. Use method='monte-carlo'.")

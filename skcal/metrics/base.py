@@ -62,6 +62,11 @@ class Sample(NamedTuple):
     classes: np.ndarray
     notion: Any
 
+    @property
+    def notion_name(self) -> str:
+        """The notion for results and messages."""
+        return self.notion if isinstance(self.notion, str) else "lens"
+
     def problems(self) -> list[WeightedProblem]:
         """Translate into problems; those of ``top-label`` may hold no samples."""
         total = self.weight.sum()
@@ -158,6 +163,13 @@ def another(label):
     if isinstance(label, str):
         return f"not {label}"
     return 0 if label != 0 else 1
+
+
+def estimate(sample: Sample, measure, *, at_least=1, norm=1, average="sum", root=True):
+    """Apply ``measure(problem) → float`` to each problem with enough samples, and combine."""
+    problems = sample.problems()
+    powers = [measure(p) if len(p.weight) >= at_least else np.nan for p in problems]
+    return combine(powers, problems, norm, average, root)
 
 
 def combine(powers, problems, norm: float, average: str | None, root: bool = True):

@@ -18,7 +18,7 @@ from skcal.functions.partitions import (
     find_partition,
     variance_of_means,
 )
-from skcal.metrics.base import WeightedProblem, combine, read_sample
+from skcal.metrics.base import WeightedProblem, estimate, read_sample
 
 # Distance of the observed frequencies from the mean prediction, from their differences (n_bins, m).
 DISTANCES = {
@@ -259,9 +259,11 @@ def calibration_bins(
         if len(problem.weight)
     ]
     columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    notion = sample.notion if isinstance(sample.notion, str) else "lens"
     return CalibrationBins(
-        notion=notion, confidence_level=confidence_level, classes=sample.classes, **columns
+        notion=sample.notion_name,
+        confidence_level=confidence_level,
+        classes=sample.classes,
+        **columns,
     )
 
 
@@ -438,12 +440,14 @@ def expected_calibration_error(
         pos_label=pos_label,
     )
     distance = _resolve_distance(distance, norm, debias)
-    problems = sample.problems()
-    powers = [
-        _power(problem, (n_bins, strategy, min_samples), norm, debias, distance)
-        for problem in problems
-    ]
-    return combine(powers, problems, norm, average, root)
+    rule = n_bins, strategy, min_samples
+    return estimate(
+        sample,
+        lambda problem: _power(problem, rule, norm, debias, distance),
+        norm=norm,
+        average=average,
+        root=root,
+    )
 
 
 def _resolve_distance(distance, norm, debias):
@@ -458,8 +462,6 @@ def _resolve_distance(distance, norm, debias):
 
 def _power(problem, rule, norm, debias, distance):
     """Σ_b n_b/n ‖gap‖^q of one problem; for q = ∞ the largest ‖gap‖."""
-    if not len(problem.weight):
-        return np.nan
     sums = BinSums.of(problem, *rule)
     distances = gap_distances(sums.gaps, distance)
     if np.isinf(norm):

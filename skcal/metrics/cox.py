@@ -342,9 +342,9 @@ def read_logits(y_true, y_proba, notion, sample_weight, labels, pos_label):
         pos_label=pos_label,
     )
     if sample.notion not in ("binary", "confidence"):
-        name = sample.notion if isinstance(sample.notion, str) else "a lens"
         raise ValueError(
-            f"notion={name!r} is several problems or a vector. Use 'binary' or 'confidence'."
+            f"notion={sample.notion_name!r} is several problems or a vector. Use 'binary' or "
+            "'confidence'."
         )
     [problem] = sample.problems()
     outcome = problem.outcomes[:, 0].astype(np.float64)

@@ -10,7 +10,7 @@ from sklearn.utils import check_array, check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.kernels import Kernel
-from skcal.metrics.base import combine, read_sample
+from skcal.metrics.base import estimate, read_sample
 
 _KERNEL = {
     "kernel": [StrOptions({"laplacian", "rbf"}), callable],
@@ -129,21 +129,17 @@ def squared_kernel_calibration_error(
         pos_label=pos_label,
         at_least=at_least,
     )
-    problems = sample.problems()
-    powers = []
-    for problem in problems:
-        if len(problem.weight) < at_least:
-            powers.append(np.nan)
-            continue
+
+    def measure(problem):
         root = class_root(class_kernel, problem.residuals.shape[1])
         width = Kernel.of(kernel, bandwidth, problem.features)
         if method in ("unbiased", "biased"):
-            powers.append(quadratic(problem, root, width, biased=method == "biased"))
-        else:
-            size = blocks or max(2, int(np.sqrt(len(problem.weight))))
-            pairs, mass = block_sums(problem, root, width, size)
-            powers.append(pairs.sum() / mass.sum())
-    return combine(powers, problems, 1, average)
+            return quadratic(problem, root, width, biased=method == "biased")
+        size = blocks or max(2, int(np.sqrt(len(problem.weight))))
+        pairs, mass = block_sums(problem, root, width, size)
+        return pairs.sum() / mass.sum()
+
+    return estimate(sample, measure, at_least=at_least, average=average)
 
 
 def class_root(class_kernel, m: int):
@@ -270,14 +266,12 @@ def maximum_mean_calibration_error(
         pos_label=pos_label,
         scalar=True,
     )
-    problems = sample.problems()
-    powers = [
-        quadratic(problem, None, Kernel.of("laplacian", bandwidth, problem.features), biased=True)
-        if len(problem.weight)
-        else np.nan
-        for problem in problems
-    ]
-    return combine(np.maximum(powers, 0), problems, 2, "sum")
+
+    def measure(problem):
+        width = Kernel.of("laplacian", bandwidth, problem.features)
+        return max(quadratic(problem, None, width, biased=True), 0.0)
+
+    return estimate(sample, measure, norm=2)
 
 
 @validate_params(
@@ -375,20 +369,16 @@ def mean_embedding_calibration_error(
         pos_label=pos_label,
     )
     rng = check_random_state(random_state)
-    problems, powers = sample.problems(), []
-    for problem in problems:
-        if not len(problem.weight):
-            powers.append(np.nan)
-            continue
+
+    def measure(problem):
         points, classes = place_locations(
             problem.features, locations, location_classes, n_locations, rng
         )
-        deviations = embedding_terms(
-            problem, Kernel.of(kernel, bandwidth, problem.features), points, classes
-        )
-        means = problem.weight @ deviations / problem.weight.sum()
-        powers.append(np.mean(means**2))
-    return combine(powers, problems, 1, "sum")
+        width = Kernel.of(kernel, bandwidth, problem.features)
+        deviations = embedding_terms(problem, width, points, classes)
+        return np.mean((problem.weight @ deviations / problem.weight.sum()) ** 2)
+
+    return estimate(sample, measure)
 
 
 def place_locations(X, locations, location_classes, n_locations, rng):

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.functions.kernel_density import BANDWIDTHS, leave_one_out_residuals, loo_log_likelihoods
-from skcal.metrics.base import combine, read_sample
+from skcal.metrics.base import estimate, read_sample
 
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 _SMALLEST_WIDTH = 1e-5
@@ -104,11 +104,7 @@ def smooth_calibration_error(
         pos_label=pos_label,
         scalar=True,
     )
-    problems = sample.problems()
-    powers = [
-        _smooth_error(problem, bandwidth) if len(problem.weight) else np.nan for problem in problems
-    ]
-    return combine(powers, problems, 1, average)
+    return estimate(sample, lambda problem: _smooth_error(problem, bandwidth), average=average)
 
 
 def _smooth_error(problem, bandwidth):
@@ -289,12 +285,7 @@ def kolmogorov_smirnov_calibration_error(
         pos_label=pos_label,
         scalar=True,
     )
-    problems = sample.problems()
-    powers = [
-        _cumulative_error(problem, kuiper) if len(problem.weight) else np.nan
-        for problem in problems
-    ]
-    return combine(powers, problems, 1, average)
+    return estimate(sample, lambda problem: _cumulative_error(problem, kuiper), average=average)
 
 
 def _cumulative_error(problem, kuiper):
@@ -392,15 +383,17 @@ def kernel_density_calibration_error(
         pos_label=pos_label,
         at_least=2,
     )
-    problems = sample.problems()
-    powers = [_density_power(problem, norm, bandwidth) for problem in problems]
-    return combine(powers, problems, 1, average)
+    # A class that is predicted once ("top-label") has no other samples.
+    return estimate(
+        sample,
+        lambda problem: _density_power(problem, norm, bandwidth),
+        at_least=2,
+        average=average,
+    )
 
 
 def _density_power(problem, norm, bandwidth):
     weight = problem.weight
-    if len(weight) < 2:  # a rarely predicted class of "top-label" has no other samples
-        return np.nan
     x = problem.features.astype(np.float64)
     if bandwidth == "loo":
         bandwidth = BANDWIDTHS[np.argmax(loo_log_likelihoods(x, BANDWIDTHS, weight))]
