@@ -121,6 +121,7 @@ PACKAGES = [
     skcal,
     importlib.import_module("skcal.metrics"),
     importlib.import_module("skcal.hypothesis_tests"),
+    importlib.import_module("skcal.displays"),
 ]
 PUBLIC = [(name, getattr(package, name)) for package in PACKAGES for name in package.__all__]
 

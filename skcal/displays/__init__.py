@@ -1,0 +1,17 @@
+"""Displays: all numbers are computed first, and each draws on its own axes only."""
+
+from skcal.displays.bin_count import BinCountDisplay
+from skcal.displays.comparison import ComparisonDisplay
+from skcal.displays.null_distribution import NullDistributionDisplay
+from skcal.displays.reliability import ReliabilityDisplay
+from skcal.displays.risk import RiskDisplay
+from skcal.displays.simplex import SimplexDisplay
+
+__all__ = [
+    "BinCountDisplay",
+    "ComparisonDisplay",
+    "NullDistributionDisplay",
+    "ReliabilityDisplay",
+    "RiskDisplay",
+    "SimplexDisplay",
+]

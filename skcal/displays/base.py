@@ -1,0 +1,152 @@
+"""What the displays share: matplotlib on demand, axes, colours, labels, fitted functions."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skcal.metrics.base import Sample
+from skcal.metrics.scorers import _align
+from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
+from skcal.model_selection.summary import notion_name
+
+# Okabe & Ito's palette, which colour-blind readers tell apart.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
+COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "black")
+MARKERS = "os^Dv<>"
+MAX_PANELS = 12
+_COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
+
+
+class ClassifierDisplay:
+    """A display of predictions; subclasses have ``from_predictions``."""
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, **options):
+        """Evaluate a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            With ``predict_proba`` and ``classes_``; fitted on other samples than these.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            A label that the classifier lacks gets a column of zeros.
+        **options
+            As in :meth:`from_predictions`, without ``labels``. For two classes the predictions are
+            P(``classes_[1]``), or those of ``pos_label``.
+
+        Returns
+        -------
+        display : object of this class
+        """
+        if not (hasattr(estimator, "predict_proba") and hasattr(estimator, "classes_")):
+            raise ValueError(
+                f"estimator={estimator!r} has no predict_proba or no classes_. Pass a fitted "
+                "classifier with probabilities, or use from_predictions."
+            )
+        proba = np.asarray(estimator.predict_proba(X))
+        proba, labels = _align(proba, estimator.classes_, y, options.get("pos_label"))
+        options = {"name": type(estimator).__name__, **options}
+        return cls.from_predictions(y, proba, labels=labels, **options)  # type: ignore[attr-defined]
+
+
+def require_matplotlib():
+    """Return ``matplotlib.pyplot``, or name the extra that installs it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("Displays need matplotlib: pip install 'skcal[plot]'.") from error
+    return plt
+
+
+def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
+    """Return axes (n_panels,): those given, or those of a new figure.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, array of axes or None
+    n_panels : int
+    size : tuple of float
+        Width and height of a panel of a new figure, in inches.
+    """
+    plt = require_matplotlib()
+    if ax is not None:
+        axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+        if len(axes) != n_panels or not all(hasattr(one, "plot") for one in axes):
+            raise ValueError(
+                f"ax holds {len(axes)} axes, the display has {n_panels} panel(s). Pass "
+                f"plt.subplots(1, {n_panels})[1], or leave ax out for a new figure."
+            )
+        return axes
+    n_columns = _COLUMNS.get(n_panels, 3)
+    n_rows = ceil(n_panels / n_columns)
+    figsize = (size[0] * n_columns, size[1] * n_rows)
+    figure, grid = plt.subplots(
+        n_rows, n_columns, figsize=figsize, squeeze=False, layout="constrained"
+    )
+    for unused in grid.ravel()[n_panels:]:
+        figure.delaxes(unused)
+    return grid.ravel()[:n_panels]
+
+
+def note_left_out(ax, display) -> None:
+    """Say above a new figure how many panels it lacks."""
+    if ax is None and display.n_panels_left_out:
+        shown = len(display.panels)
+        total = shown + display.n_panels_left_out
+        display.figure_.suptitle(f"the {shown} of {total} classes that stand out most")
+
+
+def in_inches(ax, edge: int):
+    """Across in widths of the axes, up in inches from their lower (0) or upper (1) edge."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    up = ax.figure.dpi_scale_trans + ScaledTranslation(0, edge, ax.transAxes)
+    return blended_transform_factory(ax.transAxes, up)
+
+
+def as_label(text, width: int = 32) -> str:
+    """A name that fits: its start and end if longer, and no formula between dollar signs."""
+    text = " ".join(str(text).split())
+    if len(text) > width:
+        end = width // 3
+        text = text[: width - 1 - end] + "…" + text[-end:]
+    return text.replace("$", r"\$")
+
+
+def number(value: float) -> str:
+    """Three significant digits."""
+    return f"{value:.3g}"
+
+
+def fitted_functions(method, sample: Sample) -> list:
+    """Functions of a fitted estimator or search that estimates this notion, one a problem."""
+    is_search = isinstance(method, CalibrationErrorSearchCV)
+    check_is_fitted(method)
+    estimator: CalibrationErrorEstimator = method.best_estimator_ if is_search else method
+    if estimator.notion_ != sample.notion:
+        raise ValueError(
+            f"method is fitted for the notion {notion_name(estimator.notion_)!r}, the display is "
+            f"of {notion_name(sample.notion)!r}. Pass the notion of the fit, or refit."
+        )
+    if estimator.classes_.tolist() != sample.classes.tolist():
+        raise ValueError(
+            f"method is fitted for the classes {as_label(estimator.classes_.tolist(), 60)}, not "
+            f"for {as_label(sample.classes.tolist(), 60)}. Pass the same labels."
+        )
+    for function in estimator.functions_:
+        require_residual(function, is_search)
+    return estimator.functions_
+
+
+def require_residual(function, of_search: bool = False) -> None:
+    """Raise unless the function estimates the residual itself."""
+    if not hasattr(function, "residual"):
+        remedy = "method=search.one_step_function_" if of_search else "skcal.TwoStepKernelRidge()"
+        raise ValueError(
+            f"method={type(function).__name__} has no residual(X), so there is no curve to draw. "
+            f"Use {remedy} or another function that has."
+        )

@@ -1,0 +1,301 @@
+"""The binned calibration error against the number of bins."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.displays.base import BLUE, GREEN, ORANGE, ClassifierDisplay, as_label, make_axes
+from skcal.hypothesis_tests.null import draw_codes
+from skcal.metrics import expected_calibration_error
+from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
+from skcal.metrics.binned import BinSums
+from skcal.notions import is_scalar
+
+N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
+
+
+class BinCountDisplay(ClassifierDisplay):
+    """How the binned error depends on the number of bins: both of its biases.
+
+    Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
+
+    Parameters
+    ----------
+    n_bins : ndarray of shape (k,)
+    error : ndarray of shape (k,)
+        Root mean squared calibration error, ``expected_calibration_error(norm=2)``.
+    debiased_error : ndarray of shape (k,)
+        The same with ``debias=True``; 0 where the square is negative.
+    null_mean, null_low, null_high : ndarray of shape (k,)
+        The error of calibrated predictions: mean and pointwise band.
+    notion, strategy : str
+    n_samples : int
+    confidence_level : float, default=0.95
+    name : str, default=None
+
+    Attributes
+    ----------
+    ax_, figure_
+        Set by :meth:`plot`, as are the following.
+    line_, debiased_line_, null_line_ : lines
+    band_ : band of calibrated predictions
+
+    See Also
+    --------
+    skcal.metrics.expected_calibration_error
+    skcal.displays.RiskDisplay : the number of bins that the risk chooses.
+
+    Notes
+    -----
+    Few bins average gaps of both signs away: the debiased error rises with their number until the
+    bins are fine enough. Many bins add noise: the error rises with them even if the predictions
+    are calibrated, as the band shows. Only for norm 2 is the noise known well enough to be
+    subtracted, and not in bins with one sample: where most have no more, the debiased error says
+    little. About 5 s for a million samples.
+
+    References
+    ----------
+    .. [1] Kumar, Liang & Ma, Verified uncertainty calibration, NeurIPS 2019.
+    .. [2] Roelofs et al., Mitigating bias in calibration error estimation, AISTATS 2022.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_tempered
+    >>> from skcal.displays import BinCountDisplay
+    >>> data = make_tempered(500, temperature=1.0, random_state=0)
+    >>> display = BinCountDisplay.from_predictions(
+    ...     data.labels, data.proba, n_bins=[1, 10, 100], random_state=0, plot=False
+    ... )
+    >>> display.error.round(2)
+    array([0.01, 0.03, 0.14])
+    """
+
+    def __init__(
+        self,
+        n_bins,
+        error,
+        debiased_error,
+        null_mean,
+        null_low,
+        null_high,
+        *,
+        notion,
+        strategy,
+        n_samples,
+        confidence_level=0.95,
+        name=None,
+    ):
+        self.n_bins = n_bins
+        self.error = error
+        self.debiased_error = debiased_error
+        self.null_mean = null_mean
+        self.null_low = null_low
+        self.null_high = null_high
+        self.notion = notion
+        self.strategy = strategy
+        self.n_samples = n_samples
+        self.confidence_level = confidence_level
+        self.name = name
+
+    @classmethod
+    @validate_params(
+        {
+            "n_bins": ["array-like"],
+            "strategy": [StrOptions({"uniform", "quantile"})],
+            "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+            "n_resamples": [Interval(Integral, 19, None, closed="left")],
+            "random_state": ["random_state"],
+        },
+        prefer_skip_nested_validation=False,
+    )
+    def from_predictions(
+        cls,
+        y_true,
+        y_proba,
+        *,
+        notion="auto",
+        n_bins=N_BINS,
+        strategy="uniform",
+        confidence_level=0.95,
+        n_resamples=99,
+        sample_weight=None,
+        labels=None,
+        pos_label=None,
+        random_state=None,
+        name=None,
+        ax=None,
+        plot=True,
+    ):
+        """Compute and plot the errors.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        notion : {"auto", "binary", "confidence", "top-label"}, default="auto"
+            "auto" is "binary" for 1-D predictions and "confidence" otherwise. The classes of
+            "classwise" have no joint law under calibration: pass them one by one.
+        n_bins : array-like of int, default=(1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
+        strategy : {"uniform", "quantile"}, default="uniform"
+        confidence_level : float in (0, 1), default=0.95
+            Of the band.
+        n_resamples : int ≥ 19, default=99
+            Outcomes redrawn from the predictions, the same for every number of bins.
+        sample_weight : array-like of shape (n_samples,), default=None
+        labels : array-like of shape (n_classes,), default=None
+            The class of each column; for 1-D predictions (negative class, positive class).
+        pos_label : label, default=None
+            The positive class of 1-D or two-column predictions.
+        random_state : int, RandomState instance or None, default=None
+        name : str, default=None
+            Of the classifier, for the title.
+        ax : matplotlib axes, default=None
+            None makes a figure.
+        plot : bool, default=True
+            False computes the numbers alone, without matplotlib.
+
+        Returns
+        -------
+        display : BinCountDisplay
+        """
+        sample = read_sample(
+            y_true,
+            y_proba,
+            notion=notion,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+        )
+        _require_one_law(sample)
+        n_bins = _check_n_bins(n_bins)
+        error, debiased = (_errors(sample, n_bins, strategy, debias) for debias in (False, True))
+        null = _null_errors(sample, n_bins, strategy, n_resamples, random_state)
+        tail = (1 - confidence_level) / 2
+        display = cls(
+            n_bins,
+            error,
+            debiased,
+            null.mean(axis=0),
+            *np.quantile(null, [tail, 1 - tail], axis=0),
+            notion=sample.notion,
+            strategy=strategy,
+            n_samples=len(sample.codes),
+            confidence_level=confidence_level,
+            name=name,
+        )
+        return display.plot(ax=ax) if plot else display
+
+    def plot(self, *, ax=None):
+        """Draw the errors.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        display : BinCountDisplay
+        """
+        [ax] = make_axes(ax, 1, (8.0, 4.2))
+        level = f"{100 * self.confidence_level:g} %"
+        self.band_: Any = ax.fill_between(
+            self.n_bins,
+            self.null_low,
+            self.null_high,
+            color=ORANGE,
+            alpha=0.2,
+            linewidth=0,
+            label=f"{level} if calibrated",
+        )
+        [self.null_line_] = ax.plot(
+            self.n_bins, self.null_mean, color=ORANGE, linestyle="--", label="mean if calibrated"
+        )
+        [self.line_] = ax.plot(
+            self.n_bins, self.error, "o-", color=BLUE, markersize=8, label="binned error"
+        )
+        [self.debiased_line_] = ax.plot(
+            self.n_bins, self.debiased_error, "s-", color=GREEN, markersize=4, label="debiased"
+        )
+        ax.set(xscale="log", xlabel=f"number of {self.strategy} bins", xticks=_ticks(self.n_bins))
+        ax.set_xticklabels([f"{tick:,}" for tick in _ticks(self.n_bins)], fontsize="small")
+        ax.set_xticks([], minor=True)
+        ax.set_ylabel("calibration error (norm 2)")
+        ax.set_ylim(bottom=0)
+        name = f"{as_label(self.name, 50)}, " if self.name else ""
+        ax.set_title(f"{name}{self.notion}, n = {self.n_samples:,}", fontsize="medium")
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _require_one_law(sample: Sample):
+    if not is_scalar(sample.notion):
+        raise ValueError(
+            f"notion={sample.notion_name!r} conditions on a vector; the display is about single "
+            f"probabilities. Use one of {SCALAR_NOTIONS}."
+        )
+    if sample.notion == "classwise":
+        raise ValueError(
+            "notion='classwise' says nothing of how the outcomes of several classes are drawn "
+            "together. Pass y_true == k and y_proba[:, k] for a class k, or use notion='top-label'."
+        )
+
+
+def _check_n_bins(n_bins) -> np.ndarray:
+    values = np.asarray(n_bins)
+    if values.ndim != 1 or not len(values) or values.dtype.kind not in "iu" or values.min() < 1:
+        raise ValueError(f"n_bins={n_bins!r} must be a list of integers from 1.")
+    return np.unique(values)
+
+
+def _options(sample: Sample) -> dict:
+    # A notion with 1-D predictions keeps its meaning only together with two labels.
+    labels = range(2 if sample.proba.ndim == 1 else sample.proba.shape[1])
+    return {"notion": sample.notion, "labels": labels, "sample_weight": sample.weight}
+
+
+def _errors(sample, n_bins, strategy, debias) -> np.ndarray:
+    options = {**_options(sample), "strategy": strategy, "norm": 2, "debias": debias}
+    return np.array(
+        [
+            expected_calibration_error(sample.codes, sample.proba, n_bins=int(b), **options)
+            for b in n_bins
+        ]
+    )
+
+
+def _null_errors(sample, n_bins, strategy, n_resamples, random_state) -> np.ndarray:
+    """Errors (n_resamples, k) with outcomes redrawn from the predictions."""
+    rng = check_random_state(random_state)
+    squares = np.zeros((n_resamples, len(n_bins)))
+    for problem in sample.problems():
+        if not len(problem.weight):
+            continue
+        seeds = rng.randint(2**31 - 1, size=n_resamples)
+        partitions = [BinSums.of(problem, int(b), strategy, 1) for b in n_bins]
+        for row, seed in enumerate(seeds):
+            drawn = draw_codes(problem.features, [seed])[0] - problem.features[:, 0]
+            residuals = problem.weight * drawn
+            for column, sums in enumerate(partitions):
+                total = np.bincount(sums.bins, residuals, minlength=len(sums.weight))
+                filled = sums.weight > 0
+                power = np.sum(total[filled] ** 2 / sums.weight[filled]) / sums.weight.sum()
+                squares[row, column] += problem.share * power
+    return np.sqrt(squares)
+
+
+def _ticks(n_bins):
+    """At most ten of the numbers, so that their labels do not touch."""
+    apart = [n_bins[0]]
+    for value in n_bins[1:]:
+        if np.log(value / apart[-1]) > np.log(n_bins[-1] / n_bins[0]) / 12:
+            apart.append(value)
+    return apart

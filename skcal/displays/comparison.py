@@ -1,0 +1,238 @@
+"""Calibration errors of several classifiers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcal.displays.base import BLUE, GREEN, GREY, ORANGE, as_label, make_axes, number
+from skcal.displays.risks import require_search
+from skcal.hypothesis_tests import adjust_pvalues
+from skcal.hypothesis_tests.result import CalibrationTestResult
+from skcal.model_selection.summary import notion_name
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierError:
+    """What is known of one classifier, in probability units: roots of squared errors.
+
+    Attributes
+    ----------
+    name : str
+    plug_in : float
+        ``search.calibration_error_``.
+    one_step, lower_bound : float
+        Roots of the one-step estimate and of its lower confidence bound, 0 where these are
+        negative; NaN where there is none.
+    pvalue : float
+        Of the test, after Holm's adjustment over the classifiers; NaN without a test.
+    rejected : bool
+        Whether that p-value is at most the level.
+    """
+
+    name: str
+    plug_in: float
+    one_step: float
+    lower_bound: float
+    pvalue: float
+    rejected: bool
+
+
+class ComparisonDisplay:
+    """Calibration errors of several classifiers, with lower bounds and tests.
+
+    Make it with :meth:`from_searches`.
+
+    Parameters
+    ----------
+    classifiers : list of ClassifierError
+    notion : str
+    confidence_level : float, default=0.95
+    level : float, default=0.05
+
+    Attributes
+    ----------
+    ax_, figure_
+        Set by :meth:`plot`, as are the following.
+    plug_ins_, one_steps_ : lines of the markers
+    lower_bounds_ : line segments from the lower bounds to the one-step estimates
+    tests_ : list of texts
+
+    See Also
+    --------
+    skcal.hypothesis_tests.compare_calibration : tests the difference of two.
+
+    Notes
+    -----
+    Each bound and each test is about one classifier: overlapping segments do not say that two
+    classifiers are equal. The plug-in may be too high where the function fits noise; the one-step
+    estimate is in expectation never too high, and its bound holds for the true error.
+
+    Examples
+    --------
+    >>> from skcal import CalibrationErrorSearchCV, TwoStepKernelRidge
+    >>> from skcal.datasets import make_tempered
+    >>> from skcal.displays import ComparisonDisplay
+    >>> searches = {}
+    >>> for temperature in (1.0, 2.0):
+    ...     data = make_tempered(1000, temperature=temperature, n_truth_draws=0, random_state=0)
+    ...     candidates = [(TwoStepKernelRidge(), {"alpha": [1e-3, 1e-2, 1e-1]})]
+    ...     search = CalibrationErrorSearchCV(candidates, "confidence", random_state=0)
+    ...     searches[f"T = {temperature}"] = search.fit(data.proba, data.labels)
+    >>> display = ComparisonDisplay.from_searches(searches, plot=False)
+    >>> [one.lower_bound > 0 for one in display.classifiers]
+    [False, True]
+    """
+
+    def __init__(self, classifiers, *, notion, confidence_level=0.95, level=0.05):
+        self.classifiers: list[ClassifierError] = classifiers
+        self.notion = notion
+        self.confidence_level = confidence_level
+        self.level = level
+
+    @classmethod
+    def from_searches(
+        cls, searches, tests=None, *, confidence_level=0.95, level=0.05, ax=None, plot=True
+    ):
+        """Read fitted searches and test results, and plot.
+
+        Parameters
+        ----------
+        searches : dict
+            Name of the classifier → fitted :class:`skcal.CalibrationErrorSearchCV`, all of the same
+            notion; drawn in this order.
+        tests : dict, default=None
+            Name → result of a test of calibration; not every classifier needs one.
+        confidence_level : float in (0, 1), default=0.95
+            Of the lower bounds, one-sided.
+        level : float in (0, 1), default=0.05
+            Of the tests, over all classifiers together.
+        ax : matplotlib axes, default=None
+            None makes a figure.
+        plot : bool, default=True
+            False computes the numbers alone, without matplotlib.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+        """
+        tests = {} if tests is None else tests
+        _check(searches, tests, confidence_level, level)
+        pvalues = dict.fromkeys(searches, np.nan)
+        if tests:
+            adjusted = adjust_pvalues([result.pvalue for result in tests.values()])
+            pvalues.update(zip(tests, adjusted.tolist(), strict=True))
+        classifiers = [
+            ClassifierError(
+                name=str(name),
+                plug_in=search.calibration_error_,
+                **_one_step(search, confidence_level),
+                pvalue=pvalues[name],
+                rejected=pvalues[name] <= level,
+            )
+            for name, search in searches.items()
+        ]
+        notion = notion_name(next(iter(searches.values())).notion_)
+        display = cls(classifiers, notion=notion, confidence_level=confidence_level, level=level)
+        return display.plot(ax=ax) if plot else display
+
+    def plot(self, *, ax=None):
+        """Draw a row for each classifier.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+        """
+        n = len(self.classifiers)
+        [ax] = make_axes(ax, 1, (8.0, 1.9 + 0.34 * n))
+        plug_in, one_step, low = (
+            np.array([getattr(one, field) for one in self.classifiers])
+            for field in ("plug_in", "one_step", "lower_bound")
+        )
+        rows = np.arange(n)
+        self.lower_bounds_ = ax.hlines(rows, low, one_step, color=GREEN, linewidth=2)
+        ax.plot(low, rows, "|", color=GREEN, markersize=11, markeredgewidth=2)
+        [self.one_steps_] = ax.plot(
+            one_step, rows, "D", color=GREEN, markersize=6, label=self._bound_label()
+        )
+        [self.plug_ins_] = ax.plot(
+            plug_in,
+            rows,
+            "o",
+            markerfacecolor="none",
+            markeredgecolor=BLUE,
+            markersize=8,
+            markeredgewidth=1.5,
+            label="plug-in",
+        )
+        self.tests_ = self._draw_tests(ax)
+        most = np.nanmax(np.concatenate([plug_in, one_step, [1e-9]]))
+        ax.set(ylim=(n - 0.4, -0.6), yticks=rows, xlim=(-0.02 * most, 1.06 * most))
+        ax.set_yticklabels([as_label(one.name, 30) for one in self.classifiers])
+        ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
+        ax.set_xlabel(f"{as_label(self.notion)} calibration error, root of the squared error")
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="small", frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _bound_label(self):
+        return f"one-step, {100 * self.confidence_level:g} % lower bound"
+
+    def _draw_tests(self, ax) -> list[Any]:
+        """P-values right of the rows; bold where calibration is rejected."""
+        options = {"transform": ax.get_yaxis_transform(), "verticalalignment": "center"}
+        texts = [
+            ax.text(
+                1.02,
+                row,
+                f"p = {number(one.pvalue)}{' *' if one.rejected else ''}",
+                color=ORANGE if one.rejected else "black",
+                fontweight="bold" if one.rejected else "normal",
+                fontsize="small",
+                **options,
+            )
+            for row, one in enumerate(self.classifiers)
+            if not np.isnan(one.pvalue)
+        ]
+        if texts:
+            adjusted = ", Holm" if len(texts) > 1 else ""
+            heading = f"* not calibrated\nat {100 * self.level:g} %{adjusted}"
+            ax.text(1.02, 1.01, heading, transform=ax.transAxes, fontsize="x-small", color=ORANGE)
+        return texts
+
+
+def _check(searches, tests, confidence_level, level):
+    for name, value in (("confidence_level", confidence_level), ("level", level)):
+        if not 0 < value < 1:
+            raise ValueError(f"{name}={value!r} must be between 0 and 1.")
+    if not isinstance(searches, dict) or not searches:
+        raise ValueError("searches must be a dict, name → fitted search, with one entry or more.")
+    first_name, first = next(iter(searches.items()))
+    for name, search in searches.items():
+        require_search(f"searches[{name!r}]", search)
+        if search.notion_ != first.notion_:
+            raise ValueError(
+                f"searches[{name!r}] is of notion {notion_name(search.notion_)!r}, "
+                f"searches[{first_name!r}] of {notion_name(first.notion_)!r}. Errors of different "
+                "notions are not comparable: fit all with the same."
+            )
+    for name, result in tests.items():
+        if name not in searches:
+            raise ValueError(f"tests holds {name!r}, which searches does not. Use the same names.")
+        if not isinstance(result, CalibrationTestResult):
+            raise TypeError(f"tests[{name!r}] is {type(result).__name__}, not a test's result.")
+
+
+def _one_step(search, confidence_level) -> dict:
+    if search.one_step_ is None or not np.isfinite(search.one_step_standard_error_):
+        return {"one_step": np.nan, "lower_bound": np.nan}
+    squares = search.one_step_squared_error_, search.lower_confidence_bound(confidence_level)
+    roots = np.sqrt(np.maximum(squares, 0))
+    return {"one_step": float(roots[0]), "lower_bound": float(roots[1])}

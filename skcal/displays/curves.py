@@ -1,0 +1,298 @@
+"""The numbers of a reliability diagram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.isotonic import isotonic_regression
+
+from skcal.displays.base import fitted_functions, require_residual
+from skcal.functions import DirichletKernelDensity
+from skcal.functions.base import BilinearFunction
+from skcal.hypothesis_tests.null import draw_codes
+from skcal.metrics import bootstrap_interval, calibration_bins
+from skcal.metrics.base import Sample, WeightedProblem
+from skcal.metrics.binned import BinSums
+
+MAX_BINS = 1000
+_MAX_POINTS = 1000  # of distinct predictions that a curve is fitted to; more are grouped
+_GRID_POINTS = 201
+_HISTOGRAM_BINS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityPanel:
+    """Numbers of one panel.
+
+    Attributes
+    ----------
+    label : str
+        What is predicted.
+    n_samples : int
+    prediction, frequency : ndarray of shape (n_points,)
+        The curve; for bins mean prediction and observed frequency of those that hold samples.
+    low, high : ndarray of shape (n_points,) or None
+        Clopper-Pearson bars of the frequencies; bins only.
+    count : ndarray of shape (n_points,) or None
+        Samples of each bin; bins only.
+    band_low, band_high : ndarray of shape (n_points,) or None
+        What calibrated predictions would show, pointwise; None for a function fitted elsewhere.
+    empty : ndarray of shape (n_empty, 2)
+        Ends of the stretches of bins without samples; bins only.
+    histogram, histogram_edges : ndarray of shape (k,) and (k + 1,)
+        Number of samples by prediction.
+    n_bins : int
+        Bins of the error, empty ones included.
+    error : float
+        Expected calibration error in these bins.
+    error_interval : tuple of float
+        Its basic bootstrap interval with these bins, not below 0; NaN for one sample.
+    null_error : float
+        What the error of calibrated predictions exceeds with probability 1 - confidence_level.
+    """
+
+    label: str
+    n_samples: int
+    prediction: np.ndarray
+    frequency: np.ndarray
+    low: np.ndarray | None
+    high: np.ndarray | None
+    count: np.ndarray | None
+    band_low: np.ndarray | None
+    band_high: np.ndarray | None
+    empty: np.ndarray
+    histogram: np.ndarray
+    histogram_edges: np.ndarray
+    n_bins: int
+    error: float
+    error_interval: tuple[float, float]
+    null_error: float
+
+
+def make_curves(method, sample: Sample) -> list:
+    """What draws the curve of each problem: None for bins."""
+    n_problems = len(sample.problems())
+    if method == "bins":
+        return [None] * n_problems
+    if method == "isotonic":
+        return [_Isotonic()] * n_problems
+    if method == "kernel-density":
+        method = DirichletKernelDensity()
+    if isinstance(method, BilinearFunction):
+        require_residual(method)
+        return [_Refitted(method)] * n_problems
+    return [_Fixed(function) for function in fitted_functions(method, sample)]
+
+
+def make_panel(label, problem, curve, rule, level, n_resamples, rng) -> ReliabilityPanel:
+    """Compute a panel; ``rule`` holds ``n_bins`` and ``strategy``."""
+    sums = BinSums.of(problem, min_samples=1, **rule)
+    table = _table(problem, rule, level)
+    filled = table.count > 0
+    bins = np.searchsorted(np.flatnonzero(filled), sums.bins)
+    points = None if curve is None else _Points.of(problem)
+    groups = [bins] if points is None else [bins, points.group]
+    null_hits = _null_hits(problem, groups, n_resamples, rng)
+    mass = sums.weight[filled]
+    gaps = null_hits[0] - mass * table.prediction[filled, 0]
+    null_errors = np.abs(gaps).sum(axis=1) / mass.sum()
+    if points is None:
+        parts = _of_bins(table, filled, null_hits[0] / mass, level)
+    else:
+        parts = _of_curve(problem, curve, points, null_hits[1], level)
+    counts, edges = _histogram(problem.features[:, 0], np.append(table.left, 1.0))
+    return ReliabilityPanel(
+        label=label,
+        n_samples=len(problem.weight),
+        histogram=counts,
+        histogram_edges=edges,
+        n_bins=len(table),
+        error=binned_error(sums),
+        error_interval=_error_interval(problem, sums, level, n_resamples, rng),
+        null_error=float(np.quantile(null_errors, level)),
+        **parts,
+    )
+
+
+def binned_error(sums: BinSums) -> float:
+    """Expected calibration error of a scalar problem, norm 1."""
+    return float(sums.weight @ np.abs(sums.gaps[:, 0]) / sums.weight.sum())
+
+
+def _table(problem, rule, level):
+    return calibration_bins(
+        problem.outcomes[:, 0].astype(np.int64),
+        problem.features[:, 0],
+        notion="binary",
+        labels=[0, 1],
+        sample_weight=problem.weight,
+        confidence_level=level,
+        **rule,
+    )
+
+
+def _null_hits(problem, groups, n_resamples, rng) -> list[np.ndarray]:
+    """Sums of weighted outcomes (n_resamples, n_groups), drawn from the predictions."""
+    sums = [np.empty((n_resamples, group.max() + 1)) for group in groups]
+    for row, seed in enumerate(rng.randint(2**31 - 1, size=n_resamples)):
+        hits = problem.weight * draw_codes(problem.features, [seed])[0]
+        for total, group in zip(sums, groups, strict=True):
+            total[row] = np.bincount(group, hits)
+    return sums
+
+
+def _error_interval(problem, sums, level, n_resamples, rng) -> tuple[float, float]:
+    """Basic bootstrap interval of the error, with the bins that are drawn."""
+    if len(problem.weight) < 2:
+        return np.nan, np.nan
+    residuals, size = problem.residuals[:, 0], len(sums.weight)
+
+    def error(outcomes, features, *, sample_weight):
+        gaps = np.bincount(sums.bins, sample_weight * residuals, minlength=size)
+        return float(np.abs(gaps).sum() / sample_weight.sum())
+
+    interval = bootstrap_interval(
+        error,
+        problem.outcomes[:, 0],
+        problem.features[:, 0],
+        sample_weight=problem.weight,
+        confidence_level=level,
+        n_resamples=n_resamples,
+        random_state=rng,
+    )
+    return max(interval.low, 0.0), max(interval.high, 0.0)
+
+
+def _tails(values, level):
+    tail = (1 - level) / 2
+    return np.quantile(values, [tail, 1 - tail], axis=0)
+
+
+def _of_bins(table, filled, null, level) -> dict[str, Any]:
+    if np.count_nonzero(filled) > MAX_BINS:
+        raise ValueError(
+            f"n_bins and strategy make {np.count_nonzero(filled):,} bins with samples, more than "
+            f"the {MAX_BINS:,} that a diagram can show. Use fewer bins, strategy='quantile' or "
+            "method='isotonic'."
+        )
+    band_low, band_high = _tails(null, level)
+    return {
+        "prediction": table.prediction[filled, 0],
+        "frequency": table.frequency[filled, 0],
+        "low": table.low[filled, 0],
+        "high": table.high[filled, 0],
+        "count": table.count[filled],
+        "band_low": band_low,
+        "band_high": band_high,
+        "empty": _stretches(table.left[~filled], table.right[~filled]),
+    }
+
+
+def _stretches(left, right) -> np.ndarray:
+    """Join intervals that touch: (n, 2) ends."""
+    starts = np.isin(left, right, invert=True)
+    ends = np.isin(right, left, invert=True)
+    return np.column_stack([left[starts], right[ends]])
+
+
+def _of_curve(problem, curve, points, null_hits, level) -> dict[str, Any]:
+    grid = np.linspace(points.prediction[0], points.prediction[-1], _GRID_POINTS)
+    grid = np.clip(grid, 0, 1)
+    hits = np.bincount(points.group, problem.weight * problem.outcomes[:, 0])
+    band_low = band_high = None
+    if curve.depends_on_outcomes:
+        null = [curve(points, drawn, grid) for drawn in null_hits]
+        band_low, band_high = _tails(null, level)
+    return {
+        "prediction": grid,
+        "frequency": curve(points, hits, grid),
+        "low": None,
+        "high": None,
+        "count": None,
+        "band_low": band_low,
+        "band_high": band_high,
+        "empty": np.empty((0, 2)),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Distinct predictions, or means of groups of equal mass where there are too many."""
+
+    prediction: np.ndarray
+    mass: np.ndarray
+    group: np.ndarray
+
+    @classmethod
+    def of(cls, problem: WeightedProblem) -> _Points:
+        x, weight = problem.features[:, 0].astype(np.float64), problem.weight
+        values, group = np.unique(x, return_inverse=True)
+        if len(values) > _MAX_POINTS:
+            share = np.bincount(group, weight) / weight.sum()
+            middle = np.cumsum(share) - share / 2
+            group = np.minimum(middle * _MAX_POINTS, _MAX_POINTS - 1).astype(np.intp)[group]
+            group = np.unique(group, return_inverse=True)[1]
+        mass = np.bincount(group, weight)
+        return cls(np.bincount(group, weight * x) / mass, mass, group)
+
+
+class _Isotonic:
+    """Isotonic regression of the outcomes, between points linear [1]_.
+
+    .. [1] Dimitriadis, Gneiting & Jordan, Stable reliability diagrams for probabilistic
+       classifiers, PNAS 2021.
+    """
+
+    depends_on_outcomes = True
+
+    def __call__(self, points, hits, grid):
+        frequency = hits / points.mass
+        fitted = isotonic_regression(frequency, sample_weight=points.mass, y_min=0, y_max=1)
+        return np.interp(grid, points.prediction, fitted)
+
+
+class _Refitted:
+    """x + ĝ(x) of a function that is fitted to the outcomes at hand."""
+
+    depends_on_outcomes = True
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, points, hits, grid):
+        X = np.concatenate([points.prediction, points.prediction])[:, None]
+        outcomes = np.repeat([1.0, 0.0], len(points.prediction))[:, None]
+        weight = np.concatenate([hits, points.mass - hits])
+        held = weight > 1e-12 * points.mass.max()
+        X, outcomes, weight = X[held], outcomes[held], weight[held]
+        function = clone(self.function).fit(X, outcomes - X, sample_weight=weight)
+        return _corrected(function, grid)
+
+
+class _Fixed:
+    """x + ĝ(x) of a fitted function."""
+
+    depends_on_outcomes = False
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, points, hits, grid):
+        return _corrected(self.function, grid)
+
+
+def _corrected(function, grid):
+    return np.clip(grid + np.asarray(function.residual(grid[:, None]))[:, 0], 0, 1)
+
+
+def _histogram(x, edges):
+    """Counts by prediction, in the bins themselves where these are uniform and few."""
+    width = np.diff(edges)
+    if len(width) > 2 * _HISTOGRAM_BINS or len(width) < 5 or np.ptp(width) > 1e-9:
+        edges = np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS
+    # Values on an edge belong to the bin below it, as in the diagram.
+    bins = np.searchsorted(edges[1:-1].astype(x.dtype), x, side="left")
+    return np.bincount(bins, minlength=len(edges) - 1), edges

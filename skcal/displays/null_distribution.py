@@ -1,0 +1,214 @@
+"""The null distribution of a test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcal.displays.base import (
+    BLUE,
+    GREY,
+    MAX_PANELS,
+    ORANGE,
+    as_label,
+    in_inches,
+    make_axes,
+    note_left_out,
+    number,
+)
+from skcal.hypothesis_tests.result import CalibrationTestResult
+
+_HISTOGRAM_BINS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class NullPanel:
+    """Numbers of one panel.
+
+    Attributes
+    ----------
+    label : str
+    statistic, pvalue : float
+        Observed; of several classes the adjusted p-value.
+    counts, edges : ndarray of shape (30,) and (31,)
+        Histogram of the resampled statistics.
+    n_as_extreme : int
+        Resampled statistics that are at least the observed one.
+    n_resamples : int
+    """
+
+    label: str
+    statistic: float
+    pvalue: float
+    counts: np.ndarray
+    edges: np.ndarray
+    n_as_extreme: int
+    n_resamples: int
+
+
+class NullDistributionDisplay:
+    """A test's null distribution with the observed statistic.
+
+    Make it with :meth:`from_result`.
+
+    Parameters
+    ----------
+    panels : list of NullPanel
+        One, or one a class where every class is tested.
+    method : str
+        The test, for the title.
+    n_panels_left_out : int, default=0
+        Of more than 12 classes those with the smallest p-values are shown.
+
+    Attributes
+    ----------
+    axes_, figure_
+        Set by :meth:`plot`, as are the following.
+    histograms_ : list of bars, one a panel
+    lines_ : list of lines at the observed statistics
+    legends_ : list of legends
+
+    See Also
+    --------
+    skcal.hypothesis_tests.monte_carlo_test, skcal.hypothesis_tests.skce_test
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_dirichlet
+    >>> from skcal.displays import NullDistributionDisplay
+    >>> from skcal.hypothesis_tests import monte_carlo_test
+    >>> data = make_dirichlet(500, n_classes=3, model="M2", random_state=0)
+    >>> result = monte_carlo_test(data.labels, data.proba, random_state=0)
+    >>> [panel] = NullDistributionDisplay.from_result(result, plot=False).panels
+    >>> panel.pvalue == result.pvalue, panel.n_as_extreme
+    (True, 0)
+    """
+
+    def __init__(self, panels, *, method, n_panels_left_out=0):
+        self.panels: list[NullPanel] = panels
+        self.method = method
+        self.n_panels_left_out = n_panels_left_out
+
+    @classmethod
+    def from_result(cls, result, *, labels=None, name=None, ax=None, plot=True):
+        """Read the result of a test, and plot.
+
+        Parameters
+        ----------
+        result : CalibrationTestResult
+            Of a test that resamples.
+        labels : array-like of shape (n_classes,), default=None
+            Names of the classes where every class is tested; None numbers them.
+        name : str, default=None
+            Of the classifier, for the title.
+        ax : matplotlib axes or array of axes, default=None
+            One a panel; None makes a figure.
+        plot : bool, default=True
+            False computes the numbers alone, without matplotlib.
+
+        Returns
+        -------
+        display : NullDistributionDisplay
+        """
+        if not isinstance(result, CalibrationTestResult):
+            raise TypeError(f"result is {type(result).__name__}. Pass what a test returned.")
+        if result.null_distribution is None:
+            raise ValueError(
+                f"result, of {result.method!r}, has no null distribution. Use a test that "
+                "resamples: monte_carlo_test, risk_test or skce_test(method='monte-carlo')."
+            )
+        if result.null_distribution.ndim == 1:
+            label = as_label(name) if name else f"{result.notion} calibration"
+            panels = [_panel(label, result.statistic, result.pvalue, result.null_distribution)]
+        else:
+            panels = _by_class(result, labels)
+        display = cls(
+            panels[:MAX_PANELS],
+            method=result.method,
+            n_panels_left_out=len(panels[MAX_PANELS:]),
+        )
+        return display.plot(ax=ax) if plot else display
+
+    def plot(self, *, ax=None):
+        """Draw the histograms.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or array of axes, default=None
+            One a panel; None makes a figure.
+
+        Returns
+        -------
+        display : NullDistributionDisplay
+        """
+        axes = make_axes(ax, len(self.panels), (6.4, 4.0) if len(self.panels) == 1 else (3.2, 3.2))
+        self.histograms_: list[Any] = []
+        self.lines_: list[Any] = []
+        self.legends_: list[Any] = []
+        for axis, panel in zip(axes, self.panels, strict=True):
+            self._draw(axis, panel)
+        self.axes_, self.figure_ = axes, axes[0].figure
+        note_left_out(ax, self)
+        return self
+
+    def _draw(self, ax, panel):
+        from matplotlib.patches import Patch
+
+        left, width = panel.edges[:-1], np.diff(panel.edges)
+        # A bar that the observed statistic cuts holds both sides; it is drawn as less extreme.
+        extreme = left >= panel.statistic
+        colours = np.where(extreme, ORANGE, GREY)
+        label = f"{panel.n_resamples:,} resamples if calibrated"
+        bars = ax.bar(left, panel.counts, width, align="edge", color=colours, label=label)
+        self.histograms_.append(bars)
+        adjusted = " (Holm)" if len(self.panels) > 1 else ""
+        text = f"observed {number(panel.statistic)}, p = {number(panel.pvalue)}{adjusted}"
+        self.lines_.append(ax.axvline(panel.statistic, color=BLUE, linewidth=2, label=text))
+        ax.set(xlabel="statistic", ylabel="resamples", ylim=(0, 1.05 * panel.counts.max()))
+        ax.margins(x=0.05)
+        ax.locator_params(axis="x", nbins=4)
+        ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
+        title = (
+            panel.label if len(self.panels) > 1 else f"{panel.label}\n{as_label(self.method, 80)}"
+        )
+        ax.set_title(title, fontsize="small")
+        tail = Patch(color=ORANGE, label=f"{panel.n_as_extreme:,} at least as large")
+        legend = ax.legend(
+            handles=[self.lines_[-1], bars, tail],
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.5),
+            bbox_transform=in_inches(ax, 0),
+            fontsize="x-small",
+            frameon=False,
+        )
+        self.legends_.append(legend)
+
+
+def _panel(label, statistic, pvalue, null) -> NullPanel:
+    low, high = float(null.min()), float(null.max())
+    room = max(abs(high), abs(statistic - high), 1e-12)
+    if high - low < 1e-9 * room:  # resamples that are all the same
+        low, high = low - 0.02 * room, high + 0.02 * room
+    counts, edges = np.histogram(null, bins=_HISTOGRAM_BINS, range=(low, high))
+    n_as_extreme = int(np.count_nonzero(null >= statistic))
+    return NullPanel(label, float(statistic), float(pvalue), counts, edges, n_as_extreme, len(null))
+
+
+def _by_class(result, labels) -> list[NullPanel]:
+    """Panels by ascending p-value; of equal ones the larger statistic first."""
+    n_classes = len(result.class_pvalues)
+    labels = range(n_classes) if labels is None else list(labels)
+    if len(labels) != n_classes:
+        raise ValueError(f"labels has {len(labels)} entries, the result {n_classes} classes.")
+    order = np.lexsort([-result.class_statistics, result.class_pvalues])
+    return [
+        _panel(
+            f"class {as_label(labels[k], 24)}",
+            result.class_statistics[k],
+            result.class_pvalues[k],
+            result.null_distribution[k],
+        )
+        for k in order
+    ]

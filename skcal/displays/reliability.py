@@ -1,0 +1,343 @@
+"""Reliability diagrams."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.displays.base import (
+    BLUE,
+    GREY,
+    MAX_PANELS,
+    ORANGE,
+    ClassifierDisplay,
+    as_label,
+    in_inches,
+    make_axes,
+    note_left_out,
+    number,
+)
+from skcal.displays.curves import ReliabilityPanel, binned_error, make_curves, make_panel
+from skcal.functions.base import BilinearFunction
+from skcal.functions.partitions import SCALAR_PARTITIONS
+from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
+from skcal.metrics.binned import BinSums
+from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
+from skcal.notions import is_scalar
+
+_FEW = 10  # bins with fewer samples are drawn hollow
+_TICKS = (0, 0.25, 0.5, 0.75, 1)
+
+
+class ReliabilityDisplay(ClassifierDisplay):
+    """Reliability diagram: observed frequency against predicted probability.
+
+    Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
+
+    Parameters
+    ----------
+    panels : list of ReliabilityPanel
+        One, or one a class for "classwise" and "top-label".
+    notion : str
+    method : str
+        "bins", or what made the curve.
+    strategy : str
+        Of the bins.
+    confidence_level : float
+    n_panels_left_out : int, default=0
+        Classes without a panel: of more than 12, those with the largest errors are shown.
+
+    Attributes
+    ----------
+    axes_ : ndarray of axes
+        Set by :meth:`plot`, one a panel, as are the following.
+    figure_ : matplotlib figure
+    lines_, bands_, bars_, histograms_, legends_ : list
+        Curves; bands of calibrated predictions; Clopper-Pearson bars of bins; histograms of the
+        predictions; legends. None where a panel has none.
+
+    See Also
+    --------
+    skcal.metrics.calibration_bins : the table of the bins.
+    skcal.displays.SimplexDisplay : three classes at once.
+
+    Notes
+    -----
+    A point outside its band is more than chance at this n, for that point alone; the legend tells
+    what ECE calibrated predictions reach. Bars say where the frequency of the bin may be. Hollow
+    points stand for fewer than 10 samples, hatched stretches hold none.
+
+    The band redraws the outcomes from the predictions, the interval of ECE resamples the samples
+    (see :func:`skcal.metrics.bootstrap_interval`: it need not hold its estimate); both keep the
+    bins. About 4 s a panel for a million samples.
+
+    References
+    ----------
+    .. [1] Bröcker & Smith, Increasing the reliability of reliability diagrams, Weather and
+       Forecasting 2007.
+    .. [2] Dimitriadis, Gneiting & Jordan, Stable reliability diagrams for probabilistic
+       classifiers, PNAS 2021.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_tempered
+    >>> from skcal.displays import ReliabilityDisplay
+    >>> data = make_tempered(500, temperature=2.0, n_truth_draws=0, random_state=0)
+    >>> display = ReliabilityDisplay.from_predictions(
+    ...     data.labels, data.proba, n_bins=10, random_state=0, plot=False
+    ... )
+    >>> [panel] = display.panels
+    >>> panel.n_samples, panel.error > panel.null_error
+    (500, True)
+    """
+
+    def __init__(
+        self, panels, *, notion, method, strategy, confidence_level=0.95, n_panels_left_out=0
+    ):
+        self.panels: list[ReliabilityPanel] = panels
+        self.notion = notion
+        self.method = method
+        self.strategy = strategy
+        self.confidence_level = confidence_level
+        self.n_panels_left_out = n_panels_left_out
+
+    @classmethod
+    @validate_params(
+        {
+            "method": [
+                StrOptions({"bins", "isotonic", "kernel-density"}),
+                BilinearFunction,
+                CalibrationErrorEstimator,
+                CalibrationErrorSearchCV,
+            ],
+            "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
+            "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
+            "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+            "n_resamples": [Interval(Integral, 19, None, closed="left")],
+            "random_state": ["random_state"],
+        },
+        prefer_skip_nested_validation=False,
+    )
+    def from_predictions(
+        cls,
+        y_true,
+        y_proba,
+        *,
+        notion="auto",
+        method="bins",
+        n_bins=15,
+        strategy="uniform",
+        confidence_level=0.95,
+        n_resamples=199,
+        sample_weight=None,
+        labels=None,
+        pos_label=None,
+        random_state=None,
+        name=None,
+        ax=None,
+        plot=True,
+    ):
+        """Compute and plot the diagram.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
+            "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        method : str, calibration-estimation function, estimator or search, default="bins"
+            The curve. "bins": frequencies of bins. "isotonic": isotonic regression, CORP [2]_.
+            "kernel-density": a ratio of kernel densities. A function with ``residual``, fitted or
+            not: a clone is fitted to these samples, with weights, and for the band to every
+            resample. A
+            fitted :class:`skcal.CalibrationErrorEstimator` or
+            :class:`skcal.CalibrationErrorSearchCV` of this notion: x + ĝ(x) as it stands, without
+            band. Where there are more than 1,000 distinct predictions, curves are fitted to 1,000
+            groups of equal mass.
+        n_bins : int or "cube_root", default=15
+        strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
+            Bins as in :func:`skcal.metrics.expected_calibration_error`; they also make the ECE in
+            the legend of a curve.
+        confidence_level : float in (0, 1), default=0.95
+            Of bars, band and interval.
+        n_resamples : int ≥ 19, default=199
+            For the band and for the interval.
+        sample_weight : array-like of shape (n_samples,), default=None
+        labels : array-like of shape (n_classes,), default=None
+            The class of each column; for 1-D predictions (negative class, positive class).
+        pos_label : label, default=None
+            The positive class of 1-D or two-column predictions.
+        random_state : int, RandomState instance or None, default=None
+        name : str, default=None
+            Of the classifier, for the title.
+        ax : matplotlib axes or array of axes, default=None
+            One a panel; None makes a figure.
+        plot : bool, default=True
+            False computes the numbers alone, without matplotlib.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+        """
+        sample = read_sample(
+            y_true,
+            y_proba,
+            notion=notion,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+        )
+        _require_scalar(sample)
+        rng = check_random_state(random_state)
+        rule = {"n_bins": n_bins, "strategy": strategy}
+        curves = make_curves(method, sample)
+        problems = [(k, p) for k, p in enumerate(sample.problems()) if len(p.weight)]
+        shown = _largest_errors(problems, rule)
+        panels = [
+            make_panel(
+                _title(sample, k, name), p, curves[k], rule, confidence_level, n_resamples, rng
+            )
+            for k, p in shown
+        ]
+        display = cls(
+            panels,
+            notion=sample.notion,
+            method=method if isinstance(method, str) else type(method).__name__,
+            strategy=strategy,
+            confidence_level=confidence_level,
+            n_panels_left_out=len(problems) - len(shown),
+        )
+        return display.plot(ax=ax) if plot else display
+
+    def plot(self, *, ax=None):
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or array of axes, default=None
+            One a panel; None makes a figure.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+        """
+        axes = make_axes(ax, len(self.panels), (4.6, 6.3) if len(self.panels) < 3 else (3.2, 4.7))
+        self.lines_: list[Any] = []
+        self.bands_: list[Any] = []
+        self.bars_: list[Any] = []
+        self.histograms_: list[Any] = []
+        self.legends_: list[Any] = []
+        for axis, panel in zip(axes, self.panels, strict=True):
+            axis.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
+            self.bands_.append(_draw_band(axis, panel, self.confidence_level))
+            self.lines_.append(_draw_curve(axis, panel))
+            self.bars_.append(_draw_bars(axis, panel))
+            self.histograms_.append(_draw_histogram(axis, panel))
+            self.legends_.append(_finish(axis, panel, self.strategy))
+        self.axes_, self.figure_ = axes, axes[0].figure
+        note_left_out(ax, self)
+        return self
+
+
+def _require_scalar(sample: Sample):
+    if not is_scalar(sample.notion):
+        raise ValueError(
+            f"notion={sample.notion_name!r} conditions on a vector, which one frequency axis does "
+            f"not show. Use one of {SCALAR_NOTIONS}: 'classwise' has a panel a class; "
+            "SimplexDisplay shows vectors of three classes or groups."
+        )
+
+
+def _title(sample: Sample, k: int, name: str | None) -> str:
+    described = {
+        "classwise": lambda: f"class {as_label(sample.classes[k], 24)}",
+        "top-label": lambda: f"predicted {as_label(sample.classes[k], 22)}",
+        "binary": lambda: f"P({as_label(sample.classes[1], 28)})",
+        "confidence": lambda: "confidence",
+    }[sample.notion]()
+    return f"{as_label(name)}\n{described}" if name else described
+
+
+def _largest_errors(problems, rule):
+    if len(problems) <= MAX_PANELS:
+        return problems
+    errors = [p.share * binned_error(BinSums.of(p, min_samples=1, **rule)) for _, p in problems]
+    return [problems[k] for k in sorted(np.argsort(errors)[-MAX_PANELS:])]
+
+
+def _draw_band(ax, panel, level):
+    if panel.band_low is None:
+        return None
+    label = f"{100 * level:g} % if calibrated, then ECE ≤ {number(panel.null_error)}"
+    x, low, high = panel.prediction, panel.band_low, panel.band_high
+    if panel.count is None:
+        return ax.fill_between(x, low, high, color=ORANGE, alpha=0.25, linewidth=0, label=label)
+    return ax.vlines(x, low, high, color=ORANGE, alpha=0.4, linewidth=6, label=label)
+
+
+def _draw_curve(ax, panel):
+    low, high = panel.error_interval
+    text = f"ECE {number(panel.error)}"
+    if not np.isnan(low):
+        text += f" [{number(low)}, {number(high)}]"
+    x, y = panel.prediction, panel.frequency
+    if panel.count is None:
+        return ax.plot(x, y, color=BLUE, linewidth=1.5, label=text)[0]
+    few = panel.count < _FEW
+    ax.plot(x, y, color=BLUE, linewidth=0.7, alpha=0.6)
+    if few.any():
+        hollow = {"markerfacecolor": "white", "markeredgecolor": BLUE, "markersize": 4}
+        ax.plot(x[few], y[few], "o", **hollow, label=f"fewer than {_FEW} samples", zorder=4)
+    return ax.plot(x[~few], y[~few], "o", color=BLUE, markersize=4, label=text, zorder=4)[0]
+
+
+def _draw_bars(ax, panel):
+    if panel.count is None:
+        return None
+    if len(panel.empty):
+        spans = np.column_stack([panel.empty[:, 0], np.diff(panel.empty)[:, 0]])
+        ax.broken_barh(
+            spans, (0, 1), facecolor="none", edgecolor="0.88", hatch="///", linewidth=0, zorder=0
+        )
+    bars = np.abs(np.stack([panel.low, panel.high]) - panel.frequency)
+    return ax.errorbar(
+        panel.prediction, panel.frequency, bars, fmt="none", ecolor=BLUE, elinewidth=1, zorder=3
+    )
+
+
+def _draw_histogram(ax, panel):
+    """Counts above the diagram, on a logarithmic scale: bins of one sample are seen."""
+    strip = ax.inset_axes([0, 0.08, 1, 0.45], transform=in_inches(ax, 1), sharex=ax)
+    edges, counts = panel.histogram_edges, panel.histogram
+    bars = strip.bar(edges[:-1], counts, np.diff(edges), align="edge", color=GREY)
+    most = counts.max()
+    strip.set(yscale="log", ylim=(0.6, 1.7 * most))
+    decade = 10 ** int(np.log10(most))
+    strip.set_yticks([1, decade] if decade > 1 else [1], minor=False)
+    strip.set_yticks([], minor=True)
+    strip.set_yticklabels([f"{tick:,}" for tick in strip.get_yticks()], fontsize="x-small")
+    strip.tick_params(labelbottom=False)
+    strip.spines[["top", "right"]].set_visible(False)
+    return bars
+
+
+def _finish(ax, panel, strategy):
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    ax.set(xticks=_TICKS, yticks=_TICKS, aspect="equal")
+    ax.set(xlabel="predicted probability", ylabel="observed frequency")
+    bins = f"{panel.n_bins} {strategy} bin{'s' if panel.n_bins > 1 else ''}"
+    ax.set_title(f"{panel.label}\nn = {panel.n_samples:,}, {bins}", fontsize="small")
+    # Below the axes, since at small n there is no corner without bars.
+    return ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.45),
+        bbox_transform=in_inches(ax, 0),
+        fontsize="x-small",
+        frameon=False,
+    )

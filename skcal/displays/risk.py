@@ -1,0 +1,234 @@
+"""Risks of the candidates of a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from skcal.displays.base import BLUE, COLOURS, GREY, MARKERS, ORANGE, as_label, make_axes, number
+from skcal.displays.risks import (
+    CandidateRisk,
+    RiskCurve,
+    fold_scores,
+    make_candidates,
+    make_curves,
+    require_search,
+)
+
+
+class RiskDisplay:
+    """Validation risk of a search, against a hyperparameter or candidate by candidate.
+
+    Make it with :meth:`from_search`. What is drawn is the risk above the lowest, in which the
+    irreducible part cancels: how much worse a setting estimates.
+
+    Parameters
+    ----------
+    param : str or None
+        The hyperparameter; None for the candidates side by side.
+    curves : list of RiskCurve, default=()
+    candidates : list of CandidateRisk, default=()
+    best_name : str, default=""
+        Of the chosen candidate.
+    best_risk : float, default=0.0
+    n_folds : int, default=0
+    confidence_level : float, default=0.95
+
+    Attributes
+    ----------
+    ax_, figure_
+        Set by :meth:`plot`, as are the following.
+    lines_, bands_ : list of lines and of bands, one a curve
+    chosen_ : line
+        The chosen setting.
+    bars_ : error bars of the candidates side by side, or None
+
+    See Also
+    --------
+    skcal.CalibrationErrorSearchCV, skcal.compare_risks
+
+    Notes
+    -----
+    Bands of curves are normal intervals from the paired differences of few folds: rough. Bars of
+    candidates come from the paired differences over all validation samples. Both describe the table
+    after the choice.
+
+    Examples
+    --------
+    >>> from skcal import Binning, CalibrationErrorSearchCV, Zero
+    >>> from skcal.datasets import make_tempered
+    >>> from skcal.displays import RiskDisplay
+    >>> data = make_tempered(1000, temperature=2.0, n_truth_draws=0, random_state=0)
+    >>> candidates = [(Zero(), {}), (Binning(), {"n_bins": [2, 5, 10, 20, 50]})]
+    >>> search = CalibrationErrorSearchCV(candidates, "confidence", random_state=0)
+    >>> search = search.fit(data.proba, data.labels)
+    >>> display = RiskDisplay.from_search(search, param="n_bins", plot=False)
+    >>> display.curves[0].name, display.curves[0].values
+    ('Binning', array([ 2.,  5., 10., 20., 50.]))
+    """
+
+    def __init__(
+        self,
+        param,
+        *,
+        curves=(),
+        candidates=(),
+        best_name="",
+        best_risk=0.0,
+        n_folds=0,
+        confidence_level=0.95,
+    ):
+        self.param = param
+        self.curves: list[RiskCurve] = list(curves)
+        self.candidates: list[CandidateRisk] = list(candidates)
+        self.best_name = best_name
+        self.best_risk = best_risk
+        self.n_folds = n_folds
+        self.confidence_level = confidence_level
+
+    @classmethod
+    def from_search(cls, search, *, param=None, confidence_level=0.95, ax=None, plot=True):
+        """Read a fitted search, and plot.
+
+        Parameters
+        ----------
+        search : CalibrationErrorSearchCV
+            Fitted.
+        param : str, default=None
+            A hyperparameter with numbers, such as "alpha", "bandwidth", "n_bins" or
+            "estimator__C": a curve for each candidate that has it. None: the best setting of each
+            candidate side by side.
+        confidence_level : float in (0, 1), default=0.95
+            Of the bands or bars.
+        ax : matplotlib axes, default=None
+            None makes a figure.
+        plot : bool, default=True
+            False computes the numbers alone, without matplotlib.
+
+        Returns
+        -------
+        display : RiskDisplay
+        """
+        require_search("search", search)
+        if not 0 < confidence_level < 1:
+            raise ValueError(f"confidence_level={confidence_level!r} must be between 0 and 1.")
+        display = cls(
+            param,
+            curves=[] if param is None else make_curves(search, param),
+            candidates=make_candidates(search) if param is None else [],
+            best_name=search.best_family_.name,
+            best_risk=search.best_risk_,
+            n_folds=len(fold_scores(search.best_family_)),
+            confidence_level=confidence_level,
+        )
+        return display.plot(ax=ax) if plot else display
+
+    def plot(self, *, ax=None):
+        """Draw the risks.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        display : RiskDisplay
+        """
+        side_by_side = self.param is None
+        [ax] = make_axes(ax, 1, (8.0, 1.4 + 0.42 * len(self.candidates) if side_by_side else 4.4))
+        self.lines_: list[Any] = []
+        self.bands_: list[Any] = []
+        self.chosen_ = self.bars_ = None
+        z = norm.ppf((1 + self.confidence_level) / 2)
+        (self._draw_candidates if side_by_side else self._draw_curves)(ax, z)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_curves(self, ax, z):
+        for k, curve in enumerate(self.curves):
+            colour, above = COLOURS[k % len(COLOURS)], curve.above_best
+            half = z * curve.standard_error
+            options = {"color": colour, "marker": MARKERS[k % len(MARKERS)], "markersize": 4}
+            label = as_label(curve.name).lstrip("_")
+            self.lines_ += ax.plot(curve.values, above, **options, label=label)
+            band = ax.fill_between(
+                curve.values, above - half, above + half, color=colour, alpha=0.15, linewidth=0
+            )
+            self.bands_.append(band)
+            if curve.chosen is not None:
+                chosen = curve.values[curve.chosen]
+                label = f"chosen: {self.param.rsplit('__')[-1]} = {number(chosen)}"
+                star = {"marker": "*", "markersize": 15, "color": colour, "label": label}
+                [self.chosen_] = ax.plot(
+                    chosen,
+                    above[curve.chosen],
+                    linestyle="none",
+                    markeredgecolor="black",
+                    zorder=5,
+                    **star,
+                )
+        ax.axhline(
+            0,
+            color=GREY,
+            linewidth=1,
+            linestyle=":",
+            label=f"lowest: {as_label(self.best_name, 24)}",
+        )
+        _scale(ax, self.curves)
+        ax.set(xlabel=self.param, ylabel="validation risk above the lowest")
+        self._finish(ax, f"bands {100 * self.confidence_level:g} %, paired over folds")
+
+    def _draw_candidates(self, ax, z):
+        rows = np.arange(len(self.candidates))
+        above = np.array([one.above_best for one in self.candidates])
+        error = np.array([one.standard_error for one in self.candidates])
+        error = np.where(np.isfinite(error), error, 0)
+        self.bars_ = ax.errorbar(above, rows, xerr=z * error, fmt="o", color=BLUE, capsize=3)
+        for k, one in enumerate(self.candidates):
+            if one.chosen:
+                [self.chosen_] = ax.plot(
+                    above[k], k, "*", color=ORANGE, markersize=15, markeredgecolor="black", zorder=5
+                )
+                self.chosen_.set_label("chosen")
+        simplest = [k for k, one in enumerate(self.candidates) if one.simplest]
+        ring = {"markersize": 13, "markerfacecolor": "none", "markeredgecolor": "0.2"}
+        ax.plot(above[simplest], simplest, "o", **ring, label="simplest, not significantly worse")
+        ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
+        _symlog(ax, "x", above, error)
+        ax.set(yticks=rows, ylim=(len(rows) - 0.4, -0.6))
+        ax.set_yticklabels([self._row_label(one) for one in self.candidates], fontsize="small")
+        ax.set_xlabel("validation risk above the lowest")
+        self._finish(ax, f"bars {100 * self.confidence_level:g} %, paired over samples")
+
+    @staticmethod
+    def _row_label(one):
+        setting = "" if one.setting == "-" else f"\n{as_label(one.setting, 34)}"
+        return as_label(one.name, 28) + setting
+
+    def _finish(self, ax, bars):
+        ax.set_title(
+            f"lowest risk {self.best_risk:.6g}, {self.n_folds} folds; {bars}", fontsize="small"
+        )
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
+
+
+def _scale(ax, curves):
+    values = np.concatenate([curve.values for curve in curves])
+    if values.min() > 0 and values.max() > 20 * values.min():
+        ax.set_xscale("log")
+    above = np.concatenate([curve.above_best for curve in curves])
+    _symlog(ax, "y", above, np.concatenate([curve.standard_error for curve in curves]))
+
+
+def _symlog(ax, axis, above, error):
+    """Linear near the lowest risk, logarithmic where some are more than ten times worse."""
+    positive = np.sort(above[above > 0])
+    if len(positive) < 2 or positive[-1] < 20 * np.median(positive):
+        ax.ticklabel_format(axis=axis, style="sci", scilimits=(-2, 4))
+        return
+    noise = np.nanmedian(error[error > 0]) if (error > 0).any() else positive[0]
+    threshold = float(max(noise, positive[-1] * 1e-6))
+    getattr(ax, f"set_{axis}scale")("symlog", linthresh=threshold)

@@ -1,0 +1,304 @@
+"""The calibration error of three classes in their triangle."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import check_labels, check_proba, column_names
+from skcal.displays.base import (
+    ClassifierDisplay,
+    as_label,
+    make_axes,
+)
+from skcal.displays.triangle import SimplexArrows, cells_of, make_arrows
+from skcal.functions.base import BilinearFunction
+from skcal.metrics.base import Sample, read_sample
+from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
+
+_CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
+_DENSITY_CELLS = 30  # along a side
+
+
+class SimplexDisplay(ClassifierDisplay):
+    """The triangle of three classes, with arrows from predictions to observed frequencies.
+
+    Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
+
+    Parameters
+    ----------
+    arrows : SimplexArrows
+    density : ndarray of shape (1800,)
+        Number of predictions in each small triangle.
+    corners : list of str
+        Names of the three classes or groups.
+    name : str, default=None
+        Of the classifier, for the title.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Set by :meth:`plot`, as are the following.
+    arrows_, pale_arrows_ : quiver or None
+        Arrows coloured by their total variation, and those within noise.
+    density_ : polygons of the predictions, dark where there are many
+    corner_texts_ : list of texts
+    colorbar_ : colour bar or None
+
+    See Also
+    --------
+    skcal.displays.ReliabilityDisplay : any number of classes, one by one.
+
+    Notes
+    -----
+    Cells with fewer than ``min_samples`` have no arrow; arrows of bins that are no longer than
+    calibrated predictions would show are pale.
+
+    References
+    ----------
+    .. [1] Vaicenavicius et al., Evaluating model calibration in classification, AISTATS 2019.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_tempered
+    >>> from skcal.displays import SimplexDisplay
+    >>> data = make_tempered(1000, n_classes=5, temperature=2.0, n_truth_draws=0, random_state=0)
+    >>> groups = {"animal": [0, 1], "plant": [2], "mineral": [3, 4]}
+    >>> display = SimplexDisplay.from_predictions(
+    ...     data.labels, data.proba, groups=groups, labels=range(5), plot=False
+    ... )
+    >>> display.corners
+    ['animal', 'plant', 'mineral']
+    """
+
+    def __init__(self, arrows, density, corners, *, name=None):
+        self.arrows: SimplexArrows = arrows
+        self.density = density
+        self.corners = corners
+        self.name = name
+
+    @classmethod
+    @validate_params(
+        {
+            "method": [
+                StrOptions({"bins"}),
+                BilinearFunction,
+                CalibrationErrorEstimator,
+                CalibrationErrorSearchCV,
+            ],
+            "n_bins": [Interval(Integral, 1, 50, closed="both"), StrOptions({"auto"})],
+            "min_samples": [Interval(Integral, 1, None, closed="left")],
+            "groups": [dict, None],
+        },
+        prefer_skip_nested_validation=False,
+    )
+    def from_predictions(
+        cls,
+        y_true,
+        y_proba,
+        *,
+        groups=None,
+        notion="canonical",
+        method="bins",
+        n_bins="auto",
+        min_samples=10,
+        sample_weight=None,
+        labels=None,
+        corners=None,
+        name=None,
+        ax=None,
+        plot=True,
+    ):
+        """Compute and plot the triangle.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        y_proba : array-like of shape (n_samples, n_classes)
+            Probabilities in [0, 1]; rows sum to 1.
+        groups : dict, default=None
+            For more than three classes: three names, each with the list of its classes, whose
+            probabilities are summed. Every class belongs to one.
+        notion : "canonical", "top-2" or callable, default="canonical"
+            "canonical" for three classes; "top-2" for the most probable class, the second and the
+            rest; or a lens with three groups, see :mod:`skcal.notions`.
+        method : "bins", calibration-estimation function, estimator or search, default="bins"
+            "bins": the mean residual of each cell (⌈B p_1⌉, ⌈B p_2⌉, ⌈B p_3⌉), as in [1]_.
+            A function with ``residual``, fitted or not: a clone is fitted to these samples, of more
+            than 5,000 to means of small cells. A fitted :class:`skcal.CalibrationErrorEstimator`
+            or :class:`skcal.CalibrationErrorSearchCV` of this notion is used as it stands. The
+            residual of functions is drawn at the mean prediction of the same cells. An estimator of
+            groups comes with its lens as ``notion``.
+        n_bins : int from 1 to 50 or "auto", default="auto"
+            B; "auto" is √(n / 50), but at least 2 and at most 10.
+        min_samples : int, default=10
+            Cells with fewer samples have no arrow.
+        sample_weight : array-like of shape (n_samples,), default=None
+        labels : array-like of shape (n_classes,), default=None
+            The class of each column.
+        corners : list of three str, default=None
+            Names of the corners; None takes those of the classes or groups.
+        name : str, default=None
+            Of the classifier, for the title.
+        ax : matplotlib axes, default=None
+            None makes a figure.
+        plot : bool, default=True
+            False computes the numbers alone, without matplotlib.
+
+        Returns
+        -------
+        display : SimplexDisplay
+        """
+        if groups is not None:
+            labels, notion = _lens_of_groups(groups, notion, y_true, y_proba, labels)
+        sample = read_sample(
+            y_true, y_proba, notion=notion, sample_weight=sample_weight, labels=labels
+        )
+        problem = sample.problems()[0]
+        _require_three(sample, problem.features.shape[1])
+        arrows = make_arrows(sample, problem, method, n_bins, min_samples)
+        cells = cells_of(problem.features, _DENSITY_CELLS)
+        density = np.bincount(cells, minlength=2 * _DENSITY_CELLS**2)
+        corners = _corner_names(sample, groups) if corners is None else list(corners)
+        if len(corners) != 3:
+            raise ValueError(f"corners has {len(corners)} names; a triangle has three corners.")
+        display = cls(arrows, density, corners, name=name)
+        return display.plot(ax=ax) if plot else display
+
+    def plot(self, *, ax=None):
+        """Draw the triangle.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        display : SimplexDisplay
+        """
+        [ax] = make_axes(ax, 1, (7.0, 5.6))
+        ax.set(aspect="equal", xlim=(-0.08, 1.08), ylim=(-0.1, 0.98))
+        ax.set_axis_off()
+        outline = _CORNERS[[0, 1, 2, 0]]
+        ax.plot(outline[:, 0], outline[:, 1], color="0.3", linewidth=1)
+        self.density_ = _draw_density(ax, self.density)
+        distinct, pale = self.arrows.distinct, ~self.arrows.distinct
+        self.pale_arrows_ = _draw_arrows(ax, self.arrows, pale, color="0.35", alpha=0.5)
+        self.arrows_ = _draw_arrows(ax, self.arrows, distinct, cmap="viridis_r")
+        self.colorbar_ = self._draw_colorbar(ax)
+        self.corner_texts_ = _draw_corners(ax, self.corners)
+        ax.set_title(self._title(), fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_colorbar(self, ax) -> Any:
+        if self.arrows_ is None:
+            return None
+        self.arrows_.set_clim(0, self.arrows.distance.max())
+        bar = ax.inset_axes([0.98, 0.3, 0.025, 0.5])
+        label = "total variation of the arrow"
+        return ax.figure.colorbar(self.arrows_, cax=bar, label=label)
+
+    def _title(self):
+        n_pale = np.count_nonzero(~self.arrows.distinct)
+        n_arrows = len(self.arrows.count)
+        lines = [as_label(self.name, 60)] if self.name else []
+        lines.append(f"n = {self.density.sum():,}; arrows: from prediction to observed frequency")
+        if not n_arrows:
+            lines.append("no arrow: no cell holds min_samples")
+        if n_pale:
+            lines.append(f"pale: {n_pale} of {n_arrows} arrows, within noise if calibrated")
+        return "\n".join(lines)
+
+
+def _lens_of_groups(groups, notion, y_true, y_proba, labels):
+    """The classes of the columns, and the lens that sums the groups."""
+    if notion != "canonical":
+        raise ValueError("groups and notion both say how to group. Leave one of them out.")
+    if len(groups) != 3:
+        raise ValueError(f"groups has {len(groups)} names; a triangle has three corners.")
+    columns, proba = column_names(y_proba), check_proba(y_proba)
+    classes = check_labels(y_true, proba, labels, columns=columns)[1].tolist()
+    members = [(one, k) for k, group in enumerate(groups.values()) for one in group]
+    group_of = dict(members)
+    unknown = [one for one in group_of if one not in classes]
+    missing = [one for one in classes if one not in group_of]
+    if unknown or missing or len(group_of) < len(members):
+        problem = "holds a class twice"
+        if unknown:
+            problem = f"holds {unknown[0]!r}, which is not a class"
+        elif missing:
+            problem = f"lacks the class {missing[0]!r}"
+        raise ValueError(
+            f"groups {problem}. Put each of the classes {as_label(classes, 60)} into one group."
+        )
+    codes = np.array([group_of[one] for one in classes])
+    return classes, lambda proba: np.broadcast_to(codes, proba.shape)
+
+
+def _require_three(sample: Sample, width: int):
+    if width == 3:
+        return
+    if width < 3:
+        shown = "a single probability" if width == 1 else "two classes or groups"
+        raise ValueError(
+            f"notion={sample.notion_name!r} is about {shown}, but a triangle has three corners. "
+            "Use ReliabilityDisplay."
+        )
+    kind = "classes" if sample.notion == "canonical" else "groups"
+    raise ValueError(
+        f"y_proba has {width} {kind}, but a triangle has three corners. Pass groups="
+        "{'name': [classes], …} with three names, or notion='top-2' (first, second, rest)."
+    )
+
+
+def _corner_names(sample: Sample, groups) -> list[str]:
+    if groups is not None:
+        return [str(name) for name in groups]
+    if sample.notion == "canonical":
+        return [str(name) for name in sample.classes]
+    if sample.notion == "top-2":
+        return ["most probable", "second", "rest"]
+    return [f"group {k}" for k in range(3)]
+
+
+def _draw_density(ax, density):
+    from matplotlib.collections import PolyCollection
+
+    cells = np.flatnonzero(density)
+    i, j, down = cells // 2 // _DENSITY_CELLS, cells // 2 % _DENSITY_CELLS, cells % 2
+    # (i + 1, j), (i, j + 1) and (i, j) or, downwards, (i + 1, j + 1), in units of 1 / n.
+    first = np.stack([i + 1, i, i + down], axis=1) / _DENSITY_CELLS
+    second = np.stack([j, j + 1, j + down], axis=1) / _DENSITY_CELLS
+    corners = np.stack([first, second, 1 - first - second], axis=2) @ _CORNERS
+    shade = 0.12 + 0.33 * np.log(density[cells]) / max(np.log(density.max()), 1)
+    colours = np.repeat(1 - shade[:, None], 3, axis=1)
+    return ax.add_collection(PolyCollection(corners, facecolors=colours, edgecolors="none"))
+
+
+def _draw_arrows(ax, arrows, chosen, **options):
+    if not chosen.any():
+        return None
+    start, step = arrows.prediction[chosen] @ _CORNERS, arrows.residual[chosen] @ _CORNERS
+    values = [] if "color" in options else [arrows.distance[chosen]]
+    scale = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.005}
+    if "color" in options:
+        scale["width"] = 0.0025
+    return ax.quiver(*start.T, *step.T, *values, **scale, **options, zorder=3)
+
+
+def _draw_corners(ax, corners):
+    places = [
+        (0, -0.03, "left", "top"),
+        (1, -0.03, "right", "top"),
+        (0.5, 0.89, "center", "bottom"),
+    ]
+    return [
+        ax.text(x, y, as_label(corner, 30), horizontalalignment=side, verticalalignment=edge)
+        for corner, (x, y, side, edge) in zip(corners, places, strict=True)
+    ]

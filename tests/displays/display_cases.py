@@ -1,0 +1,95 @@
+"""One display of each kind, for what all of them promise."""
+
+import functools
+
+import numpy as np
+
+from skcal import CalibrationErrorSearchCV, TemperatureScaling, TwoStepKernelRidge, Zero
+from skcal.datasets import make_tempered
+from skcal.displays import (
+    BinCountDisplay,
+    ComparisonDisplay,
+    NullDistributionDisplay,
+    ReliabilityDisplay,
+    RiskDisplay,
+    SimplexDisplay,
+)
+from skcal.functions import Binning, PlugIn
+from skcal.hypothesis_tests import monte_carlo_test
+
+
+def binary(n_samples, seed=0):
+    rng = np.random.default_rng(seed)
+    proba = rng.beta(0.6, 0.6, n_samples)
+    truth = proba**1.5 / (proba**1.5 + (1 - proba) ** 1.5)
+    return (rng.random(n_samples) < truth).astype(int), proba
+
+
+@functools.cache
+def tempered(n_samples=600, n_classes=3, temperature=2.0):
+    data = make_tempered(
+        n_samples,
+        n_classes=n_classes,
+        temperature=temperature,
+        concentration=0.6,
+        n_truth_draws=0,
+        random_state=0,
+    )
+    return data.labels, data.proba
+
+
+CANDIDATES = (
+    (Zero(), {}),
+    (Binning(), {"n_bins": [2, 5, 10]}),
+    (TwoStepKernelRidge(), {"alpha": [1e-4, 1e-3, 1e-2, 1e-1]}),
+    (PlugIn(TemperatureScaling()), {}),
+)
+
+
+@functools.cache
+def fitted_search(temperature=2.0, notion="confidence"):
+    y, proba = tempered(temperature=temperature)
+    candidates = [one for one in CANDIDATES if notion == "confidence" or one[1].keys() <= {"alpha"}]
+    return CalibrationErrorSearchCV(candidates, notion, random_state=0, labels=range(3)).fit(
+        proba, y
+    )
+
+
+def null_result(notion="confidence", n_classes=3, n_resamples=199):
+    y, proba = tempered(n_classes=n_classes)
+    return monte_carlo_test(
+        y, proba, notion=notion, labels=range(n_classes), n_resamples=n_resamples, random_state=0
+    )
+
+
+def comparison(**options):
+    searches = {"calibrated": fitted_search(1.0), "overconfident": fitted_search(2.0)}
+    return ComparisonDisplay.from_searches(searches, {"overconfident": null_result()}, **options)
+
+
+# name → (function of ax= and plot=, number of panels)
+CASES = {
+    "reliability": (
+        lambda **o: ReliabilityDisplay.from_predictions(*binary(300), random_state=0, **o),
+        1,
+    ),
+    "reliability by class": (
+        lambda **o: ReliabilityDisplay.from_predictions(
+            *tempered(), notion="classwise", random_state=0, **o
+        ),
+        3,
+    ),
+    "simplex": (lambda **o: SimplexDisplay.from_predictions(*tempered(), **o), 1),
+    "bin count": (
+        lambda **o: BinCountDisplay.from_predictions(*binary(300), random_state=0, **o),
+        1,
+    ),
+    "risk": (lambda **o: RiskDisplay.from_search(fitted_search(), param="alpha", **o), 1),
+    "candidates": (lambda **o: RiskDisplay.from_search(fitted_search(), **o), 1),
+    "null": (lambda **o: NullDistributionDisplay.from_result(null_result(), **o), 1),
+    "null by class": (
+        lambda **o: NullDistributionDisplay.from_result(null_result("classwise"), **o),
+        3,
+    ),
+    "comparison": (comparison, 1),
+}

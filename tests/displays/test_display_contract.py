@@ -1,0 +1,180 @@
+"""What every display promises."""
+
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from display_cases import CASES, binary, tempered
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from skcal.displays import BinCountDisplay, ReliabilityDisplay, SimplexDisplay
+
+EVERY = pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)
+
+
+@EVERY
+def test_numbers_are_computed_without_matplotlib(make, n_panels, monkeypatch, figures):
+    names = [name for name in sys.modules if name.split(".")[0] == "matplotlib"]
+    for name in {*names, "matplotlib", "matplotlib.pyplot"}:
+        monkeypatch.setitem(sys.modules, name, None)
+    display = make(plot=False)
+    assert not hasattr(display, "figure_")
+    with pytest.raises(ImportError, match=r"pip install 'skcal\[plot\]'"):
+        display.plot()
+
+
+@EVERY
+def test_a_figure_is_made_only_without_axes(make, n_panels, figures):
+    display = make(plot=False)
+    assert figures.get_fignums() == []
+    assert display.plot() is display
+    assert len(figures.get_fignums()) == 1
+    assert display.figure_ is figures.gcf()
+
+
+@EVERY
+def test_given_axes_are_used_and_no_others(make, n_panels, figures):
+    figure, axes = figures.subplots(1, n_panels + 1, squeeze=False)
+    axes = axes.ravel()
+    display = make(ax=axes[0] if n_panels == 1 else axes[:n_panels])
+    assert display.figure_ is figure
+    assert figures.get_fignums() == [figure.number]
+    assert all(axis.has_data() for axis in axes[:n_panels])
+    untouched = axes[n_panels]
+    assert not untouched.has_data()
+    assert not untouched.get_title()
+    assert figure.axes == list(axes)  # colour bars and histograms are children of their axes
+
+
+@EVERY
+def test_two_displays_stand_on_one_figure(make, n_panels, figures):
+    figure, axes = figures.subplots(2, n_panels, squeeze=False, layout="constrained")
+    first, second = (make(ax=row) for row in axes)
+    figure.draw_without_rendering()
+    assert first.figure_ is second.figure_ is figure
+
+
+@EVERY
+def test_a_wrong_number_of_axes_is_refused(make, n_panels, figures):
+    axes = figures.subplots(1, n_panels + 1)[1]
+    with pytest.raises(ValueError, match=f"{n_panels + 1} axes, the display has {n_panels} panel"):
+        make(ax=axes)
+
+
+@EVERY
+def test_a_wrong_ax_is_refused_with_a_remedy(make, n_panels):
+    with pytest.raises(ValueError, match="leave ax out"):
+        make(ax=["not axes"] * n_panels)
+
+
+def numbers(thing):
+    """Every number in a display and its parts, in order."""
+    if isinstance(thing, np.ndarray) and thing.dtype.kind == "f":
+        return [thing]
+    if isinstance(thing, float):
+        return [np.array(thing)]
+    if isinstance(thing, list | tuple):
+        return [number for part in thing for number in numbers(part)]
+    if type(thing).__module__.startswith("skcal.displays"):
+        return [number for part in vars(thing).values() for number in numbers(part)]
+    return []
+
+
+@EVERY
+def test_the_same_seed_gives_the_same_numbers_and_plotting_changes_none(make, n_panels):
+    once, twice = make(plot=False), make(plot=False)
+    before = numbers(once)
+    once.plot()
+    names = {name for name in vars(once) if name.endswith("_")}
+    for name in names:
+        delattr(once, name)
+    for a, b, c in zip(before, numbers(once), numbers(twice), strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+    assert before
+
+
+@EVERY
+def test_nothing_stands_outside_the_figure(make, n_panels):
+    display = make()
+    figure = display.figure_
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    assert box.x0 > -0.05
+    assert box.y0 > -0.05
+    assert box.x1 < width + 0.05
+    assert box.y1 < height + 0.05
+
+
+@EVERY
+def test_width_is_that_of_a_notebook(make, n_panels):
+    assert make().figure_.get_size_inches()[0] <= 10
+
+
+@EVERY
+def test_foreign_settings_are_respected(make, n_panels):
+    with mpl.rc_context({"axes.facecolor": "yellow", "font.size": 14}):
+        display = make()
+        axes = display.axes_ if n_panels > 1 else display.figure_.axes
+        assert all(axis.get_facecolor() == (1, 1, 0, 1) for axis in axes)
+
+
+def iris_like():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=300)
+    return rng.normal(size=(300, 2)) + np.array([[0, 0], [2, 0], [0, 2]])[y], np.array(list("abc"))[
+        y
+    ]
+
+
+@pytest.mark.parametrize("display", [ReliabilityDisplay, SimplexDisplay, BinCountDisplay])
+def test_from_estimator_is_from_predictions_with_its_classes(display):
+    X, y = iris_like()
+    classifier = LogisticRegression().fit(X, y)
+    options = {"plot": False}
+    if display is not SimplexDisplay:
+        options["random_state"] = 0
+    one = display.from_estimator(classifier, X, y, **options)
+    other = display.from_predictions(
+        y, classifier.predict_proba(X), labels=["a", "b", "c"], **options
+    )
+    for a, b in zip(numbers(one), numbers(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_from_estimator_takes_the_positive_class_of_two():
+    X, y = iris_like()
+    X, y = X[y != "c"], y[y != "c"]
+    classifier = LogisticRegression().fit(X, y)
+    proba = classifier.predict_proba(X)
+    options = {"random_state": 0, "plot": False}
+    second = ReliabilityDisplay.from_estimator(classifier, X, y, **options).panels[0]
+    first = ReliabilityDisplay.from_estimator(classifier, X, y, pos_label="a", **options).panels[0]
+    assert second.label.endswith("P(b)")
+    assert first.label == "LogisticRegression\nP(a)"
+    expected = ReliabilityDisplay.from_predictions(
+        (y == "a").astype(int), proba[:, 0], **options
+    ).panels[0]
+    assert first.error == expected.error
+    with pytest.raises(ValueError, match="pos_label='z' is not one of two classes"):
+        ReliabilityDisplay.from_estimator(classifier, X, y, pos_label="z", plot=False)
+
+
+def test_from_estimator_needs_probabilities():
+    X, y = iris_like()
+    with pytest.raises(ValueError, match="has no predict_proba"):
+        ReliabilityDisplay.from_estimator(LinearSVC().fit(X, y), X, y)
+
+
+def test_bad_predictions_are_refused_as_by_the_metrics():
+    y, proba = tempered()
+    for display in (ReliabilityDisplay, SimplexDisplay, BinCountDisplay):
+        with pytest.raises(ValueError, match=r"y_proba row 0 sums to 2"):
+            display.from_predictions(y, 2 * proba)
+    y, proba = binary(20)
+    for display in (ReliabilityDisplay, BinCountDisplay):
+        with pytest.raises(ValueError, match="y_true"):
+            display.from_predictions(y[:-1], proba)

@@ -1,0 +1,91 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from display_cases import null_result, tempered
+from numpy.testing import assert_allclose
+
+from skcal.displays import NullDistributionDisplay
+from skcal.hypothesis_tests import adjust_pvalues, skce_test, spiegelhalter_test
+from skcal.hypothesis_tests.result import resampled_pvalue
+
+
+def test_histogram_statistic_and_pvalue_are_the_results():
+    result = null_result()
+    display = NullDistributionDisplay.from_result(result, name="Forest")
+    [panel] = display.panels
+    assert panel.counts.sum() == panel.n_resamples == 199
+    assert panel.statistic == result.statistic
+    assert panel.pvalue == result.pvalue == (1 + panel.n_as_extreme) / 200
+    assert display.lines_[0].get_xdata()[0] == result.statistic
+    texts = [text.get_text() for text in display.legends_[0].get_texts()]
+    assert texts == [
+        f"observed {result.statistic:.3g}, p = {result.pvalue:.3g}",
+        "199 resamples if calibrated",
+        f"{panel.n_as_extreme} at least as large",
+    ]
+    assert display.axes_[0].get_title() == f"Forest\n{result.method}"
+
+
+def test_a_panel_a_class_from_the_smallest_pvalue_on():
+    result = null_result("classwise", n_resamples=199)
+    display = NullDistributionDisplay.from_result(result, labels=["a", "b", "c"], plot=False)
+    pvalues = [panel.pvalue for panel in display.panels]
+    assert pvalues == sorted(result.class_pvalues)
+    for panel in display.panels:
+        k = "abc".index(panel.label[-1])
+        assert panel.statistic == result.class_statistics[k]
+        assert panel.pvalue == result.class_pvalues[k]
+    raw = resampled_pvalue(result.class_statistics, result.null_distribution)
+    assert_allclose(adjust_pvalues(raw), result.class_pvalues)
+
+
+def test_of_many_classes_the_smallest_pvalues_are_shown():
+    result = null_result("classwise", n_classes=20, n_resamples=399)
+    display = NullDistributionDisplay.from_result(result)
+    assert len(display.panels) == len(display.axes_) == 12
+    assert display.n_panels_left_out == 8
+    assert display.panels[-1].pvalue <= np.sort(result.class_pvalues)[11]
+    assert "12 of 20" in display.figure_.get_suptitle()
+
+
+def test_bars_beyond_the_statistic_are_coloured():
+    result = null_result()
+    middle = replace(result, statistic=float(np.median(result.null_distribution)))
+    display = NullDistributionDisplay.from_result(middle)
+    colours = {
+        bar.get_x() >= middle.statistic: bar.get_facecolor() for bar in display.histograms_[0]
+    }
+    assert colours[True] != colours[False]
+
+
+def test_a_statistic_far_outside_is_still_on_the_axis():
+    y, proba = tempered()
+    result = skce_test(y, proba, notion="canonical", n_resamples=99, random_state=0)
+    for observed in (1e6, -1e6, 1e-300):
+        display = NullDistributionDisplay.from_result(replace(result, statistic=observed))
+        low, high = display.axes_[0].get_xlim()
+        assert low <= observed <= high
+        display.figure_.draw_without_rendering()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.25, -3.0])
+def test_resamples_that_are_all_the_same_make_one_bar(value):
+    result = replace(null_result(), null_distribution=np.full(99, value), statistic=value)
+    display = NullDistributionDisplay.from_result(result)
+    assert np.count_nonzero(display.panels[0].counts) == 1
+    display.figure_.draw_without_rendering()
+
+
+def test_a_result_without_null_distribution_names_tests_that_have_one():
+    y, proba = tempered()
+    result = spiegelhalter_test(y, proba)
+    with pytest.raises(ValueError, match=r"no null distribution. Use .* monte_carlo_test"):
+        NullDistributionDisplay.from_result(result)
+
+
+def test_what_is_no_result_is_refused():
+    with pytest.raises(TypeError, match="result is float"):
+        NullDistributionDisplay.from_result(0.05)
+    with pytest.raises(ValueError, match="labels has 2 entries, the result 3 classes"):
+        NullDistributionDisplay.from_result(null_result("classwise"), labels=["a", "b"])
