@@ -1,8 +1,9 @@
 """How far from the truth? Estimates of calibration errors that are known (slow).
 
-Models M1-M3 of Widmann et al. (2019) and the tempered model of Gruber & Bach (2025) are drawn many
-times; for each draw the default search gives its plug-in and one-step estimates, beside every
-family alone and the untuned 15-bin estimate. Run
+Models M1-M3 of Widmann et al. (2019), the tempered model of Gruber & Bach (2025) and two
+distortions that no scaling map contains are drawn many times; for each draw the default search
+gives its plug-in and one-step estimates, beside every family alone and the untuned 15-bin estimate.
+Run
 
     python examples/truth_study.py --out study.csv            # hours; resumes where it stopped
     python examples/truth_study.py --out study.csv --table    # bias and spread
@@ -21,7 +22,14 @@ from scipy.stats import binom
 from sklearn.exceptions import ConvergenceWarning
 
 from skcal import Binning, CalibrationErrorEstimator, CalibrationErrorSearchCV
-from skcal.datasets import make_dirichlet, make_tempered, tempered_true_errors
+from skcal.datasets import (
+    DISTORTIONS,
+    distorted_true_errors,
+    make_dirichlet,
+    make_distorted,
+    make_tempered,
+    tempered_true_errors,
+)
 
 MODELS = {
     "M1": lambda n, C, seed: make_dirichlet(n, n_classes=C, model="M1", random_state=seed),
@@ -30,6 +38,8 @@ MODELS = {
     "T1": lambda n, C, seed: _tempered(n, C, 1.0, seed),
     "T1.3": lambda n, C, seed: _tempered(n, C, 1.3, seed),
     "T2": lambda n, C, seed: _tempered(n, C, 2.0, seed),
+    "class-dependent": lambda n, C, seed: _distorted(n, C, "class-dependent", seed),
+    "non-monotone": lambda n, C, seed: _distorted(n, C, "non-monotone", seed),
 }
 FIELDS = ("model", "C", "n", "nested", "notion", "seed", "truth", "estimator", "value")
 
@@ -40,7 +50,13 @@ def _tempered(n, C, temperature, seed):
     )
 
 
+def _distorted(n, C, distortion, seed):
+    return make_distorted(n, n_classes=C, distortion=distortion, n_truth_draws=0, random_state=seed)
+
+
 def _truth(model, C, notion, data):
+    if model in DISTORTIONS:
+        return distorted_true_errors(C, model, 0.3, 10_000_000)[notion].value
     if model.startswith("T"):
         return tempered_true_errors(C, float(model[1:]), 0.3, 10_000_000)[notion].value
     return data.true_squared_errors[notion].value

@@ -1,11 +1,16 @@
 """Estimate and test the calibration errors of probabilistic classifiers."""
 
 from skcal.functions import (
+    BetaCalibration,
     Binning,
+    Boosting,
     DirichletKernelDensity,
     KroneckerKernelRidge,
     LogProbabilities,
+    MatrixScaling,
     PlugIn,
+    SplineScaling,
+    Stacking,
     TemperatureScaling,
     TwoStepKernelRidge,
     VectorScaling,
@@ -21,14 +26,19 @@ from skcal.model_selection import (
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "BetaCalibration",
     "Binning",
+    "Boosting",
     "CalibrationErrorEstimator",
     "CalibrationErrorSearchCV",
     "ClassifierProbabilities",
     "DirichletKernelDensity",
     "KroneckerKernelRidge",
     "LogProbabilities",
+    "MatrixScaling",
     "PlugIn",
+    "SplineScaling",
+    "Stacking",
     "TemperatureScaling",
     "TwoStepKernelRidge",
     "VectorScaling",

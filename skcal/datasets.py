@@ -144,6 +144,70 @@ def make_tempered(
     return CalibrationDataset(_temper(truth, temperature), labels, errors)
 
 
+def make_distorted(
+    n_samples=1000,
+    *,
+    n_classes=5,
+    distortion="class-dependent",
+    concentration=0.3,
+    n_truth_draws=1_000_000,
+    random_state=None,
+) -> CalibrationDataset:
+    """Dirichlet predictions p, labels y ~ Cat(q(p)), q a distortion that no scaling map contains.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+    n_classes : int, default=5
+    distortion : {"class-dependent", "non-monotone"}, default="class-dependent"
+        "class-dependent": q ∝ √p where the most probable class has an even number, q ∝ p^1.5 where
+        it is odd. "non-monotone": q = (1 - s) p + s p', p' the probabilities of the next classes
+        and s = ½ sin²(2π max p).
+    concentration : float, default=0.3
+        α of p ~ Dir(α 1).
+    n_truth_draws : int, default=1_000_000
+        Draws by which the true errors are computed, once per process and setting; 0 leaves them
+        out.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    data : CalibrationDataset
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_distorted
+    >>> data = make_distorted(100, distortion="non-monotone", random_state=0)
+    >>> round(data.true_squared_errors["canonical"].value, 3)
+    0.071
+    """
+    if distortion not in DISTORTIONS:
+        known = ", ".join(map(repr, DISTORTIONS))
+        raise ValueError(f"distortion={distortion!r} is unknown. Use one of {known}.")
+    rng = _generator(random_state)
+    proba = _dirichlet(rng, n_samples, n_classes, concentration)
+    labels = _categorical(rng, DISTORTIONS[distortion](proba))
+    errors = (
+        distorted_true_errors(n_classes, distortion, concentration, n_truth_draws)
+        if n_truth_draws
+        else {}
+    )
+    return CalibrationDataset(proba, labels, errors)
+
+
+def _class_dependent(proba):
+    odd = proba.argmax(axis=1) % 2 == 1
+    return _temper(proba, np.where(odd, 1.5, 0.5)[:, None])
+
+
+def _non_monotone(proba):
+    share = np.sin(2 * np.pi * proba.max(axis=1, keepdims=True)) ** 2 / 2
+    return (1 - share) * proba + share * np.roll(proba, 1, axis=1)
+
+
+DISTORTIONS = {"class-dependent": _class_dependent, "non-monotone": _non_monotone}
+
+
 def _m1(proba, noise):
     return proba
 
@@ -251,18 +315,60 @@ def tempered_true_errors(
     """
     if temperature == 1:
         return MappingProxyType(dict.fromkeys(("canonical", "classwise", "confidence"), _NONE))
+
+    def draw(pi):
+        return _temper(pi, temperature), pi
+
+    return _simulated_errors(draw, n_classes, concentration, n_draws)
+
+
+@lru_cache
+def distorted_true_errors(
+    n_classes: int, distortion: str, concentration: float, n_draws: int = 10_000_000
+) -> Mapping[str, TrueError]:
+    """True squared errors of :func:`make_distorted`, as :func:`tempered_true_errors` finds them.
+
+    Parameters
+    ----------
+    n_classes : int
+    distortion : str
+    concentration : float
+    n_draws : int, default=10_000_000
+
+    Returns
+    -------
+    errors : dict
+        Notion → :class:`TrueError`.
+
+    Examples
+    --------
+    >>> from skcal.datasets import distorted_true_errors
+    >>> round(distorted_true_errors(5, "class-dependent", 0.3, 100_000)["canonical"].value, 3)
+    0.032
+    """
+
+    def draw(proba):
+        return proba, DISTORTIONS[distortion](proba)
+
+    return _simulated_errors(draw, n_classes, concentration, n_draws)
+
+
+def _simulated_errors(draw, n_classes, concentration, n_draws):
+    """Errors of ``draw(dirichlet)``, which returns predictions and E[e_y | p]."""
     rng = np.random.default_rng(0)
     batches: dict[str, list[float]] = {"canonical": [], "classwise": [], "confidence": []}
     size = max(n_draws // 10, 2)
     for _ in range(10):
-        truth = rng.dirichlet(np.full(n_classes, concentration), size=size)
-        proba = _temper(truth, temperature)
+        proba, truth = draw(rng.dirichlet(np.full(n_classes, concentration), size=size))
         gap = truth - proba
         batches["canonical"].append(float(np.mean(np.sum(gap**2, axis=1))))
-        # The classes are exchangeable, and the larger truth has the larger prediction.
-        batches["classwise"].append(n_classes * _explained(proba[:, 0], gap[:, 0]))
-        confidence = proba.max(axis=1)
-        batches["confidence"].append(_explained(confidence, truth.max(axis=1) - confidence))
+        batches["classwise"].append(
+            sum(_explained(proba[:, k], gap[:, k]) for k in range(n_classes))
+        )
+        top = proba.argmax(axis=1)
+        batches["confidence"].append(
+            _explained(proba.max(axis=1), np.take_along_axis(gap, top[:, None], axis=1)[:, 0])
+        )
     errors = {
         name: TrueError(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(10)))
         for name, values in batches.items()

@@ -209,6 +209,39 @@ def pair_risk_path(phi, residuals, forms, *, sample_weight=None) -> np.ndarray:
     return np.array(risks)
 
 
+def pair_products(parts: Sequence, residuals, sample_weight=None) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over pairs of the products of several functions, with each other and the residuals'.
+
+    With them the risk of Σ_k a_k h_k is, up to a constant and the factor 1/Σ_{i≠j} w_i w_j,
+    aᵀGa - 2 mᵀa.
+
+    Parameters
+    ----------
+    parts : sequence of (phi, form)
+        φ (n_samples, r_k) and M of each function; None is the identity.
+    residuals : ndarray of shape (n_samples, m)
+    sample_weight : array-like of shape (n_samples,), default=None
+
+    Returns
+    -------
+    gram : ndarray of shape (n_functions, n_functions)
+        G_kl = Σ_{i≠j} w_i w_j h_k(x_i, x_j) h_l(x_i, x_j).
+    moments : ndarray of shape (n_functions,)
+        m_k = Σ_{i≠j} w_i w_j h_k(x_i, x_j) ⟨δ_i, δ_j⟩.
+    """
+    weight = check_weight(sample_weight, len(residuals))
+    # The residuals are one more function, h = ⟨δ, δ'⟩.
+    parts = [(phi, _form(phi, form)) for phi, form in [(residuals, None), *parts]]
+    own = np.array([weight * _rowwise_dot(phi @ form, phi) for phi, form in parts])
+    total = -(own @ own.T)
+    for k, (phi, form) in enumerate(parts):
+        for j, (other, other_form) in enumerate(parts[: k + 1]):
+            scatter = phi.T @ _times_rows(other, weight)  # tr(M_k S M_j Sᵀ), S = Φ_kᵀWΦ_j
+            total[k, j] += _inner(form @ scatter, scatter @ other_form)
+            total[j, k] = total[k, j]
+    return total[1:, 1:], total[1:, 0]
+
+
 def one_step_terms(correction, residuals) -> np.ndarray:
     """Terms ψ_i = 2⟨δ_i, ĝ(x_i)⟩ - ‖ĝ(x_i)‖² of the one-step estimate of E‖E[δ | x]‖².
 
@@ -333,6 +366,12 @@ def _stack(parts, rows: slice):
         columns = [sparse.csr_array(part[rows], dtype=np.float64) for part in parts]
         return sparse.hstack(columns, format="csr")
     return np.hstack([np.asarray(part[rows], dtype=np.float64) for part in parts])
+
+
+def _inner(a, b) -> float:
+    if sparse.issparse(a) or sparse.issparse(b):
+        return float(sparse.csr_array(a).multiply(b).sum())
+    return float(np.vdot(a, b))
 
 
 def _times_rows(z, weight):

@@ -6,13 +6,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcal import (
+    BetaCalibration,
     Binning,
+    Boosting,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
     KroneckerKernelRidge,
     LogProbabilities,
+    MatrixScaling,
     PlugIn,
+    SplineScaling,
+    Stacking,
     TemperatureScaling,
     TwoStepKernelRidge,
     VectorScaling,
@@ -27,13 +32,28 @@ FUNCTIONS = [
     DirichletKernelDensity(),
     DirichletKernelDensity(bandwidth="loo"),
     KroneckerKernelRidge(),
+    KroneckerKernelRidge(coordinates="square-root", gamma="median"),
     TwoStepKernelRidge(),
+    TwoStepKernelRidge(coordinates="log-ratio", kernel="laplacian"),
     PlugIn(LinearRegression()),
     PlugIn(TemperatureScaling()),
     PlugIn(VectorScaling()),
+    PlugIn(MatrixScaling()),
+    PlugIn(MatrixScaling(coordinates="log-ratio", C_intercept=0.1)),
+    Boosting(),
+    Stacking([Zero(), Binning(debias=True), TwoStepKernelRidge(), PlugIn(MatrixScaling())]),
     PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())),
 ]
-ANY_FEATURES = [Zero(), KroneckerKernelRidge(), TwoStepKernelRidge(), PlugIn(LinearRegression())]
+SCALAR_FUNCTIONS = [Binning(), PlugIn(SplineScaling()), PlugIn(BetaCalibration())]
+ANY_FEATURES = [
+    Zero(),
+    KroneckerKernelRidge(),
+    TwoStepKernelRidge(),
+    TwoStepKernelRidge(gamma="median"),
+    PlugIn(LinearRegression()),
+    Boosting(PlugIn(LinearRegression()), TwoStepKernelRidge()),
+    Stacking([PlugIn(LinearRegression()), TwoStepKernelRidge()]),
+]
 
 # The checks pass labels of 3 classes beside 2 columns, and predictions have a column per class.
 _COLUMNS = "y has more classes than the check's X has columns"
@@ -47,26 +67,32 @@ PREDICTIONS_ARE_NOT_FEATURES = dict.fromkeys(
 )
 
 
+_WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+FOLDS = {_WEIGHTS: "the copies of a repeated row may come into different folds of the stack"}
+MEDIAN = {_WEIGHTS: "the median distance counts a row once, whatever its weight"}
+
+
 def _of_function(function):
     if isinstance(function, KroneckerKernelRidge):
-        return {
-            "check_sample_weight_equivalence_on_dense_data": (
-                "φ is determined up to a rotation; h is equal, see test_kernel_ridge"
-            )
-        }
-    return {}
+        return {_WEIGHTS: "φ is determined up to a rotation; h is equal, see test_kernel_ridge"}
+    if isinstance(function, Stacking):
+        return FOLDS
+    return MEDIAN if getattr(function, "gamma", None) == "median" else {}
 
 
 def _of_estimator(estimator):
     expected = dict(PREDICTIONS_ARE_NOT_FEATURES)
-    weights = "check_sample_weight_equivalence_on_dense_data"
     if isinstance(estimator, CalibrationErrorSearchCV):
-        return expected | {weights: "the check's cv splits all samples, ours the training samples"}
+        return expected | {_WEIGHTS: "the check's cv splits all samples, ours the training samples"}
     function = estimator.function
     if getattr(function, "debias", False):
-        expected[weights] = "the variance of a bin mean is that of importance weights"
+        expected[_WEIGHTS] = "the variance of a bin mean is that of importance weights"
     if isinstance(getattr(function, "estimator", None), type(make_pipeline(None))):
-        expected[weights] = "LogisticRegression stops at a gradient of 1e-4"
+        expected[_WEIGHTS] = "LogisticRegression stops at a gradient of 1e-4"
+    if isinstance(function, Stacking):
+        expected |= FOLDS
+    if getattr(function, "gamma", None) == "median":
+        expected |= MEDIAN
     return expected
 
 
@@ -78,7 +104,10 @@ def test_functions_of_any_features_keep_the_contract(estimator, check):
 @pytest.mark.filterwarnings("ignore:Class :UserWarning")
 @parametrize_with_checks(
     [CalibrationErrorEstimator(function, from_logits=True) for function in FUNCTIONS]
-    + [CalibrationErrorEstimator(Binning(), notion="confidence", from_logits=True)]
+    + [
+        CalibrationErrorEstimator(function, notion="confidence", from_logits=True)
+        for function in SCALAR_FUNCTIONS
+    ]
     + [
         CalibrationErrorSearchCV(
             [(Zero(), {}), (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-1]})],

@@ -2,18 +2,26 @@
 
 from skcal.functions.base import BilinearFunction
 from skcal.functions.binning import Binning
+from skcal.functions.boosting import Boosting
 from skcal.functions.kernel_density import DirichletKernelDensity
 from skcal.functions.kernel_ridge import KroneckerKernelRidge, TwoStepKernelRidge
+from skcal.functions.penalized_scaling import BetaCalibration, MatrixScaling, SplineScaling
 from skcal.functions.plug_in import PlugIn, Zero
 from skcal.functions.recalibration import LogProbabilities, TemperatureScaling, VectorScaling
+from skcal.functions.stacking import Stacking
 
 __all__ = [
+    "BetaCalibration",
     "BilinearFunction",
     "Binning",
+    "Boosting",
     "DirichletKernelDensity",
     "KroneckerKernelRidge",
     "LogProbabilities",
+    "MatrixScaling",
     "PlugIn",
+    "SplineScaling",
+    "Stacking",
     "TemperatureScaling",
     "TwoStepKernelRidge",
     "VectorScaling",

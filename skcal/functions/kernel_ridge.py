@@ -11,8 +11,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
-from skcal.functions.base import BilinearFunction
-from skcal.kernels import KERNEL_NAMES, factor_kernel, kernel_matrix
+from skcal.functions.base import BilinearFunction, check_unit_interval
+from skcal.functions.coordinates import COORDINATES
+from skcal.kernels import KERNEL_NAMES, factor_kernel, kernel_matrix, median_distance
 from skcal.pair_risk import pair_risk, pair_risk_path
 
 
@@ -22,11 +23,12 @@ class _KernelRidge(BilinearFunction):
     _parameter_constraints: dict = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"}), None],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "tol": [Interval(Real, 0, 1, closed="left")],
         "max_rank": [Interval(Integral, 1, None, closed="left"), None],
+        "coordinates": [StrOptions(set(COORDINATES)), None],
         "memory": [str, HasMethods("cache"), None],
     }
 
@@ -39,6 +41,7 @@ class _KernelRidge(BilinearFunction):
         coef0=1,
         tol=1e-8,
         max_rank=None,
+        coordinates=None,
         memory=None,
     ):
         self.alpha = alpha
@@ -48,6 +51,7 @@ class _KernelRidge(BilinearFunction):
         self.coef0 = coef0
         self.tol = tol
         self.max_rank = max_rank
+        self.coordinates = coordinates
         self.memory = memory
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -72,6 +76,8 @@ class _KernelRidge(BilinearFunction):
             If the kernel returns values that are not finite, or is not positive semidefinite.
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
+        X = self._in_coordinates(X)
+        self.gamma_ = self._width(X)
         factor = check_memory(self.memory).cache(factor_kernel)(
             X, weight, self.kernel, self._kernel_parameters(), self.tol, self._rank_limit(len(X))
         )
@@ -153,12 +159,30 @@ class _KernelRidge(BilinearFunction):
         held = int(get_config()["working_memory"] * 2**20 / (8 * n_samples))
         return min(n_samples, max(1, held))
 
+    def _in_coordinates(self, X):
+        if self.coordinates is None:
+            return X
+        check_unit_interval(X)
+        return COORDINATES[self.coordinates](X)
+
+    def _width(self, X):
+        if self.gamma != "median":
+            return self.gamma
+        if self.kernel == "rbf":
+            return 1 / (2 * median_distance(X, "euclidean") ** 2)
+        if self.kernel == "laplacian":
+            return 1 / median_distance(X, "cityblock")
+        raise ValueError(
+            f'gamma="median" is for the kernels "rbf" and "laplacian", not {self.kernel!r}. Pass a '
+            "number."
+        )
+
     def _kernel_parameters(self):
-        return {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        return {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
 
     def _factor_features(self, X):
         """Uᵀψ(x), the features before ``alpha`` enters."""
-        X = self._validate_features(X)
+        X = self._in_coordinates(self._validate_features(X))
         return kernel_matrix(X, self.landmarks_, self.kernel, self._kernel_parameters()) @ (
             self.projection_
         )
@@ -174,8 +198,10 @@ class KroneckerKernelRidge(_KernelRidge):
     kernel : str or callable, default="rbf"
         A name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a callable that takes
         (n, d) and (k, d) and returns the (n, k) matrix. Positive semidefinite.
-    gamma : float > 0 or None, default=1.0
-        Of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; None: scikit-learn's default.
+    gamma : float > 0, "median" or None, default=1.0
+        Of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; "median": 1/(2 m²) for rbf and
+        1/m for laplacian, m the median distance of the rows (weights aside); None: scikit-learn's
+        default.
     degree : float, default=3
         Of the polynomial kernel.
     coef0 : float, default=1
@@ -187,6 +213,9 @@ class KroneckerKernelRidge(_KernelRidge):
     max_rank : int, default=None
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
+    coordinates : {"square-root", "log", "log-ratio", "probability"} or None, default=None
+        In which the kernel measures: √p (Hellinger distances), log p, log p minus its mean
+        (Aitchison's), or the features as they are.
     memory : str or object with the joblib.Memory interface, default=None
         Caches the factor, so that both ridge forms and every ``alpha`` share it.
 
@@ -194,6 +223,8 @@ class KroneckerKernelRidge(_KernelRidge):
     ----------
     form_ : ndarray of shape (r, r)
         M; not always positive semidefinite, so that h(x, x) may be negative.
+    gamma_ : float or None
+        The width used.
     landmarks_ : ndarray of shape (r, d)
     projection_ : ndarray of shape (r, r)
         φ(x) = k(x, landmarks_) @ projection_.
@@ -257,8 +288,10 @@ class TwoStepKernelRidge(_KernelRidge):
     kernel : str or callable, default="rbf"
         A name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a callable that takes
         (n, d) and (k, d) and returns the (n, k) matrix. Positive semidefinite.
-    gamma : float > 0 or None, default=1.0
-        Of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; None: scikit-learn's default.
+    gamma : float > 0, "median" or None, default=1.0
+        Of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; "median": 1/(2 m²) for rbf and
+        1/m for laplacian, m the median distance of the rows (weights aside); None: scikit-learn's
+        default.
     degree : float, default=3
         Of the polynomial kernel.
     coef0 : float, default=1
@@ -270,6 +303,9 @@ class TwoStepKernelRidge(_KernelRidge):
     max_rank : int, default=None
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
+    coordinates : {"square-root", "log", "log-ratio", "probability"} or None, default=None
+        In which the kernel measures: √p (Hellinger distances), log p, log p minus its mean
+        (Aitchison's), or the features as they are.
     memory : str or object with the joblib.Memory interface, default=None
         Caches the factor, so that both ridge forms and every ``alpha`` share it.
 
@@ -279,7 +315,7 @@ class TwoStepKernelRidge(_KernelRidge):
         The identity.
     coef_ : ndarray of shape (r, m)
         ĝ(x) = k(x, landmarks_) @ projection_ @ coef_.
-    landmarks_, projection_, eigenvalues_, rank_, trace_error_, approximation_
+    gamma_, landmarks_, projection_, eigenvalues_, rank_, trace_error_, approximation_
         As in :class:`skcal.KroneckerKernelRidge`.
     n_features_in_ : int
 

@@ -7,7 +7,7 @@ from numbers import Real
 
 import numpy as np
 from scipy.optimize import brentq, minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,21 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skcal._sklearn_compat import Interval, _fit_context
 from skcal._validation import FLOATS, check_labels, check_weight
 from skcal.functions.base import check_unit_interval
-
-#: Smallest probability whose logarithm is taken: 2⁻⁵² ≈ 2.2e-16, so that log p ≥ -36.04.
-PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
-
-
-def log_probabilities(X: np.ndarray) -> np.ndarray:
-    """Return log p; for a single column the logit, log p - log(1 - p).
-
-    Probabilities below :data:`PROBABILITY_FLOOR` count as the floor.
-    """
-    X = X.astype(np.float64)
-    log_p = np.log(np.maximum(X, PROBABILITY_FLOOR))
-    if X.shape[1] == 1:
-        return log_p - np.log(np.maximum(1 - X, PROBABILITY_FLOOR))
-    return log_p
+from skcal.functions.coordinates import log_probabilities
 
 
 class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -77,7 +63,8 @@ class _ScalingMap(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, reset=False)
         check_unit_interval(X)
-        return softmax(self._map(_logits(X)), axis=1)
+        X = X.astype(np.float64, copy=False)
+        return softmax(self._map(X, _logits(X)), axis=1)
 
     def predict(self, X):
         """Most probable class of each sample."""
@@ -152,11 +139,15 @@ class TemperatureScaling(_ScalingMap):
         """
         logits, codes, weight = self._validate(X, y, sample_weight)
         logits = logits - logits.max(axis=1, keepdims=True)  # rows without information are 0
-        chosen = np.take_along_axis(logits, codes[:, None], axis=1)[:, 0]
+        chosen = weight @ np.take_along_axis(logits, codes[:, None], axis=1)[:, 0]
+        margin = logits[:, 1] - logits[:, 0]
 
         def slope(log_scale):
-            mean = np.einsum("ij,ij->i", softmax(np.exp(log_scale) * logits, axis=1), logits)
-            return weight @ (mean - chosen)
+            if logits.shape[1] == 2:
+                mean = logits[:, 0] + margin * expit(np.exp(log_scale) * margin)
+            else:
+                mean = np.einsum("ij,ij->i", softmax(np.exp(log_scale) * logits, axis=1), logits)
+            return weight @ mean - chosen
 
         limit = np.log(self.max_temperature)
         if slope(0.0) == 0:
@@ -170,7 +161,7 @@ class TemperatureScaling(_ScalingMap):
         self.temperature_ = np.exp(-log_scale)
         return self
 
-    def _map(self, logits):
+    def _map(self, X, logits):
         return logits / self.temperature_
 
 
@@ -268,5 +259,5 @@ class VectorScaling(_ScalingMap):
         self.slope_, self.intercept_ = np.split(result.x, 2)
         return self
 
-    def _map(self, logits):
+    def _map(self, X, logits):
         return self.slope_ * logits + self.intercept_

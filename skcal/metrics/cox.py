@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
 from skcal._sklearn_compat import HasMethods, Interval, validate_params
-from skcal.functions.recalibration import log_probabilities
+from skcal.functions.coordinates import log_probabilities
 from skcal.metrics.base import read_sample
 
 _MAX_ITERATIONS = 100

@@ -22,8 +22,11 @@ _SMALL_BLOCK = 16  # up to here the pairs of all blocks are taken at once
 @validate_params(
     {
         **_KERNEL,
-        "method": [StrOptions({"unbiased", "biased", "linear", "block"})],
+        "method": [StrOptions({"unbiased", "biased", "linear", "block", "incomplete"})],
         "block_size": [Interval(Integral, 2, None, closed="left"), None],
+        "n_pairs": [Interval(Integral, 1, None, closed="left"), None],
+        "return_standard_error": ["boolean"],
+        "random_state": ["random_state"],
         "class_kernel": ["array-like", None],
         "average": [StrOptions({"sum", "macro"}), None],
     },
@@ -38,8 +41,11 @@ def squared_kernel_calibration_error(
     kernel="laplacian",
     bandwidth="median",
     block_size=None,
+    n_pairs=None,
     class_kernel=None,
     average="sum",
+    return_standard_error=False,
+    random_state=None,
     sample_weight=None,
     labels=None,
     pos_label=None,
@@ -55,11 +61,12 @@ def squared_kernel_calibration_error(
     notion : str or callable, default="auto"
         What is to be calibrated; "auto" is "binary" for 1-D predictions and "confidence" otherwise.
         [1]_ uses "canonical".
-    method : {"unbiased", "biased", "linear", "block"}, default="unbiased"
+    method : {"unbiased", "biased", "linear", "block", "incomplete"}, default="unbiased"
         "unbiased": the mean over pairs i ≠ j, which averages 0 for calibrated predictions and may
         be negative. "biased": over all pairs, never negative. "block": the unbiased one of
         consecutive blocks, averaged; "linear": blocks of two. The last two depend on the order of
-        the samples, and leave out an incomplete last block.
+        the samples, and leave out an incomplete last block. "incomplete": unbiased, over
+        ``n_pairs`` pairs of shuffled samples, each sample in as many pairs.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
         "laplacian": exp(-d/ν) with the total variation distance d = ½‖x - x'‖₁ (|x - x'| for
         scalar notions); "rbf": exp(-‖x - x'‖² / (2ν²)). A callable ``kernel(X, Z)`` returns the
@@ -69,11 +76,18 @@ def squared_kernel_calibration_error(
         3,000 predictions, between 3,000 evenly spaced in lexicographic order.
     block_size : int ≥ 2, default=None
         For "block"; None is ⌊√n⌋.
+    n_pairs : int ≥ 1, default=None
+        For "incomplete"; rounded up to a multiple of the number of samples, at most all pairs.
+        None is 100 a sample.
     class_kernel : array-like of shape (m, m), default=None
         A, positive semidefinite: ⟨δ_i, δ_j⟩ becomes δ_iᵀ A δ_j, for notions with vectors of m
         entries. None is the identity.
     average : {"sum", "macro"} or None, default="sum"
         Over the classes of "classwise" and "top-label", as in :func:`expected_calibration_error`.
+    return_standard_error : bool, default=False
+        Whether to return the standard error too, for "incomplete" and notions of one problem.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the samples for "incomplete".
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights w_i w_j of the pairs; a weight of 2 differs from a repeated row, whose
         copies would form a pair.
@@ -88,6 +102,9 @@ def squared_kernel_calibration_error(
         A square, at most 2 sup k (a scalar problem: sup k). Values depend on the kernel and its
         width: compare them only at the same ones. NaN (``average=None``) or left out: classes of
         "top-label" that are predicted too rarely for the method.
+    standard_error : float
+        Only with ``return_standard_error``; that of the incomplete U-statistic, for the choice of
+        the samples and of the pairs.
 
     Raises
     ------
@@ -102,7 +119,9 @@ def squared_kernel_calibration_error(
     Notes
     -----
     O(n² (C + m)) time in blocks of bounded memory; O(n log n) for scalar notions with the
-    Laplacian kernel; O(n · block_size) for blocks.
+    Laplacian kernel; O(n · block_size) for blocks, O(n_pairs) for "incomplete". With S pairs a
+    sample its variance is (Σ_i T_i² - Σ_e t_e²) / (n S)², t_e the deviations of the pairs from the
+    mean and T_i their sums over the 2 S pairs of a sample.
 
     References
     ----------
@@ -130,16 +149,30 @@ def squared_kernel_calibration_error(
         at_least=at_least,
     )
 
+    standard_errors: list[float] = []
+
     def measure(problem):
         root = class_root(class_kernel, problem.residuals.shape[1])
         width = Kernel.of(kernel, bandwidth, problem.features)
         if method in ("unbiased", "biased"):
             return quadratic(problem, root, width, biased=method == "biased")
+        if method == "incomplete":
+            value, standard_error = incomplete(problem, root, width, n_pairs, random_state)
+            standard_errors.append(standard_error)
+            return value
         size = blocks or max(2, int(np.sqrt(len(problem.weight))))
         pairs, mass = block_sums(problem, root, width, size)
         return pairs.sum() / mass.sum()
 
-    return estimate(sample, measure, at_least=at_least, average=average)
+    error = estimate(sample, measure, at_least=at_least, average=average)
+    if not return_standard_error:
+        return error
+    if method != "incomplete" or sample.notion in ("classwise", "top-label"):
+        raise ValueError(
+            "return_standard_error needs method='incomplete' and a notion of one problem, not "
+            f"method={method!r} with notion={sample.notion!r}. For others use bootstrap_interval."
+        )
+    return error, standard_errors[0]
 
 
 def class_root(class_kernel, m: int):
@@ -196,6 +229,34 @@ def block_sums(problem, class_root, kernel, size: int):
             sums[block] = kernel.quadratic_form(X[rows], V[rows]) - own
     weight = weight[: n_blocks * size].reshape(n_blocks, size)
     return sums, weight.sum(axis=1) ** 2 - (weight**2).sum(axis=1)
+
+
+def incomplete(problem, class_root, kernel, n_pairs, random_state):
+    """Mean of h_ij over pairs (i, i + s) of shuffled samples, s = 1, …, S; its standard error."""
+    n_samples = len(problem.weight)
+    if n_samples < 2:
+        raise ValueError("method='incomplete' needs at least 2 samples.")
+    shifts = 100 if n_pairs is None else -(-n_pairs // n_samples)
+    shifts = min(shifts, (n_samples - 1) // 2) or 1  # then every pair occurs once
+    order = check_random_state(random_state).permutation(n_samples)
+    X, weight = problem.features[order], problem.weight[order]
+    V = class_residuals(problem, class_root)[order]
+    # Per sample: sums of w_e h_e and of w_e over its pairs; over all pairs: of w², w² h, w² h².
+    products, masses, squares = np.zeros(n_samples), np.zeros(n_samples), np.zeros(3)
+    for shift in range(1, shifts + 1):
+        pair = weight * np.roll(weight, -shift)
+        inner = np.einsum("ij,ij->i", V, np.roll(V, -shift, axis=0))
+        h = kernel.paired(X, np.roll(X, -shift, axis=0)) * inner
+        for total, values in ((products, pair * h), (masses, pair)):
+            total += values + np.roll(values, shift)
+        squares += [pair @ pair, pair**2 @ h, pair**2 @ h**2]
+    mass = masses.sum() / 2
+    if mass <= 0:
+        raise ValueError("The pairs have no weight. Pass a larger n_pairs.")
+    value = products.sum() / (2 * mass)
+    deviations = products - value * masses
+    variance = deviations @ deviations - squares @ [value**2, -2 * value, 1]
+    return value, float(np.sqrt(max(variance, 0.0)) / mass)
 
 
 @validate_params(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -14,7 +15,10 @@ from skcal.functions import (
     DirichletKernelDensity,
     KroneckerKernelRidge,
     LogProbabilities,
+    MatrixScaling,
     PlugIn,
+    SplineScaling,
+    Stacking,
     TemperatureScaling,
     TwoStepKernelRidge,
     VectorScaling,
@@ -26,6 +30,9 @@ from skcal.notions import is_scalar
 
 # Above this the default ridge forms are Nyström approximations; `trace_error_` tells how good.
 _MAX_RANK = 1000
+_C_GRID = [0.01, 0.1, 1.0, 10.0, 100.0]
+_TREES = ExtraTreesRegressor(n_estimators=30, min_samples_leaf=20, random_state=0)
+_ISOTONIC = IsotonicRegression(out_of_bounds="clip")
 _MATRIX_SCALING_MAX_CLASSES = 100
 _CHOLESKY_MAX_CLASSES = 30  # its Hessian has (C (C + 1))² entries
 
@@ -65,20 +72,36 @@ def _published(scalar, n_train, max_rank):
 
 
 def recommended(notion, n_classes: int, n_train: float) -> list[tuple]:
-    """Zero, the published search space and recalibration maps; arguments as above."""
+    """Zero, the published search space, recalibration maps and a stack; arguments as above."""
     scalar = is_scalar(notion)
     candidates = [(Zero(), {}), *_published(scalar, n_train, _MAX_RANK)]
     candidates.append((PlugIn(TemperatureScaling()), {}))
     if scalar:
-        isotonic = IsotonicRegression(out_of_bounds="clip")
-        candidates.append((PlugIn(isotonic, target="outcome"), {}))
+        candidates += _scalar_maps()
     elif n_classes <= _MATRIX_SCALING_MAX_CLASSES:
-        grid = {"estimator__logisticregression__C": np.logspace(-4, 0, 5).tolist()}
-        candidates.append((matrix_scaling(n_classes), grid))
+        candidates += _matrix_maps(n_classes)
     else:
-        grid = {"estimator__C": np.logspace(-2, 2, 5).tolist()}
-        candidates.append((PlugIn(VectorScaling()), grid))
+        candidates.append((PlugIn(VectorScaling()), {"estimator__C": _C_GRID}))
     return candidates
+
+
+def _scalar_maps():
+    temperature, isotonic = PlugIn(TemperatureScaling()), PlugIn(_ISOTONIC, target="outcome")
+    return [
+        (isotonic, {}),
+        (PlugIn(SplineScaling()), {"estimator__C": _C_GRID[:4]}),
+        (Stacking([temperature, PlugIn(SplineScaling()), isotonic], cv=3), {}),
+    ]
+
+
+def _matrix_maps(n_classes):
+    # Maps shrunk towards the identity and towards uniform predictions, and trees for what maps
+    # cannot express.
+    maps = [PlugIn(TemperatureScaling()), PlugIn(MatrixScaling()), matrix_scaling(n_classes, 0.01)]
+    return [
+        (PlugIn(MatrixScaling()), {"estimator__C": _C_GRID}),
+        (Stacking([*maps, PlugIn(_TREES)], cv=3), {}),
+    ]
 
 
 def matrix_scaling(n_classes: int, C: float = 1.0) -> PlugIn:

@@ -177,7 +177,9 @@ def compare_families(families, best, data, splits) -> list:
 SIMPLICITY = (
     "Zero",
     "TemperatureScaling",
+    "BetaCalibration",
     "IsotonicRegression",
+    "SplineScaling",
     "VectorScaling",
     "MatrixScaling",
     None,
@@ -185,6 +187,8 @@ SIMPLICITY = (
     "TwoStepKernelRidge",
     "KroneckerKernelRidge",
     "DirichletKernelDensity",
+    "Boosting",
+    "Stacking",
 )
 
 

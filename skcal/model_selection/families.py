@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, ParameterGrid, cross_validate
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -94,22 +95,49 @@ def evaluate_family(family, estimator, data, splits, n_jobs):
     P, y, weight = data
     estimator = clone(estimator).set_params(function=family.function)
     grid = [{f"function__{k}": [v] for k, v in setting.items()} for setting in family.settings]
-    with _routed(estimator, weight) as (estimator, params):
-        search = GridSearchCV(
-            estimator, grid, refit=False, cv=splits, n_jobs=n_jobs, error_score="raise"
-        ).fit(P, y, **params)
-        family.results = search.cv_results_
-        estimator.set_params(function=family.best_function)
-        family.models = cross_validate(
-            estimator,
+    options = {"cv": splits, "n_jobs": n_jobs, "error_score": "raise"}
+    with _one_convergence_warning(family), _routed(estimator, weight) as (estimator, params):
+        if len(grid) > 1:
+            search = GridSearchCV(estimator, grid, refit=False, **options).fit(P, y, **params)
+            family.results = search.cv_results_
+            best = family.best_function
+        else:
+            best = clone(family.function).set_params(**family.settings[0])
+        folds = cross_validate(
+            estimator.set_params(function=best),
             P,
             y,
-            cv=splits,
-            n_jobs=n_jobs,
             params=params or None,
             return_estimator=True,
-            error_score="raise",
-        )["estimator"]
+            **options,
+        )
+        family.models = folds["estimator"]
+        if len(grid) == 1:
+            times = np.column_stack([folds["fit_time"], folds["score_time"]])
+            family.results = _results(folds["test_score"][None], times)
+
+
+@contextmanager
+def _one_convergence_warning(family):
+    """Say once for a family what every fold and setting would say."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield
+    first = None
+    for warning in caught:
+        if issubclass(warning.category, ConvergenceWarning):
+            first = first or warning
+        else:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    if first is not None:
+        count = sum(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+        warnings.warn(
+            f"{family.name}: {count} fit(s) did not converge, the first said: {first.message}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
 
 
 @contextmanager

@@ -48,12 +48,14 @@ class Samples(NamedTuple):
 class Outer:
     """An outer split: training samples, test samples, and the folds of the training samples.
 
-    The last outer of a plan with several has all samples for training and no test samples.
+    The last outer of a plan with several has all samples for training, no test samples, and
+    ``repeat`` -1.
     """
 
     train: np.ndarray
     test: np.ndarray
     splits: list
+    repeat: int = 0
 
     @property
     def first_fold(self) -> np.ndarray:
@@ -86,13 +88,46 @@ class OuterResult:
 
 
 def make_plan(search, data: Samples) -> list[Outer]:
-    """Make all splits before any work starts, and check that they can be worked with."""
-    outer_seed, seed = check_random_state(search.random_state).randint(2**31 - 1, size=2)
+    """Make all splits before any work starts, and check that they can be worked with.
+
+    A plan of several outer splits ends with one that has all samples for training.
+    """
+    rng = check_random_state(search.random_state)
+    first, inner, *others = rng.randint(2**31 - 1, size=1 + search.n_repeats)
+    pairs = [
+        (*pair, repeat)
+        for repeat, seed in enumerate([first, *others])
+        for pair in _outer_pairs(search, data, seed)
+    ]
+    if len(pairs) > 1:
+        if not (isinstance(search.cv, Integral) or hasattr(search.cv, "split")):
+            raise ValueError(
+                "cv holds fixed rows, but there are several outer splits and so several training "
+                "sets. Pass an int or a splitter as cv."
+            )
+        pairs.append((np.arange(len(data.y)), np.arange(0), -1))
+    inner_cv = _splitter(search.cv, inner)
+    plan = [
+        Outer(train, test, _split(inner_cv, data.take(train), "cv"), repeat)
+        for train, test, repeat in pairs
+    ]
+    for outer in plan:
+        _check_outer(outer, data)
+    _warn_of_absent_classes(plan, data, search)
+    return plan
+
+
+def _outer_pairs(search, data, seed):
+    """Rows for training and for testing, of every outer split of a repeat."""
     outer_cv = search.outer_cv
     if outer_cv is None:
-        outer_cv = ShuffleSplit(1, test_size=0.2, random_state=outer_seed)
-    outer_cv, inner_cv = _splitter(outer_cv, outer_seed), _splitter(search.cv, seed)
-    pairs = _split(outer_cv, data, "outer_cv")
+        outer_cv = ShuffleSplit(1, test_size=0.2, random_state=seed)
+    elif search.n_repeats > 1 and not isinstance(outer_cv, Integral):
+        raise ValueError(
+            f"n_repeats={search.n_repeats} shuffles the samples anew, which outer_cv={outer_cv!r} "
+            "does not allow. Pass an int or None as outer_cv."
+        )
+    pairs = _split(_splitter(outer_cv, seed), data, "outer_cv")
     for number, (train, test) in enumerate(pairs):
         shared = np.intersect1d(train, test)
         if len(shared):
@@ -105,21 +140,7 @@ def make_plan(search, data: Samples) -> list[Outer]:
                 f"outer_cv leaves 0 test samples in split {number} of {len(data.y)} samples. "
                 "Pass fewer splits or a larger test_size."
             )
-    if len(pairs) > 1:
-        pairs.append((np.arange(len(data.y)), np.arange(0)))
-    if len(pairs) > 1 and not (isinstance(search.cv, Integral) or hasattr(search.cv, "split")):
-        raise ValueError(
-            "cv holds fixed rows, but outer_cv makes several training sets. Pass an int or a "
-            "splitter as cv."
-        )
-    plan = []
-    for train, test in pairs:
-        training = data.take(np.asarray(train))
-        plan.append(Outer(np.asarray(train), np.asarray(test), _split(inner_cv, training, "cv")))
-    for outer in plan:
-        _check_outer(outer, data)
-    _warn_of_absent_classes(plan, data, search)
-    return plan
+    return pairs
 
 
 def _splitter(cv, seed):
@@ -201,3 +222,23 @@ def pool_one_steps(results: list[OuterResult], weight: np.ndarray) -> OneStepEst
     terms = total[tested] / count[tested]
     value, standard_error = weighted_mean(terms, weight[tested] * count[tested])
     return OneStepEstimate(value, standard_error, terms)
+
+
+def median_of_repeats(repeats: list[OneStepEstimate | None]) -> OneStepEstimate | None:
+    """Median over repeated shuffles, its variance the median of s.e.² + (deviation)².
+
+    So an estimate does not hang on one shuffle (Chernozhukov et al., Double/debiased machine
+    learning for treatment and structural parameters, The Econometrics Journal 2018, Def. 3.3). The
+    terms are those of the repeat closest to the median.
+    """
+    estimates = [estimate for estimate in repeats if estimate is not None]
+    if len(estimates) < len(repeats):
+        return None
+    if len(estimates) == 1:
+        return estimates[0]
+    values = np.array([estimate.value for estimate in estimates])
+    errors = np.array([estimate.standard_error for estimate in estimates])
+    middle = float(np.median(values))
+    standard_error = float(np.sqrt(np.median(errors**2 + (values - middle) ** 2)))
+    closest = estimates[int(np.argmin(np.abs(values - middle)))]
+    return OneStepEstimate(middle, standard_error, closest.terms)

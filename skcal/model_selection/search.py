@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, _fit_context
+from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, Interval, _fit_context
 from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
@@ -32,6 +32,7 @@ from skcal.model_selection.plan import (
     OuterResult,
     Samples,
     make_plan,
+    median_of_repeats,
     pool_one_steps,
     warn_of_small_problems,
 )
@@ -50,7 +51,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     ----------
     candidates : list of (function, param_grid), str or None, default=None
         None or "recommended": :class:`~skcal.Zero`, the published search space, temperature
-        scaling, and isotonic regression or matrix scaling (vector scaling above 100 classes).
+        scaling; for scalar notions isotonic regression, splines and their stack; for vectors
+        matrix scaling, boosting by a ridge form and their stack (vector scaling above 100 classes).
         "gruber-bach": the search space of [1]_. A grid may be a callable of the number of
         training samples in a fold.
     notion : str or callable, default="canonical"
@@ -65,6 +67,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     outer_cv : int, cross-validation splitter or iterable, default=None
         Splits into training and test samples. None: one split that tests on a fifth. An int or
         ``KFold(5)`` tests on every sample, with a whole search in each split.
+    n_repeats : int, default=1
+        Repeats of the outer splits, shuffled anew, so that the estimates do not hang on one
+        shuffle: they are the medians over the repeats [2]_. Needs ``outer_cv`` None or an int.
     n_jobs : int, default=None
         Jobs that score settings and folds in parallel; results do not depend on it.
     memory : str or object with the joblib.Memory interface, default=None
@@ -121,6 +126,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     ----------
     .. [1] Gruber & Bach, Optimizing Estimators of Squared Calibration Errors in Classification,
        TMLR 2025.
+    .. [2] Chernozhukov et al., Double/debiased machine learning for treatment and structural
+       parameters, The Econometrics Journal 2018, Definition 3.3.
 
     Examples
     --------
@@ -141,6 +148,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         "from_logits": ["boolean"],
         "cv": ["cv_object"],
         "outer_cv": ["cv_object", None],
+        "n_repeats": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
         "memory": [str, HasMethods("cache"), None],
         "verbose": ["verbose"],
@@ -155,6 +163,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         from_logits=False,
         cv=5,
         outer_cv=None,
+        n_repeats=1,
         n_jobs=None,
         memory=None,
         verbose=0,
@@ -166,6 +175,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         self.from_logits = from_logits
         self.cv = cv
         self.outer_cv = outer_cv
+        self.n_repeats = n_repeats
         self.n_jobs = n_jobs
         self.memory = memory
         self.verbose = verbose
@@ -276,15 +286,16 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         self.best_risk_ = -self.best_score_
 
     def _set_estimates(self, weight):
-        """Average the estimates of the outer splits, every test sample counting once."""
-        outer = self.outer_results_
-        tests = [result.outer.test for result in outer]
-        shares = [weight[test].sum() for test in tests]
-        plug_ins = [result.plug_ins.mean() for result in outer]
+        """Average over the outer splits of a repeat, every test sample counting once; medians."""
+        repeats = [
+            [result for result in self.outer_results_ if result.outer.repeat == number]
+            for number in range(self.n_repeats)
+        ]
+        tests = [result.outer.test for result in self.outer_results_]
         self.n_samples_ = len(weight)
         self.n_test_samples_ = int(np.count_nonzero(weight[np.unique(np.concatenate(tests))]))
-        self.squared_error_ = float(np.average(plug_ins, weights=shares))
-        self.fold_spread_ = float(np.std(np.concatenate([r.plug_ins for r in outer])))
+        self.squared_error_ = float(np.median([_mean_plug_in(r, weight) for r in repeats]))
+        self.fold_spread_ = float(np.std(np.concatenate([r.plug_ins for r in self.outer_results_])))
         if self.squared_error_ < 0:
             warnings.warn(
                 f"The squared calibration error is estimated as {self.squared_error_:.3g}; its "
@@ -293,8 +304,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
                 stacklevel=3,
             )
         self.calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
-        self.one_step_ = pool_one_steps(outer, weight)
-        self.one_step_function_ = outer[-1].one_step_function
+        one_steps = [pool_one_steps(results, weight) for results in repeats]
+        self.one_step_ = median_of_repeats(one_steps)
+        self.one_step_function_ = self.outer_results_[-1].one_step_function
         self.one_step_squared_error_ = self.one_step_ and self.one_step_.value
         self.one_step_standard_error_ = self.one_step_ and self.one_step_.standard_error
 
@@ -381,3 +393,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _mean_plug_in(results, weight):
+    shares = [weight[result.outer.test].sum() for result in results]
+    return np.average([result.plug_ins.mean() for result in results], weights=shares)

@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit, log_softmax, logit, softmax
 
-from skcal import LogProbabilities, TemperatureScaling, VectorScaling
-from skcal.functions.recalibration import PROBABILITY_FLOOR
+from skcal import LogProbabilities, MatrixScaling, TemperatureScaling, VectorScaling
+from skcal.functions.coordinates import PROBABILITY_FLOOR
 
-MAPS = [TemperatureScaling(), VectorScaling()]
+MAPS = [TemperatureScaling(), VectorScaling(), MatrixScaling(tol=1e-10)]
 LOWEST = np.log(PROBABILITY_FLOOR)  # -36.04
 
 
@@ -170,7 +170,7 @@ def test_a_strong_penalty_leaves_the_identity(rng, d):
     assert_allclose(proba if d > 1 else proba[:, 1:], X, atol=1e-7)
 
 
-# Both
+# All
 
 
 @pytest.mark.parametrize("scaling", MAPS)

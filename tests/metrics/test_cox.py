@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skcal.functions.recalibration import PROBABILITY_FLOOR
+from skcal.functions.coordinates import PROBABILITY_FLOOR
 from skcal.metrics import (
     calibration_intercept,
     calibration_slope,

@@ -3,23 +3,29 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skcal import (
+    BetaCalibration,
     Binning,
+    Boosting,
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
     KroneckerKernelRidge,
     LogProbabilities,
+    MatrixScaling,
     PlugIn,
+    SplineScaling,
+    Stacking,
     TemperatureScaling,
     TwoStepKernelRidge,
     VectorScaling,
     Zero,
 )
-from skcal.model_selection.candidates import family_name, resolve_candidates
+from skcal.model_selection.candidates import family_name, matrix_scaling, resolve_candidates
 
 SCALAR = ["confidence", "top-label", "classwise", "binary"]
 SIMPLEX = ["canonical", "top-2", lambda proba: np.zeros(proba.shape, int)]
@@ -31,7 +37,7 @@ def names(candidates):
 
 @pytest.mark.parametrize("candidates", [None, "recommended"])
 @pytest.mark.parametrize("notion", SCALAR)
-def test_scalar_notions_get_isotonic_regression_and_binning(candidates, notion):
+def test_scalar_notions_get_isotonic_regression_splines_and_binning(candidates, notion):
     assert names(resolve_candidates(candidates, notion, 10, 1000)) == [
         "Zero",
         "Binning",
@@ -40,11 +46,18 @@ def test_scalar_notions_get_isotonic_regression_and_binning(candidates, notion):
         "TwoStepKernelRidge",
         "TemperatureScaling",
         "IsotonicRegression",
+        "SplineScaling",
+        "Stacking",
     ]
 
 
 @pytest.mark.parametrize(
-    ("n_classes", "last"), [(3, "MatrixScaling"), (100, "MatrixScaling"), (101, "VectorScaling")]
+    ("n_classes", "last"),
+    [
+        (3, ["MatrixScaling", "Stacking"]),
+        (100, ["MatrixScaling", "Stacking"]),
+        (101, ["VectorScaling"]),
+    ],
 )
 @pytest.mark.parametrize("notion", SIMPLEX, ids=["canonical", "top-2", "lens"])
 def test_other_notions_get_matrix_scaling_and_vector_scaling_above_100_classes(
@@ -56,19 +69,42 @@ def test_other_notions_get_matrix_scaling_and_vector_scaling_above_100_classes(
         "KroneckerKernelRidge",
         "TwoStepKernelRidge",
         "TemperatureScaling",
-        last,
+        *last,
     ]
 
 
-def test_matrix_scaling_is_logistic_regression_on_logarithms_over_a_grid_of_C():
-    function, grid = resolve_candidates(None, "canonical", 10, 1000)[-1]
-    first, last = (step for _, step in function.estimator.steps)
+@pytest.mark.parametrize("notion", ["canonical", "confidence"])
+def test_maps_are_tried_over_a_grid_of_C(notion):
+    for function, grid in resolve_candidates(None, notion, 10, 1000):
+        if family_name(function) in ("MatrixScaling", "SplineScaling"):
+            [(name, values)] = grid.items()
+            assert name == "estimator__C"
+            assert {0.01, 1.0} <= set(values)
+            assert clone(function).set_params(**{name: 0.5}).estimator.C == 0.5
+
+
+@pytest.mark.parametrize("notion", ["canonical", "confidence"])
+def test_the_stack_holds_plug_ins_so_that_it_has_a_one_step_estimate(notion):
+    stack, grid = resolve_candidates(None, notion, 10, 1000)[-1]
+    assert isinstance(stack, Stacking)
+    assert grid == {}
+    assert hasattr(stack, "residual")
+    assert "TemperatureScaling" in map(family_name, stack.functions)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "solver"), [(30, "newton-cholesky"), (31, "newton-cg"), (100, "newton-cg")]
+)
+def test_logistic_matrix_scaling_works_on_logarithms_by_a_solver_that_bears_them(n_classes, solver):
+    first, last = (step for _, step in matrix_scaling(n_classes, 0.01).estimator.steps)
     assert isinstance(first, LogProbabilities)
     assert isinstance(last, LogisticRegression)
-    [(name, values)] = grid.items()
-    assert name == "estimator__logisticregression__C"
-    assert 0.01 in values  # the best on resnet18, mathematics §4
-    assert function.set_params(**{name: 0.5}).estimator[-1].C == 0.5
+    assert (last.C, last.solver) == (0.01, solver)
+
+
+def test_lists_resolved_twice_share_no_function():
+    one, other = (resolve_candidates(None, "canonical", 10, 1000) for _ in range(2))
+    assert not {id(function) for function, _ in one} & {id(function) for function, _ in other}
 
 
 def as_dict(candidates):
@@ -112,9 +148,9 @@ def test_published_bandwidths_and_kernels(notion):
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
 def test_every_recommended_list_holds_the_published_one(notion):
     published = resolve_candidates("gruber-bach", notion, 10, 6400)
-    recommended = as_dict(resolve_candidates(None, notion, 10, 6400))
+    recommended = resolve_candidates(None, notion, 10, 6400)
     for function, grid in published:
-        assert recommended[type(function)] == grid
+        assert [g for f, g in recommended if type(f) is type(function)] == [grid]
 
 
 @pytest.mark.parametrize("weight", [None, 0.5])
@@ -137,6 +173,11 @@ def test_the_search_scales_the_published_grid_by_the_weight_of_a_training_fold(t
         (Zero(), "Zero"),
         (PlugIn(TemperatureScaling()), "TemperatureScaling"),
         (PlugIn(VectorScaling()), "VectorScaling"),
+        (PlugIn(MatrixScaling()), "MatrixScaling"),
+        (PlugIn(SplineScaling()), "SplineScaling"),
+        (PlugIn(BetaCalibration()), "BetaCalibration"),
+        (Boosting(), "Boosting"),
+        (Stacking([Zero()]), "Stacking"),
         (PlugIn(IsotonicRegression(), target="outcome"), "IsotonicRegression"),
         (PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())), "MatrixScaling"),
         (PlugIn(make_pipeline(LogProbabilities(), TemperatureScaling())), "TemperatureScaling"),

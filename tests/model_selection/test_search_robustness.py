@@ -61,7 +61,7 @@ def test_a_candidate_that_predicts_nan_is_refused_with_the_remedy(data):
 
 def test_fixed_folds_do_not_go_with_several_training_sets(data):
     folds = [(np.arange(100), np.arange(100, 200))]
-    with pytest.raises(ValueError, match="cv holds fixed rows, but outer_cv makes several"):
+    with pytest.raises(ValueError, match="cv holds fixed rows, but there are several outer splits"):
         CalibrationErrorSearchCV([Zero()], cv=folds, outer_cv=3).fit(*data)
 
 

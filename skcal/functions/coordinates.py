@@ -1,0 +1,46 @@
+"""Coordinates of the simplex in which maps and kernels may work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+#: Smallest probability whose logarithm is taken: 2⁻⁵² ≈ 2.2e-16, so that log p ≥ -36.04.
+PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
+
+
+def log_probabilities(X: np.ndarray) -> np.ndarray:
+    """Return log p; for a single column the logit, log p - log(1 - p).
+
+    Probabilities below :data:`PROBABILITY_FLOOR` count as the floor.
+    """
+    X = X.astype(np.float64)
+    log_p = np.log(np.maximum(X, PROBABILITY_FLOOR))
+    if X.shape[1] == 1:
+        return log_p - np.log(np.maximum(1 - X, PROBABILITY_FLOOR))
+    return log_p
+
+
+def square_roots(X: np.ndarray) -> np.ndarray:
+    """Return √p, of a single column √p and √(1 - p); their distances are Hellinger's, times √2."""
+    X = X.astype(np.float64)
+    return np.sqrt(np.hstack([X, 1 - X]) if X.shape[1] == 1 else X)
+
+
+def log_ratios(X: np.ndarray) -> np.ndarray:
+    """Return log p minus its mean over the classes (Aitchison's centred log-ratio), or the logit.
+
+    Probabilities below :data:`PROBABILITY_FLOOR` count as the floor.
+    """
+    log_p = log_probabilities(X)
+    return log_p if X.shape[1] == 1 else log_p - log_p.mean(axis=1, keepdims=True)
+
+
+#: Name → function of features (n, d).
+COORDINATES: dict[str, Callable] = {
+    "probability": lambda X: X,
+    "square-root": square_roots,
+    "log": log_probabilities,
+    "log-ratio": log_ratios,
+}

@@ -1,0 +1,209 @@
+"""A weighted sum of calibration-estimation functions, the weights chosen by the risk."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import block_diag, eigh
+from scipy.optimize import nnls
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skcal._sklearn_compat import Interval, _fit_context
+from skcal.functions.base import BilinearFunction
+from skcal.pair_risk import pair_products
+
+_ROUNDING = 1e-10  # eigenvalues of a Gram matrix of unit diagonal below this are noise
+
+
+def _all_have_residual(self):
+    return all(hasattr(function, "residual") for function in self.functions)
+
+
+class Stacking(BilinearFunction):
+    """h = Σ_k a_k h_k with a ≥ 0, the weights of the lowest pair risk on out-of-fold samples.
+
+    Parameters
+    ----------
+    functions : list of calibration-estimation functions
+    cv : int ≥ 2, default=5
+        Folds whose held-out parts choose the weights; fewer where there are fewer than 2 cv
+        samples.
+    random_state : int, RandomState instance or None, default=0
+        Shuffles the folds.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_functions,)
+        a.
+    residual_weights_ : ndarray of shape (n_functions,)
+        b ≥ 0 of ``residual``; only where all functions have it.
+    functions_ : list of fitted functions
+        Refitted on all samples.
+    form_ : array or sparse array of shape (r, r)
+        The forms of the functions along the diagonal, times their weights.
+    n_features_in_ : int
+
+    Notes
+    -----
+    The pair risk is quadratic in a. Its matrix Σ_{i≠j} h_k h_l comes from the factored forms in
+    O(n r²), and the weights from non-negative least squares. Fewer than 4 samples tell no weights:
+    they are then 0. Costs cv + 1 fits of each function.
+
+    ``residual`` is ĝ = Σ_k b_k ĝ_k, b ≥ 0 by least squares on the out-of-fold residuals, which
+    the one-step estimate rests on; h is not ⟨ĝ, ĝ⟩.
+
+    Examples
+    --------
+    >>> from skcal import Binning, CalibrationErrorEstimator, Stacking, Zero
+    >>> from skcal.datasets import make_tempered
+    >>> data = make_tempered(1000, temperature=2.0, n_truth_draws=0, random_state=0)
+    >>> stack = Stacking([Binning(5), Binning(50), Zero()])
+    >>> estimator = CalibrationErrorEstimator(stack, "confidence").fit(data.proba, data.labels)
+    >>> [function] = estimator.functions_
+    >>> function.weights_.shape
+    (3,)
+    """
+
+    _parameter_constraints: dict = {
+        "functions": [list, tuple],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, functions, cv=5, random_state=0):
+        self.functions = functions
+        self.cv = cv
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, sample_weight=None):
+        """Choose the weights on held-out folds and fit every function on all samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features.
+        y : array-like of shape (n_samples,) or (n_samples, m)
+            Residuals.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If there is no function, or one cannot be fitted.
+        """
+        self._check_functions()
+        X, residuals, weight = self._validate(X, y, sample_weight)
+        self._choose_weights(X, residuals, weight)
+        self.functions_ = self._fit_all(X, residuals, weight)
+        used = [(f, a) for f, a in zip(self.functions_, self.weights_, strict=True) if a > 0]
+        self._used = [function for function, _ in used]
+        widths = [function._phi(X[:1]).shape[1] for function in self._used]
+        blocks = [
+            a * (np.eye(r) if f.form_ is None else f.form_)
+            for (f, a), r in zip(used, widths, strict=True)
+        ]
+        self.form_ = _diagonal(blocks) if blocks else np.zeros((1, 1))
+        self._n_outputs = self.form_.shape[0]
+        return self
+
+    def _check_functions(self):
+        for position, function in enumerate(self.functions):
+            if not isinstance(function, BilinearFunction):
+                raise ValueError(
+                    f"functions[{position}] is {function!r}. Pass calibration-estimation "
+                    "functions, such as skcal.Binning()."
+                )
+        if not self.functions:
+            raise ValueError("functions is empty. Pass at least one function.")
+
+    def _fit_all(self, X, residuals, weight):
+        """Fit clones of all functions; ridge forms of one kernel share its factor."""
+        fitted: list[BilinearFunction] = []
+        for function in self.functions:
+            shares = getattr(function, "shares_factor", lambda other: False)
+            like = next((other for other in fitted if shares(other)), None)
+            if like is None:
+                fitted.append(clone(function).fit(X, residuals, sample_weight=weight))
+            else:
+                fitted.append(function.with_factor_of(like))
+        return fitted
+
+    def _choose_weights(self, X, residuals, weight):
+        count = len(self.functions)
+        quadratic, linear = np.zeros((2, count, count)), np.zeros((2, count))
+        n_splits = min(self.cv, len(X) // 2)
+        if n_splits >= 2:
+            folds = KFold(n_splits, shuffle=True, random_state=self.random_state)
+            for train, test in folds.split(X):
+                held_out = residuals[test], weight[test]
+                models = self._fit_all(X[train], residuals[train], weight[train])
+                parts = [(model._phi(X[test]), model.form_) for model in models]
+                products = [pair_products(parts, *held_out)]
+                if _all_have_residual(self):
+                    fitted = [model.residual(X[test]) for model in models]
+                    products.append(_residual_products(fitted, *held_out))
+                for k, (gram, moments) in enumerate(products):
+                    quadratic[k] += gram
+                    linear[k] += moments
+        self.weights_ = _best_weights(quadratic[0], linear[0])
+        if _all_have_residual(self):
+            self.residual_weights_ = _best_weights(quadratic[1], linear[1])
+
+    def transform(self, X):
+        """Return φ(x) of the functions of positive weight, side by side."""
+        X = self._validate_features(X)
+        if not self._used:
+            return np.zeros((len(X), 1))
+        parts = [function._phi(X) for function in self._used]
+        return (
+            sparse.hstack(parts, format="csr")
+            if any(sparse.issparse(part) for part in parts)
+            else np.hstack(parts)
+        )
+
+    @available_if(_all_have_residual)
+    def residual(self, X):
+        """Estimate ĝ(x) = Σ_k b_k ĝ_k(x) of E[δ | x], shape (n_samples, m)."""
+        check_is_fitted(self)
+        X = self._validate_features(X)
+        total = np.zeros((len(X), self._n_residuals))
+        for function, weight in zip(self.functions_, self.residual_weights_, strict=True):
+            if weight > 0:
+                total += weight * function.residual(X)
+        return total
+
+
+def _diagonal(blocks):
+    if any(sparse.issparse(block) for block in blocks):
+        return sparse.block_diag([sparse.csr_array(block) for block in blocks], format="csr")
+    return block_diag(*blocks)
+
+
+def _residual_products(fitted, residuals, weight):
+    """Σ w ⟨ĝ_k, ĝ_l⟩ and Σ w ⟨ĝ_k, δ⟩ over held-out samples."""
+    rows = np.stack([np.sqrt(weight)[:, None] * one for one in fitted]).reshape(len(fitted), -1)
+    target = (np.sqrt(weight)[:, None] * residuals).ravel()
+    return rows @ rows.T, rows @ target
+
+
+def _best_weights(gram, moments):
+    """Minimise aᵀGa - 2 mᵀa over a ≥ 0; functions that are zero throughout get no weight."""
+    weights = np.zeros(len(moments))
+    alive = np.flatnonzero(np.diagonal(gram) > 0)
+    if len(alive):
+        scale = 1 / np.sqrt(np.diagonal(gram)[alive])
+        values, vectors = eigh(gram[np.ix_(alive, alive)] * np.outer(scale, scale))
+        root = np.sqrt(np.maximum(values, _ROUNDING * values.max()))
+        target = (vectors.T @ (moments[alive] * scale)) / root
+        weights[alive] = nnls(root[:, None] * vectors.T, target)[0] * scale
+    return weights

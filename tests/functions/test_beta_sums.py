@@ -1,0 +1,124 @@
+"""Interpolated sums of Beta kernels against the direct ones."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import skcal.functions.kernel_density as kernel_density
+from skcal import DirichletKernelDensity
+from skcal.functions.beta_sums import _NODES, beta_sums, log_peak
+from skcal.functions.kernel_density import (
+    BANDWIDTHS,
+    _LogKernel,
+    leave_one_out_residuals,
+    loo_log_likelihoods,
+)
+
+SHAPES = {
+    "uniform": lambda rng, n: rng.random(n),
+    "confident": lambda rng, n: 1 - 0.9 * rng.beta(0.3, 3, n),
+    "both ends": lambda rng, n: rng.beta(0.1, 0.1, n),
+    "grid": lambda rng, n: rng.integers(0, 11, n) / 10,
+    "gap": lambda rng, n: (
+        np.where(rng.random(n) < 0.5, 0.1, 0.02) * rng.random(n) + 0.7 * (rng.random(n) < 0.5)
+    ),
+    "one value": lambda rng, n: np.full(n, 0.3),
+    "masses at 0 and 1": lambda rng, n: np.clip(rng.normal(0.5, 0.5, n), 0, 1),
+}
+
+
+def draw(shape, n, seed):
+    """Points (n, 1) with outcomes and weights of 1 to 3."""
+    rng = np.random.default_rng(seed)
+    p = SHAPES[shape](rng, n)[:, None]
+    outcomes = (rng.random((n, 1)) < p).astype(float)
+    return p, outcomes, rng.integers(1, 4, n).astype(float)
+
+
+def queries(shape):
+    """Queries like the points, anywhere, and as close to 0 and 1 as floats come."""
+    rng = np.random.default_rng(7)
+    ends = 10.0 ** -rng.uniform(1, 300, 40)
+    z = np.concatenate([SHAPES[shape](rng, 300), rng.random(200), ends, 1 - ends[ends > 1e-16]])
+    return z[(z > 0) & (z < 1)][:, None]
+
+
+def pair(z):
+    return np.hstack([z, 1 - z])
+
+
+def ratios(sums):
+    return sums[:, 0] / sums[:, 1]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("bandwidth", [1e-7, *BANDWIDTHS, 10.0])
+def test_interpolated_ratios_equal_the_direct_ones(shape, bandwidth):
+    p, outcomes, weight = draw(shape, 3000, seed=0)
+    z = queries(shape)
+    charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
+    direct = _LogKernel(p, bandwidth).weights(z) @ charges
+    # At 1e-7 the exponents of both reach 1e8 and are known to 1e-8 only.
+    tolerance = 1e-9 if bandwidth > 1e-6 else 1e-7
+    found = beta_sums(pair(z), pair(p), charges, bandwidth)
+    assert_allclose(ratios(found), ratios(direct), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("bandwidth", [1e-5, 1e-3, 0.1, 1.0])
+def test_sums_near_points_are_scaled_by_the_peak(bandwidth):
+    p, _, weight = draw("uniform", 2000, seed=1)
+    z = p[:100]
+    exponents = _LogKernel(p, bandwidth).exponents(z)
+    peaks = np.diagonal(_LogKernel(z, bandwidth).exponents(z))
+    expected = np.exp(exponents - peaks[:, None]) @ weight
+    found = beta_sums(pair(z), pair(p), weight[:, None], bandwidth)[:, 0]
+    assert_allclose(found, expected, rtol=1e-8)
+    differences = log_peak(pair(z), bandwidth) - peaks
+    assert_allclose(differences, differences[0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_estimates_do_not_depend_on_the_way_sums_are_made(shape, monkeypatch):
+    p, outcomes, weight = draw(shape, 1500, seed=2)
+    bandwidths = BANDWIDTHS[[0, 4, 9, 14, 19]]
+
+    def estimates():
+        for bandwidth in bandwidths:
+            function = DirichletKernelDensity(bandwidth).fit(p, outcomes - p, sample_weight=weight)
+            yield function.residual(p)
+            yield leave_one_out_residuals(p, outcomes, weight, bandwidth)
+        yield loo_log_likelihoods(p, bandwidths, weight)
+
+    interpolated = list(estimates())
+    monkeypatch.setattr(kernel_density, "_MANY_PAIRS", np.inf)
+    for fast, direct in zip(interpolated, estimates(), strict=True):
+        assert_allclose(fast, direct, rtol=1e-8, atol=1e-8)
+
+
+def test_leaving_out_works_where_samples_stand_alone():
+    p = np.append(np.linspace(0.2, 0.4, 2000), [0.9, 0.95])[:, None]
+    outcomes = np.append(np.zeros(2000), [1.0, 0.0])[:, None]
+    residuals = leave_one_out_residuals(p, outcomes, np.ones(2002), 1e-5)
+    assert_allclose(residuals[-2:, 0], [0 - 0.9, 1 - 0.95], atol=1e-9)
+
+
+def test_row_order_does_not_matter():
+    p, outcomes, weight = draw("confident", 5000, seed=3)
+    z = queries("confident")
+    order = np.random.default_rng(0).permutation(len(p))
+    charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
+    first = beta_sums(pair(z), pair(p), charges, 0.01)
+    second = beta_sums(pair(z), pair(p[order]), charges[order], 0.01)
+    assert_allclose(ratios(first), ratios(second), rtol=1e-12)
+
+
+def test_memory_grows_with_samples_not_with_pairs():
+    p, outcomes, weight = draw("uniform", 100_000, seed=4)
+    charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
+    tracemalloc.start()
+    beta_sums(pair(p), pair(p), charges, 1e-4)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100_000 * 8 * 4 * _NODES  # pairs would be 80 GB

@@ -1,0 +1,362 @@
+"""Maps with many parameters against an independent minimiser of their penalised likelihood."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.interpolate import BSpline
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, logit, softmax
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from skcal import BetaCalibration, MatrixScaling, SplineScaling, TemperatureScaling
+
+FLOOR = 2.0**-52
+COORDINATES = ["probability", "square-root", "log", "log-ratio"]
+SCALAR = [
+    *(MatrixScaling(coordinates=name, tol=1e-10) for name in COORDINATES),
+    SplineScaling(n_knots=4, tol=1e-10),
+    BetaCalibration(tol=1e-10),
+]
+VECTOR = SCALAR[:4]
+CASES = [(scaling, 1) for scaling in SCALAR] + [(scaling, d) for scaling in VECTOR for d in (2, 3)]
+every_case = pytest.mark.parametrize(
+    ("scaling", "d"), CASES, ids=lambda v: v if isinstance(v, int) else name_of(v)
+)
+
+
+def name_of(scaling):
+    return f"{type(scaling).__name__}-{getattr(scaling, 'coordinates', '')}"
+
+
+def sample(rng, n, d, temperature=1.7):
+    """Overconfident predictions of which one class is further off, and labels."""
+    truth = rng.dirichlet(np.full(max(d, 2), 0.8), size=n)
+    y = (truth.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1)
+    powered = truth**temperature * (1 + np.eye(max(d, 2))[0])
+    X = powered / powered.sum(axis=1, keepdims=True)
+    return (X[:, 1:] if d == 1 else X), y
+
+
+def features_of(scaling, X):
+    """f(p), written once more."""
+    x = X[:, 0]
+    if isinstance(scaling, BetaCalibration):
+        return np.column_stack([np.log(x), -np.log(1 - x)])
+    if isinstance(scaling, SplineScaling):
+        quantiles = np.quantile(
+            x, np.arange(1, scaling.n_knots - 1) / (scaling.n_knots - 1), method="inverted_cdf"
+        )
+        knots = np.concatenate([[x.min()], quantiles, [x.max()]])
+        steps = np.arange(1, 4)
+        before = knots[0] - steps[::-1] * (knots[1] - knots[0])
+        after = knots[-1] + steps * (knots[-1] - knots[-2])
+        return BSpline.design_matrix(x, np.concatenate([before, knots, after]), 3).toarray()
+    if scaling.coordinates == "probability":
+        return X
+    if scaling.coordinates == "square-root":
+        return np.sqrt(np.column_stack([x, 1 - x]) if X.shape[1] == 1 else X)
+    if X.shape[1] == 1:
+        return logit(X)
+    ratio = scaling.coordinates == "log-ratio"
+    return np.log(X) - (np.log(X).mean(axis=1, keepdims=True) if ratio else 0)
+
+
+def offset_of(scaling, X, y, weight):
+    if isinstance(scaling, BetaCalibration):
+        T = 1.0
+    else:
+        T = TemperatureScaling().fit(X, y, weight).temperature_
+    both = np.hstack([np.zeros_like(X), logit(X)]) if X.shape[1] == 1 else np.log(X)
+    return both / T
+
+
+def logits_of(parameters, offset, features):
+    """Logits at (V, b); of two classes the second one's is free."""
+    coefficients = parameters.reshape(features.shape[1] + 1, -1)
+    logits = offset.copy()
+    logits[:, -coefficients.shape[1] :] += features @ coefficients[:-1] + coefficients[-1]
+    return logits
+
+
+def penalised_loss(parameters, offset, features, y, weight, inverse):
+    log_c = log_softmax(logits_of(parameters, offset, features), axis=1)
+    return -weight @ log_c[np.arange(len(y)), y] + np.sum(parameters**2 / (2 * inverse))
+
+
+def gradient(parameters, offset, features, y, weight, inverse):
+    error = softmax(logits_of(parameters, offset, features), axis=1)
+    error = weight[:, None] * (error - np.eye(error.shape[1])[y])
+    error = error[:, 1:] if error.shape[1] == 2 else error
+    slopes = np.vstack([features.T @ error, error.sum(axis=0)])
+    return slopes.ravel() + parameters / inverse
+
+
+def check_optimum(scaling, X, y, weight, inverse=None):
+    fitted = scaling.fit(X, y, weight)
+    found = np.vstack([fitted.coef_, fitted.intercept_]).ravel()
+    inverse = np.full(found.size, scaling.C) if inverse is None else inverse
+    features, offset = features_of(scaling, X), offset_of(scaling, X, y, weight)
+    arguments = offset, features, y, weight, inverse
+    # tol is of the mean loss, in units of the root of at most |features|² / 4 + 1 / C n.
+    units = np.sqrt(np.max(np.mean(features**2, axis=0)) + 1 / (scaling.C * weight.sum()) + 1)
+    assert np.abs(gradient(found, *arguments)).max() <= 1e-7 * weight.sum() * units
+    brute = minimize(penalised_loss, 0 * found, arguments, method="BFGS", options={"gtol": 1e-4})
+    loss = penalised_loss(found, *arguments)
+    assert loss <= brute.fun + 1e-9 * abs(loss)
+    assert_allclose(loss, brute.fun, rtol=1e-6)
+    expected = softmax(logits_of(found, offset, features), axis=1)
+    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9)
+
+
+@every_case
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_coefficients_minimise_the_penalised_log_loss(rng, scaling, d, C, weighted):
+    X, y = sample(rng, 100, d)
+    weight = np.ones(100)
+    if weighted and not isinstance(scaling, SplineScaling):  # its knots are weighted quantiles
+        weight = rng.uniform(0.2, 2, 100)
+    check_optimum(clone(scaling).set_params(C=C), X, y, weight)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_off_diagonal_and_intercept_have_penalties_of_their_own(rng, d):
+    X, y = sample(rng, 100, d)
+    scaling = MatrixScaling(2.0, "log", C_off_diagonal=0.03, C_intercept=0.5, tol=1e-10)
+    inverse = {1: [2.0, 0.5], 2: [2.0, 2.0, 0.5]}.get(d)  # two classes have no diagonal
+    if d == 3:
+        inverse = np.vstack([np.where(np.eye(3), 2.0, 0.03), np.full(3, 0.5)]).ravel()
+    check_optimum(scaling, X, y, np.ones(100), np.array(inverse))
+
+
+# Limits
+
+
+@every_case
+def test_a_strong_penalty_leaves_one_temperature_of_beta_calibration_the_identity(rng, scaling, d):
+    X, y = sample(rng, 100, d)
+    proba = clone(scaling).set_params(C=1e-11).fit(X, y).predict_proba(X)
+    cooled = TemperatureScaling().fit(X, y)
+    assert abs(cooled.temperature_ - 1) > 0.1
+    beta = isinstance(scaling, BetaCalibration)
+    expected = np.hstack([1 - X, X]) if beta else cooled.predict_proba(X)
+    assert_allclose(proba, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "d"), [(MatrixScaling(coordinates="log"), d) for d in (1, 2, 3)] + [(SCALAR[-1], 1)]
+)
+def test_without_a_penalty_it_is_logistic_regression_on_logarithms(rng, scaling, d):
+    """The temperature is in the span of the features, so it does not matter."""
+    X, y = sample(rng, 300, d)
+    features = features_of(scaling, X)
+    logistic = LogisticRegression(C=1e9, solver="newton-cholesky", tol=1e-9).fit(features, y)
+    proba = clone(scaling).set_params(C=1e9, tol=1e-10).fit(X, y).predict_proba(X)
+    assert_allclose(proba, logistic.predict_proba(features), atol=1e-6)
+
+
+def test_log_ratios_without_a_penalty_are_logistic_regression_on_log_ratios(rng):
+    X, y = sample(rng, 300, 3)
+    features = features_of(VECTOR[3], X)
+    logistic = LogisticRegression(C=1e6, solver="newton-cholesky", tol=1e-9).fit(features, y)
+    proba = clone(VECTOR[3]).set_params(C=1e9).fit(X, y).predict_proba(X)
+    assert_allclose(proba, logistic.predict_proba(features), atol=1e-6)
+
+
+@pytest.mark.parametrize("C", [1e-2, 1e8])
+def test_more_coefficients_never_raise_the_penalised_loss_of_one_temperature(rng, C):
+    X, y = sample(rng, 200, 3)
+    for scaling in VECTOR:
+        proba = clone(scaling).set_params(C=C).fit(X, y).predict_proba(X)
+        plain = TemperatureScaling().fit(X, y).predict_proba(X)
+        loss, before = (-np.log(p[np.arange(200), y]).sum() for p in (proba, plain))
+        assert loss < before
+
+
+# Invariance
+
+
+@every_case
+def test_weight_zero_removes_a_row_and_weight_two_repeats_it(rng, scaling, d):
+    X, y = sample(rng, 90, d)
+    counts = rng.integers(0, 3, 90)
+    weighted = scaling.fit(X, y, counts).predict_proba(X)
+    repeated = scaling.fit(X.repeat(counts, axis=0), y.repeat(counts)).predict_proba(X)
+    assert_allclose(weighted, repeated, atol=1e-7)
+
+
+@every_case
+def test_the_order_of_rows_is_irrelevant(rng, scaling, d):
+    X, y = sample(rng, 90, d)
+    order = rng.permutation(90)
+    one = scaling.fit(X, y).predict_proba(X)
+    assert_allclose(scaling.fit(X[order], y[order]).predict_proba(X), one, atol=1e-7)
+
+
+@pytest.mark.parametrize("scaling", VECTOR, ids=name_of)
+@pytest.mark.parametrize("order", [[1, 0], [2, 0, 1]])
+def test_renaming_classes_and_columns_together_changes_nothing(rng, scaling, order):
+    X, y = sample(rng, 90, len(order))
+    inverse = np.argsort(order)
+    one = scaling.fit(X, y).predict_proba(X)
+    other = scaling.fit(X[:, order], inverse[y]).predict_proba(X[:, order])
+    assert_allclose(other, one[:, order], atol=1e-7)
+
+
+def test_square_roots_of_a_single_column_are_those_of_two_columns(rng):
+    X, y = sample(rng, 90, 2)
+    scaling = MatrixScaling(tol=1e-10)
+    two = scaling.fit(X, y).predict_proba(X)
+    assert_allclose(scaling.fit(X[:, 1:], y).predict_proba(X[:, 1:]), two, atol=1e-7)
+
+
+@every_case
+def test_float32_predictions_give_the_float64_answer(rng, scaling, d):
+    X, y = sample(rng, 90, d)
+    X = X.astype(np.float32)
+    double = scaling.fit(X.astype(np.float64), y).predict_proba(X)
+    single = scaling.fit(X, y).predict_proba(X)
+    assert single.dtype == np.float64
+    # Only 1 - p of a single column is rounded to float32.
+    assert_allclose(single, double, atol=1e-6)
+
+
+# Classes
+
+
+@pytest.mark.parametrize("scaling", VECTOR, ids=name_of)
+def test_absent_classes_keep_their_column(rng, scaling):
+    X, _ = sample(rng, 60, 4)
+    fitted = scaling.fit(X, rng.choice([0, 2], 60))
+    assert_array_equal(fitted.classes_, np.arange(4))
+    proba = fitted.predict_proba(X)
+    assert proba.shape == (60, 4)
+    assert proba[:, [1, 3]].sum() < X[:, [1, 3]].sum()
+
+
+@pytest.mark.parametrize(
+    ("scaling", "d"),
+    [*CASES, (TemperatureScaling(), 1), (TemperatureScaling(), 3)],
+    ids=lambda v: v if isinstance(v, int) else name_of(v),
+)
+@pytest.mark.parametrize("names", [["ant", "bee", "cat"], [10, 20, 30], [0, 1, 2]], ids=str)
+def test_a_class_of_weight_0_keeps_its_name_and_is_as_good_as_absent(rng, scaling, d, names):
+    X, y = sample(rng, 90, d)
+    kept = y != 1
+    labels = np.array(names)[y] if d > 1 else y  # of a single column 0 and 1
+    fitted = clone(scaling).fit(X, labels, kept.astype(float))
+    assert_array_equal(fitted.classes_, [0, 1] if d == 1 else names[:d])
+    fewer = clone(scaling).fit(X[kept], y[kept])
+    assert_allclose(fitted.predict_proba(X), fewer.predict_proba(X), atol=1e-9)
+
+
+@every_case
+def test_one_class_alone_is_predicted_more_often_than_before(rng, scaling, d):
+    X, _ = sample(rng, 60, d)
+    proba = scaling.fit(X, np.zeros(60, int)).predict_proba(X)
+    before = 1 - X[:, 0] if d == 1 else X[:, 0]
+    assert np.isfinite(proba).all()
+    assert proba[:, 0].mean() > before.mean()
+
+
+# Extremes
+
+
+@every_case
+def test_zeros_and_ones_are_finite_and_count_as_the_floor(rng, scaling, d):
+    corner = np.repeat([0.0, 1.0, 0.3], 20)[:, None]
+    X = corner if d == 1 else np.hstack([corner, 1 - corner, np.zeros((60, d - 2))])
+    y = rng.integers(0, max(d, 2), 60)
+    fitted = scaling.fit(X, y)
+    proba = fitted.predict_proba(X)
+    assert np.isfinite(proba).all()
+    assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+    assert_allclose(fitted.predict_proba(np.maximum(X, FLOOR)), proba, atol=1e-6)
+
+
+@pytest.mark.parametrize("coordinates", COORDINATES)
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_500_samples_of_100_classes_converge_in_a_third_of_max_iter(coordinates, C):
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet(np.full(100, 0.05), size=500)
+    y = np.minimum((truth.cumsum(axis=1) < rng.uniform(size=(500, 1))).sum(axis=1), 99)
+    X = truth**1.7 / np.sum(truth**1.7, axis=1, keepdims=True)
+    scaling = MatrixScaling(C, coordinates).fit(X, y)
+    assert scaling.n_iter_ < scaling.max_iter / 3
+    # As far as 20 times more iterations and a tolerance of 1e-12 get.
+    exact = MatrixScaling(C, coordinates, max_iter=20_000, tol=1e-12).fit(X, y)
+    assert_allclose(scaling.predict_proba(X), exact.predict_proba(X), atol=1e-3)
+
+
+@every_case
+def test_what_does_not_converge_says_so_by_name_and_is_the_identity(rng, scaling, d):
+    X, y = sample(rng, 60, d)
+    name = type(scaling).__name__
+    scaling = type(scaling)(C=10.0, max_iter=1)
+    with pytest.warns(ConvergenceWarning, match=f"^{name}.* did not converge in 1 iterations"):
+        scaling.fit(X, y)
+    proba = scaling.predict_proba(X)
+    assert_allclose(proba, np.hstack([1 - X, X]) if d == 1 else X, rtol=1e-12)
+    assert scaling.temperature_ == 1
+    assert_array_equal(scaling.coef_, 0)
+    assert_array_equal(scaling.intercept_, 0)
+
+
+@pytest.mark.parametrize("scaling", [SplineScaling(), BetaCalibration()])
+def test_maps_of_a_single_probability_refuse_two_columns(scaling):
+    with pytest.raises(ValueError, match=r"X has 2 columns\. \w+ recalibrates a single"):
+        scaling.fit([[0.5, 0.5], [0.2, 0.8]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "scaling",
+    [
+        MatrixScaling(C=0),
+        MatrixScaling(coordinates="logit"),
+        MatrixScaling(C_off_diagonal=-1),
+        MatrixScaling(C_intercept=0),
+        MatrixScaling(max_iter=0),
+        SplineScaling(n_knots=1),
+        SplineScaling(tol=0),
+        BetaCalibration(C=-1.0),
+    ],
+)
+def test_parameters_out_of_range_raise(scaling):
+    with pytest.raises(ValueError, match=r"The '\w+' parameter of"):
+        scaling.fit([[0.5], [0.2]], [0, 1])
+
+
+# Splines
+
+
+def test_a_spline_is_constant_in_the_added_logit_beyond_the_training_range(rng):
+    x = rng.uniform(0.2, 0.8, 200)
+    fitted = SplineScaling().fit(x[:, None], rng.uniform(size=200) < x**2)
+    ends = [[x.min()], [0.01], [x.max()], [0.99]]
+    proba = fitted.predict_proba(ends)[:, 1]
+    added = logit(proba) - logit(np.ravel(ends)) / fitted.temperature_
+    assert_allclose(added[[1, 3]], added[[0, 2]], rtol=1e-9)
+    assert abs(added[0] - added[2]) > 1e-3
+
+
+@pytest.mark.parametrize(("x", "n_splines"), [([0.3], 4), ([0.1, 0.9], 4), ([0.1, 0.5, 0.9], 5)])
+def test_repeated_predictions_give_fewer_knots(x, n_splines):
+    X = np.repeat(x, 20)[:, None]
+    y = np.tile([0, 1, 1, 0, 1], 4 * len(x))
+    fitted = SplineScaling(C=100).fit(X, y)
+    assert fitted.coef_.shape == (n_splines, 1)
+    assert_allclose(fitted.predict_proba(X)[:, 1], 0.6, atol=0.01)  # the frequency
+
+
+def test_a_spline_catches_what_no_temperature_can(rng):
+    x = rng.uniform(size=5000)
+    truth = expit(logit(x) + 2 * np.sin(2 * np.pi * x))
+    y = rng.uniform(size=5000) < truth
+    fitted, plain = SplineScaling().fit(x[:, None], y), TemperatureScaling().fit(x[:, None], y)
+    error, before = (
+        np.mean((m.predict_proba(x[:, None])[:, 1] - truth) ** 2) for m in (fitted, plain)
+    )
+    # 13 coefficients from 5,000 outcomes: variance some 13 / 5000 / 6 = 4e-4; 5 times that.
+    assert error < 2e-3 < before

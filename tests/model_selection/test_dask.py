@@ -1,0 +1,49 @@
+"""A search on a cluster gives the numbers of one process, also when a worker dies."""
+
+import os
+import signal
+import threading
+
+import joblib
+import numpy as np
+import pytest
+
+from skcal import CalibrationErrorSearchCV
+from skcal.datasets import make_tempered
+
+distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+
+
+def search(n_jobs):
+    data = make_tempered(400, n_truth_draws=0, random_state=0)
+    candidates = CalibrationErrorSearchCV(notion="confidence", random_state=0, n_jobs=n_jobs)
+    return candidates.fit(data.proba, data.labels)
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"processes": True, "dashboard_address": None, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("dies", [False, True])
+def test_two_workers_give_the_numbers_of_one_process(client, dies):
+    expected = search(n_jobs=1)
+    victim = next(iter(client.run(os.getpid).values()))
+    killer = threading.Timer(0.3, os.kill, (victim, signal.SIGKILL))
+    with joblib.parallel_config(backend="dask"):
+        if dies:
+            killer.start()
+        found = search(n_jobs=-1)
+    assert found.squared_error_ == expected.squared_error_
+    assert found.one_step_squared_error_ == expected.one_step_squared_error_
+    scores = expected.cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], scores)
+    if dies:
+        killer.join()
+        assert victim not in client.run(os.getpid).values()

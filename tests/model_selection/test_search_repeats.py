@@ -1,0 +1,189 @@
+"""Repeated outer splits: estimates are medians over the shuffles."""
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
+from sklearn.utils import check_random_state
+
+from skcal import (
+    CalibrationErrorSearchCV,
+    KroneckerKernelRidge,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    Zero,
+)
+from skcal.model_selection.estimator import OneStepEstimate
+from skcal.model_selection.plan import median_of_repeats
+
+CANDIDATES = [
+    (Zero(), {}),
+    (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-1]}),
+    (PlugIn(TemperatureScaling()), {}),
+]
+
+
+@pytest.fixture
+def data(tempered):
+    return tempered[0][:240], tempered[1][:240]
+
+
+def searched(data, candidates=CANDIDATES, weight=None, **parameters):
+    parameters = {"cv": 2, "random_state": 0} | parameters
+    search = CalibrationErrorSearchCV(candidates, "confidence", **parameters)
+    return search.fit(*data, sample_weight=weight)
+
+
+def test_one_repeat_splits_as_before_repeats_existed(data):
+    """The first number of the seed shuffles the outer split, the second the folds."""
+    outer, inner = check_random_state(7).randint(2**31 - 1, size=2)
+    for outer_cv, splitter in (
+        (None, ShuffleSplit(1, test_size=0.2, random_state=outer)),
+        (3, KFold(3, shuffle=True, random_state=outer)),
+    ):
+        one = searched(data, outer_cv=outer_cv, random_state=7)
+        explicit = searched(
+            data, outer_cv=splitter, cv=KFold(2, shuffle=True, random_state=inner), n_repeats=1
+        )
+        assert one.squared_error_ == explicit.squared_error_
+        assert one.one_step_squared_error_ == explicit.one_step_squared_error_
+        assert one.fold_spread_ == explicit.fold_spread_
+        key = "mean_test_score"
+        assert_array_equal(one.cv_results_[key], explicit.cv_results_[key])
+
+
+@pytest.mark.parametrize("outer_cv", [None, 3])
+def test_every_repeat_shuffles_anew(data, outer_cv):
+    search = searched(data, outer_cv=outer_cv, n_repeats=4)
+    tests = {}
+    for result in search.outer_results_:
+        tests.setdefault(result.outer.repeat, []).append(result.outer.test)
+    assert sorted(tests) == [0, 1, 2, 3]
+    assert len(search.outer_results_) == 4 * (outer_cv or 1)
+    firsts = {tuple(np.sort(parts[0])) for parts in tests.values()}
+    assert len(firsts) == 4
+    for parts in tests.values():
+        joined = np.concatenate(parts)
+        assert len(np.unique(joined)) == len(joined) == (48 if outer_cv is None else 240)
+    everyone = np.unique(np.concatenate([np.concatenate(parts) for parts in tests.values()]))
+    assert search.n_test_samples_ == len(everyone)
+
+
+@pytest.mark.parametrize("outer_cv", [None, 2])
+def test_the_first_repeat_is_the_search_without_repeats(data, outer_cv):
+    once = searched(data, outer_cv=outer_cv)
+    repeated = searched(data, outer_cv=outer_cv, n_repeats=3)
+    for one, other in zip(once.outer_results_, repeated.outer_results_, strict=False):
+        assert_array_equal(one.outer.test, other.outer.test)
+        assert_array_equal(one.plug_ins, other.plug_ins)
+        assert one.one_step.value == other.one_step.value
+
+
+@pytest.mark.parametrize("outer_cv", [None, 3])
+@pytest.mark.parametrize("n_repeats", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_estimates_are_the_medians_over_repeats(data, rng, outer_cv, n_repeats, weighted):
+    weight = rng.uniform(0.5, 2, 240) if weighted else None
+    search = searched(data, outer_cv=outer_cv, n_repeats=n_repeats, weight=weight)
+    w = np.ones(240) if weight is None else weight
+    plug_ins, values, errors = [], [], []
+    for repeat in range(n_repeats):
+        results = [r for r in search.outer_results_ if r.outer.repeat == repeat]
+        shares = [w[r.outer.test].sum() for r in results]
+        plug_ins.append(np.average([r.plug_ins.mean() for r in results], weights=shares))
+        terms = np.concatenate([r.one_step.terms for r in results])
+        share = np.concatenate([w[r.outer.test] for r in results])
+        share /= share.sum()
+        values.append(share @ terms)
+        spread = np.sum(share**2 * (terms - values[-1]) ** 2) / (1 - np.sum(share**2))
+        errors.append(np.sqrt(spread))
+    assert len(set(values)) == n_repeats
+    assert_allclose(search.squared_error_, np.median(plug_ins), rtol=1e-12)
+    assert_allclose(search.calibration_error_, np.sqrt(np.median(plug_ins)), rtol=1e-12)
+    middle = np.median(values)
+    assert_allclose(search.one_step_squared_error_, middle, rtol=1e-10)
+    # Chernozhukov et al. (2018), Definition 3.3.
+    expected = np.sqrt(np.median(np.square(errors) + (values - middle) ** 2))
+    assert_allclose(search.one_step_standard_error_, expected, rtol=1e-10)
+    every = np.concatenate([r.plug_ins for r in search.outer_results_])
+    assert_allclose(search.fold_spread_, np.std(every), rtol=1e-12)
+    bound = search.lower_confidence_bound()
+    assert_allclose(bound, middle - 1.6448536 * expected, rtol=1e-6)
+
+
+def test_the_median_of_estimates_is_by_hand():
+    terms = [np.full(2, k) for k in range(4)]
+    estimates = [
+        OneStepEstimate(value, error, term)
+        for value, error, term in zip(
+            [1.0, 4.0, 2.0, 9.0], [0.3, 0.4, 0.1, 2.0], terms, strict=True
+        )
+    ]
+    odd = median_of_repeats(estimates[:3])
+    # Around 2: 0.09 + 1, 0.16 + 4 and 0.01 + 0.
+    assert (odd.value, odd.standard_error) == (2.0, pytest.approx(np.sqrt(1.09)))
+    assert odd.terms is terms[2]
+    even = median_of_repeats(estimates)
+    # Around 3: 0.09 + 4, 0.16 + 1, 0.01 + 1 and 4 + 36.
+    assert (even.value, even.standard_error) == (3.0, pytest.approx(np.sqrt((1.16 + 4.09) / 2)))
+    assert any(even.terms is terms[k] for k in (1, 2))
+    assert median_of_repeats(estimates[:1]) is estimates[0]
+    assert median_of_repeats([estimates[0], None]) is None
+
+
+def test_equal_repeats_have_the_estimate_of_one():
+    one = OneStepEstimate(0.5, 0.1, np.ones(3))
+    several = median_of_repeats([one] * 3)
+    assert (several.value, several.standard_error) == (0.5, pytest.approx(0.1, rel=1e-15))
+
+
+def test_the_choice_of_repeats_is_made_on_all_samples(data):
+    search = searched(data, n_repeats=2)
+    other = searched(data, n_repeats=2, outer_cv=3)
+    assert len(search.estimators_) == 2
+    for one in (search, other):
+        refit = one.best_estimator_.risk(*data).value
+        function = one.best_function_
+        again = type(one.best_estimator_)(function, "confidence").fit(*data)
+        assert again.risk(*data).value == refit
+
+
+def test_without_residual_the_repeats_have_no_one_step_estimate(data):
+    search = searched(data, [(KroneckerKernelRidge(), {"alpha": [1e-3]})], n_repeats=2)
+    assert search.one_step_squared_error_ is None
+    assert search.one_step_standard_error_ is None
+    assert np.isfinite(search.squared_error_)
+
+
+@pytest.mark.parametrize(
+    "outer_cv", [KFold(3), RepeatedKFold(n_splits=2), [(np.arange(200), np.arange(200, 240))]]
+)
+def test_splitters_of_ones_own_are_not_shuffled_anew(data, outer_cv):
+    with pytest.raises(ValueError, match=r"^n_repeats=2 shuffles the samples anew, which outer_cv"):
+        searched(data, outer_cv=outer_cv, n_repeats=2)
+    assert len(searched(data, outer_cv=outer_cv).outer_results_) >= 1
+
+
+def test_fixed_folds_do_not_go_with_repeats(data):
+    folds = [(np.arange(100), np.arange(100, 190))]
+    with pytest.raises(ValueError, match="cv holds fixed rows, but there are several outer splits"):
+        searched(data, cv=folds, n_repeats=2)
+
+
+@pytest.mark.parametrize("n_repeats", [0, -1, 1.5])
+def test_repeats_are_counted(data, n_repeats):
+    with pytest.raises(ValueError, match="The 'n_repeats' parameter of"):
+        searched(data, n_repeats=n_repeats)
+
+
+def test_repeats_do_not_depend_on_n_jobs_and_follow_the_seed(data):
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        alone = searched(data, n_repeats=2)
+        parallel = searched(data, n_repeats=2, n_jobs=2)
+    assert parallel.summary() == alone.summary()
+    assert parallel.squared_error_ == alone.squared_error_
+    assert parallel.one_step_standard_error_ == alone.one_step_standard_error_
+    other = searched(data, n_repeats=2, random_state=1)
+    assert other.one_step_squared_error_ != alone.one_step_squared_error_

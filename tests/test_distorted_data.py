@@ -1,0 +1,157 @@
+"""Distorted predictions: their truth against an independent Monte Carlo, and their labels."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2
+
+from skcal.datasets import distorted_true_errors, make_distorted
+from skcal.notions import make_problems
+from skcal.pair_risk import one_step_terms
+
+# A normal mean leaves 4.5 standard errors with probability 7e-6.
+SIGMAS = 4.5
+KINDS = ["class-dependent", "non-monotone"]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def conditional(p, kind):
+    """P(Y = k | p), one row after the other."""
+    q = np.empty_like(p)
+    for i, row in enumerate(p):
+        if kind == "class-dependent":
+            powered = row ** (1.5 if np.argmax(row) % 2 else 0.5)
+            q[i] = powered / powered.sum()
+        else:
+            s = np.sin(2 * np.pi * row.max()) ** 2 / 2
+            for k in range(len(row)):  # what leaves class k - 1 goes to class k
+                q[i, k] = (1 - s) * row[k] + s * row[k - 1]
+    return q
+
+
+def explained(feature, gap, n_bins=400):
+    """Terms whose mean is E(E[gap | feature])² up to O(n_bins⁻²): the gap times that of others."""
+    bins = np.minimum((n_bins * np.sqrt(feature)).astype(int), n_bins - 1)
+    others = np.bincount(bins)[bins] - 1
+    return gap * (np.bincount(bins, gap)[bins] - gap) / np.maximum(others, 1)
+
+
+@every_kind
+@pytest.mark.parametrize(("n_classes", "concentration"), [(2, 1.0), (5, 0.3)])
+def test_truths_are_those_of_an_independent_monte_carlo(kind, n_classes, concentration):
+    rng = np.random.default_rng(12345)
+    p = rng.gamma(concentration, size=(100_000, n_classes))
+    p /= p.sum(axis=1, keepdims=True)
+    gap = conditional(p, kind) - p
+    top = p.argmax(axis=1)
+    terms = {
+        "canonical": np.sum(gap**2, axis=1),
+        "classwise": sum(explained(p[:, k], gap[:, k]) for k in range(n_classes)),
+        "confidence": explained(p.max(axis=1), gap[np.arange(len(p)), top]),
+    }
+    truths = distorted_true_errors(n_classes, kind, concentration, 1_000_000)
+    for notion, values in terms.items():
+        error = np.hypot(values.std() / np.sqrt(len(p)), truths[notion].standard_error)
+        # 12 comparisons: false alarms 8e-5; and the jump of q at max p = ½ within its bins.
+        assert abs(values.mean() - truths[notion].value) < SIGMAS * error + 1e-4
+        assert 0 < truths[notion].standard_error < 1e-2 * truths["canonical"].value
+    assert truths["confidence"].value <= truths["canonical"].value
+    assert truths["classwise"].value <= truths["canonical"].value + 1e-4
+
+
+@every_kind
+def test_two_classes_have_the_class_wise_error_of_the_vector(kind):
+    truths = distorted_true_errors(2, kind, 1.0, 1_000_000)
+    # p_1 determines p, up to the width of the bins.
+    assert_allclose(truths["classwise"].value, truths["canonical"].value, rtol=2e-2)
+
+
+@every_kind
+def test_labels_are_drawn_from_the_distorted_probabilities(kind):
+    data = make_distorted(40_000, distortion=kind, n_truth_draws=0, random_state=0)
+    q = conditional(data.proba, kind)
+    outcome = np.eye(5)[data.labels]
+    for k in range(5):
+        for feature in (q[:, k], data.proba[:, k]):
+            cells = (np.argsort(np.argsort(feature)) * 20) // len(feature)
+            deviation = np.bincount(cells, outcome[:, k] - q[:, k])
+            variance = np.bincount(cells, q[:, k] * (1 - q[:, k]))
+            used = variance > 5  # smaller cells are not normal
+            statistic = np.sum(deviation[used] ** 2 / variance[used])
+            assert used.sum() >= 5
+            # 20 tests at 1e-6: a false alarm has probability 2e-5.
+            assert chi2.sf(statistic, used.sum()) > 1e-6
+            # They are not drawn from p.
+            calibrated = np.bincount(cells, outcome[:, k] - data.proba[:, k])
+            assert chi2.sf(np.sum(calibrated[used] ** 2 / variance[used]), used.sum()) < 1e-6
+
+
+@every_kind
+def test_one_step_terms_at_the_distortion_have_the_truth_as_mean(kind):
+    data = make_distorted(100_000, distortion=kind, random_state=3)
+    gap = conditional(data.proba, kind) - data.proba
+    [problem] = make_problems(data.proba, data.labels, "canonical")
+    terms = one_step_terms(gap, problem.residuals)
+    truth = data.true_squared_errors["canonical"]
+    error = np.hypot(terms.std() / np.sqrt(len(terms)), truth.standard_error)
+    assert abs(terms.mean() - truth.value) < SIGMAS * error  # false alarms 1.4e-5
+    assert truth.value > 50 * error
+
+
+def test_no_temperature_expresses_a_distortion():
+    """Log-ratios are not multiplied by one number."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 50)
+    for kind in KINDS:
+        q = conditional(p, kind)
+        slopes = np.log(q[:, 1] / q[:, 0]) / np.log(p[:, 1] / p[:, 0])
+        assert slopes.max() - slopes.min() > 0.9
+
+
+@every_kind
+@pytest.mark.parametrize("concentration", [1e-3, 0.04, 1.0, 1e3])
+@pytest.mark.parametrize("n_classes", [2, 100])
+def test_predictions_and_labels_are_valid_at_every_concentration(kind, concentration, n_classes):
+    options = {"n_classes": n_classes, "concentration": concentration, "n_truth_draws": 0}
+    data = make_distorted(300, distortion=kind, random_state=0, **options)
+    assert_allclose(data.proba.sum(axis=1), 1, rtol=1e-12)
+    assert data.proba.min() >= 0
+    assert data.labels.min() >= 0
+    assert data.labels.max() < n_classes
+    assert not data.true_squared_errors
+
+
+def test_samples_are_reproducible_and_truths_do_not_depend_on_them():
+    options = {"n_truth_draws": 20_000}
+    first, again, other = (make_distorted(50, random_state=s, **options) for s in (0, 0, 1))
+    assert_array_equal(first.proba, again.proba)
+    assert_array_equal(first.labels, again.labels)
+    assert not np.array_equal(first.proba, other.proba)
+    assert first.true_squared_errors == other.true_squared_errors
+    assert first.labels.dtype == np.int64
+
+
+def test_overwriting_a_truth_does_not_change_the_next_one():
+    options = {"n_classes": 3, "n_truth_draws": 1000, "random_state": 0}
+    before = make_distorted(5, **options).true_squared_errors["canonical"]
+    with contextlib.suppress(TypeError):  # a read-only mapping
+        make_distorted(5, **options).true_squared_errors["canonical"] = None
+    assert make_distorted(5, **options).true_squared_errors["canonical"] == before
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (
+            {"distortion": "monotone"},
+            r"^distortion='monotone' is unknown\. Use one of 'class-dependent', 'non-monotone'\.",
+        ),
+        ({"concentration": 0.0}, "concentration"),
+        ({"random_state": "seed"}, "cannot be used to seed"),
+    ],
+)
+def test_impossible_distortions_are_refused(options, match):
+    with pytest.raises(ValueError, match=match):
+        make_distorted(5, **{"random_state": 0, **options})
