@@ -22,6 +22,7 @@ from skcal.model_selection import (
     ClassifierProbabilities,
     compare_risks,
 )
+from skcal.report import calibration_report
 
 __version__ = "0.1.0.dev0"
 
@@ -43,5 +44,6 @@ __all__ = [
     "TwoStepKernelRidge",
     "VectorScaling",
     "Zero",
+    "calibration_report",
     "compare_risks",
 ]

@@ -1,12 +1,13 @@
-"""``python -m skcal``: estimate the calibration error of predictions."""
+"""``python -m skcal``: estimate and test the calibration of predictions."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
+import os
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -14,102 +15,194 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
-from skcal import Binning, CalibrationErrorSearchCV, __version__
-from skcal._files import FileError, Predictions, read_predictions
+from skcal import Binning, CalibrationErrorSearchCV
+from skcal._command_line import make_parser
+from skcal._files import FileError, Predictions, align, read_predictions
+from skcal._report.figure import draw, save_figure
+from skcal._report.numbers import skce_options
+from skcal._report.rows import number
+from skcal._report.text import as_columns, comparison_text
 from skcal._validation import check_labels
+from skcal.displays import ReliabilityDisplay
+from skcal.displays.base import require_matplotlib
+from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
 from skcal.model_selection.summary import as_dict
-from skcal.notions import make_problems, resolve_notion
+from skcal.notions import is_scalar, make_problems, resolve_notion
+from skcal.report import calibration_report
 
 _PATIENCE = 2.0  # seconds before progress is shown
+_FIGURES = (".png", ".svg", ".pdf")
 
 
 def main(arguments=None) -> int:
     """Run the command line; return the exit status."""
-    options = _parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
+    commands = {
+        None: _run_demonstration,
+        "evaluate": _run_evaluate,
+        "report": _run_report,
+        "test": _run_test,
+        "plot": _run_plot,
+        "compare": _run_compare,
+    }
     try:
-        named = _demonstration(options.seed) if options.command is None else _files(options)
-        reports = [_evaluate(name, predictions, options) for name, predictions in named]
-    except (FileError, ValueError) as error:
-        print(f"skcal: {' '.join(str(error).split())}", file=sys.stderr)
+        commands[options.command](options)
+    except (FileError, ValueError, ImportError, OSError) as error:
+        text = str(error)
+        if isinstance(error, OSError) and error.filename:
+            text = f"{error.filename}: {error.strerror}."
+        print(f"skcal: {' '.join(text.split())}", file=sys.stderr)
         return 2
-    if options.json:
-        print(json.dumps(reports, indent=2))
     return 0
 
 
-_EXAMPLE = "example: python -m skcal evaluate predictions.csv --label y --notion canonical"
-_DEFAULTS = {
-    "notion": None,
-    "cv": 5,
-    "outer_cv": None,
-    "seed": 0,
-    "n_jobs": None,
-    "json": False,
-}
+def _run_demonstration(options):
+    reports = [
+        _evaluate(name, predictions, options) for name, predictions in _demonstration(options.seed)
+    ]
+    if options.json:
+        print(json.dumps(reports, indent=2))
 
 
-def _options() -> argparse.ArgumentParser:
-    """Options that may stand before and after the command."""
-    # Without defaults: those of the command would overwrite what stands before it.
-    options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    options.add_argument(
-        "--notion",
-        action="append",
-        help="notion of calibration; may be repeated (default: confidence and canonical)",
+def _run_evaluate(options):
+    reports = [_evaluate(options.file, _read(options), options)]
+    if options.json:
+        print(json.dumps(reports, indent=2))
+
+
+def _read(options, file=None, groups=None) -> Predictions:
+    path = options.file if file is None else file
+    return read_predictions(path, options.label, groups, int(options.max_size * 2**30))
+
+
+def _run_report(options):
+    _check_output(options.html, (".html",))
+    predictions = _read(options, groups=options.groups)
+    name = Path(options.file).name
+    report = _report(predictions, options, name, groups=predictions.groups)
+    _save(report, options)
+    print(report.to_json() if options.json else report)
+
+
+def _run_compare(options):
+    _check_output(options.html, (".html",))
+    first = _read(options)
+    second = align(first, _read(options, options.second), options.file, options.second)
+    names = Path(options.file).name, Path(options.second).name
+    if names[0] == names[1]:
+        names = options.file, options.second
+    report = _report(first, options, names[0], compare=second.proba, compare_name=names[1])
+    _save(report, options)
+    print(report.to_json() if options.json else comparison_text(report))
+
+
+def _report(predictions, options, name, **more):
+    return calibration_report(
+        predictions.labels,
+        predictions.proba,
+        labels=predictions.classes,
+        search=options.search,
+        n_bins=options.bins,
+        strategy=options.strategy,
+        name=name,
+        random_state=options.seed,
+        n_jobs=options.n_jobs,
+        **more,
     )
-    options.add_argument("--cv", type=_at_least(2), help="folds that choose (default: 5)")
-    options.add_argument(
-        "--outer-cv",
-        type=_at_least(2),
-        help="test on every sample, with a whole search in each of this many outer folds "
-        "(default: test on one fifth)",
+
+
+def _save(report, options):
+    if options.html is not None:
+        report.save(options.html)
+
+
+def _check_output(path, endings):
+    """Say before the work what would fail after it."""
+    if path is None:
+        return
+    path = Path(path)
+    if path.suffix.lower() not in endings:
+        raise FileError(f"{path}: unknown format {path.suffix!r}. Use {' or '.join(endings)}.")
+    if path.is_dir():
+        raise FileError(f"{path}: is a folder. Pass the path of a file.")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise FileError(f"{path}: the folder {path.parent} is absent or cannot be written.")
+    require_matplotlib()
+
+
+def _run_plot(options):
+    _check_output(options.out, _FIGURES)
+    proba, labels, classes = _read(options)[:3]
+    notions = options.notion or ["auto"]
+    if len(notions) > 1:
+        raise FileError("--notion was given more than once; a figure shows one.")
+    display = ReliabilityDisplay.from_predictions(
+        labels,
+        proba,
+        labels=classes,
+        notion=notions[0],
+        method=options.method,
+        n_bins=options.bins,
+        strategy=options.strategy,
+        random_state=options.seed,
+        name=Path(options.file).name,
+        plot=False,
     )
-    options.add_argument("--seed", type=_at_least(0), help="shuffles the folds (default: 0)")
-    options.add_argument("--n-jobs", type=int, help="parallel jobs (default: 1; -1: all cores)")
-    options.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    return options
+    save_figure(draw(display), options.out)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="skcal",
-        parents=[_options()],
-        description="Estimate the calibration error of a classifier's probabilities. Without a "
-        "command: of two classifiers of handwritten digits, as a demonstration.",
-        epilog=_EXAMPLE,
-    )
-    parser.set_defaults(**_DEFAULTS)
-    parser.add_argument("--version", action="version", version=f"skcal {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="evaluate")
-    evaluate = commands.add_parser(
-        "evaluate",
-        parents=[_options()],
-        help="evaluate predictions in a file",
-        description="CSV: a header, a column of probabilities per class, named by the class, and a "
-        "column of labels. NPZ: arrays 'proba' and 'labels'.",
-        epilog=_EXAMPLE,
-    )
-    evaluate.add_argument("file", help=".csv or .npz file")
-    evaluate.add_argument(
-        "--label", default="label", help="column of labels in a CSV file (default: label)"
-    )
-    return parser
+def _run_test(options):
+    predictions = _read(options)
+    facts = [
+        fact
+        for notion in _notions(options.notion, predictions.proba)
+        for fact in _tests(predictions, notion, options)
+    ]
+    adjusted = adjust_pvalues([fact["pvalue"] for fact in facts]).tolist()
+    facts = [{**fact, "pvalue_holm": p} for fact, p in zip(facts, adjusted, strict=True)]
+    if options.json:
+        print(json.dumps(facts, indent=2))
+        return
+    print(f"H0: calibrated. {len(predictions.labels):,} predictions in {options.file}\n")
+    table = [
+        (
+            fact["notion"],
+            number(fact["estimate"]),
+            f"{fact['pvalue']:.2g}",
+            f"{fact['pvalue_holm']:.2g}",
+            fact["test"],
+        )
+        for fact in facts
+    ]
+    header = ("notion", "estimate", "p", "p (Holm)", "test")
+    print("\n".join(as_columns([header, *table], "<>>><")))
 
 
-def _at_least(smallest):
-    """A type for argparse: integers from ``smallest``."""
-
-    def integer(text):
-        number = int(text)
-        if number < smallest:
-            raise argparse.ArgumentTypeError(f"{number} must be at least {smallest}")
-        return number
-
-    return integer
-
-
-def _files(options):
-    return [(options.file, read_predictions(options.file, options.label))]
+def _tests(predictions, notion, options):
+    """ECE for scalar notions, and the SKCE, by the outcomes redrawn where affordable."""
+    proba, labels, classes = predictions[:3]
+    shared = {
+        "notion": notion,
+        "labels": classes,
+        "random_state": options.seed,
+        "n_jobs": options.n_jobs,
+    }
+    results = []
+    if is_scalar(notion):
+        results.append(monte_carlo_test(labels, proba, n_resamples=options.resamples, **shared))
+    one_problem = notion not in ("classwise", "top-label")
+    n_columns = 1 if is_scalar(notion) else len(classes)
+    method = skce_options(len(labels), n_columns, options.resamples)
+    if one_problem or method["method"] == "monte-carlo":
+        results.append(skce_test(labels, proba, **shared, **method))
+    for result in results:
+        yield {
+            "notion": result.notion,
+            "test": result.method,
+            "estimate": result.estimate,
+            "statistic": result.statistic,
+            "pvalue": result.pvalue,
+        }
 
 
 def _demonstration(seed):
@@ -155,7 +248,7 @@ def _notions(notions, proba):
 
 def _scores(predictions) -> dict:
     """Accuracy, Brier score and the ECE of 15 equal bins, over all samples."""
-    proba, labels, classes = predictions
+    proba, labels, classes = predictions[:3]
     codes, _ = check_labels(labels, proba, classes)
     rows = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
     hits = rows.argmax(axis=1) == codes

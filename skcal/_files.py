@@ -12,13 +12,16 @@ import numpy as np
 
 from skcal._validation import check_labels, check_proba
 
+MAX_BYTES = 4 * 2**30
+
 
 class Predictions(NamedTuple):
-    """Checked predictions, labels and the class of each column."""
+    """Checked predictions, labels, the class of each column and perhaps subgroups."""
 
     proba: np.ndarray
     labels: np.ndarray
     classes: np.ndarray
+    groups: np.ndarray | None = None
 
 
 _SAVE = "Save it by numpy.savez(file, proba=…, labels=…)."
@@ -28,17 +31,24 @@ class FileError(ValueError):
     """A file that cannot be read as predictions; the message is one line."""
 
 
-def read_predictions(path, label: str = "label") -> Predictions:
-    """Read predictions and labels from a ``.csv`` or ``.npz`` file.
+def read_predictions(
+    path, label: str = "label", groups: str | None = None, max_bytes: int = MAX_BYTES
+) -> Predictions:
+    """Read predictions and labels from a ``.csv``, ``.parquet`` or ``.npz`` file.
 
     Parameters
     ----------
     path : path-like
-        ``.csv``: a header, a column of probabilities per class named by the class, and a column
-        of labels; a single column of probabilities holds P(label 1). ``.npz``: arrays ``proba``
-        and ``labels``, and optionally ``classes``, the class of each column.
+        ``.csv`` and ``.parquet``: a column of probabilities per class named by the class, and a
+        column of labels; a single column of probabilities holds P(label 1). ``.npz``: arrays
+        ``proba`` and ``labels``, and optionally ``classes``, the class of each column. No code in
+        a file is run.
     label : str, default="label"
-        Name of the label column of a ``.csv`` file.
+        Name of the label column of a table.
+    groups : str, default=None
+        Name of a column (an array) with the subgroup of each sample.
+    max_bytes : int, default=4 GiB
+        Files whose content takes more are refused.
 
     Returns
     -------
@@ -50,95 +60,209 @@ def read_predictions(path, label: str = "label") -> Predictions:
         Says which line and column are wrong and what to do.
     """
     path = Path(path)
-    readers = {".csv": _read_csv, ".npz": _read_npz}
+    readers = {".csv": _read_csv, ".npz": _read_npz, ".parquet": _read_parquet}
     if path.suffix.lower() not in readers:
-        raise FileError(f"{path}: unknown kind of file. Pass a .csv or .npz file.")
+        raise FileError(f"{path}: unknown kind of file. Pass a .csv, .parquet or .npz file.")
     try:
-        return readers[path.suffix.lower()](path, label)
+        _check_size(path, path.stat().st_size, max_bytes)
+        return readers[path.suffix.lower()](path, label, groups, max_bytes)
     except FileError:
         raise
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not UTF-8 text. Save it as UTF-8.") from error
+    except MemoryError as error:
+        raise FileError(f"{path}: its arrays do not fit into memory.") from error
     except (ValueError, csv.Error) as error:
         raise FileError(f"{path}: {_for_files(str(error))}") from error
 
 
-def _read_npz(path, label) -> Predictions:
+def align(first: Predictions, second: Predictions, first_name, second_name) -> Predictions:
+    """Bring the columns of another model's predictions into the order of the first.
+
+    Parameters
+    ----------
+    first, second : Predictions
+        Of the same samples in the same order, with the same labels.
+    first_name, second_name : str
+        Their files, for messages.
+    """
+    if len(first.labels) != len(second.labels):
+        raise FileError(
+            f"{second_name} has {len(second.labels)} samples, {first_name} {len(first.labels)}. "
+            "Compare predictions for the same samples, in the same order."
+        )
+    here, there = first.classes.tolist(), second.classes.tolist()
+    if first.proba.ndim != second.proba.ndim or set(here) != set(there):
+        missing = sorted(map(str, set(here) ^ set(there))) or ["of a single column"]
+        raise FileError(
+            f"{second_name} and {first_name} have different classes; not in both: "
+            f"{', '.join(missing[:8])}."
+        )
+    wrong = np.flatnonzero(first.labels != second.labels)
+    if len(wrong):
+        raise FileError(
+            f"{second_name}: sample {wrong[0] + 1} has the label {second.labels[wrong[0]]!s}, in "
+            f"{first_name} {first.labels[wrong[0]]!s}. Compare predictions for the same samples, "
+            "in the same order."
+        )
+    if first.proba.ndim == 1 or here == there:
+        return second
+    order = [there.index(name) for name in here]
+    return second._replace(proba=second.proba[:, order], classes=first.classes)
+
+
+def _check_size(path, size, max_bytes):
+    if size > max_bytes:
+        raise FileError(
+            f"{path}: holds {size / 2**30:.3g} GB, more than {max_bytes / 2**30:.3g}. "
+            "Raise --max-size if that is meant."
+        )
+
+
+def _read_npz(path, label, groups, max_bytes) -> Predictions:
     with path.open("rb") as file:
         if file.read(4) != b"PK\x03\x04":
             raise FileError(f"{path}: not an .npz archive. {_SAVE}")
         file.seek(0)
         try:
-            return _from_archive(path, file)
+            with zipfile.ZipFile(file) as archive:
+                size = sum(entry.file_size for entry in archive.infolist())
+            _check_size(path, size, max_bytes)
+            file.seek(0)
+            return _from_archive(path, file, groups)
         except (zipfile.BadZipFile, EOFError) as error:
             raise FileError(f"{path}: a damaged .npz archive. {_SAVE}") from error
 
 
-def _from_archive(path, file) -> Predictions:
+def _from_archive(path, file, groups) -> Predictions:
     with np.load(file, allow_pickle=False) as data:
-        missing = [name for name in ("proba", "labels") if name not in data]
+        needed = ["proba", "labels"] if groups is None else ["proba", "labels", groups]
+        missing = [name for name in needed if name not in data]
         if missing:
             raise FileError(
                 f"{path}: array {missing[0]!r} is missing (found: {', '.join(data) or 'none'}). "
                 f"{_SAVE}"
             )
-        return _check(*(_plain_array(path, data, name) for name in ("proba", "labels", "classes")))
+        found = None if groups is None else _plain_array(path, data, groups)
+        arrays = (_plain_array(path, data, name) for name in ("proba", "labels", "classes"))
+        return _check(*arrays)._replace(groups=found)
 
 
 def _plain_array(path, data, name):
     try:
         return data.get(name)
     except ValueError as error:
+        if "pickle" not in str(error):
+            raise FileError(f"{path}: array {name!r} is damaged. {_SAVE}") from error
         raise FileError(
             f"{path}: array {name!r} holds Python objects. Save numbers or {name}.astype(str)."
         ) from error
 
 
-def _read_csv(path, label) -> Predictions:
+def _read_parquet(path, label, groups, max_bytes) -> Predictions:
+    try:
+        import pandas  # noqa: F401
+        from pyarrow import parquet
+    except ImportError as error:
+        raise FileError(
+            f"{path}: reading Parquet needs pandas and pyarrow: pip install 'skcal[parquet]'."
+        ) from error
+    with parquet.ParquetFile(path) as file:
+        _check_size(path, 8 * file.metadata.num_rows * file.metadata.num_columns, max_bytes)
+        return _from_frame(path, file.read().to_pandas(), label, groups)
+
+
+def _from_frame(path, frame, label, groups) -> Predictions:
+    header = [str(name).strip() for name in frame.columns]
+    _check_header(path, header, label, groups, "the table")
+    apart = [header.index(name) for name in (label, groups) if name is not None]
+    names = [name for k, name in enumerate(header) if k not in apart]
+    _require_cells(path, names, frame)
+    columns = [_column(path, frame, k, header[k]) for k in range(len(header)) if k not in apart]
+    labels = [_plain_label(path, row, value) for row, value in enumerate(frame.iloc[:, apart[0]])]
+    try:
+        predictions = _from_table(np.column_stack(columns), labels, names)
+    except ValueError as error:
+        raise FileError(f"{path}: {_in_columns(_for_files(str(error)), names)}") from error
+    found = None if groups is None else frame.iloc[:, apart[1]].astype(str).to_numpy(dtype=str)
+    return predictions._replace(groups=found)
+
+
+def _column(path, frame, k, name) -> np.ndarray:
+    try:
+        return frame.iloc[:, k].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise FileError(
+            f"{path}: column {name!r} holds {frame.dtypes.iloc[k]}, not numbers. Give "
+            "probabilities, or name the column of labels by --label."
+        ) from error
+
+
+def _plain_label(path, row, value) -> str:
+    """A label as the header can name it."""
+    if value is None or value != value:
+        raise FileError(f"{path}: row {row} has no label. Drop or label that sample.")
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value).strip()
+
+
+def _read_csv(path, label, groups, max_bytes) -> Predictions:
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = csv.reader(file)
         header = [name.strip() for name in next(rows, [])]
-        _check_header(path, header, label)
-        at = header.index(label)
-        names = header[:at] + header[at + 1 :]
-        values, labels, lines = [], [], []
+        _check_header(path, header, label, groups)
+        apart = [header.index(name) for name in (label, groups) if name is not None]
+        names = [name for k, name in enumerate(header) if k not in apart]
+        values, labels, lines, found = [], [], [], []
         for row in rows:
             if row:
-                values.append(_numbers(path, rows.line_num, header, row, at))
-                labels.append(row[at].strip())
+                values.append(_numbers(path, rows.line_num, header, row, apart))
+                labels.append(row[apart[0]].strip())
+                found.append(row[apart[-1]].strip())
                 lines.append(rows.line_num)
-    if not names or not values:
+    _require_cells(path, names, values)
+    try:
+        predictions = _from_table(np.array(values), labels, names)
+    except ValueError as error:
+        raise FileError(f"{path}: {_in_lines(_for_files(str(error)), lines, names)}") from error
+    return predictions._replace(groups=None if groups is None else np.array(found))
+
+
+def _require_cells(path, names, values):
+    if not names or not len(values):
         raise FileError(
             f"{path}: no {'rows' if names else 'columns'} of probabilities. Give a header, a "
             "column per class and a row per sample."
         )
-    try:
-        return _from_table(np.array(values), labels, names)
-    except ValueError as error:
-        raise FileError(f"{path}: {_in_lines(_for_files(str(error)), lines, names)}") from error
 
 
-def _check_header(path, header, label) -> None:
+def _check_header(path, header, label, groups, first="line 1") -> None:
     remedy = "Name the column of labels by --label."
     if len(header) == 1 and ";" in header[0]:
         remedy = "Separate the fields by commas, not semicolons."
     elif header and all(_is_number(name) for name in header):
         remedy = "Give a header: the class of each column, and the column of labels."
-    if label not in header:
-        raise FileError(
-            f"{path}: line 1 has no column {label!r} (columns: {', '.join(header) or 'none'}). "
-            f"{remedy}"
-        )
+    for name in (label, groups):
+        if name is not None and name not in header:
+            raise FileError(
+                f"{path}: {first} has no column {name!r} (columns: {_listed(header)}). "
+                f"{remedy if name == label else 'Name a column by --groups.'}"
+            )
     for name in header:
         if not name:
             raise FileError(
-                f"{path}: line 1 has a column without a name. Remove it; pandas writes none with "
+                f"{path}: {first} has a column without a name. Remove it; pandas writes none with "
                 "to_csv(…, index=False)."
             )
         if header.count(name) > 1:
-            raise FileError(f"{path}: line 1 names column {name!r} twice. Name each class once.")
+            raise FileError(f"{path}: {first} names column {name!r} twice. Name each class once.")
+
+
+def _listed(names, most: int = 12) -> str:
+    more = f", … {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(names[:most]) or "none") + more
 
 
 def _is_number(text) -> bool:
@@ -149,7 +273,7 @@ def _is_number(text) -> bool:
     return True
 
 
-def _numbers(path, line, header, row, at) -> list[float]:
+def _numbers(path, line, header, row, apart) -> list[float]:
     if len(row) != len(header):
         raise FileError(
             f"{path}: line {line} has {len(row)} fields, the header {len(header)}. "
@@ -157,7 +281,7 @@ def _numbers(path, line, header, row, at) -> list[float]:
         )
     numbers = []
     for k, text in enumerate(row):
-        if k == at:
+        if k in apart:
             continue
         try:
             numbers.append(float(text))
@@ -205,4 +329,8 @@ def _for_files(message: str) -> str:
 def _in_lines(message, lines, names) -> str:
     """Turn row and column numbers of arrays into lines and names of the file."""
     message = re.sub(r"\brow (\d+)", lambda match: f"line {lines[int(match[1])]}", message)
+    return _in_columns(message, names)
+
+
+def _in_columns(message, names) -> str:
     return re.sub(r"\bcolumn (\d+)", lambda match: f"column {names[int(match[1])]!r}", message)

@@ -1,10 +1,14 @@
 """Reading predictions: what is right is read, what is wrong is named by line and column."""
 
+import io
+import sys
+import zipfile
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skcal._files import FileError, read_predictions
+from skcal._files import FileError, Predictions, _from_frame, align, read_predictions
 
 GOOD = "cat,label,dog\n0.25,dog,0.75\n1.0,cat,0.0\n"
 
@@ -117,5 +121,138 @@ def test_other_encodings_are_named(tmp_path):
 def test_absent_files_and_unknown_kinds_are_named(tmp_path):
     with pytest.raises(FileError, match="No such file"):
         read_predictions(tmp_path / "absent.csv")
-    with pytest.raises(FileError, match=r"unknown kind of file\. Pass a \.csv or \.npz file"):
+    with pytest.raises(
+        FileError, match=r"unknown kind of file\. Pass a \.csv, \.parquet or \.npz file"
+    ):
         read_predictions(tmp_path / "predictions.txt")
+
+
+def test_groups_are_read_from_their_column(csv_file, tmp_path):
+    path = csv_file("cat,where,label,dog\n0.25,north,dog,0.75\n1.0,south,cat,0.0\n")
+    predictions = read_predictions(path, groups="where")
+    assert_array_equal(predictions.groups, ["north", "south"])
+    assert_array_equal(predictions.classes, ["cat", "dog"])
+    np.savez(tmp_path / "p.npz", proba=[0.25, 0.5], labels=[0, 1], where=["a", "b"])
+    assert_array_equal(read_predictions(tmp_path / "p.npz", groups="where").groups, ["a", "b"])
+    with pytest.raises(FileError, match=r"no column 'who' \(columns: .*\)\. Name a column by --g"):
+        read_predictions(path, groups="who")
+    with pytest.raises(FileError, match="array 'who' is missing"):
+        read_predictions(tmp_path / "p.npz", groups="who")
+
+
+def test_a_label_without_a_column_is_named(csv_file):
+    with pytest.raises(FileError, match=r"line 3 is 'cow', which is not one of.*name of a column"):
+        read_predictions(csv_file("cat,dog,label\n0.5,0.5,cat\n0.5,0.5,cow\n"))
+
+
+def test_files_that_hold_too_much_are_refused_before_they_are_read(csv_file, tmp_path):
+    with pytest.raises(FileError, match=r"more than .*--max-size"):
+        read_predictions(csv_file(GOOD), max_bytes=10)
+    path = tmp_path / "zeros.npz"
+    np.savez_compressed(path, proba=np.full(100_000, 0.5), labels=np.zeros(100_000, dtype=int))
+    assert path.stat().st_size < 10_000
+    with pytest.raises(FileError, match=r"holds .* GB, more than"):
+        read_predictions(path, max_bytes=100_000)
+
+
+def test_a_header_that_promises_more_than_the_file_holds_is_damage(tmp_path):
+    path = tmp_path / "liar.npz"
+    header = io.BytesIO()
+    shape = {"descr": "<f8", "fortran_order": False, "shape": (2**60,)}
+    np.lib.format.write_array_header_1_0(header, shape)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("proba.npy", header.getvalue())
+        archive.writestr("labels.npy", header.getvalue())
+    with pytest.raises(FileError, match=r"liar\.npz"):
+        read_predictions(path)
+
+
+def frame_of(columns):
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame(columns)
+
+
+def test_tables_are_read_as_csv_files_are(csv_file, tmp_path):
+    frame = frame_of({"cat": [0.25, 1.0], "label": ["dog", "cat"], "dog": [0.75, 0.0]})
+    from_frame = _from_frame(tmp_path, frame, "label", None)
+    from_csv = read_predictions(csv_file(GOOD))
+    for one, other in zip(from_frame[:3], from_csv[:3], strict=True):
+        assert_array_equal(one, other)
+
+
+def test_numbers_name_columns_of_tables(tmp_path):
+    frame = frame_of({0: [0.25, 1.0], 1: [0.75, 0.0], "label": [1.0, 0.0], "g": [7, 8]})
+    predictions = _from_frame(tmp_path, frame, "label", "g")
+    assert_array_equal(predictions.labels, ["1", "0"])
+    assert_array_equal(predictions.groups, ["7", "8"])
+    frame = frame_of({"p": np.array([0.25, 1.0], dtype=np.float32), "label": [1, 0]})
+    assert_array_equal(_from_frame(tmp_path, frame, "label", None).labels, [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [0.5], "b": [0.5]}, "the table has no column 'label'"),
+        ({"a": ["x"], "b": [0.5], "label": ["a"]}, "column 'a' holds .*, not numbers"),
+        ({"a": [0.5], "b": [0.6], "label": ["a"]}, r"row 0 sums to 1\.1"),
+        ({"a": [1.5], "b": [-0.5], "label": ["a"]}, "row 0, column 'a' is 1.5"),
+        ({"a": [0.5], "b": [0.5], "label": [None]}, "row 0 has no label"),
+        ({"a": [0.5], "b": [0.5], "label": ["c"]}, "row 0 is 'c', which is not one of"),
+        ({"a": [], "b": [], "label": []}, "no rows of probabilities"),
+        ({"label": ["a"]}, "no columns of probabilities"),
+    ],
+)
+def test_bad_tables_are_named_by_row_and_column(tmp_path, columns, message):
+    with pytest.raises(FileError, match=message):
+        _from_frame(tmp_path, frame_of(columns), "label", None)
+
+
+def test_parquet_files_are_read(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "predictions.parquet"
+    frame = frame_of({"cat": [0.25, 1.0], "dog": [0.75, 0.0], "label": ["dog", "cat"]})
+    frame.to_parquet(path)
+    assert_array_equal(read_predictions(path).labels, ["dog", "cat"])
+    with pytest.raises(FileError, match="--max-size"):
+        read_predictions(path, max_bytes=path.stat().st_size - 1)
+    path.write_bytes(b"not parquet")
+    with pytest.raises(FileError, match=r"predictions\.parquet: "):
+        read_predictions(path)
+
+
+def test_without_pyarrow_parquet_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = tmp_path / "predictions.parquet"
+    path.write_bytes(b"PAR1")
+    with pytest.raises(
+        FileError, match=r"needs pandas and pyarrow: pip install 'skcal\[parquet\]'"
+    ):
+        read_predictions(path)
+
+
+def pair(**other):
+    classes = np.array(["a", "b"])
+    first = Predictions(np.array([[0.2, 0.8], [0.6, 0.4]]), classes[[1, 0]], classes)
+    return first, first._replace(**other)
+
+
+def test_columns_of_another_model_come_into_the_same_order():
+    first, second = pair(proba=np.array([[0.7, 0.3], [0.1, 0.9]]), classes=np.array(["b", "a"]))
+    aligned = align(first, second, "A", "B")
+    assert_array_equal(aligned.proba, [[0.3, 0.7], [0.9, 0.1]])
+    assert_array_equal(aligned.classes, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"labels": np.array(["b"])}, "B has 1 samples, A 2"),
+        ({"labels": np.array(["b", "b"])}, "sample 2 has the label b, in A a"),
+        ({"classes": np.array(["a", "c"])}, "different classes; not in both: b, c"),
+        ({"proba": np.array([0.2, 0.6])}, "different classes; not in both: of a single column"),
+    ],
+)
+def test_other_samples_or_classes_are_not_compared(other, message):
+    first, second = pair(**other)
+    with pytest.raises(FileError, match=message):
+        align(first, second, "A", "B")

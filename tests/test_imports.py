@@ -28,8 +28,10 @@ LAYERS = [
     "metrics",
     "hypothesis_tests",
     "displays",
+    "_report",
     "report",
     "skcal",
+    "_command_line",
     "__main__",
 ]
 MODULES = {
@@ -104,7 +106,7 @@ def test_optional_packages_are_imported_where_they_are_used(module):
     tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
     top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {getattr(node, "module", None) or node.names[0].name for node in top}
-    optional = {"matplotlib", "pandas", "polars", "dask", "distributed"}
+    optional = {"matplotlib", "pandas", "polars", "pyarrow", "dask", "distributed"}
     assert not optional & {name.split(".")[0] for name in names}
 
 
@@ -122,6 +124,7 @@ PACKAGES = [
     importlib.import_module("skcal.metrics"),
     importlib.import_module("skcal.hypothesis_tests"),
     importlib.import_module("skcal.displays"),
+    importlib.import_module("skcal.report"),
 ]
 PUBLIC = [(name, getattr(package, name)) for package in PACKAGES for name in package.__all__]
 

@@ -109,8 +109,9 @@ def in_inches(ax, edge: int):
 
 
 def as_label(text, width: int = 32) -> str:
-    """A name that fits: its start and end if longer, and no formula between dollar signs."""
+    """A name that fits: its start and end if longer, no formula, nothing that does not print."""
     text = " ".join(str(text).split())
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     if len(text) > width:
         end = width // 3
         text = text[: width - 1 - end] + "…" + text[-end:]

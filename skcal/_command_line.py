@@ -1,0 +1,210 @@
+"""The parser of the command line."""
+
+from __future__ import annotations
+
+import argparse
+
+from skcal import __version__
+
+_FILES = (
+    "FILE: .csv or .parquet with a column of probabilities per class, named by the class, and a "
+    "column of labels (a single column of probabilities holds P(label 1)); or .npz with arrays "
+    "'proba' and 'labels', and perhaps 'classes'."
+)
+_DEFAULTS = {
+    "notion": None,
+    "cv": 5,
+    "outer_cv": None,
+    "seed": 0,
+    "n_jobs": None,
+    "json": False,
+}
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``skcal``."""
+    parser = argparse.ArgumentParser(
+        prog="skcal",
+        parents=[_shared(), _searching()],
+        description="Estimate and test the calibration of a classifier's probabilities. Without a "
+        "command: of two classifiers of handwritten digits, as a demonstration.",
+        epilog="example: python -m skcal report predictions.csv --html report.html",
+    )
+    # Parents lend their options to one parser alone: this sets the defaults on those.
+    parser.set_defaults(**_DEFAULTS)
+    parser.add_argument("--version", action="version", version=f"skcal {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_evaluate(commands, [_shared(), _searching(), _reading()])
+    _add_report(commands, [_shared(), _reading()])
+    _add_test(commands, [_shared(), _reading()])
+    _add_plot(commands, [_shared(json=False), _reading()])
+    _add_compare(commands, [_shared(), _reading()])
+    return parser
+
+
+def _shared(json: bool = True) -> argparse.ArgumentParser:
+    """Options that may stand before and after the command."""
+    # Without defaults: those of the command would overwrite what stands before it.
+    options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    options.add_argument("--seed", type=at_least(0), help="of everything random (default: 0)")
+    options.add_argument("--n-jobs", type=int, help="parallel jobs (default: 1; -1: all cores)")
+    if json:
+        options.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    return options
+
+
+def _searching() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    options.add_argument(
+        "--notion",
+        action="append",
+        help="notion of calibration; may be repeated (default: confidence and canonical)",
+    )
+    options.add_argument("--cv", type=at_least(2), help="folds that choose (default: 5)")
+    options.add_argument(
+        "--outer-cv",
+        type=at_least(2),
+        help="test on every sample, with a whole search in each of this many outer folds "
+        "(default: test on one fifth)",
+    )
+    return options
+
+
+def _reading() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument(
+        "--label", default="label", help="column of labels in a table (default: label)"
+    )
+    options.add_argument(
+        "--max-size",
+        type=_positive,
+        default=4.0,
+        metavar="GB",
+        help="refuse files that hold more (default: 4)",
+    )
+    return options
+
+
+def _add(commands, name, parents, help, example, description=""):
+    return commands.add_parser(
+        name,
+        parents=parents,
+        help=help,
+        description=f"{description or help[0].upper() + help[1:] + '.'} {_FILES}",
+        epilog=f"example: python -m skcal {name} {example}",
+    )
+
+
+def _add_evaluate(commands, parents):
+    parser = _add(
+        commands,
+        "evaluate",
+        parents,
+        "choose an estimator by its risk and estimate the calibration error",
+        "predictions.csv --label y --notion canonical",
+    )
+    parser.add_argument("file", metavar="FILE")
+
+
+def _add_report(commands, parents):
+    parser = _add(
+        commands,
+        "report",
+        parents,
+        "estimates, tests, scores and a reliability diagram in one report",
+        "predictions.csv --html report.html",
+    )
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--groups", metavar="COLUMN", help="the same for each subgroup")
+    _add_report_options(parser)
+
+
+def _add_report_options(parser):
+    parser.add_argument("--html", metavar="OUT", help="write a page with the figure to OUT")
+    parser.add_argument(
+        "--search", action="store_true", help="also tune the canonical and the class-wise error"
+    )
+    _add_bins(parser)
+
+
+def _add_bins(parser):
+    parser.add_argument("--bins", type=at_least(1), default=15, help="default: 15")
+    parser.add_argument(
+        "--strategy", default="uniform", choices=("uniform", "quantile"), help="of the bins"
+    )
+
+
+def _add_test(commands, parents):
+    parser = _add(
+        commands,
+        "test",
+        parents,
+        "test whether the predictions are calibrated",
+        "predictions.csv --notion canonical",
+    )
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument(
+        "--notion",
+        action="append",
+        default=argparse.SUPPRESS,
+        help="notion of calibration; may be repeated (default: confidence and canonical)",
+    )
+    parser.add_argument(
+        "--resamples", type=at_least(19), default=999, help="of the outcomes (default: 999)"
+    )
+
+
+def _add_plot(commands, parents):
+    parser = _add(
+        commands,
+        "plot",
+        parents,
+        "draw a reliability diagram",
+        "predictions.csv --out figure.svg --method isotonic",
+    )
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--out", required=True, metavar="OUT", help=".png, .svg or .pdf")
+    parser.add_argument(
+        "--notion",
+        action="append",
+        default=argparse.SUPPRESS,
+        help="confidence, top-label, classwise (a panel a class) or binary",
+    )
+    parser.add_argument(
+        "--method", default="bins", choices=("bins", "isotonic", "kernel-density"), help="the curve"
+    )
+    _add_bins(parser)
+
+
+def _add_compare(commands, parents):
+    parser = _add(
+        commands,
+        "compare",
+        parents,
+        "compare two models on the same samples",
+        "a.csv b.csv --html comparison.html",
+        "Compare two models on the same samples, row by row: one estimator, the same bins, a "
+        "paired test.",
+    )
+    parser.add_argument("file", metavar="A")
+    parser.add_argument("second", metavar="B")
+    _add_report_options(parser)
+
+
+def at_least(smallest):
+    """A type for argparse: integers from ``smallest``."""
+
+    def integer(text):
+        number = int(text)
+        if number < smallest:
+            raise argparse.ArgumentTypeError(f"{number} must be at least {smallest}")
+        return number
+
+    return integer
+
+
+def _positive(text):
+    number = float(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"{number} must be above 0")
+    return number

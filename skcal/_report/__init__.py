@@ -1,0 +1,1 @@
+"""The parts of :mod:`skcal.report`: numbers, comparison, rows of tables, HTML."""

@@ -1,0 +1,56 @@
+"""Checks of what a report takes beside predictions and labels."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skcal._report.numbers import plain
+from skcal._report.parts import Data
+from skcal._validation import plain_labels
+from skcal.metrics.base import read_sample
+
+
+def make_seed(random_state) -> int:
+    """An int as it is, or one drawn."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def read_second(y_true, y_proba, compare, strategy, options) -> Data:
+    """Predictions of a second model for the same samples."""
+    if np.shape(compare) != np.shape(y_proba):
+        raise ValueError(
+            f"compare has shape {np.shape(compare)}, y_proba {np.shape(y_proba)}. Pass predictions "
+            "of the same classes for the same samples."
+        )
+    if strategy != "uniform":
+        raise ValueError(
+            f"strategy={strategy!r} makes other bins for every model. With compare use 'uniform'."
+        )
+    try:
+        sample = read_sample(y_true, compare, **options)
+    except ValueError as error:
+        raise ValueError(str(error).replace("y_proba", "compare")) from error
+    return Data(sample.classes[sample.codes], sample.proba, sample.classes, sample.codes)
+
+
+def read_groups(groups, n_samples) -> list[tuple]:
+    """Name and rows of each subgroup."""
+    groups = plain_labels(groups, "groups")
+    if len(groups) != n_samples:
+        raise ValueError(f"groups has {len(groups)} entries, y_proba {n_samples} rows.")
+    try:
+        names, group = np.unique(groups, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"groups cannot be sorted ({error}). Pass strings.") from error
+    found = [
+        (str(plain(name)), np.flatnonzero(group == k)) for k, name in enumerate(names.tolist())
+    ]
+    for label, rows in found:
+        if len(rows) < 2:
+            raise ValueError(f"groups has a single sample in {label!r}. Merge it with another.")
+    return found

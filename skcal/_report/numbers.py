@@ -1,0 +1,304 @@
+"""The numbers of a report, each from the public function that defines it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from skcal._report.cautions import caution
+from skcal._report.parts import (
+    BinnedError,
+    Data,
+    KernelError,
+    Measures,
+    Overview,
+    Score,
+    Settings,
+    WorstBin,
+)
+from skcal.displays import ReliabilityDisplay
+from skcal.displays.curves import ReliabilityPanel
+from skcal.hypothesis_tests import monte_carlo_test, skce_test
+from skcal.metrics import (
+    bootstrap_interval,
+    brier_decomposition,
+    calibration_bins,
+    expected_calibration_error,
+    score_decomposition,
+    sharpness,
+)
+from skcal.model_selection import CalibrationErrorSearchCV
+from skcal.model_selection.summary import as_dict
+
+_FIGURE_RESAMPLES = 199
+_BY_CLASS = "log loss, one class against the rest"
+# Work that takes about a second: pairs × columns (× resamples), samples × resamples.
+_MONTE_CARLO_WORK = 5e10
+_SPECTRAL_WORK = 1e10
+_MONTE_CARLO_SAMPLES = 50_000
+
+
+@dataclass
+class Attempts:
+    """Runs parts of a report; what fails or warns is collected instead of raised."""
+
+    messages: list[str] = field(default_factory=list)
+
+    def __call__(self, what, function, *arguments):
+        """Return the part, or None if the samples do not allow it."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                result = function(*arguments)
+            except ValueError as error:
+                result = None
+                self.messages.append(f"{what}: not estimated. {error}")
+        said = [f"{what}: {warning.message}" for warning in caught]
+        self.messages += [text for text in dict.fromkeys(said) if text not in self.messages]
+        return result
+
+
+def notions_of(data: Data, settings: Settings) -> list[str]:
+    """Notions whose error is tuned; all of a single column are the same question."""
+    more = ["canonical", "classwise"] if settings.search and data.proba.ndim == 2 else []
+    return [settings.notion, *more]
+
+
+def run_searches(data: Data, settings: Settings, attempt: Attempts) -> list:
+    """A fitted search for each notion, or None."""
+    return [
+        attempt(f"risk-tuned {notion} error", fit_search, data, settings, notion)
+        for notion in notions_of(data, settings)
+    ]
+
+
+def fit_search(data: Data, settings: Settings, notion, candidates=None):
+    """Choose a function by its risk, or evaluate the one candidate."""
+    part = data.searched(settings)
+    return CalibrationErrorSearchCV(
+        settings.candidates if candidates is None else candidates,
+        notion,
+        labels=part.classes,
+        cv=settings.cv,
+        outer_cv=settings.outer_cv,
+        n_jobs=settings.n_jobs,
+        random_state=settings.random_state,
+    ).fit(part.proba, part.labels)
+
+
+def tuned_error(search, settings: Settings) -> dict:
+    """``as_dict`` of a search with the lower bound at the level of the report."""
+    facts = as_dict(search)
+    one_step = facts["one_step"]
+    if one_step is not None and one_step["lower_confidence_bound"] is not None:
+        one_step["confidence_level"] = settings.confidence_level
+        bound = search.lower_confidence_bound(settings.confidence_level)
+        one_step["lower_confidence_bound"] = bound
+    return facts
+
+
+def measure(name: str, data: Data, settings: Settings, searches: list, attempt) -> Measures:
+    """Compute all parts but the searches, which are fitted; None is one that failed."""
+    tuned = [tuned_error(search, settings) for search in searches if search is not None]
+    ece = attempt("ECE", _binned_error, data, settings)
+    skce = [attempt(f"SKCE ({n})", _kernel_error, data, settings, n) for n in _skce_notions(data)]
+    mce = attempt("MCE", _worst_bin, data, settings)
+    scores = [attempt(*score) for score in _scores(data)]
+    overview = _overview(data)
+    return Measures(
+        name=name,
+        overview=overview,
+        tuned=tuned,
+        ece=ece,
+        mce=mce,
+        skce=[part for part in skce if part is not None],
+        scores=[part for part in scores if part is not None],
+        sharpness=sharpness(
+            data.labels, data.proba, notion=_all_classes(data), labels=data.classes
+        ),
+        diagram=attempt("reliability diagram", _diagram, name, data, settings, ece),
+        warnings=[*caution(data, overview, ece, tuned), *attempt.messages],
+    )
+
+
+def _skce_notions(data):
+    return ["binary"] if data.proba.ndim == 1 else ["confidence", "canonical"]
+
+
+def _all_classes(data):
+    return "binary" if data.proba.ndim == 1 else "classwise"
+
+
+def _overview(data) -> Overview:
+    rows, n_classes = data.rows, len(data.classes)
+    return Overview(
+        n_samples=len(data.codes),
+        classes=[plain(label) for label in data.classes.tolist()],
+        base_rates=(np.bincount(data.codes, minlength=n_classes) / len(data.codes)).tolist(),
+        mean_predictions=rows.mean(axis=0, dtype=np.float64).tolist(),
+        accuracy=float(np.mean(rows.argmax(axis=1) == data.codes)),
+        mean_confidence=float(rows.max(axis=1).mean(dtype=np.float64)),
+    )
+
+
+def plain(label):
+    """A label as JSON can hold it."""
+    is_number = isinstance(label, float) and np.isfinite(label)
+    return label if is_number or isinstance(label, bool | int | str) else str(label)
+
+
+def _bins(settings):
+    names = ("notion", "n_bins", "strategy")
+    return {name: getattr(settings, name) for name in names}
+
+
+def _binned_error(data, settings) -> BinnedError:
+    options = {**_bins(settings), "labels": data.classes}
+    resampling = {
+        "n_resamples": settings.n_resamples,
+        "random_state": settings.random_state,
+        "n_jobs": settings.n_jobs,
+    }
+    interval = bootstrap_interval(
+        expected_calibration_error,
+        data.labels,
+        data.proba,
+        confidence_level=settings.confidence_level,
+        **options,
+        **resampling,
+    )
+    test = monte_carlo_test(data.labels, data.proba, **options, **resampling)
+    null: Any = test.null_distribution
+    tail = (1 - settings.confidence_level) / 2
+    limits = np.quantile(null, [tail, 1 - tail, settings.confidence_level])
+    count = calibration_bins(data.labels, data.proba, **options).count
+    return BinnedError(
+        notion=settings.notion,
+        estimate=interval.estimate,
+        low=max(interval.low, 0.0),
+        high=max(interval.high, 0.0),
+        null_mean=float(null.mean()),
+        null_low=float(limits[0]),
+        null_high=float(limits[1]),
+        null_limit=float(limits[2]),
+        pvalue=test.pvalue,
+        n_bins=len(count),
+        strategy=settings.strategy,
+        n_empty=int(np.count_nonzero(count == 0)),
+        n_nearly_empty=int(np.count_nonzero((count > 0) & (count < 10))),
+    )
+
+
+def _worst_bin(data, settings) -> WorstBin:
+    guard, level = settings.min_bin_samples, settings.confidence_level
+    bins = calibration_bins(
+        data.labels, data.proba, labels=data.classes, confidence_level=level, **_bins(settings)
+    )
+    row = bins.largest_gap(guard)
+    columns = ("prediction", "frequency", "low", "high")
+    return WorstBin(
+        notion=settings.notion,
+        estimate=float(abs(bins.gap[row, 0])),
+        min_samples=guard,
+        left=float(bins.left[row]),
+        right=float(bins.right[row]),
+        count=int(bins.count[row]),
+        n_left_out=int(np.count_nonzero((bins.count > 0) & (bins.count < guard))),
+        **{name: float(getattr(bins, name)[row, 0]) for name in columns},
+    )
+
+
+def skce_options(n_samples: int, n_columns: int, n_resamples: int) -> dict:
+    """Options of ``skce_test`` that take seconds: exact level where affordable."""
+    pairs = n_samples**2 * n_columns
+    if n_columns == 1:
+        affordable = n_samples <= _MONTE_CARLO_SAMPLES
+    else:
+        affordable = pairs * n_resamples <= _MONTE_CARLO_WORK
+    if affordable:
+        method = "monte-carlo"
+    elif n_columns == 1 or pairs <= _SPECTRAL_WORK:
+        method = "spectral"
+    else:
+        return {"method": "block"}
+    return {"method": method, "n_resamples": n_resamples}
+
+
+def _kernel_error(data, settings, notion) -> KernelError:
+    n_columns = len(data.classes) if notion == "canonical" else 1
+    test = skce_test(
+        data.labels,
+        data.proba,
+        notion=notion,
+        labels=data.classes,
+        random_state=settings.random_state,
+        n_jobs=settings.n_jobs,
+        **skce_options(len(data.codes), n_columns, settings.n_resamples),
+    )
+    return KernelError(notion, float(test.estimate), test.pvalue, test.method)
+
+
+def _scores(data) -> list[tuple]:
+    """Name, function and arguments of each score."""
+    notion = _all_classes(data)
+    brier, log_loss = ("Brier score", _brier, data, notion), (_log_loss, data, notion)
+    if notion == "binary":
+        return [brier, ("log loss", *log_loss)]
+    return [brier, ("log loss", _plain_log_loss, data), (_BY_CLASS, *log_loss)]
+
+
+def _brier(data, notion) -> Score:
+    parts = brier_decomposition(data.labels, data.proba, notion=notion, labels=data.classes)
+    saved = parts.reliability, parts.resolution, parts.uncertainty
+    return Score("Brier score", notion, parts.score, *saved)
+
+
+def _log_loss(data, notion) -> Score:
+    parts = score_decomposition(data.labels, data.proba, notion=notion, labels=data.classes)
+    name = "log loss" if notion == "binary" else _BY_CLASS
+    return Score(name, notion, **asdict(parts))
+
+
+def _plain_log_loss(data) -> Score:
+    options = {"notion": "canonical", "strategy": "median-variance", "labels": data.classes}
+    return Score(
+        "log loss", "canonical", score_decomposition(data.labels, data.proba, **options).score
+    )
+
+
+def _diagram(name, data, settings, ece) -> dict:
+    """The panel of a reliability display, with the interval and limit of the table."""
+    display = ReliabilityDisplay.from_predictions(
+        data.labels,
+        data.proba,
+        labels=data.classes,
+        confidence_level=settings.confidence_level,
+        n_resamples=_FIGURE_RESAMPLES,
+        random_state=settings.random_state,
+        name=name,
+        plot=False,
+        **_bins(settings),
+    )
+    [panel] = display.panels
+    if ece is not None:
+        panel = replace(panel, error_interval=(ece.low, ece.high), null_error=ece.null_limit)
+    values = {part.name: getattr(panel, part.name) for part in fields(panel)}
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in values.items()
+    } | {"error_interval": list(panel.error_interval)}
+
+
+def panel_of(diagram: dict) -> ReliabilityPanel:
+    """The panel that :func:`_diagram` wrote down."""
+    values: dict[str, Any] = {
+        name: np.array(value) if isinstance(value, list) else value
+        for name, value in diagram.items()
+    }
+    low, high = diagram["error_interval"]
+    empty = np.array(diagram["empty"], dtype=np.float64).reshape(-1, 2)
+    values |= {"error_interval": (low, high), "empty": empty}
+    return ReliabilityPanel(**values)

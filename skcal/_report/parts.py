@@ -1,0 +1,146 @@
+"""What a report is made of: plain numbers, and the data and options that they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What was predicted and what happened."""
+
+    n_samples: int
+    classes: list
+    base_rates: list[float]
+    mean_predictions: list[float]
+    accuracy: float
+    mean_confidence: float
+
+
+@dataclass(frozen=True)
+class BinnedError:
+    """ECE with its bootstrap interval and what calibrated predictions would show."""
+
+    notion: str
+    estimate: float
+    low: float
+    high: float
+    null_mean: float
+    null_low: float
+    null_high: float
+    null_limit: float
+    pvalue: float
+    n_bins: int
+    strategy: str
+    n_empty: int
+    n_nearly_empty: int
+
+
+@dataclass(frozen=True)
+class WorstBin:
+    """MCE among bins that hold enough samples."""
+
+    notion: str
+    estimate: float
+    min_samples: int
+    left: float
+    right: float
+    count: int
+    prediction: float
+    frequency: float
+    low: float
+    high: float
+    n_left_out: int
+
+
+@dataclass(frozen=True)
+class KernelError:
+    """SKCE and the p-value of calibration."""
+
+    notion: str
+    estimate: float
+    pvalue: float
+    method: str
+
+
+@dataclass(frozen=True)
+class Score:
+    """A proper score = miscalibration - discrimination + uncertainty; None: no parts."""
+
+    name: str
+    notion: str
+    score: float
+    miscalibration: float | None = None
+    discrimination: float | None = None
+    uncertainty: float | None = None
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Everything about one set of predictions; None is what could not be estimated."""
+
+    name: str
+    overview: Overview
+    tuned: list[dict]
+    ece: BinnedError | None
+    mce: WorstBin | None
+    skce: list[KernelError]
+    scores: list[Score]
+    sharpness: float
+    diagram: dict | None
+    warnings: list[str]
+
+
+class Settings(NamedTuple):
+    """How a report is made; the options of ``calibration_report``."""
+
+    notion: str
+    search: bool
+    n_bins: int
+    strategy: str
+    min_bin_samples: int
+    confidence_level: float
+    n_resamples: int
+    candidates: Any
+    cv: Any
+    outer_cv: Any
+    max_search_samples: int | None
+    n_jobs: int | None
+    random_state: int
+
+
+class Data(NamedTuple):
+    """Checked predictions; labels are values, ``classes`` those of the columns."""
+
+    labels: np.ndarray
+    proba: np.ndarray
+    classes: np.ndarray
+    codes: np.ndarray
+
+    def take(self, rows) -> Data:
+        """Some of the samples."""
+        return self._replace(
+            labels=self.labels[rows], proba=self.proba[rows], codes=self.codes[rows]
+        )
+
+    def n_searched(self, settings: Settings) -> int:
+        """How many samples the searches see."""
+        most = settings.max_search_samples
+        return len(self.codes) if most is None else min(most, len(self.codes))
+
+    def searched(self, settings: Settings) -> Data:
+        """At most ``max_search_samples`` of them, drawn without replacement, in their order."""
+        size = self.n_searched(settings)
+        if size == len(self.codes):
+            return self
+        rng = np.random.default_rng(settings.random_state)
+        return self.take(np.sort(rng.choice(len(self.codes), size=size, replace=False)))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Probabilities with a column a class."""
+        one = self.proba.ndim == 1
+        return np.column_stack([1 - self.proba, self.proba]) if one else self.proba

@@ -1,0 +1,289 @@
+"""A report as rows of a table, which text, HTML and data frame show."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from skcal._report.cautions import STANDING
+from skcal._report.parts import Measures
+from skcal.model_selection.summary import format_setting
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number; ``part`` of the row above it if indented."""
+
+    quantity: str
+    value: float | int | None
+    detail: str = ""
+    notion: str = ""
+    low: float | None = None
+    high: float | None = None
+    pvalue: float | None = None
+    indented: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The value as text."""
+        return f"{self.value:,}" if isinstance(self.value, int) else number(self.value)
+
+
+def number(value: float | None) -> str:
+    """Four decimals, or two digits of what is smaller."""
+    if value is None:
+        return "–"
+    small = value != 0 and abs(value) < 1e-3
+    return f"{value:.1e}" if small else f"{value:.4f}"
+
+
+def pvalue(value: float) -> str:
+    """``p = 0.012``."""
+    return f"p = {value:.2g}"
+
+
+def percent(level: float) -> str:
+    """``95 %``."""
+    return f"{100 * level:g} %"
+
+
+def root(squared: float) -> float:
+    """Of a squared error, 0 where it is negative."""
+    return math.sqrt(max(squared, 0.0))
+
+
+def rows_of(measures: Measures, settings: dict) -> list[Row]:
+    """All numbers of one set of predictions but those of single classes."""
+    level = settings["confidence_level"]
+    rows = _overview(measures.overview)
+    for facts in measures.tuned:
+        rows += tuned_rows(facts)
+    if measures.ece is not None:
+        rows += _ece(measures.ece, level)
+    if measures.mce is not None:
+        rows.append(_mce(measures.mce))
+    rows += [
+        Row(
+            f"SKCE ({part.notion})",
+            part.estimate,
+            f"{pvalue(part.pvalue)}; {part.method}",
+            part.notion,
+            pvalue=part.pvalue,
+        )
+        for part in measures.skce
+    ]
+    rows += [_score(part) for part in measures.scores]
+    what = "variance of the probabilities, summed over classes"
+    return [*rows, Row("sharpness", measures.sharpness, what)]
+
+
+def records_of(measures: Measures, settings: dict) -> list[dict]:
+    """The rows as dicts for a data frame; parts carry the name of the row above them."""
+    records, above = [], ""
+    for row in rows_of(measures, settings):
+        above = above if row.indented else row.quantity
+        quantity = f"{above}: {row.quantity}" if row.indented else row.quantity
+        names = ("notion", "value", "low", "high", "pvalue", "detail")
+        records.append({"quantity": quantity} | {name: getattr(row, name) for name in names})
+    return records
+
+
+def _overview(overview):
+    gap = overview.mean_confidence - overview.accuracy
+    side = "above" if gap >= 0 else "below"
+    return [
+        Row("samples", overview.n_samples),
+        Row("classes", len(overview.classes)),
+        Row("accuracy", overview.accuracy),
+        Row(
+            "mean confidence",
+            overview.mean_confidence,
+            f"{number(abs(gap))} {side} the accuracy",
+        ),
+    ]
+
+
+def tuned_rows(facts: dict) -> list[Row]:
+    """Plug-in, one-step estimate and lower bound of a search."""
+    notion, squared = facts["notion"], facts["squared_error"]
+    [chosen] = [one for one in facts["candidates"] if one["chosen"]]
+    setting = format_setting(chosen["parameters"])
+    how = chosen["candidate"] + (f" ({setting})" if setting != "-" else "")
+    if len(facts["candidates"]) > 1:
+        how += f", the lowest risk of {len(facts['candidates'])} candidates"
+    how = f"root mean square, plug-in of {how}"
+    if squared < 0:
+        how += f"; its square is estimated as {squared:.2g}"
+    rows = [Row(f"{notion} error, tuned", facts["calibration_error"], how, notion)]
+    one_step = facts["one_step"]
+    if one_step is None:
+        return rows
+    by = f"by {one_step['function']}"
+    if one_step["standard_error"] is not None:
+        square = f"{one_step['squared_error']:.2g} ± {one_step['standard_error']:.1g}"
+        by += f"; its square is {square}, on {facts['n_test_samples']:,} test samples"
+    estimate = root(one_step["squared_error"])
+    rows.append(Row("one-step estimate", estimate, by, notion, indented=True))
+    bound = one_step["lower_confidence_bound"]
+    if bound is None:
+        return rows
+    level = percent(one_step["confidence_level"])
+    reading = f"the error is at least this, at {level} confidence"
+    if bound <= 0:
+        reading = f"at {level} confidence calibration is not refuted"
+    return [*rows, Row("lower bound", root(bound), reading, notion, indented=True)]
+
+
+def _ece(ece, level):
+    bins = f"mean gap of {ece.n_bins} {ece.strategy} bins"
+    interval = f"{percent(level)} bootstrap interval [{number(ece.low)}, {number(ece.high)}]"
+    band = f"{percent(level)} of draws in [{number(ece.null_low)}, {number(ece.null_high)}]"
+    return [
+        Row("ECE", ece.estimate, f"{bins}; {interval}", ece.notion, ece.low, ece.high),
+        Row(
+            "if calibrated",
+            ece.null_mean,
+            f"{band}; {pvalue(ece.pvalue)}",
+            ece.notion,
+            ece.null_low,
+            ece.null_high,
+            ece.pvalue,
+            indented=True,
+        ),
+    ]
+
+
+def _mce(mce):
+    where = f"bin from {mce.left:.3g} to {mce.right:.3g}, {mce.count:,} samples"
+    gap = f"predicted {mce.prediction:.3f}, observed {mce.frequency:.3f}"
+    guard = f"bins of fewer than {mce.min_samples} samples do not count"
+    left_out = f" ({mce.n_left_out} of them)" if mce.n_left_out else ""
+    return Row("MCE", mce.estimate, f"{where}: {gap}; {guard}{left_out}", mce.notion)
+
+
+def _score(part):
+    if part.miscalibration is None:
+        return Row(part.name, part.score, "of the whole vector", part.notion)
+    parts = (
+        f"= {number(part.miscalibration)} miscalibration − {number(part.discrimination)} "
+        f"discrimination + {number(part.uncertainty)} uncertainty"
+    )
+    return Row(part.name, part.score, parts, part.notion)
+
+
+def class_rows(measures: Measures) -> list[tuple]:
+    """Class, base rate and mean prediction."""
+    view = measures.overview
+    return list(zip(view.classes, view.base_rates, view.mean_predictions, strict=True))
+
+
+GROUP_COLUMNS = (
+    "group",
+    "n",
+    "accuracy",
+    "tuned",
+    "at least",
+    "ECE",
+    "if calibrated ≤",
+    "p (Holm)",
+)
+
+
+def group_rows(report) -> list[tuple[str, ...]]:
+    """A row of text for each group, as GROUP_COLUMNS names them."""
+    return [
+        (
+            measures.name,
+            f"{measures.overview.n_samples:,}",
+            *map(number, _group_numbers(measures)),
+            "–" if p is None else f"{p:.2g}",
+        )
+        for measures, p in zip(report.groups, report.group_pvalues, strict=True)
+    ]
+
+
+def _group_numbers(measures):
+    tuned = measures.tuned[0] if measures.tuned else {}
+    one_step = tuned.get("one_step") or {}
+    bound = one_step.get("lower_confidence_bound")
+    ece = measures.ece
+    return (
+        measures.overview.accuracy,
+        tuned.get("calibration_error"),
+        None if bound is None else root(bound),
+        None if ece is None else ece.estimate,
+        None if ece is None else ece.null_limit,
+    )
+
+
+def comparison_rows(report) -> list[tuple[str, str, str, str]]:
+    """Quantity, first model, second model, remark."""
+    comparison = report.comparison
+    first, second = report.overall, comparison.second
+    rows = [
+        ("accuracy", number(first.overview.accuracy), number(second.overview.accuracy), ""),
+    ]
+    for same in comparison.estimators:
+        by = f"both by {same.function}" + (f" ({same.parameters})" * (same.parameters != "-"))
+        tables = [{row.quantity: row for row in tuned_rows(facts)} for facts in same.errors]
+        for name, row in tables[0].items():
+            remark = f"{by}, the lowest sum of risks" if not row.indented else ""
+            quantity = f"{same.notion} {name}" if row.indented else name
+            other = tables[1].get(name)
+            rows.append((quantity, row.shown, "–" if other is None else other.shown, remark))
+    if first.ece is not None and second.ece is not None:
+        bins = f"the same {first.ece.n_bins} {first.ece.strategy} bins"
+        rows.append(("ECE", number(first.ece.estimate), number(second.ece.estimate), bins))
+        limits = number(first.ece.null_limit), number(second.ece.null_limit)
+        rows.append(("ECE if calibrated, at most", *limits, "each with its own predictions"))
+    for one, other in zip(first.scores, second.scores, strict=False):
+        rows.append((one.name, number(one.score), number(other.score), ""))
+    return rows
+
+
+def paired_lines(report) -> list[str]:
+    """What the paired tests say."""
+    level = percent(report.settings["confidence_level"])
+    return [
+        f"{test.notion} {test.measure}, {report.overall.name} minus "
+        f"{report.comparison.second.name}: {test.estimate:+.2e}, {level} interval "
+        f"[{test.low:+.2e}, {test.high:+.2e}], {pvalue(test.pvalue)} ({test.method}, "
+        f"{test.n_samples:,} samples)"
+        for test in report.comparison.tests
+    ]
+
+
+def heading(report) -> str:
+    """One line about the samples."""
+    view = report.overall.overview
+    return (
+        f"{view.n_samples:,} predictions of {len(view.classes)} classes, {report.notion} "
+        "calibration unless said"
+    )
+
+
+def how_made(report) -> str:
+    """What repeats the report."""
+    settings = report.settings
+    searched = ""
+    if report.n_searched < report.overall.overview.n_samples:
+        searched = (
+            f" Tuned errors are estimated on {report.n_searched:,} of the samples, drawn at "
+            "random (max_search_samples)."
+        )
+    return (
+        f"skcal {report.version}, random_state={settings['random_state']}, "
+        f"{settings['n_resamples']} resamples.{searched}"
+    )
+
+
+def all_warnings(report, groups: bool = True) -> list[str]:
+    """Warnings of every part, those of groups and of the second model by name."""
+    found = list(report.overall.warnings)
+    others = list(report.groups) if groups else []
+    if report.comparison is not None:
+        others.append(report.comparison.second)
+        found += report.comparison.warnings
+    for measures in others:
+        found += [f"{measures.name}: {text}" for text in measures.warnings]
+    return [*dict.fromkeys(found), STANDING]

@@ -1,0 +1,112 @@
+"""A report as aligned text."""
+
+from __future__ import annotations
+
+import textwrap
+
+from skcal._report.rows import (
+    GROUP_COLUMNS,
+    all_warnings,
+    class_rows,
+    comparison_rows,
+    group_rows,
+    heading,
+    how_made,
+    number,
+    paired_lines,
+    rows_of,
+)
+from skcal.displays.base import as_label
+
+_WIDTH = 100
+_CLASSES = 12
+
+
+def as_text(report) -> str:
+    """The report for a terminal of 100 columns."""
+    title = f"Calibration report: {one_line(report.overall.name)}"
+    lines = [title, "=" * len(title), heading(report), "", *_measures(report)]
+    if report.comparison is not None:
+        lines += ["", *_comparison(report)]
+    if report.groups:
+        lines += ["", *as_columns([GROUP_COLUMNS, *_named(group_rows(report))])]
+    lines += ["", *_classes(report.overall), "", "Mind:"]
+    lines += [_wrapped(text, "* ", "  ") for text in all_warnings(report)]
+    return _printable([*lines, "", _wrapped(how_made(report), "", "")])
+
+
+def comparison_text(report) -> str:
+    """The comparison alone, with the warnings."""
+    names = f"{report.overall.name} and {report.comparison.second.name}"
+    title = f"Calibration of {one_line(names, 90)}"
+    lines = [title, "=" * len(title), heading(report), "", *_comparison(report), "", "Mind:"]
+    lines += [_wrapped(text, "* ", "  ") for text in all_warnings(report)]
+    return _printable([*lines, "", _wrapped(how_made(report), "", "")])
+
+
+def _printable(lines) -> str:
+    """Names from outside cannot send escape sequences to a terminal."""
+    text = "\n".join(lines)
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def one_line(name, width: int = 60) -> str:
+    """A name from outside, without line breaks and not too long."""
+    return as_label(name, width).replace(r"\$", "$")
+
+
+def _wrapped(text, first, rest):
+    return textwrap.fill(
+        " ".join(text.split()), _WIDTH, initial_indent=first, subsequent_indent=rest
+    )
+
+
+def _measures(report) -> list[str]:
+    rows = rows_of(report.overall, report.settings)
+    names = [("  " if row.indented else "") + row.quantity for row in rows]
+    left, right = max(map(len, names)), max(len(row.shown) for row in rows)
+    indent = " " * (left + right + 4)
+    lines: list[str] = []
+    for name, row in zip(names, rows, strict=True):
+        start = f"{name.ljust(left)}  {row.shown.rjust(right)}  "
+        text = _wrapped(row.detail, start, indent) if row.detail else start.rstrip()
+        lines += text.split("\n")
+    return lines
+
+
+def as_columns(table, sides: str = "") -> list[str]:
+    """Align a table of text; ``sides`` has < or > a column, by default the first is left."""
+    sides = sides or "<" + ">" * (len(table[0]) - 1)
+    widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
+    return [
+        "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)
+        ).rstrip()
+        for row in table
+    ]
+
+
+def _named(rows):
+    return [(one_line(row[0], 24), *row[1:]) for row in rows]
+
+
+def _comparison(report) -> list[str]:
+    names = report.overall.name, report.comparison.second.name
+    rows = comparison_rows(report)
+    table = [("", *(one_line(name, 20) for name in names)), *(row[:3] for row in rows)]
+    lines = as_columns(table)
+    width = max(map(len, lines))
+    lines = [lines[0]] + [
+        f"{line.ljust(width)}  {row[3]}".rstrip() for line, row in zip(lines[1:], rows, strict=True)
+    ]
+    return [*lines, *(_wrapped(text, "", "  ") for text in paired_lines(report))]
+
+
+def _classes(measures) -> list[str]:
+    rows = class_rows(measures)
+    table = [
+        (one_line(label, 24), number(rate), number(mean)) for label, rate, mean in rows[:_CLASSES]
+    ]
+    lines = as_columns([("class", "base rate", "mean prediction"), *table])
+    more = len(rows) - _CLASSES
+    return [*lines, f"… and {more:,} more"] if more > 0 else lines

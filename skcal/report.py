@@ -1,0 +1,366 @@
+"""Everything that a defensible account of a classifier's calibration holds, in one call."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import skcal._report.html as html
+from skcal._report.comparison import Comparison, compare_models
+from skcal._report.figure import reliability
+from skcal._report.inputs import make_seed, read_groups, read_second
+from skcal._report.numbers import Attempts, measure, run_searches
+from skcal._report.parts import Data, Measures, Settings
+from skcal._report.plain_data import as_settings, rebuild, version
+from skcal._report.rows import all_warnings, records_of
+from skcal._report.text import as_text
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.functions.partitions import SCALAR_PARTITIONS
+from skcal.hypothesis_tests import adjust_pvalues
+from skcal.metrics.base import read_sample
+from skcal.model_selection.candidates import CANDIDATES
+
+__all__ = ["CalibrationReport", "calibration_report"]
+
+_LARGE = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationReport:
+    """What :func:`calibration_report` found: numbers, of which text, HTML and figure are views.
+
+    Parameters
+    ----------
+    overall : Measures
+        ``overview``, ``tuned`` (a dict a notion, as the command line's JSON), ``ece``, ``mce``,
+        ``skce`` and ``scores`` (lists), ``sharpness``, ``diagram``, ``warnings``; None is what the
+        samples do not allow.
+    groups : list of Measures
+        The same of each subgroup.
+    group_pvalues : list of float or None
+        Tests of calibration of the subgroups by ECE, adjusted by Holm's method.
+    comparison : Comparison or None
+        ``second`` (its Measures), ``estimators`` (both models under one function) and ``tests``.
+    notion : str
+        Of ECE, MCE and the figure.
+    n_searched : int
+        Samples on which tuned errors are estimated.
+    settings : dict
+        The options that made the report, with the seed.
+    version : str
+        Of skcal.
+
+    See Also
+    --------
+    calibration_report : makes it.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_tempered
+    >>> from skcal.report import CalibrationReport, calibration_report
+    >>> data = make_tempered(400, temperature=2.0, n_truth_draws=0, random_state=0)
+    >>> report = calibration_report(data.labels, data.proba, random_state=0)
+    >>> report.overall.overview.n_samples, report.overall.ece.pvalue < 0.01
+    (400, True)
+    >>> CalibrationReport.from_json(report.to_json()).to_dict() == report.to_dict()
+    True
+    """
+
+    overall: Measures
+    groups: list[Measures]
+    group_pvalues: list[float | None]
+    comparison: Comparison | None
+    notion: str
+    n_searched: int
+    settings: dict
+    version: str
+
+    def __str__(self):
+        return as_text(self)
+
+    def __repr__(self):
+        view = self.overall.overview
+        return (
+            f"<CalibrationReport of {view.n_samples} predictions, {len(view.classes)} classes; "
+            "print() shows it>"
+        )
+
+    def _repr_html_(self):
+        return html.as_fragment(self)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to mind when reading, those of groups and of the second model by name."""
+        return all_warnings(self)
+
+    def to_dict(self) -> dict:
+        """Return dicts, lists, strings and finite numbers; None for what is not known."""
+        return asdict(self)
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return strict JSON of :meth:`to_dict`.
+
+        Parameters
+        ----------
+        indent : int, default=2
+            None: one line.
+        """
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> CalibrationReport:
+        """Return the report that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+        """
+        return rebuild(cls, json.loads(text))
+
+    def to_frame(self):
+        """Return a pandas DataFrame: a row for each number of each set of predictions."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
+        parts = [("all", self.overall), *(("group", part) for part in self.groups)]
+        if self.comparison is not None:
+            parts.append(("second", self.comparison.second))
+        rows = [
+            {"part": part, "name": measures.name, **record}
+            for part, measures in parts
+            for record in records_of(measures, self.settings)
+        ]
+        return pd.DataFrame(rows).astype(dict.fromkeys(("value", "low", "high", "pvalue"), float))
+
+    def plot(self, *, groups=False, ax=None):
+        """Draw the reliability diagram, of two models side by side.
+
+        Parameters
+        ----------
+        groups : bool, default=False
+            Draw a panel for each subgroup instead, of more than 12 those with the largest ECE.
+        ax : matplotlib axes or array of axes, default=None
+            One a panel; None makes a figure.
+
+        Returns
+        -------
+        display : skcal.displays.ReliabilityDisplay
+        """
+        if groups and not self.groups:
+            raise ValueError("groups=True, but the report has none. Make it with groups=….")
+        parts = self.groups if groups else [self.overall]
+        if self.comparison is not None and not groups:
+            parts = [self.overall, self.comparison.second]
+        return reliability(parts, self.notion, self.settings).plot(ax=ax)
+
+    def save(self, path) -> None:
+        """Write one self-contained file: HTML with the figure inside, JSON or text.
+
+        Parameters
+        ----------
+        path : path-like
+            ``.html``, ``.json`` or ``.txt``. The same report gives the same bytes.
+
+        Raises
+        ------
+        ValueError
+            If the ending is another.
+        ImportError
+            If matplotlib is missing, for HTML.
+        """
+        path = Path(path)
+        views: dict[str, Any] = {".html": html.as_page, ".json": type(self).to_json, ".txt": str}
+        if path.suffix.lower() not in views:
+            raise ValueError(
+                f"path={str(path)!r} has the ending {path.suffix!r}. Use one of {', '.join(views)}."
+            )
+        text = views[path.suffix.lower()](self).rstrip("\n") + "\n"
+        path.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+@validate_params(
+    {
+        "notion": [StrOptions({"auto", "binary", "confidence"})],
+        "search": ["boolean"],
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
+        "min_bin_samples": [Interval(Integral, 1, None, closed="left")],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
+        "candidates": [list, tuple, StrOptions(set(CANDIDATES)), None],
+        "cv": ["cv_object"],
+        "outer_cv": ["cv_object", None],
+        "max_search_samples": [Interval(Integral, 20, None, closed="left"), None],
+        "name": [str],
+        "compare_name": [str],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    },
+    prefer_skip_nested_validation=False,
+)
+def calibration_report(
+    y_true,
+    y_proba,
+    *,
+    notion="auto",
+    search=False,
+    groups=None,
+    compare=None,
+    n_bins=15,
+    strategy="uniform",
+    min_bin_samples=30,
+    confidence_level=0.95,
+    n_resamples=None,
+    candidates=None,
+    cv=5,
+    outer_cv=None,
+    max_search_samples=100_000,
+    labels=None,
+    pos_label=None,
+    name="classifier",
+    compare_name="second classifier",
+    random_state=None,
+    n_jobs=None,
+):
+    """Estimate, test and show the calibration of predictions.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : {"auto", "binary", "confidence"}, default="auto"
+        Of ECE, MCE, the figure and the tuned error; "auto" is "binary" for 1-D predictions and
+        "confidence" otherwise.
+    search : bool, default=False
+        Also tune the canonical and the class-wise error, which takes longer.
+    groups : array-like of shape (n_samples,), default=None
+        The subgroup of each sample: the same numbers for each.
+    compare : array-like of the shape of ``y_proba``, default=None
+        Predictions of a second model for the same samples.
+    n_bins : int, default=15
+    strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
+        Bins as in :func:`skcal.metrics.expected_calibration_error`; with ``compare`` "uniform",
+        since the others depend on the predictions.
+    min_bin_samples : int, default=30
+        Bins with fewer samples do not count for MCE.
+    confidence_level : float in (0, 1), default=0.95
+        Of intervals, bands and the one-sided lower bound.
+    n_resamples : int ≥ 19, default=None
+        Of intervals, null bands and tests; None is 999, above 100,000 samples 199.
+    candidates : list of (function, param_grid), str or None, default=None
+    cv, outer_cv : default=5 and None
+        Of :class:`skcal.CalibrationErrorSearchCV`.
+    max_search_samples : int, default=100_000
+        Of more samples tuned errors and their paired test use this many, drawn by
+        ``np.random.default_rng(seed).choice(n_samples, …, replace=False)`` and sorted; None uses
+        all.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+    name, compare_name : str, default="classifier" and "second classifier"
+        For titles.
+    random_state : int, RandomState instance or None, default=None
+        An int goes to every function as it is; otherwise one is drawn and kept in ``settings``.
+    n_jobs : int, default=None
+        Workers; results do not depend on it.
+
+    Returns
+    -------
+    report : CalibrationReport
+        ``print(report)``, ``report.save("report.html")``, ``report.plot()``, ``to_frame()``,
+        ``to_json()``.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid. What the samples do not allow is left out with a warning in the
+        report.
+
+    See Also
+    --------
+    skcal.CalibrationErrorSearchCV : the tuned error.
+    skcal.hypothesis_tests.compare_calibration : the paired test.
+
+    Notes
+    -----
+    Every number is that of the public function with the same seed:
+    ``bootstrap_interval`` of ``expected_calibration_error`` (an end below 0 is shown as 0) and the
+    null distribution of ``monte_carlo_test``; the bin of ``calibration_bins(…).largest_gap``;
+    ``skce_test`` of the scalar notion and, for several columns, of "canonical", where exact level
+    costs seconds by Monte Carlo, for larger samples by the spectrum or by blocks, as the report
+    says; ``brier_decomposition`` and ``score_decomposition`` by isotonic regression of each class.
+
+    With ``compare``, both models are also measured by one function: of those that estimate the
+    residual the one with the lowest sum of both models' validation risks, so that it favours
+    neither. ``compare_calibration`` tests the difference by the same function, and by the SKCE.
+
+    About 10 s for 10,000 predictions of 10 classes and a minute for a million of one; a report of
+    groups or of two models takes that for each. Weights are not offered: the tests know none.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_tempered
+    >>> from skcal.report import calibration_report
+    >>> data = make_tempered(400, temperature=2.0, n_truth_draws=0, random_state=0)
+    >>> report = calibration_report(data.labels, data.proba, n_bins=10, random_state=0)
+    >>> print(report)  # doctest: +ELLIPSIS
+    Calibration report: classifier
+    ==============================
+    400 predictions of 5 classes, confidence calibration unless said
+    ...
+    """
+    options = {"labels": labels, "pos_label": pos_label, "notion": notion, "at_least": 2}
+    sample = read_sample(y_true, y_proba, **options)
+    data = Data(sample.classes[sample.codes], sample.proba, sample.classes, sample.codes)
+    second = None if compare is None else read_second(y_true, y_proba, compare, strategy, options)
+    parts = [] if groups is None else read_groups(groups, len(data.codes))
+    n_resamples = n_resamples or (999 if len(data.codes) <= _LARGE else 199)
+    settings = Settings(
+        notion=sample.notion,
+        search=search,
+        n_bins=n_bins,
+        strategy=strategy,
+        min_bin_samples=min_bin_samples,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        candidates=candidates,
+        cv=cv,
+        outer_cv=outer_cv,
+        max_search_samples=max_search_samples,
+        n_jobs=n_jobs,
+        random_state=make_seed(random_state),
+    )
+    described = as_settings(settings, data.n_searched(settings))
+    attempt = Attempts()
+    searches = run_searches(data, settings, attempt)
+    measures = [_measure(label, data.take(rows), settings) for label, rows in parts]
+    return CalibrationReport(
+        overall=measure(name, data, settings, searches, attempt),
+        groups=measures,
+        group_pvalues=_adjusted(measures),
+        comparison=second and compare_models(compare_name, data, second, settings, searches),
+        notion=sample.notion,
+        n_searched=data.n_searched(settings),
+        settings=described,
+        version=version(),
+    )
+
+
+def _measure(name, data, settings):
+    attempt = Attempts()
+    return measure(name, data, settings, run_searches(data, settings, attempt), attempt)
+
+
+def _adjusted(measures) -> list[float | None]:
+    """Holm's p-values over the groups whose ECE could be tested."""
+    pvalues = [None if part.ece is None else part.ece.pvalue for part in measures]
+    tested = [p for p in pvalues if p is not None]
+    adjusted = iter(adjust_pvalues(tested).tolist() if tested else [])
+    return [None if p is None else next(adjusted) for p in pvalues]

@@ -1,0 +1,64 @@
+"""Reports that several test modules read; each is made once."""
+
+import functools
+
+import numpy as np
+
+from skcal import PlugIn, TemperatureScaling, TwoStepKernelRidge, Zero
+from skcal.report import calibration_report
+
+HOSTILE = "<script>alert('x')</script>"
+CANDIDATES = [
+    (Zero(), {}),
+    (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-2, 1e-1]}),
+    (PlugIn(TemperatureScaling()), {}),
+]
+OPTIONS = {"candidates": CANDIDATES, "n_resamples": 99, "random_state": 0}
+
+
+@functools.cache
+def predictions(n_samples=500, n_classes=3, power=1.7):
+    """Overconfident predictions: labels, probabilities."""
+    rng = np.random.default_rng(7)
+    truth = rng.dirichlet(np.full(n_classes, 0.6), size=n_samples)
+    labels = (truth.cumsum(axis=1) < rng.uniform(size=(n_samples, 1))).sum(axis=1)
+    powered = truth**power
+    return labels.clip(0, n_classes - 1), powered / powered.sum(axis=1, keepdims=True)
+
+
+@functools.cache
+def binary(n_samples=400):
+    rng = np.random.default_rng(3)
+    proba = rng.beta(0.6, 0.6, n_samples)
+    return (rng.random(n_samples) < proba**1.5).astype(int), proba
+
+
+@functools.cache
+def plain_report():
+    return calibration_report(*predictions(), **OPTIONS)
+
+
+@functools.cache
+def full_report():
+    """Groups, a second model, search=True and names from outside."""
+    labels, proba = predictions()
+    names = np.array([HOSTILE, "b & c", "a long name " * 9], dtype=object)
+    return calibration_report(
+        names[labels],
+        proba,
+        labels=names,
+        search=True,
+        groups=np.where(np.arange(len(labels)) % 3 == 0, HOSTILE, "plain"),
+        compare=predictions(power=1.0)[1],
+        name=HOSTILE,
+        compare_name=f"second {HOSTILE}",
+        **OPTIONS,
+    )
+
+
+@functools.cache
+def binary_report():
+    return calibration_report(*binary(), **OPTIONS)
+
+
+REPORTS = [plain_report, full_report, binary_report]

@@ -1,0 +1,195 @@
+"""The commands report, test, plot and compare: what they print is what the functions say."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from report_cases import CANDIDATES, HOSTILE, binary, predictions
+
+from skcal.__main__ import main
+from skcal._command_line import make_parser
+from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
+from skcal.model_selection import candidates
+from skcal.report import CalibrationReport, calibration_report
+
+COMMANDS = ["evaluate", "report", "test", "plot", "compare"]
+
+
+def save(path, power=1.7, **more):
+    labels, proba = predictions(200)
+    proba = predictions(200, power=power)[1] if power != 1.7 else proba
+    np.savez(path, proba=proba, labels=labels, **more)
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def short_searches(monkeypatch):
+    """What is recommended does not matter here, and takes long."""
+    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES)
+
+
+@pytest.fixture
+def npz(tmp_path):
+    return save(tmp_path / "predictions.npz")
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments, status=0):
+        assert main([str(one) for one in arguments]) == status
+        captured = capsys.readouterr()
+        return captured.err if status else captured.out
+
+    return call
+
+
+def test_report_prints_and_writes_what_the_function_returns(run, npz, tmp_path):
+    labels, proba = predictions(200)
+    expected = calibration_report(labels, proba, name="predictions.npz", n_bins=7, random_state=3)
+    page = tmp_path / "out.html"
+    assert run("report", npz, "--bins", 7, "--seed", 3, "--html", page) == f"{expected}\n"
+    expected.save(tmp_path / "expected.html")
+    assert page.read_bytes() == (tmp_path / "expected.html").read_bytes()
+
+
+def test_report_as_json_comes_back(run, npz):
+    report = CalibrationReport.from_json(run("report", npz, "--json", "--strategy", "quantile"))
+    assert report.overall.ece.strategy == "quantile"
+    assert report.settings["random_state"] == 0
+
+
+def test_report_by_groups(run, tmp_path):
+    path = save(tmp_path / "p.npz", where=np.where(np.arange(200) % 2, "odd", "even"))
+    found = json.loads(run("report", path, "--groups", "where", "--json"))
+    assert [group["name"] for group in found["groups"]] == ["even", "odd"]
+
+
+def test_compare_is_a_report_of_two(run, npz, tmp_path):
+    second = save(tmp_path / "second.npz", power=1.0)
+    text = run("compare", npz, second)
+    assert text.startswith("Calibration of predictions.npz and second.npz\n")
+    assert "predictions.npz minus second.npz" in text
+    found = json.loads(run("compare", npz, second, "--json"))
+    assert found["comparison"]["second"]["name"] == "second.npz"
+
+
+def test_files_of_the_same_name_are_told_apart(run, npz, tmp_path):
+    (tmp_path / "b").mkdir()
+    second = save(tmp_path / "b" / "predictions.npz", power=1.0)
+    found = json.loads(run("compare", npz, second, "--json"))
+    names = found["overall"]["name"], found["comparison"]["second"]["name"]
+    assert names == (npz, second)
+
+
+def test_compare_refuses_other_samples(run, npz, tmp_path):
+    labels, proba = predictions(200)
+    np.savez(tmp_path / "other.npz", proba=proba, labels=np.roll(labels, 1))
+    error = run("compare", npz, tmp_path / "other.npz", status=2)
+    assert "has the label" in error
+    assert error.count("\n") == 1
+
+
+def test_test_prints_each_test_with_holms_pvalue(run, npz):
+    labels, proba = predictions(200)
+    found = json.loads(run("test", npz, "--json", "--resamples", 99, "--seed", 5))
+    options = {"n_resamples": 99, "random_state": 5}
+    expected = [
+        monte_carlo_test(labels, proba, notion="confidence", **options),
+        skce_test(labels, proba, notion="confidence", **options),
+        skce_test(labels, proba, notion="canonical", **options),
+    ]
+    assert [one["pvalue"] for one in found] == [one.pvalue for one in expected]
+    assert [one["estimate"] for one in found] == [one.estimate for one in expected]
+    holm = adjust_pvalues([one.pvalue for one in expected]).tolist()
+    assert [one["pvalue_holm"] for one in found] == holm
+    table = run("test", npz, "--notion", "classwise", "--resamples", 99)
+    assert "H0: calibrated. 200 predictions" in table
+    assert "Holm over 3 classes" in table
+
+
+def test_a_single_column_is_a_binary_question(run, tmp_path):
+    labels, proba = binary()
+    np.savez(tmp_path / "p.npz", proba=proba, labels=labels)
+    found = json.loads(run("test", tmp_path / "p.npz", "--json", "--resamples", 99))
+    assert {one["notion"] for one in found} == {"binary"}
+
+
+@pytest.mark.parametrize(
+    ("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_plot_writes_the_same_figure_each_time(run, npz, tmp_path, ending, start):
+    files = [tmp_path / f"{k}.{ending}" for k in (1, 2)]
+    for file in files:
+        assert run("plot", npz, "--out", file) == ""
+    assert files[0].read_bytes().startswith(start)
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_plot_by_class(run, npz, tmp_path):
+    out = tmp_path / "figure.svg"
+    run("plot", npz, "--out", out, "--notion", "classwise", "--method", "isotonic")
+    assert b"class 2" in out.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["plot", "{npz}", "--out", "figure.bmp"], "unknown format '.bmp'. Use .png or .svg or"),
+        (["plot", "{npz}", "--out", "{tmp}/absent/figure.png"], "absent or cannot be written"),
+        (["plot", "{npz}", "--out", "{tmp}/folder.png"], "is a folder"),
+        (["plot", "{npz}", "--out", "f.png", "--notion", "canonical"], "conditions on a vector"),
+        (["report", "{npz}", "--html", "report.docx"], "unknown format '.docx'. Use .html"),
+        (["report", "{tmp}/absent.npz"], "No such file"),
+        (["report", "{npz}", "--groups", "where"], "array 'where' is missing"),
+        (["report", "{npz}", "--max-size", "1e-9"], "Raise --max-size"),
+        (["test", "{npz}", "--notion", "nonsense"], "nonsense"),
+        (["compare", "{npz}", "{tmp}/absent.npz"], "No such file"),
+    ],
+)
+def test_bad_requests_are_one_line_and_status_2(run, npz, tmp_path, arguments, message):
+    (tmp_path / "folder.png").mkdir()
+    arguments = [one.format(npz=npz, tmp=tmp_path) for one in arguments]
+    error = run(*arguments, status=2)
+    assert error.startswith("skcal: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["plot", "--out", "f.png"], ["report", "--html", "f.html"]])
+def test_without_matplotlib_the_extra_is_named_before_the_work(run, monkeypatch, npz, command):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    assert "pip install 'skcal[plot]'" in run(*command, npz, status=2)
+
+
+def test_class_names_of_a_file_are_escaped(run, tmp_path):
+    path = tmp_path / "predictions.csv"
+    labels, proba = predictions(60)
+    names = [HOSTILE.replace(",", ""), "b", "c"]
+    rows = [
+        ",".join([*map(repr, row.tolist()), names[k]]) for row, k in zip(proba, labels, strict=True)
+    ]
+    path.write_text("\n".join([",".join([*names, "label"]), *rows]) + "\n", encoding="utf-8")
+    run("report", path, "--html", tmp_path / "out.html")
+    text = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command, capsys):
+    with pytest.raises(SystemExit) as status:
+        main([command, "--help"])
+    assert status.value.code == 0
+    text = capsys.readouterr().out
+    assert f"example: python -m skcal {command} " in text
+    example = " ".join(text.split("example: python -m skcal ")[1].split())
+    assert make_parser().parse_args(example.split()).command == command
+
+
+@pytest.mark.parametrize("option", [["--bins", "0"], ["--max-size", "nan"], ["--seed", "x"]])
+def test_bad_numbers_name_the_option(npz, capsys, option):
+    with pytest.raises(SystemExit) as status:
+        main(["report", npz, *option])
+    assert status.value.code == 2
+    assert f"argument {option[0]}: " in capsys.readouterr().err

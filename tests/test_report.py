@@ -1,0 +1,354 @@
+"""Every number of a report is that of a public function; what cannot be estimated is said."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from report_cases import (
+    CANDIDATES,
+    HOSTILE,
+    OPTIONS,
+    REPORTS,
+    binary,
+    binary_report,
+    full_report,
+    plain_report,
+    predictions,
+)
+from sklearn.base import clone
+from sklearn.metrics import brier_score_loss, log_loss
+
+from skcal import CalibrationErrorSearchCV, Zero
+from skcal._report.numbers import skce_options
+from skcal.hypothesis_tests import (
+    adjust_pvalues,
+    compare_calibration,
+    monte_carlo_test,
+    skce_test,
+)
+from skcal.metrics import (
+    bootstrap_interval,
+    brier_decomposition,
+    calibration_bins,
+    expected_calibration_error,
+    maximum_calibration_error,
+    score_decomposition,
+    sharpness,
+)
+from skcal.report import CalibrationReport, calibration_report
+
+RESAMPLING = {"n_resamples": 99, "random_state": 0}
+
+
+def search_of(notion, candidates=None, second=False):
+    proba = predictions(power=1.0 if second else 1.7)[1]
+    search = CalibrationErrorSearchCV(candidates or CANDIDATES, notion, random_state=0)
+    return search.fit(proba, predictions()[0])
+
+
+def strict_json(report):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(report.to_json(), parse_constant=refuse)
+
+
+def test_ece_is_that_of_the_metric_its_interval_and_its_null_distribution():
+    labels, proba = predictions()
+    ece = plain_report().overall.ece
+    interval = bootstrap_interval(expected_calibration_error, labels, proba, **RESAMPLING)
+    test = monte_carlo_test(labels, proba, **RESAMPLING)
+    assert ece.estimate == expected_calibration_error(labels, proba) == interval.estimate
+    assert (ece.low, ece.high) == (max(interval.low, 0), interval.high)
+    assert ece.pvalue == test.pvalue
+    assert ece.null_mean == test.null_distribution.mean()
+    assert ece.null_limit == np.quantile(test.null_distribution, 0.95)
+    tails = np.quantile(test.null_distribution, [0.025, 0.975])
+    assert [ece.null_low, ece.null_high] == pytest.approx(tails.tolist(), rel=1e-12)
+
+
+def test_mce_is_the_largest_gap_of_bins_that_hold_enough():
+    labels, proba = predictions()
+    mce = plain_report().overall.mce
+    assert mce.estimate == maximum_calibration_error(labels, proba, min_samples=30)
+    bins = calibration_bins(labels, proba)
+    row = bins.largest_gap(30)
+    assert (mce.left, mce.right, mce.count) == (bins.left[row], bins.right[row], bins.count[row])
+    assert mce.n_left_out == np.count_nonzero((bins.count > 0) & (bins.count < 30))
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_skce_is_that_of_the_test(position):
+    labels, proba = predictions()
+    found = plain_report().overall.skce[position]
+    test = skce_test(labels, proba, notion=["confidence", "canonical"][position], **RESAMPLING)
+    assert (found.notion, found.estimate, found.pvalue) == (test.notion, test.estimate, test.pvalue)
+    assert found.method == test.method
+
+
+def test_skce_tests_get_cheaper_as_samples_grow():
+    assert skce_options(10_000, 1, 999)["method"] == "monte-carlo"
+    assert skce_options(10**6, 1, 199)["method"] == "spectral"
+    assert skce_options(1000, 10, 999)["method"] == "monte-carlo"
+    assert skce_options(10_000, 10, 999)["method"] == "spectral"
+    assert skce_options(10**6, 10, 199) == {"method": "block"}
+
+
+def test_scores_are_scikit_learns_with_the_parts_of_the_decompositions():
+    labels, proba = predictions()
+    brier, plain, by_class = plain_report().overall.scores
+    parts = brier_decomposition(labels, proba)
+    assert brier.score == parts.score
+    assert (brier.miscalibration, brier.discrimination) == (parts.reliability, parts.resolution)
+    assert brier.score == pytest.approx(np.mean(np.sum((proba - np.eye(3)[labels]) ** 2, axis=1)))
+    assert plain.score == pytest.approx(log_loss(labels, proba), rel=1e-12)
+    assert by_class.score == score_decomposition(labels, proba).score
+    assert plain_report().overall.sharpness == sharpness(labels, proba)
+
+
+def test_scores_of_one_column_are_those_of_the_positive_class():
+    labels, proba = binary()
+    brier, loss = binary_report().overall.scores
+    assert brier.score == pytest.approx(brier_score_loss(labels, proba), rel=1e-12)
+    assert loss.score == pytest.approx(log_loss(labels, proba), rel=1e-12)
+    assert loss.score == pytest.approx(
+        loss.miscalibration - loss.discrimination + loss.uncertainty, rel=1e-12
+    )
+
+
+def test_overview_counts():
+    labels, proba = predictions()
+    view = plain_report().overall.overview
+    assert (view.n_samples, view.classes) == (500, [0, 1, 2])
+    assert view.base_rates == [np.mean(labels == k) for k in range(3)]
+    assert view.accuracy == np.mean(proba.argmax(axis=1) == labels)
+    assert view.mean_confidence == pytest.approx(proba.max(axis=1).mean())
+    assert binary_report().overall.overview.accuracy == np.mean((binary()[1] > 0.5) == binary()[0])
+
+
+def test_tuned_errors_are_those_of_the_searches():
+    tuned = full_report().overall.tuned
+    assert [facts["notion"] for facts in tuned] == ["confidence", "canonical", "classwise"]
+    for facts in tuned:
+        search = search_of(facts["notion"])
+        assert facts["calibration_error"] == search.calibration_error_
+        assert facts["one_step"]["squared_error"] == search.one_step_squared_error_
+        assert facts["one_step"]["lower_confidence_bound"] == search.lower_confidence_bound()
+        assert facts["candidates"][-1]["risk"] == pytest.approx(
+            -search.cv_results_["mean_test_score"][-1]
+        )
+
+
+def test_without_search_one_error_is_tuned():
+    assert [facts["notion"] for facts in plain_report().overall.tuned] == ["confidence"]
+    assert [facts["notion"] for facts in binary_report().overall.tuned] == ["binary"]
+
+
+def test_bounds_are_at_the_level_of_the_report():
+    labels, proba = predictions()
+    report = calibration_report(labels, proba, confidence_level=0.8, **OPTIONS)
+    [facts] = report.overall.tuned
+    bound = search_of("confidence").lower_confidence_bound(0.8)
+    assert facts["one_step"]["lower_confidence_bound"] == bound
+    assert facts["one_step"]["confidence_level"] == 0.8
+    assert "at 80 % confidence" in str(report)
+
+
+def test_the_figure_shows_the_interval_of_the_table():
+    ece, diagram = plain_report().overall.ece, plain_report().overall.diagram
+    assert diagram["error"] == pytest.approx(ece.estimate, rel=1e-12)
+    assert diagram["error_interval"] == [ece.low, ece.high]
+    assert diagram["null_error"] == ece.null_limit
+    assert sum(diagram["count"]) == 500
+
+
+def test_groups_are_reports_of_their_samples_with_adjusted_pvalues():
+    report = full_report()
+    labels, proba = predictions()
+    rows = np.arange(len(labels)) % 3 == 0
+    first, second = report.groups
+    assert (first.name, second.name) == (HOSTILE, "plain")
+    assert first.ece.estimate == expected_calibration_error(labels[rows], proba[rows])
+    search = CalibrationErrorSearchCV(CANDIDATES, "canonical", random_state=0, labels=range(3))
+    search.fit(proba[rows], labels[rows])
+    assert first.tuned[1]["squared_error"] == search.squared_error_
+    pvalues = [part.ece.pvalue for part in report.groups]
+    assert report.group_pvalues == adjust_pvalues(pvalues).tolist()
+
+
+def test_the_second_model_meets_the_same_bins_and_the_same_function():
+    report = full_report()
+    comparison = report.comparison
+    assert comparison.second.ece.n_bins == report.overall.ece.n_bins
+    first, second = search_of("confidence"), search_of("confidence", second=True)
+    total = first.cv_results_["mean_test_score"] + second.cv_results_["mean_test_score"]
+    params = first.cv_results_["params"]
+    [best, *_] = [
+        row for row in np.argsort(-total) if not isinstance(params[row]["function"], Zero)
+    ]
+    setting = {k.removeprefix("function__"): v for k, v in params[best].items() if k != "function"}
+    function = clone(params[best]["function"]).set_params(**setting)
+    same = comparison.estimators[0]
+    for facts, is_second in zip(same.errors, (False, True), strict=True):
+        search = search_of("confidence", [(function, {})], second=is_second)
+        assert facts["squared_error"] == search.squared_error_
+        assert facts["one_step"]["squared_error"] == search.one_step_squared_error_
+
+
+def test_paired_tests_are_those_of_compare_calibration():
+    tests = full_report().comparison.tests
+    assert [(test.notion, test.measure) for test in tests] == [
+        (notion, measure)
+        for notion in ("confidence", "canonical", "classwise")
+        for measure in ("squared error", "SKCE")
+    ]
+    labels, proba = predictions()
+    other = predictions(power=1.0)[1]
+    expected = compare_calibration(labels, proba, other, notion="canonical", method="skce")
+    assert (tests[3].estimate, tests[3].pvalue) == (expected.estimate, expected.pvalue)
+    assert (tests[3].low, tests[3].high) == expected.confidence_interval()
+
+
+def test_the_paired_one_step_test_uses_the_shared_function():
+    labels, proba = predictions()
+    other = predictions(power=1.0)[1]
+    function = CANDIDATES[2][0]
+    report = calibration_report(
+        labels, proba, compare=other, **{**OPTIONS, "candidates": [(function, {})]}
+    )
+    expected = compare_calibration(labels, proba, other, function=function, random_state=0)
+    [found, _] = report.comparison.tests
+    assert (found.estimate, found.pvalue) == (expected.estimate, expected.pvalue)
+
+
+def test_of_many_samples_some_are_searched_and_the_report_says_so():
+    labels, proba = predictions()
+    report = calibration_report(labels, proba, max_search_samples=200, **OPTIONS)
+    rows = np.sort(np.random.default_rng(0).choice(500, size=200, replace=False))
+    search = CalibrationErrorSearchCV(CANDIDATES, "confidence", random_state=0)
+    search.fit(proba[rows], labels[rows])
+    assert report.overall.tuned[0]["squared_error"] == search.squared_error_
+    assert report.overall.ece.estimate == expected_calibration_error(labels, proba)
+    assert "Tuned errors are estimated on 200 of" in str(report).replace("\n", " ")
+
+
+@pytest.mark.parametrize("make", REPORTS)
+def test_json_is_strict_and_comes_back(make):
+    report = make()
+    assert strict_json(report) == report.to_dict()
+    again = CalibrationReport.from_json(report.to_json(indent=None))
+    assert again.to_dict() == report.to_dict()
+    assert str(again) == str(report)
+
+
+def test_the_same_seed_gives_the_same_report():
+    labels, proba = predictions()
+    again = calibration_report(labels, proba, **OPTIONS)
+    assert again.to_json() == plain_report().to_json()
+    drawn = calibration_report(
+        labels, proba, **{**OPTIONS, "random_state": np.random.RandomState(5)}
+    )
+    seeded = {**OPTIONS, "random_state": drawn.settings["random_state"]}
+    assert calibration_report(labels, proba, **seeded).to_json() == drawn.to_json()
+
+
+def test_pos_label_turns_the_columns():
+    labels, proba = binary()
+    names = np.array(["sick", "well"])[labels]
+    report = calibration_report(
+        names, np.column_stack([1 - proba, proba]), notion="binary", pos_label="sick", **OPTIONS
+    )
+    assert report.overall.overview.classes == ["well", "sick"]
+    expected = expected_calibration_error(1 - labels, 1 - proba)
+    assert report.overall.ece.estimate == pytest.approx(expected)
+
+
+def test_text_is_aligned_and_holds_the_numbers():
+    text = str(plain_report())
+    assert max(map(len, text.splitlines())) <= 100
+    rows = [line for line in text.splitlines() if line.startswith(("ECE ", "MCE ", "accuracy "))]
+    assert len({line.index("0.") + 6 for line in rows}) == 1
+    ece = plain_report().overall.ece
+    assert re.search(f"^ECE +{ece.estimate:.4f}  mean gap of 15 uniform bins", text, re.MULTILINE)
+    assert "cannot be seen from here" in text
+
+
+def test_names_cannot_send_escape_sequences_to_a_terminal():
+    labels, proba = predictions(100)
+    report = calibration_report(labels, proba, name="a\x1b[31m\u202eb\nc", **OPTIONS)
+    assert "\x1b" not in str(report)
+    assert "\u202e" not in str(report)
+    assert str(report).splitlines()[0].endswith("c")
+
+
+def test_frame_has_a_row_for_each_number_of_each_part():
+    frame = full_report().to_frame()
+    assert set(frame["part"]) == {"all", "group", "second"}
+    table = frame[frame["part"] == "all"].set_index(["quantity", "notion"])
+    assert table.loc[("ECE", "confidence"), "value"] == full_report().overall.ece.estimate
+    assert table.loc[("canonical error, tuned: lower bound", "canonical"), "value"] >= 0
+    assert (frame.dtypes[["value", "low", "high", "pvalue"]] == np.float64).all()
+
+
+def test_parts_that_the_samples_do_not_allow_are_left_out_and_said():
+    report = calibration_report([0, 1, 1], [0.2, 0.7, 0.9], **OPTIONS)
+    assert report.overall.tuned == []
+    assert report.overall.mce is None
+    said = " ".join(report.warnings)
+    assert "risk-tuned binary error: not estimated" in said
+    assert "MCE: not estimated. min_samples=30" in said
+    assert strict_json(report)["overall"]["mce"] is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "proba", "message"),
+    [
+        ([0, 1] * 15, [0.3, 0.6] * 15, "30 samples are few"),
+        ([0, 1] * 20, [0.0, 1.0] * 20, "All probabilities are 0 or 1"),
+        ([0, 1] * 200, [0.3] * 400, "All predictions are equal"),
+        ([1, 1] * 200, [0.0, 0.7] * 200, "200 samples had probability 0 for the class"),
+        ([1, 1] * 200, [0.6, 0.7] * 200, "Class 0 never occurs in y_true"),
+        ([1] * 395 + [0] * 5, [0.6, 0.7] * 200, "Class 0 occurs fewer than 10 times"),
+        ([0, 1] * 200, [0.05] + [0.6, 0.7] * 199 + [0.7], "1 of 15 bins holds fewer than 10"),
+    ],
+)
+def test_cautions_are_given_where_they_are_due(labels, proba, message):
+    report = calibration_report(labels, proba, **{**OPTIONS, "candidates": [CANDIDATES[2]]})
+    assert any(message in text for text in report.warnings), report.warnings
+    assert "bins" in message or not any(message in text for text in plain_report().warnings)
+
+
+def test_every_report_says_that_training_data_cannot_be_seen():
+    assert all("trained on these samples" in make().warnings[-1] for make in REPORTS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"compare": np.ones((500, 2)) / 2}, r"compare has shape \(500, 2\), y_proba \(500, 3\)"),
+        ({"compare": np.full((500, 3), 0.5)}, r"compare row 0 sums to 1\.5"),
+        (
+            {"compare": predictions(power=1.0)[1], "strategy": "quantile"},
+            "strategy='quantile' makes other bins",
+        ),
+        ({"groups": ["a"] * 499}, "groups has 499 entries, y_proba 500 rows"),
+        ({"groups": ["a"] * 499 + ["b"]}, "groups has a single sample in 'b'"),
+        ({"groups": ["a"] * 499 + [None]}, "groups row 499 is missing"),
+        ({"n_bins": 0}, "n_bins"),
+        ({"candidates": "nonsense"}, "candidates"),
+        ({"candidates": [("Binning", {})]}, r"candidates\[0\] is"),
+        ({"notion": "canonical"}, "notion"),
+        ({"confidence_level": 95}, "confidence_level"),
+    ],
+)
+def test_bad_requests_name_the_argument(options, message):
+    with pytest.raises(ValueError, match=message):
+        calibration_report(*predictions(), **{**OPTIONS, **options})
+
+
+def test_bad_predictions_are_refused_as_everywhere():
+    with pytest.raises(ValueError, match=r"y_proba row 1 sums to 1\.1"):
+        calibration_report([0, 1], [[0.5, 0.5], [0.5, 0.6]])
+    with pytest.raises(ValueError, match="needs 2"):
+        calibration_report([0], [0.5])

@@ -1,0 +1,165 @@
+"""The page of a report: whole, escaped, alone, the same bytes each time."""
+
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from report_cases import HOSTILE, OPTIONS, REPORTS, full_report, plain_report, predictions
+
+from skcal.displays import ReliabilityDisplay
+from skcal.report import CalibrationReport, calibration_report
+
+VOID = {"meta", "link", "img", "br"}
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text; checks that tags are closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen, self.text = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def tags(self, name):
+        return [attributes for tag, attributes in self.seen if tag == name]
+
+
+def page_of(report, tmp_path):
+    path = tmp_path / "report.html"
+    report.save(path)
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("make", REPORTS)
+def test_a_page_is_well_formed_and_asks_for_nothing(make, tmp_path):
+    text = page_of(make(), tmp_path)
+    page = Page(text)
+    assert not page.tags("script")
+    assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.tags("img"))
+    assert all(link["href"].startswith("data:") for link in page.tags("link"))
+    assert not re.search(r"https?://|url\(|@import", text)
+    [policy] = [meta for meta in page.tags("meta") if "http-equiv" in meta]
+    assert policy["content"].startswith("default-src 'none'")
+
+
+def test_a_page_fits_phones_dark_rooms_and_paper(tmp_path):
+    text = page_of(plain_report(), tmp_path)
+    assert 'name="viewport" content="width=device-width' in text
+    for media in ("(prefers-color-scheme: dark)", "@media print", "(max-width: 40rem)"):
+        assert media in text
+
+
+def test_names_from_outside_are_escaped(tmp_path):
+    text = page_of(full_report(), tmp_path)
+    assert "<script" not in text
+    shown = "".join(Page(text).text)
+    assert shown.count(HOSTILE) >= 6  # title, heading, class, group and both models
+    assert "second " + HOSTILE in shown
+    assert HOSTILE in "".join(image["alt"] for image in Page(text).tags("img"))
+
+
+def test_control_characters_do_not_reach_the_page(tmp_path):
+    labels, proba = predictions(100)
+    name = "nul \x00 and \x1b[31m, \ud800, 日本語"
+    report = calibration_report(labels, proba, name=name, **OPTIONS)
+    text = page_of(report, tmp_path)
+    assert not re.search("[\x00\x1b]", text)
+    assert "日本語" in text
+
+
+def test_a_page_holds_the_numbers_of_the_text(tmp_path):
+    report = full_report()
+    shown = "".join(Page(page_of(report, tmp_path)).text)
+    overall, second = report.overall, report.comparison.second
+    for value in (overall.ece.estimate, overall.mce.estimate, second.ece.estimate):
+        assert f"{value:.4f}" in shown
+    for text in [*report.overall.warnings, *second.warnings, *report.groups[0].warnings]:
+        assert text in shown
+    assert f"{report.groups[1].tuned[0]['calibration_error']:.4f}" in shown
+
+
+def test_the_same_report_gives_the_same_bytes(tmp_path):
+    labels, proba = predictions()
+    first = page_of(plain_report(), tmp_path)
+    assert page_of(calibration_report(labels, proba, **OPTIONS), tmp_path) == first
+    again = CalibrationReport.from_json(plain_report().to_json())
+    assert page_of(again, tmp_path) == first
+
+
+def test_many_classes_and_groups_stay_small(tmp_path):
+    labels, proba = predictions(600, 100)
+    groups = np.arange(600) % 15
+    options = {**OPTIONS, "candidates": OPTIONS["candidates"][:1]}
+    report = calibration_report(labels, proba, labels=range(100), groups=groups, **options)
+    text = page_of(report, tmp_path)
+    assert len(text) < 2e6
+    assert len(Page(text).tags("img")) == 1 + 12
+    assert "The 12 with the largest ECE of 15." in text
+    assert "… and 88 more" in str(report)
+
+
+def test_a_notebook_gets_a_part_of_a_page():
+    text = full_report()._repr_html_()
+    page = Page(text)
+    assert not page.tags("html")
+    assert page.tags("article")
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1]
+    selectors = re.findall(r"(?:^|[{}])\s*([^@{};]+)\{", style)
+    assert len(selectors) > 30
+    assert all(".skcal" in one for one in selectors)  # other cells keep their looks
+
+
+def test_without_matplotlib_a_notebook_says_so_and_saving_names_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "pip install 'skcal[plot]'" in full_report()._repr_html_()
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"skcal\[plot\]"):
+        plain_report().save(tmp_path / "report.html")
+    plain_report().save(tmp_path / "report.txt")
+
+
+def test_without_pandas_the_frame_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"skcal\[pandas\]"):
+        plain_report().to_frame()
+
+
+def test_other_endings_are_json_and_text_or_refused(tmp_path):
+    report = plain_report()
+    report.save(tmp_path / "report.json")
+    assert (tmp_path / "report.json").read_text(encoding="utf-8") == report.to_json() + "\n"
+    report.save(tmp_path / "report.txt")
+    assert (tmp_path / "report.txt").read_text(encoding="utf-8") == str(report) + "\n"
+    with pytest.raises(ValueError, match=r"has the ending '\.docx'\. Use one of \.html, \.json"):
+        report.save(tmp_path / "report.docx")
+
+
+def test_plot_draws_a_panel_a_model_or_a_group():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    before = dict(plt.rcParams)
+    for groups, count in ((False, 2), (True, 2)):
+        display = full_report().plot(groups=groups)
+        assert isinstance(display, ReliabilityDisplay)
+        assert len(display.axes_) == count
+    _, ax = plt.subplots()
+    assert plain_report().plot(ax=ax).axes_.tolist() == [ax]
+    with pytest.raises(ValueError, match="groups=True, but the report has none"):
+        plain_report().plot(groups=True)
+    plt.close("all")
+    assert dict(plt.rcParams) == before
