@@ -161,8 +161,8 @@ def make_distorted(
     n_classes : int, default=5
     distortion : {"class-dependent", "non-monotone"}, default="class-dependent"
         "class-dependent": q ∝ √p where the most probable class has an even number, q ∝ p^1.5 where
-        it is odd. "non-monotone": q = (1 - s) p + s p', p' the probabilities of the next classes
-        and s = ½ sin²(2π max p).
+        it is odd. "non-monotone": q = (1 - s) p + s p', p' the probabilities of the previous
+        classes and s = ½ sin²(2π max p).
     concentration : float, default=0.3
         α of p ~ Dir(α 1).
     n_truth_draws : int, default=1_000_000
@@ -319,7 +319,7 @@ def tempered_true_errors(
     def draw(pi):
         return _temper(pi, temperature), pi
 
-    return _simulated_errors(draw, n_classes, concentration, n_draws)
+    return _simulated_errors(draw, n_classes, concentration, n_draws, exchangeable=True)
 
 
 @lru_cache
@@ -350,11 +350,13 @@ def distorted_true_errors(
     def draw(proba):
         return proba, DISTORTIONS[distortion](proba)
 
-    return _simulated_errors(draw, n_classes, concentration, n_draws)
+    exchangeable = distortion == "non-monotone"
+    return _simulated_errors(draw, n_classes, concentration, n_draws, exchangeable)
 
 
-def _simulated_errors(draw, n_classes, concentration, n_draws):
+def _simulated_errors(draw, n_classes, concentration, n_draws, exchangeable):
     """Errors of ``draw(dirichlet)``, which returns predictions and E[e_y | p]."""
+    classes = [0] if exchangeable else range(n_classes)
     rng = np.random.default_rng(0)
     batches: dict[str, list[float]] = {"canonical": [], "classwise": [], "confidence": []}
     size = max(n_draws // 10, 2)
@@ -363,7 +365,7 @@ def _simulated_errors(draw, n_classes, concentration, n_draws):
         gap = truth - proba
         batches["canonical"].append(float(np.mean(np.sum(gap**2, axis=1))))
         batches["classwise"].append(
-            sum(_explained(proba[:, k], gap[:, k]) for k in range(n_classes))
+            n_classes * float(np.mean([_explained(proba[:, k], gap[:, k]) for k in classes]))
         )
         top = proba.argmax(axis=1)
         batches["confidence"].append(

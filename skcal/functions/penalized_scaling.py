@@ -39,7 +39,7 @@ class _PenalizedScaling(_ScalingMap):
         return np.full(shape, self.C)
 
     def _temperature(self, X, codes, weight):
-        return TemperatureScaling().fit(X, self.classes_[codes], weight).temperature_
+        return TemperatureScaling().fit(X, codes, weight).temperature_
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):

@@ -55,8 +55,8 @@ class Family:
         )
 
 
-def best_residual_function(families) -> BilinearFunction | None:
-    """The function with ``residual``, other than Zero, that has the highest score, unfitted."""
+def residual_functions(families) -> list[BilinearFunction]:
+    """Functions with ``residual``, other than Zero, unfitted, from the highest score down."""
     scored = [
         (score, clone(family.function).set_params(**setting))
         for family in families
@@ -68,7 +68,8 @@ def best_residual_function(families) -> BilinearFunction | None:
         for score, function in scored
         if hasattr(function, "residual") and not isinstance(function, Zero)
     ]
-    return max(scored, key=itemgetter(0))[1] if scored else None
+    ranked = sorted(scored, key=itemgetter(0), reverse=True)
+    return [function for _, function in ranked]
 
 
 def best_family(families) -> Family:
@@ -136,7 +137,7 @@ def _one_convergence_warning(family):
         warnings.warn(
             f"{family.name}: {count} fit(s) did not converge, the first said: {first.message}",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=4,
         )
 
 

@@ -8,6 +8,7 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, Interval, _fit_context
@@ -21,11 +22,11 @@ from skcal.model_selection.estimator import (
 )
 from skcal.model_selection.families import (
     best_family,
-    best_residual_function,
     evaluate_group,
     group_families,
     make_families,
     merge_results,
+    residual_functions,
     try_families,
 )
 from skcal.model_selection.plan import (
@@ -71,7 +72,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         Repeats of the outer splits, shuffled anew, so that the estimates do not hang on one
         shuffle: they are the medians over the repeats [2]_. Needs ``outer_cv`` None or an int.
     n_jobs : int, default=None
-        Jobs that score settings and folds in parallel; results do not depend on it.
+        Jobs that score settings and folds in parallel; results do not depend on it, but what
+        workers warn of is printed by them.
     memory : str or object with the joblib.Memory interface, default=None
         Caches the factors of the ridge forms.
     verbose : int, default=0
@@ -92,8 +94,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     one_step_squared_error_, one_step_standard_error_ : float or None
         One-step estimate on the test samples; in expectation never too high.
     one_step_function_ : calibration-estimation function or None
-        The best function with ``residual`` other than Zero, on which it rests; with several outer
-        splits, that of the last.
+        The best function whose ``residual`` is not zero throughout, on which it rests; with
+        several outer splits, that of the last.
     best_function_, best_params_, best_risk_, best_score_, best_index_
         The chosen function and what chose it. ``best_score_`` is minus ``best_risk_``.
     best_estimator_ : CalibrationErrorEstimator
@@ -265,11 +267,23 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         training, test = data.take(outer.train), data.take(outer.test)
         models = best_family(families).models
         plug_ins = np.array([model.squared_error(test.P, test.weight) for model in models])
-        function, one_step = best_residual_function(families), None
-        if function is not None:
-            one_step = self._estimator(function).fit(*training).one_step(*test)
+        function, one_step = self._best_one_step(families, training, test)
         scored = [replace(family, models=[]) for family in families]
         return OuterResult(outer, scored, plug_ins, one_step, function)
+
+    def _best_one_step(self, families, training, test):
+        """Return the best function whose residual is not zero throughout, and its estimate."""
+        for function in residual_functions(families):
+            one_step = self._refit(function, training).one_step(*test)
+            if one_step.terms.any():
+                return function, one_step
+        return None, None
+
+    def _refit(self, function, training):
+        """Fit on all training samples; a fit that stops has been warned of."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self._estimator(function).fit(*training)
 
     def _set_choice(self, families, training, splits):
         """Set what was chosen on the last split of the plan: the only one, or all samples."""
@@ -278,7 +292,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         self.best_function_ = best.best_function
         self.comparisons_ = compare_families(families, best, training, splits)
         self.simplest_family_ = simplest_family(families, self.comparisons_)
-        self.best_estimator_ = self._estimator(best.best_function).fit(*training)
+        self.best_estimator_ = self._refit(best.best_function, training)
         self.cv_results_ = merge_results(families)
         self.best_index_ = int(np.argmax(self.cv_results_["mean_test_score"]))
         self.best_params_ = self.cv_results_["params"][self.best_index_]

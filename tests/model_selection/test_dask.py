@@ -31,7 +31,7 @@ def client():
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("dies", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_two_workers_give_the_numbers_of_one_process(client, dies):
     expected = search(n_jobs=1)
     victim = next(iter(client.run(os.getpid).values()))

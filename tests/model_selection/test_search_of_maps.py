@@ -66,13 +66,6 @@ def test_the_chosen_family_does_not_warn_again_when_it_is_refitted(data):
     assert len(convergence_warnings(data, [STOPPED])) == 1
 
 
-def test_the_warning_does_not_depend_on_n_jobs(data):
-    candidates = [PlugIn(TemperatureScaling()), STOPPED]
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        parallel = convergence_warnings(data, candidates, n_jobs=2)
-    assert parallel == convergence_warnings(data, candidates)
-
-
 def test_warnings_of_other_kinds_are_passed_on(data):
     class Warns(Zero):
         def fit(self, X, y, sample_weight=None):
