@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import Binning, CalibrationErrorSearchCV
-from skcal._command_line import make_parser
+from skcal._command_line import parse
 from skcal._files import FileError, Predictions, align, read_predictions
 from skcal._report.figure import draw, save_figure
 from skcal._report.numbers import skce_options
@@ -36,7 +36,7 @@ _FIGURES = (".png", ".svg", ".pdf")
 
 def main(arguments=None) -> int:
     """Run the command line; return the exit status."""
-    options = make_parser().parse_args(arguments)
+    options = parse(arguments)
     commands = {
         None: _run_demonstration,
         "evaluate": _run_evaluate,
@@ -104,6 +104,7 @@ def _report(predictions, options, name, **more):
         search=options.search,
         n_bins=options.bins,
         strategy=options.strategy,
+        outer_cv=options.outer_cv,
         name=name,
         random_state=options.seed,
         n_jobs=options.n_jobs,

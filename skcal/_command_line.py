@@ -21,6 +21,25 @@ _DEFAULTS = {
 }
 
 
+# Options of the whole program that a command does not know.
+_UNKNOWN = {
+    "report": ("notion", "cv"),
+    "compare": ("notion", "cv"),
+    "test": ("cv", "outer_cv"),
+    "plot": ("cv", "outer_cv", "json"),
+}
+
+
+def parse(arguments=None) -> argparse.Namespace:
+    """Read the arguments; what a command does not know is an error before it, too."""
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    for name in _UNKNOWN.get(options.command, ()):
+        if getattr(options, name) != _DEFAULTS[name]:
+            parser.error(f"--{name.replace('_', '-')} is not an option of {options.command}")
+    return options
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of ``skcal``."""
     parser = argparse.ArgumentParser(
@@ -121,6 +140,12 @@ def _add_report(commands, parents):
 
 def _add_report_options(parser):
     parser.add_argument("--html", metavar="OUT", help="write a page with the figure to OUT")
+    parser.add_argument(
+        "--outer-cv",
+        type=at_least(2),
+        default=argparse.SUPPRESS,
+        help="tuned errors test on every sample, in this many outer folds (default: on one fifth)",
+    )
     parser.add_argument(
         "--search", action="store_true", help="also tune the canonical and the class-wise error"
     )

@@ -319,7 +319,7 @@ def _for_files(message: str) -> str:
             "Pass labels= with the class of every column.",
             "Every label must be the name of a column of probabilities.",
         ),
-        (", apply scipy.special.softmax(…, axis=1) or from_logits=True.", ", apply the softmax."),
+        (", apply scipy.special.softmax(…, axis=1).", ", apply the softmax."),
         ("; for logits apply scipy.special.softmax or expit.", "; for logits apply the softmax."),
     ):
         message = message.replace(python, file)

@@ -75,7 +75,7 @@ def check_proba(
     if proba.ndim == 2:
         _check_columns(proba, name)
         tolerance = 2e-3 if half else SUM_TOLERANCE
-        _check_rows(proba, tolerance, name)
+        _check_rows(proba, tolerance, name, "" if estimator is None else " or from_logits=True")
     return _check_range(proba, name)
 
 
@@ -141,7 +141,7 @@ def _check_columns(proba: np.ndarray, name: str) -> None:
         )
 
 
-def _check_rows(proba: np.ndarray, tolerance: float, name: str) -> None:
+def _check_rows(proba: np.ndarray, tolerance: float, name: str, option: str) -> None:
     double = proba.dtype == np.float64
     total = proba @ np.ones(proba.shape[1]) if double else proba.sum(axis=1, dtype=np.float64)
     wrong = np.abs(total - 1) > tolerance
@@ -152,7 +152,7 @@ def _check_rows(proba: np.ndarray, tolerance: float, name: str) -> None:
     if abs(total[row] - 100) < 1 and proba.min() >= 0:
         remedy = "If these are percentages, divide by 100."
     elif proba.min() < 0 or proba.max() > 1 + tolerance:
-        remedy = "If these are logits, apply scipy.special.softmax(…, axis=1) or from_logits=True."
+        remedy = f"If these are logits, apply scipy.special.softmax(…, axis=1){option}."
     raise ValueError(f"{name} row {row} sums to {total[row]:.6g}, not 1. {remedy}")
 
 

@@ -193,3 +193,19 @@ def test_bad_numbers_name_the_option(npz, capsys, option):
         main(["report", npz, *option])
     assert status.value.code == 2
     assert f"argument {option[0]}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--notion", "classwise", "report", "a.csv"],
+        ["--outer-cv", "5", "test", "a.csv"],
+        ["--json", "plot", "a.csv", "--out", "a.png"],
+    ],
+    ids=" ".join,
+)
+def test_an_option_that_the_command_does_not_know_is_refused_before_it_too(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "is not an option of" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
+from skcal import CalibrationErrorEstimator
 from skcal._validation import check_labels, check_proba, check_weight, row_blocks
 
 PROBA = np.array([[0.25, 0.25, 0.5], [0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
@@ -100,7 +101,7 @@ def test_inputs_are_never_changed(proba, dtype, from_logits):
 SUM = (
     r"^y_proba row 1 sums to {}, not 1\. Pass predict_proba output, or divide each row by its sum\."
 )
-LOGITS = r"^y_proba row 1 sums to {}, not 1\. If .* logits, apply scipy\.special\.softmax.*from_log"
+LOGITS = r"^y_proba row 1 sums to {}, not 1\. If .* logits, apply scipy\.special\.softmax\(.*1\)\.$"
 RANGE = r"^y_proba row 1{} is {}, not a probability in \[0, 1\]\. .*predict_proba.*softmax or expit"
 
 
@@ -301,3 +302,8 @@ def test_row_blocks_cover_all_rows_once_within_the_memory(n_rows, row_bytes):
         blocks = list(row_blocks(n_rows, row_bytes))
     assert [i for block in blocks for i in range(n_rows)[block]] == list(range(n_rows))
     assert all(b.stop - b.start == 1 or (b.stop - b.start) * row_bytes <= 2**20 for b in blocks)
+
+
+def test_estimators_that_take_logits_say_so():
+    with pytest.raises(ValueError, match="or from_logits=True"):
+        CalibrationErrorEstimator().fit([[3.0, 1.0], [-1.0, -1.0]], [0, 1])

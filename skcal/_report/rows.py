@@ -130,7 +130,10 @@ def tuned_rows(facts: dict) -> list[Row]:
     level = percent(one_step["confidence_level"])
     reading = f"the error is at least this, at {level} confidence"
     if bound <= 0:
-        reading = f"at {level} confidence calibration is not refuted"
+        count = facts["n_test_samples"]
+        reading = (
+            f"at {level} confidence {count:,} test samples refute nothing; tests below use all"
+        )
     return [*rows, Row("lower bound", root(bound), reading, notion, indented=True)]
 
 

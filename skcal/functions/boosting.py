@@ -24,7 +24,8 @@ class Boosting(BilinearFunction):
         None: ``PlugIn(MatrixScaling())``.
     rest : calibration-estimation function with ``residual``, default=None
         Fitted to y minus the first one's ĝ, so not one that needs outcomes; None:
-        ``TwoStepKernelRidge(alpha=1e-3)``.
+        ``TwoStepKernelRidge(alpha=1e-3)``. Pass the functions themselves where their parameters
+        are searched (``rest__alpha``).
 
     Attributes
     ----------

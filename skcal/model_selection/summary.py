@@ -78,6 +78,7 @@ def summarize(search) -> str:
         f"{facts['notion']} calibration of {facts['n_samples']:,} predictions, "
         f"{len(search.classes_)} classes; estimates from {facts['n_test_samples']:,} "
         "that no choice has seen"
+        + (f"; medians over {search.n_repeats} repeats" if search.n_repeats > 1 else "")
     )
     return "\n".join([heading, "", *_table(search, facts), "", *_reading(facts)])
 
