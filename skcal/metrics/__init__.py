@@ -24,8 +24,10 @@ from skcal.metrics.smooth import (
     kolmogorov_smirnov_calibration_error,
     smooth_calibration_error,
 )
+from skcal.metrics.streaming import CalibrationAccumulator
 
 __all__ = [
+    "CalibrationAccumulator",
     "bootstrap_interval",
     "brier_decomposition",
     "calibration_bins",

@@ -29,12 +29,15 @@ class WeightedProblem(NamedTuple):
         Positive.
     share : float
         π, its share of the weight of all samples; 1 for every notion but ``top-label``.
+    rows : slice or ndarray of int
+        Which samples they are.
     """
 
     features: np.ndarray
     residuals: np.ndarray
     weight: np.ndarray
     share: float
+    rows: slice | np.ndarray = slice(None)
 
     @property
     def outcomes(self) -> np.ndarray:
@@ -75,7 +78,9 @@ class Sample(NamedTuple):
             weight = self.weight[problem.rows]
             share = 1.0 if isinstance(problem.rows, slice) else float(weight.sum() / total)
             residuals = cast(np.ndarray, problem.residuals)
-            problems.append(WeightedProblem(problem.features, residuals, weight, share))
+            problems.append(
+                WeightedProblem(problem.features, residuals, weight, share, problem.rows)
+            )
         return problems
 
 
@@ -104,7 +109,7 @@ def read_sample(
     columns = column_names(y_proba)
     proba = check_proba(y_proba)
     if pos_label is not None:
-        labels = _order_labels(y_true, proba, labels, columns, pos_label)
+        labels = order_labels(y_true, proba, labels, columns, pos_label)
         if proba.ndim == 2 and labels[0] == pos_label:
             proba, labels = proba[:, ::-1], labels[::-1]
     codes, classes = check_labels(y_true, proba, labels, columns=columns)
@@ -131,7 +136,7 @@ def _name(notion):
     return "a lens" if isinstance(notion, Lens) else repr(notion)
 
 
-def _order_labels(y_true, proba, labels, columns, pos_label) -> list:
+def order_labels(y_true, proba, labels, columns, pos_label) -> list:
     """Labels (negative, positive) of 1-D predictions; those of two columns as they stand."""
     if proba.ndim == 2 and proba.shape[1] > 2:
         raise ValueError(

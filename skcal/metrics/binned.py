@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -15,10 +16,9 @@ from skcal.functions.partitions import (
     SIMPLEX_PARTITIONS,
     Intervals,
     bin_sums,
-    find_partition,
-    variance_of_means,
 )
-from skcal.metrics.base import WeightedProblem, estimate, read_sample
+from skcal.metrics.base import WeightedProblem, combine, read_sample
+from skcal.metrics.moments import GAPS, BinMoments, bin_moments, find_bins
 
 # Distance of the observed frequencies from the mean prediction, from their differences (n_bins, m).
 DISTANCES = {
@@ -27,11 +27,26 @@ DISTANCES = {
     "sqeuclidean": lambda gap: (gap**2).sum(axis=1),
     "cityblock": lambda gap: np.abs(gap).sum(axis=1),
 }
+# Sums that a table takes, and those that debiasing takes besides the gaps.
+_TABLE = (*GAPS, "count", "squares", "outcomes", "shift")
+_DEBIAS = {
+    False: (),
+    True: ("count", "squares", "errors"),
+    "labels": ("count", "squares", "outcomes"),
+}
 _BINS = {
     "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
     "strategy": [StrOptions(set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
     "min_samples": [Interval(Integral, 1, None, closed="left")],
 }
+ERROR_OPTIONS = {
+    "norm": [Interval(Real, 1, np.inf, closed="both")],
+    "debias": ["boolean", StrOptions({"labels"})],
+    "average": [StrOptions({"sum", "macro"}), None],
+    "root": ["boolean"],
+}
+MIN_SAMPLES = {"min_samples": [Interval(Integral, 1, None, closed="left"), None]}
+TABLE_OPTIONS = {"confidence_level": [Interval(Real, 0, 1, closed="neither")]}
 
 
 class BinSums(NamedTuple):
@@ -55,36 +70,15 @@ class BinSums(NamedTuple):
     @classmethod
     def of(cls, problem: WeightedProblem, n_bins, strategy, min_samples) -> BinSums:
         """Bin the features of a problem."""
-        x, weight = problem.features, problem.weight
-        if n_bins == "cube_root":
-            n_bins = max(1, int(np.cbrt(weight.sum()) * (1 + 1e-12)))
-        rule = find_partition(strategy, x.shape[1])
-        outcomes = problem.outcomes if strategy == "sweep" else None
-        partition = rule(x, outcomes, weight, n_bins=n_bins, min_samples=min_samples)
-        bins = partition.assign(x)
-        size = partition.n_bins
-        sums = bin_sums(bins, weight[:, None] * problem.residuals, size)
-        return cls(partition, bins, np.bincount(bins, weight, minlength=size), sums)
+        partition = find_bins(problem, n_bins, strategy, min_samples)
+        bins, size = partition.assign(problem.features), partition.n_bins
+        sums = bin_sums(bins, problem.weight[:, None] * problem.residuals, size)
+        return cls(partition, bins, np.bincount(bins, problem.weight, minlength=size), sums)
 
     @property
     def gaps(self) -> np.ndarray:
         """Mean residual of each bin, (n_bins, m); 0 for an empty one."""
         return self.residuals / np.where(self.weight > 0, self.weight, 1)[:, None]
-
-    def variances(self, problem: WeightedProblem, debias) -> np.ndarray:
-        """Estimated variance of each mean residual, summed over columns; 0 where unknown."""
-        weight, size = problem.weight, len(self.weight)
-        squares = np.bincount(self.bins, weight**2, minlength=size)
-        filled = np.where(self.weight > 0, self.weight, 1)
-        if debias == "labels":
-            sums = bin_sums(self.bins, weight[:, None] * problem.outcomes, size)
-            frequency = sums / filled[:, None]
-            spread = (frequency * (1 - frequency)).sum(axis=1)
-        else:
-            deviation = ((problem.residuals - self.gaps[self.bins]) ** 2).sum(axis=1)
-            spread = np.bincount(self.bins, weight * deviation, minlength=size) / filled
-        count = np.bincount(self.bins, minlength=size)
-        return variance_of_means(self.weight, squares, count, spread)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +171,7 @@ def _require_bins(n_allowed, min_samples, largest):
 
 
 @validate_params(
-    {**_BINS, "confidence_level": [Interval(Real, 0, 1, closed="neither")]},
+    {**_BINS, **TABLE_OPTIONS},
     prefer_skip_nested_validation=True,
 )
 def calibration_bins(
@@ -253,41 +247,38 @@ def calibration_bins(
         labels=labels,
         pos_label=pos_label,
     )
-    tables = [
-        _table(k, problem, BinSums.of(problem, n_bins, strategy, min_samples), confidence_level)
-        for k, problem in enumerate(sample.problems())
-        if len(problem.weight)
-    ]
+    moments = bin_moments(sample, (n_bins, strategy, min_samples), _TABLE)
+    return tabulate(moments, sample.notion_name, sample.classes, confidence_level)
+
+
+def tabulate(problems: list[BinMoments], notion, classes, confidence_level) -> CalibrationBins:
+    """Table of the bins of all problems that have samples."""
+    tables = [_table(k, p, confidence_level) for k, p in enumerate(problems) if p.total > 0]
     columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     return CalibrationBins(
-        notion=sample.notion_name,
-        confidence_level=confidence_level,
-        classes=sample.classes,
-        **columns,
+        notion=notion, confidence_level=confidence_level, classes=classes, **columns
     )
 
 
-def _table(k, problem, sums, confidence_level):
+def _table(k, moments, confidence_level):
     """Columns of one problem."""
-    size = len(sums.weight)
+    size = len(moments.weight)
     left = right = np.full(size, np.nan)
-    if isinstance(sums.partition, Intervals):
-        left, right = sums.partition.edges[:-1], sums.partition.edges[1:]
-    filled = np.where(sums.weight > 0, sums.weight, np.nan)[:, None]
-    predicted = bin_sums(sums.bins, problem.weight[:, None] * problem.features, size) / filled
-    hits = bin_sums(sums.bins, problem.weight[:, None] * problem.outcomes, size) / filled
-    squares = np.bincount(sums.bins, problem.weight**2, minlength=size)
-    effective = sums.weight**2 / np.where(squares > 0, squares, 1)
+    if isinstance(moments.partition, Intervals):
+        left, right = moments.partition.edges[:-1], moments.partition.edges[1:]
+    filled = np.where(moments.weight > 0, moments.weight, np.nan)[:, None]
+    hits = moments.outcomes / filled
+    effective = moments.weight**2 / np.where(moments.squares > 0, moments.squares, 1)
     low, high = clopper_pearson(hits, effective[:, None], confidence_level)
     return {
         "problem": np.full(size, k),
         "left": left,
         "right": right,
-        "count": np.bincount(sums.bins, minlength=size),
-        "weight": sums.weight,
-        "prediction": predicted,
+        "count": np.rint(moments.count).astype(np.int64),
+        "weight": moments.weight,
+        "prediction": moments.centres + moments.shift / filled,
         "frequency": hits,
-        "gap": sums.residuals / filled,
+        "gap": moments.residuals / filled,
         "low": low,
         "high": high,
     }
@@ -307,11 +298,8 @@ def clopper_pearson(frequency, n, confidence_level):
 @validate_params(
     {
         **_BINS,
-        "norm": [Interval(Real, 1, np.inf, closed="both")],
-        "debias": ["boolean", StrOptions({"labels"})],
+        **ERROR_OPTIONS,
         "distance": [StrOptions({"auto", *DISTANCES})],
-        "average": [StrOptions({"sum", "macro"}), None],
-        "root": ["boolean"],
     },
     prefer_skip_nested_validation=True,
 )
@@ -395,6 +383,7 @@ def expected_calibration_error(
     See Also
     --------
     maximum_calibration_error, calibration_bins, skcal.CalibrationErrorSearchCV
+    CalibrationAccumulator : the same for samples in chunks, and for dask arrays.
 
     Notes
     -----
@@ -439,18 +428,13 @@ def expected_calibration_error(
         labels=labels,
         pos_label=pos_label,
     )
-    distance = _resolve_distance(distance, norm, debias)
-    rule = n_bins, strategy, min_samples
-    return estimate(
-        sample,
-        lambda problem: _power(problem, rule, norm, debias, distance),
-        norm=norm,
-        average=average,
-        root=root,
-    )
+    distance = resolve_distance(distance, norm, debias)
+    moments = bin_moments(sample, (n_bins, strategy, min_samples), (*GAPS, *_DEBIAS[debias]))
+    return expected_error(moments, norm, debias, distance, average, root)
 
 
-def _resolve_distance(distance, norm, debias):
+def resolve_distance(distance, norm, debias):
+    """Return the distance that "auto" means, or refuse what does not go together."""
     if debias and norm != 2:
         raise ValueError(f"debias={debias!r} is for norm=2, the squared error, not {norm}.")
     if distance == "auto":
@@ -460,22 +444,27 @@ def _resolve_distance(distance, norm, debias):
     return distance
 
 
-def _power(problem, rule, norm, debias, distance):
+def expected_error(problems: list[BinMoments], norm, debias, distance, average, root):
+    """Combine Σ_b n_b/n ‖gap‖^q of all problems; NaN for one without samples."""
+    powers = [_power(p, norm, debias, distance) if p.total > 0 else np.nan for p in problems]
+    return combine(powers, problems, norm, average, root)
+
+
+def _power(moments, norm, debias, distance):
     """Σ_b n_b/n ‖gap‖^q of one problem; for q = ∞ the largest ‖gap‖."""
-    sums = BinSums.of(problem, *rule)
-    distances = gap_distances(sums.gaps, distance)
+    distances = gap_distances(moments.gaps, distance)
     if np.isinf(norm):
         return distances.max()
     powers = distances**norm
     if debias:
-        powers = powers - sums.variances(problem, debias)
-    return sums.weight @ powers / sums.weight.sum()
+        powers = powers - moments.variances(debias)
+    return moments.weight @ powers / moments.total
 
 
 @validate_params(
     {
         **_BINS,
-        "min_samples": [*_BINS["min_samples"], None],
+        **MIN_SAMPLES,
         "distance": [StrOptions(set(DISTANCES))],
     },
     prefer_skip_nested_validation=True,
@@ -556,13 +545,45 @@ default="total-variation"
         labels=labels,
         pos_label=pos_label,
     )
-    largest, fullest = [], 0
-    for problem in sample.problems():
-        if not len(problem.weight):
-            continue
-        sums = BinSums.of(problem, n_bins, strategy, min_samples or 1)
-        fullest = max(fullest, sums.weight.max())
-        allowed = _allowed(sums.weight, min_samples)
-        largest += gap_distances(sums.gaps[allowed], distance).tolist()
+    moments = bin_moments(sample, (n_bins, strategy, min_samples or 1), GAPS)
+    return largest_error(moments, min_samples, distance)
+
+
+def largest_error(problems: list[BinMoments], min_samples, distance="total-variation") -> float:
+    """Largest gap of any bin of weight ``min_samples`` or more."""
+    largest, fullest = [], 0.0
+    for moments in problems:
+        if moments.total > 0:
+            fullest = max(fullest, moments.weight.max())
+            allowed = _allowed(moments.weight, min_samples)
+            largest += gap_distances(moments.gaps[allowed], distance).tolist()
     _require_bins(len(largest), min_samples, fullest)
     return max(largest)
+
+
+def measure_of_moments(metric, options):
+    """Tell how a metric comes from sums over bins that do not depend on the weights.
+
+    Parameters
+    ----------
+    metric : callable
+    options : dict
+        All of its keyword arguments.
+
+    Returns
+    -------
+    rule, names, measure : tuple, tuple of str, callable
+        As for :func:`skcal.metrics.moments.bin_moments`, and the metric as a function of its
+        result; None for any other metric.
+    """
+    if metric is not expected_calibration_error and metric is not maximum_calibration_error:
+        return None
+    rule = options["n_bins"], options["strategy"], options["min_samples"]
+    if rule[1] not in ("uniform", "unique") or rule[0] == "cube_root":
+        return None
+    if metric is maximum_calibration_error:
+        choices = {name: options[name] for name in ("min_samples", "distance")}
+        return rule, GAPS, partial(largest_error, **choices)
+    choices = {name: options[name] for name in ("norm", "debias", "average", "root")}
+    choices["distance"] = resolve_distance(options["distance"], options["norm"], options["debias"])
+    return rule, (*GAPS, *_DEBIAS[options["debias"]]), partial(expected_error, **choices)

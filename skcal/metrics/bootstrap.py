@@ -16,6 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import check_labels, check_proba, check_weight, column_names
+from skcal.metrics.resampling import binned_measure, resample_counts
 
 _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs
 
@@ -130,6 +131,10 @@ def bootstrap_interval(
     "basic" subtracts it, in part, so that an interval may exclude the estimate or go below 0. M3 is
     like M2.
 
+    Resamples of :func:`expected_calibration_error` and :func:`maximum_calibration_error` with
+    "uniform" and "unique" bins are sums over fixed bins, so that they cost little more than the
+    draws, as long as the terms of all rows fit scikit-learn's ``working_memory``.
+
     References
     ----------
     .. [1] Efron & Tibshirani, An introduction to the bootstrap, 1993.
@@ -145,13 +150,16 @@ def bootstrap_interval(
     >>> bool(interval.low < interval.estimate < interval.high)
     True
     """
-    evaluate, n_samples = _on_rows(metric, y_true, y_proba, sample_weight, labels, metric_params)
-    estimate = evaluate(np.ones(n_samples, dtype=np.intp))
+    y, proba, weight, params = _check(metric, y_true, y_proba, sample_weight, labels, metric_params)
+    n_samples = len(proba)
+    by_rows = _on_rows(metric, y, proba, weight, params)
+    estimate = by_rows(np.ones(n_samples, dtype=np.intp))
     if not isinstance(estimate, Real) or not isfinite(estimate):
         raise ValueError(
             f"metric returned {estimate!r}; an interval needs one finite number. Wrap it: "
             "lambda y, p, **options: metric(y, p, **options).attribute."
         )
+    evaluate = binned_measure(metric, y, proba, weight, params) or by_rows
     seeds = check_random_state(random_state).randint(2**31 - 1, size=_TASKS)
     sizes = [len(part) for part in np.array_split(np.arange(n_resamples), _TASKS)]
     parts = Parallel(n_jobs=n_jobs)(
@@ -178,8 +186,11 @@ def bootstrap_interval(
     )
 
 
-def _on_rows(metric, y_true, y_proba, sample_weight, labels, params) -> tuple[Callable, int]:
-    """The metric as a function of how often each row counts."""
+def _check(metric, y_true, y_proba, sample_weight, labels, params):
+    """Labels, predictions and weights, without samples of weight 0, and the metric's options.
+
+    The weights are None for a metric that has none.
+    """
     columns = column_names(y_proba)
     proba = check_proba(y_proba)
     y = np.asarray(y_true)
@@ -194,22 +205,28 @@ def _on_rows(metric, y_true, y_proba, sample_weight, labels, params) -> tuple[Ca
     y, proba, weight = y[weight > 0], proba[weight > 0], weight[weight > 0]
     if len(proba) < 2:
         raise ValueError("A bootstrap needs at least 2 samples of positive weight.")
-    if sample_weight is not None or "sample_weight" in takes:
+    weighted = sample_weight is not None or "sample_weight" in takes
+    return y, proba, weight if weighted else None, params
+
+
+def _on_rows(metric, y, proba, weight, params) -> Callable:
+    """Return the metric as a function of how often each row counts."""
+    if weight is not None:
         # Counts as weights: copies of a row form no pairs in U-statistics.
-        return lambda count: metric(y, proba, sample_weight=count * weight, **params), len(proba)
+        return lambda count: metric(y, proba, sample_weight=count * weight, **params)
 
     def evaluate(count):
         rows = np.repeat(np.arange(len(count)), count)
         return metric(y[rows], proba[rows], **params)
 
-    return evaluate, len(proba)
+    return evaluate
 
 
 def _resample(evaluate, n_samples, size, seed):
     rng = np.random.default_rng(seed)
     values = []
     for _ in range(size):
-        count = np.bincount(rng.integers(n_samples, size=n_samples), minlength=n_samples)
+        count = resample_counts(rng, n_samples)
         try:
             values.append(evaluate(count))
         except ValueError as error:

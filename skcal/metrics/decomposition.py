@@ -10,9 +10,15 @@ from scipy.special import xlogy
 from sklearn.isotonic import isotonic_regression
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.functions.partitions import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, bin_sums
+from skcal.functions.partitions import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
 from skcal.metrics.base import read_sample
-from skcal.metrics.binned import BinSums
+from skcal.metrics.moments import (
+    BinMoments,
+    bin_moments,
+    brier_losses,
+    clip_probabilities,
+    log_losses,
+)
 from skcal.notions import is_scalar
 
 _GROUPS = {
@@ -20,6 +26,9 @@ _GROUPS = {
     "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
     "min_samples": [Interval(Integral, 1, None, closed="left")],
 }
+
+
+SCORES = {"score": [StrOptions({"log_loss", "brier"})]}
 
 
 @dataclass(frozen=True)
@@ -147,23 +156,14 @@ default="isotonic"
     BrierDecomposition(score=0.1875, reliability=0.0625, resolution=0.0625, uncertainty=0.1875,
                        within_bin_variance=0.0, within_bin_covariance=0.0)
     """
-    parts = np.zeros(6)
-    for problem in _problems(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, strategy == "isotonic"
-    ):
-        if strategy == "isotonic":
-            score, saved, gained, uncertainty = _by_score(
-                problem, _isotonic_frequencies(problem), "brier"
-            )
-            parts += problem.share * np.array([score, saved, gained, uncertainty, 0.0, 0.0])
-        else:
-            parts += problem.share * _by_bins(problem, (n_bins, strategy, min_samples))
-    return BrierDecomposition(*parts.tolist())
+    sample = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    if strategy == "isotonic":
+        parts = [*_isotonic_parts(sample, "brier"), 0.0, 0.0]
+        return BrierDecomposition(*parts)
+    return brier_parts(bin_moments(sample, (n_bins, strategy, min_samples), _PARTS))
 
 
-@validate_params(
-    {**_GROUPS, "score": [StrOptions({"log_loss", "brier"})]}, prefer_skip_nested_validation=True
-)
+@validate_params({**_GROUPS, **SCORES}, prefer_skip_nested_validation=True)
 def score_decomposition(
     y_true,
     y_proba,
@@ -234,16 +234,11 @@ default="isotonic"
     >>> round(parts.score, 4), round(parts.miscalibration, 4)
     (0.5623, 0.2158)
     """
-    total = np.zeros(4)
-    for problem in _problems(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, strategy == "isotonic"
-    ):
-        if strategy == "isotonic":
-            recalibrated = _isotonic_frequencies(problem)
-        else:
-            recalibrated = _bin_frequencies(problem, (n_bins, strategy, min_samples))
-        total += problem.share * np.array(_by_score(problem, recalibrated, score))
-    return ScoreDecomposition(*total.tolist())
+    sample = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    if strategy == "isotonic":
+        return ScoreDecomposition(*_isotonic_parts(sample, score))
+    names = ("weight", "outcomes", _SUMS[score])
+    return score_parts(bin_moments(sample, (n_bins, strategy, min_samples), names), score)
 
 
 def sharpness(
@@ -283,15 +278,12 @@ def sharpness(
     >>> sharpness([0, 1], [0.25, 0.75])
     0.0625
     """
-    variance = 0.0
-    for problem in _problems(y_true, y_proba, notion, sample_weight, labels, pos_label, False):
-        x, weight = problem.features.astype(np.float64), problem.weight / problem.weight.sum()
-        variance += problem.share * (weight @ (x - weight @ x) ** 2).sum()
-    return float(variance)
+    sample = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    return prediction_variance(bin_moments(sample, (1, "uniform", 1), _SPREAD))
 
 
-def _problems(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar):
-    sample = read_sample(
+def _read(y_true, y_proba, notion, sample_weight, labels, pos_label):
+    return read_sample(
         y_true,
         y_proba,
         notion=notion,
@@ -299,12 +291,20 @@ def _problems(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar)
         labels=labels,
         pos_label=pos_label,
     )
-    if scalar and not is_scalar(sample.notion):
+
+
+def _isotonic_parts(sample, score):
+    """Parts of a score against isotonic regression, summed over the problems."""
+    if not is_scalar(sample.notion):
         raise ValueError(
             f"notion={sample.notion!r} conditions on a vector, strategy='isotonic' on one number. "
             "Pass strategy='uniform', 'unique' or 'median-variance'."
         )
-    return [problem for problem in sample.problems() if len(problem.weight)]
+    total = np.zeros(4)
+    for problem in sample.problems():
+        if len(problem.weight):
+            total += problem.share * np.array(_against_isotonic(problem, score))
+    return total.tolist()
 
 
 def _isotonic_frequencies(problem):
@@ -316,58 +316,78 @@ def _isotonic_frequencies(problem):
     return fitted[group][:, None]
 
 
-def _bin_frequencies(problem, rule):
-    """Frequency of the outcomes in the bin of each prediction."""
-    sums = BinSums.of(problem, *rule)
-    hits = bin_sums(sums.bins, problem.weight[:, None] * problem.outcomes, len(sums.weight))
-    return (hits / np.where(sums.weight > 0, sums.weight, 1)[:, None])[sums.bins]
-
-
-def _by_score(problem, recalibrated, score):
+def _against_isotonic(problem, score):
     """Score, miscalibration, discrimination and uncertainty."""
     loss = _LOSSES[score]
     weight = problem.weight / problem.weight.sum()
     outcomes = problem.outcomes.astype(np.float64)
     base_rate = np.broadcast_to(weight @ outcomes, outcomes.shape)
     x = problem.features
-    if score == "log_loss":
-        floor = np.finfo(x.dtype).eps
-        x = np.clip(x, floor, 1 - floor)
-    own = weight @ loss(x.astype(np.float64), outcomes)
-    best = weight @ loss(recalibrated, outcomes)
+    x = clip_probabilities(x) if score == "log_loss" else x.astype(np.float64)
+    own = weight @ loss(x, outcomes)
+    best = weight @ loss(_isotonic_frequencies(problem), outcomes)
     uncertainty = weight @ loss(base_rate, outcomes)
     return own, own - best, uncertainty - best, uncertainty
 
 
-def _brier(x, outcomes):
-    return ((x - outcomes) ** 2).sum(axis=1)
+_LOSSES = {"brier": brier_losses, "log_loss": log_losses}
+# The sum over bins that is the score, and those that the parts take.
+_SUMS = {"brier": "errors", "log_loss": "log_loss"}
+_SPREAD = ("weight", "shift", "deviations")
+_PARTS = (*_SPREAD, "outcomes", "errors", "products")
 
 
-def _log_loss(x, outcomes):
-    loss = -xlogy(outcomes, x).sum(axis=1)
-    if x.shape[1] == 1:
-        loss -= xlogy(1 - outcomes, 1 - x)[:, 0]
-    return loss
+def score_parts(problems: list[BinMoments], score: str) -> ScoreDecomposition:
+    """Parts of a score against the frequencies of bins, summed over the problems."""
+    total = np.zeros(4)
+    for moments in problems:
+        if moments.total > 0:
+            own = getattr(moments, _SUMS[score]).sum() / moments.total
+            hits = moments.outcomes
+            best = _score_of_frequencies(moments.weight, hits, score)
+            whole = moments.weight.sum(keepdims=True), hits.sum(axis=0, keepdims=True)
+            uncertainty = _score_of_frequencies(*whole, score)
+            total += moments.share * np.array([own, own - best, uncertainty - best, uncertainty])
+    return ScoreDecomposition(*total.tolist())
 
 
-_LOSSES = {"brier": _brier, "log_loss": _log_loss}
+def _score_of_frequencies(weight, hits, score):
+    """Mean score of the frequencies of groups as predictions for these."""
+    misses = np.maximum(weight[:, None] - hits, 0)
+    filled = np.where(weight > 0, weight, 1)[:, None]
+    if score == "brier":
+        losses = hits * misses / filled
+    else:
+        losses = -xlogy(hits, hits / filled)
+        if hits.shape[1] == 1:
+            losses = losses - xlogy(misses, misses / filled)
+    return losses.sum() / weight.sum()
 
 
-def _by_bins(problem, rule):
-    """The six parts of a Brier score in the order of BrierDecomposition."""
-    sums = BinSums.of(problem, *rule)
-    size, total = len(sums.weight), problem.weight.sum()
-    x, outcomes = problem.features.astype(np.float64), problem.outcomes.astype(np.float64)
-    weight, share = problem.weight / total, sums.weight / total
-    filled = np.where(sums.weight > 0, sums.weight, 1)[:, None]
-    predicted = bin_sums(sums.bins, problem.weight[:, None] * x, size) / filled
-    frequency = bin_sums(sums.bins, problem.weight[:, None] * outcomes, size) / filled
-    base_rate = weight @ outcomes
-    deviation = x - predicted[sums.bins]
-    score = weight @ _brier(x, outcomes)
-    reliability = share @ ((predicted - frequency) ** 2).sum(axis=1)
-    resolution = share @ ((frequency - base_rate) ** 2).sum(axis=1)
-    uncertainty = weight @ ((outcomes - base_rate) ** 2).sum(axis=1)
-    variance = weight @ (deviation**2).sum(axis=1)
-    covariance = 2 * weight @ (deviation * (outcomes - frequency[sums.bins])).sum(axis=1)
-    return np.array([score, reliability, resolution, uncertainty, variance, covariance])
+def brier_parts(problems: list[BinMoments]) -> BrierDecomposition:
+    """Parts of the Brier score in bins, summed over the problems."""
+    parts = sum(p.share * _parts_of_bins(p) for p in problems if p.total > 0)
+    return BrierDecomposition(*parts.tolist())
+
+
+def _parts_of_bins(moments):
+    """The six parts in the order of BrierDecomposition."""
+    base_rate = moments.outcomes.sum(axis=0) / moments.total
+    reliability = ((moments.predictions - moments.frequencies) ** 2).sum(axis=1)
+    resolution = ((moments.frequencies - base_rate) ** 2).sum(axis=1)
+    uncertainty = (base_rate * (1 - base_rate)).sum()
+    weight = moments.weight
+    sums = moments.errors.sum(), weight @ reliability, weight @ resolution
+    rest = moments.variance_sums.sum(), 2 * moments.covariance_sums.sum()
+    return np.array([*sums, uncertainty * moments.total, *rest]) / moments.total
+
+
+def prediction_variance(problems: list[BinMoments]) -> float:
+    """Variance of the predictions, within bins and between them, summed over the problems."""
+    variance = 0.0
+    for moments in problems:
+        if moments.total > 0:
+            mean = moments.weight @ moments.predictions / moments.total
+            between = moments.weight @ ((moments.predictions - mean) ** 2).sum(axis=1)
+            variance += moments.share * (moments.variance_sums.sum() + between) / moments.total
+    return float(variance)

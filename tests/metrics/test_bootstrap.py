@@ -8,6 +8,7 @@ import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from sklearn import config_context
 from sklearn.metrics import log_loss
 
 from skcal.metrics import (
@@ -16,10 +17,12 @@ from skcal.metrics import (
     calibration_intercept,
     expected_calibration_error,
     kolmogorov_smirnov_calibration_error,
+    maximum_calibration_error,
     maximum_mean_calibration_error,
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
+from skcal.metrics.resampling import _poisson_counts, binned_measure, resample_counts
 
 # Averages over samples, and hence those for which a count is a weight.
 PLUG_IN = {
@@ -183,6 +186,120 @@ def test_a_sample_of_weight_0_is_as_good_as_removed(data, metric):
     other = bootstrap_interval(metric, y[:5], p[:5], sample_weight=np.ones(5), **options)
     assert_allclose(one.distribution, other.distribution, rtol=1e-12)
     assert_allclose(one.standard_error, other.standard_error, rtol=1e-12)
+
+
+# Binned measures by counting
+
+
+BINNED = {
+    "ECE": {},
+    "RMS": {"norm": 2},
+    "maximum": {"norm": np.inf},
+    "debiased": {"norm": 2, "debias": True, "root": False},
+    "labels": {"norm": 2, "debias": "labels", "root": False},
+    "macro": {"average": "macro"},
+    "unique": {"strategy": "unique"},
+    "quantile": {"strategy": "quantile", "n_bins": 4},
+    "cube root": {"n_bins": "cube_root"},
+    "euclidean": {"distance": "euclidean"},
+}
+
+
+@pytest.mark.parametrize("options", BINNED.values(), ids=BINNED)
+@pytest.mark.parametrize(
+    "notion", ["binary", "confidence", "top-label", "classwise", "canonical", "top-2"]
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_binned_errors_of_counts_are_those_of_weights(rng, notion, options, weighted):
+    if notion in ("canonical", "top-2") and options.get("strategy") == "quantile":
+        pytest.skip("no quantiles of vectors")
+    y, proba = rng.integers(0, 3, 40), rng.dirichlet(np.ones(3), size=40)
+    y, proba = (y == 1, proba[:, 1]) if notion == "binary" else (y, proba)
+    weight = rng.integers(0, 4, 40) * 0.3 if weighted else None
+    own = {"n_resamples": 20, "random_state": 0, "sample_weight": weight, "notion": notion}
+    for error in (expected_calibration_error, maximum_calibration_error):
+        if error is maximum_calibration_error:
+            options = {k: v for k, v in options.items() if k in ("n_bins", "strategy")}
+        counted = bootstrap_interval(error, y, proba, **own, **options)
+        by_rows = bootstrap_interval(
+            lambda *args, e=error, **kwargs: e(*args, **kwargs),
+            *(y, proba),
+            **{**own, "sample_weight": np.ones(40) if weight is None else weight},
+            **options,
+        )
+        # A root is as exact as its argument.
+        assert_allclose(counted.distribution, by_rows.distribution, rtol=1e-9, atol=1e-8)
+        assert_allclose([counted.low, counted.high], [by_rows.low, by_rows.high], atol=1e-7)
+
+
+def test_only_binned_errors_with_fixed_bins_are_counted(data):
+    y, p = data
+    every = np.ones(60)
+    options = [{}, {"n_bins": 3}, {"strategy": "unique"}]
+    for metric in (expected_calibration_error, maximum_calibration_error):
+        assert all(binned_measure(metric, y, p, every, o) for o in options)
+        assert binned_measure(partial(metric, n_bins=3), y, p, every, {})
+        assert not binned_measure(metric, y, p, every, {"strategy": "quantile"})
+        assert not binned_measure(metric, y, p, every, {"n_bins": "cube_root"})
+        with config_context(working_memory=60 * 12 * 2 / 2**20 * 0.99):
+            assert not binned_measure(metric, y, p, every, {})
+    for metric in (smooth_calibration_error, mean_gap):
+        assert not binned_measure(metric, y, p, every, {})
+
+
+def test_an_option_of_a_partial_gives_way_to_that_of_the_call(data):
+    options = {"n_resamples": 10, "random_state": 0}
+    one = bootstrap_interval(
+        partial(expected_calibration_error, n_bins=3), *data, **options, n_bins=7
+    )
+    other = bootstrap_interval(expected_calibration_error, *data, **options, n_bins=7)
+    assert_array_equal(one.distribution, other.distribution)
+
+
+@pytest.mark.parametrize("n", [50, 9_999, 10_000, 40_001])
+def test_counts_are_multinomial(n):
+    rng = np.random.default_rng(0)
+    counts = np.stack([resample_counts(rng, n) for _ in range(50)])
+    assert (counts.sum(axis=1) == n).all()
+    # Each count is binomial. Of 50 n counts the share k has a standard error of √(p_k / 50 n), or
+    # less, since they are negatively dependent.
+    k = np.arange(8)
+    expected = stats.binom.pmf(k, n, 1 / n)
+    shares = np.array([(counts == j).mean() for j in k])
+    assert (np.abs(shares - expected) < 4.5 * np.sqrt(expected / counts.size)).all()
+    # Halves of the rows share n draws: binomial with variance n/4.
+    halves = counts[:, : n // 2].sum(axis=1, dtype=float)
+    assert abs(halves.mean() - n // 2) < 4.5 * np.sqrt(n / 4 / 50)
+    # Of 50 draws, (50 - 1) s² / σ² is χ²(49): between 20 and 94 with probability 1 - 2e-4.
+    assert 20 < 50 * halves.var() / (n / 4) < 94
+
+
+def test_poisson_counts_are_those_of_inversion():
+    class Words:
+        """Every number of 16 bits once, and the middle of the rest."""
+
+        def integers(self, high, size, dtype):
+            return np.arange(high, dtype=dtype)
+
+        def random(self, size):
+            return np.full(size, 0.5)
+
+    counts = _poisson_counts(Words(), 2**16, 0.9)
+    middles = (np.arange(2**16) + 0.5) / 2**16
+    assert_array_equal(counts, stats.poisson.ppf(middles, 0.9))
+
+
+def test_large_samples_by_counts_are_those_by_rows(rng):
+    p = rng.uniform(size=12_000)
+    y = (rng.uniform(size=12_000) < p).astype(int)
+    options = {"n_resamples": 4, "random_state": 0}
+    counted = bootstrap_interval(expected_calibration_error, y, p, **options)
+    for metric in (
+        lambda y, p, sample_weight: expected_calibration_error(y, p, sample_weight=sample_weight),
+        on_rows(expected_calibration_error),
+    ):
+        by_rows = bootstrap_interval(metric, y, p, **options)
+        assert_allclose(counted.distribution, by_rows.distribution, rtol=1e-11)
 
 
 # Randomness and workers

@@ -19,6 +19,16 @@ def parts(function, *names):
     return lambda *a, **k: np.array([getattr(function(*a, **k), name) for name in names])
 
 
+def in_chunks(y, proba, *, sample_weight=None, **options):
+    """ECE of chunks of four samples."""
+    accumulator = metrics.CalibrationAccumulator(**options)
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    for start in range(0, len(y), 4):
+        rows = slice(start, start + 4)
+        accumulator.partial_fit(y[rows], proba[rows], weight[rows])
+    return accumulator.expected_calibration_error()
+
+
 ece = metrics.expected_calibration_error
 skce = metrics.squared_kernel_calibration_error
 brier = parts(metrics.brier_decomposition, "score", "reliability", "resolution", "uncertainty")
@@ -28,6 +38,7 @@ table = parts(metrics.calibration_bins, "weight")
 # Name: (metric, notions, whether a weight of 2 is a repeated row)
 REGISTRY = {
     "ECE": (ece, ALL, True),
+    "ECE in chunks": (in_chunks, SCALAR, True),
     "ECE, quantile": (partial(ece, strategy="quantile", n_bins=3), SCALAR, True),
     "ECE, sweep": (partial(ece, strategy="sweep"), SCALAR, True),
     "ECE, unique": (partial(ece, strategy="unique"), ALL, True),
@@ -65,6 +76,7 @@ REGISTRY = {
 }
 CASES = [(name, notion) for name, (_, notions, _) in REGISTRY.items() for notion in notions]
 OTHERS = {  # not functions of every sample: fits that need both outcomes, tools, scorers
+    "CalibrationAccumulator",
     "bootstrap_interval",
     "calibration_intercept",
     "calibration_slope",

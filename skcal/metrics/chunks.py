@@ -1,0 +1,248 @@
+"""Samples in chunks: slices of arrays, chunks of dask arrays, and what their columns mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_consistent_length
+
+from skcal._validation import (
+    check_labels,
+    check_proba,
+    check_weight,
+    column_names,
+    plain_labels,
+    row_blocks,
+)
+from skcal.metrics.base import Sample, order_labels, read_sample
+from skcal.notions import resolve_notion
+
+_SLICE_BYTES = 2**26
+_LARGEST_WEIGHT = 1e100
+
+
+class Chunk(NamedTuple):
+    """Labels, predictions and weights of consecutive rows, and where they are.
+
+    Attributes
+    ----------
+    y_true, y_proba, sample_weight : array-like, or dask delayed objects
+    place : str
+        Says in messages which rows they are; "" for those of a whole array.
+    """
+
+    y_true: Any
+    y_proba: Any
+    sample_weight: Any
+    place: str = ""
+
+
+def array_chunks(y_true, y_proba, sample_weight) -> Iterator[Chunk]:
+    """Slices of numpy arrays, memory maps among them; anything else is one chunk."""
+    if not isinstance(y_proba, np.ndarray) or y_proba.ndim not in (1, 2):
+        yield Chunk(y_true, y_proba, sample_weight)
+        return
+    row_bytes = 8 * (4 + y_proba[0].size) if len(y_proba) else 8
+    slices = list(row_blocks(len(y_proba), row_bytes, most=_SLICE_BYTES))
+    if len(slices) < 2:
+        yield Chunk(y_true, y_proba, sample_weight)
+        return
+    weighted = np.ndim(sample_weight) > 0
+    y_true = np.asanyarray(y_true)
+    sample_weight = np.asanyarray(sample_weight) if weighted else sample_weight
+    check_consistent_length(y_true, y_proba, sample_weight if weighted else None)
+    for rows in slices:
+        weight = sample_weight[rows] if weighted else sample_weight
+        place = f"Row 0 is row {rows.start} of the array." if rows.start else ""
+        yield Chunk(y_true[rows], y_proba[rows], weight, place)
+
+
+def is_dask(array) -> bool:
+    """Whether an array is one of dask's, or another of its collections; imports nothing."""
+    return hasattr(array, "__dask_graph__")
+
+
+def dask_chunks(y_true, y_proba, sample_weight) -> list[Chunk]:
+    """Chunks of dask arrays as delayed objects; numpy arrays beside them are cut alike."""
+    try:
+        import dask.array  # noqa: F401
+    except ImportError as error:
+        raise ImportError("Dask arrays need dask: pip install 'skcal[dask]'.") from error
+    given = {"y_proba": y_proba, "y_true": y_true, "sample_weight": sample_weight}
+    given = {name: array for name, array in given.items() if array is not None}
+    _refuse_frames(given)
+    name, model = next((name, array) for name, array in given.items() if is_dask(array))
+    for other, array in given.items():
+        given[other] = array if is_dask(array) else _cut_alike(array, other, model, name)
+        _compare_chunks(given[other], other, model, name)
+    proba = given["y_proba"]
+    if proba.ndim == 2 and proba.numblocks[1] > 1:
+        raise ValueError(
+            f"y_proba is cut between its columns, into {proba.chunks[1]}. Pass "
+            "y_proba.rechunk({1: -1}), so that a chunk holds whole rows."
+        )
+    parts = {name: array.to_delayed().ravel() for name, array in given.items()}
+    weights = parts.get("sample_weight", [None] * len(parts["y_proba"]))
+    return [
+        Chunk(y, p, w, f"This is chunk {number} of the dask array.")
+        for number, (y, p, w) in enumerate(
+            zip(parts["y_true"], parts["y_proba"], weights, strict=True)
+        )
+    ]
+
+
+def _refuse_frames(given) -> None:
+    for name, array in given.items():
+        if is_dask(array) and not hasattr(array, "chunks"):
+            raise ValueError(
+                f"{name} is a dask {type(array).__name__}. Pass {name}.to_dask_array(lengths=True)."
+            )
+
+
+def _cut_alike(array, name, model, model_name):
+    """A numpy array in the chunks of a dask array."""
+    import dask.array as da
+
+    array = np.asarray(array)
+    if array.ndim == 0 or len(array) != model.shape[0]:
+        raise ValueError(
+            f"{name} has shape {array.shape} and {model_name} {model.shape}: one entry per row of "
+            "known number is needed. Pass dask arrays in equal chunks."
+        )
+    return da.from_array(array, chunks=(model.chunks[0], *array.shape[1:]))
+
+
+def _compare_chunks(array, name, model, model_name) -> None:
+    own, other = array.chunks[0], model.chunks[0]
+    known = not (np.isnan(own).any() or np.isnan(other).any())
+    if len(own) != len(other) or (known and own != other):
+        raise ValueError(
+            f"{name} is cut into chunks of {_shorten(own)} rows, {model_name} of "
+            f"{_shorten(other)}. Rechunk one of them as the other."
+        )
+
+
+def _shorten(sizes) -> str:
+    shown = ", ".join(map(str, sizes[:6]))
+    return f"({shown}{', …' if len(sizes) > 6 else ''})"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of predictions mean, fixed by the first chunk.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of a row: () for 1-D predictions.
+    names : list or None
+        Of the columns of a data frame.
+    labels : list
+        The class of each column; (negative, positive) for 1-D predictions.
+    notion : str or callable
+        Not "auto".
+    pos_label : label or None
+        The first of two columns, if that is the positive class.
+    """
+
+    shape: tuple
+    names: list | None
+    labels: list
+    notion: str
+    pos_label: Any
+
+    @classmethod
+    def of(cls, chunks: list[Chunk], notion, labels, pos_label) -> Columns:
+        """Read the columns of the first chunk, and the labels of all."""
+        y, y_proba = chunks[0][:2]
+        names, proba = column_names(y_proba), check_proba(y_proba)
+        if len(chunks) > 1:
+            n_classes = 2 if proba.ndim == 1 else proba.shape[1]
+            y = np.concatenate([_distinct(chunk.y_true, n_classes) for chunk in chunks])
+            proba = np.zeros((len(y), *proba.shape[1:]))
+        if pos_label is None:
+            classes = check_labels(y, proba, labels, columns=names)[1].tolist()
+        else:
+            classes = order_labels(y, proba, labels, names, pos_label)
+            if labels is None and proba.ndim == 1:
+                _require_both(classes, y)
+        first = proba.ndim == 2 and pos_label is not None and classes[0] == pos_label
+        notion = notion if callable(notion) else resolve_notion(notion, proba)
+        return cls(proba.shape[1:], names, classes, notion, pos_label if first else None)
+
+    def read(self, y_true, y_proba, sample_weight) -> Sample:
+        """Check a chunk; it may be left without samples of positive weight."""
+        self._compare(np.shape(y_proba)[1:], column_names(y_proba))
+        options = {"labels": self.labels, "pos_label": self.pos_label}
+        sample = read_sample(y_true, y_proba, notion=self.notion, scalar=True, **options)
+        weight = _check_chunk_weight(sample_weight, len(sample.proba))
+        keep = slice(None) if weight.all() else weight > 0
+        return sample._replace(
+            proba=sample.proba[keep], codes=sample.codes[keep], weight=weight[keep]
+        )
+
+    def _compare(self, shape, names) -> None:
+        if shape != self.shape:
+            raise ValueError(
+                f"y_proba has {_describe(shape)}, where earlier chunks have "
+                f"{_describe(self.shape)}."
+            )
+        if names is not None and self.names is not None and names != self.names:
+            raise ValueError(
+                f"y_proba has the columns {names[:8]}, where earlier chunks have {self.names[:8]}."
+            )
+
+    def require_options(self, notion, labels) -> None:
+        """Raise unless the options of an accumulator without samples fit."""
+        notion = resolve_notion(notion, np.zeros((1, *self.shape)))
+        labels = self.labels if labels is None else np.asarray(labels).tolist()
+        self.require(replace(self, notion=notion, labels=labels))
+
+    def require(self, other: Columns) -> None:
+        """Raise unless another accumulator's columns mean the same."""
+        self._compare(other.shape, other.names)
+        for name in ("labels", "notion", "pos_label"):
+            own, others = getattr(self, name), getattr(other, name)
+            if own != others:
+                raise ValueError(
+                    f"The accumulators have different {name}, {own!r} and {others!r}. Pass "
+                    f"{name}= to each."
+                )
+
+
+def _describe(shape) -> str:
+    return f"{shape[0]} columns" if shape else "one dimension"
+
+
+def _distinct(y, n_classes) -> np.ndarray:
+    """Some labels of a chunk that tell as much about the classes as all do."""
+    y = plain_labels(y, "y_true")
+    if y.dtype.kind in "iu" and len(y) and y.min() >= 0 and y.max() < n_classes:
+        return np.array([y.min(), y.max()])
+    return y if y.dtype.kind == "O" else np.unique(y)
+
+
+def _require_both(classes, y) -> None:
+    seen = set(np.asarray(y).ravel().tolist())
+    if not seen.issuperset(classes):
+        raise ValueError(
+            f"The first chunk holds the label {seen.pop()!r} alone, so the other class is unknown. "
+            "Pass labels=[negative class, positive class]."
+        )
+
+
+def _check_chunk_weight(sample_weight, n_samples) -> np.ndarray:
+    """Weights that are not rescaled, so that chunks agree; all may be zero."""
+    if sample_weight is not None and np.ndim(sample_weight) and not np.any(sample_weight):
+        check_weight(np.asarray(sample_weight) + 1.0, n_samples)
+        return np.zeros(n_samples)
+    weight = check_weight(sample_weight, n_samples)
+    if not 1 / _LARGEST_WEIGHT < weight.max() < _LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight is up to {weight.max():.3g}; weights of chunks are not rescaled. "
+            f"Divide all by one number, so that they are below {_LARGEST_WEIGHT:.0g}."
+        )
+    return weight

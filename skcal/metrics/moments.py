@@ -1,0 +1,326 @@
+"""Sums over bins: the few numbers of each bin that every binned measure is a function of.
+
+Sums of two sets of samples add, so that a measure of many samples comes from blocks of them, in
+any order. Second moments are taken about a fixed centre of each bin: where that is near its mean,
+as the middle of an interval is, nothing cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from skcal._validation import row_blocks
+from skcal.functions.partitions import Intervals, bin_sums, find_partition, variance_of_means
+from skcal.metrics.base import Sample, WeightedProblem
+from skcal.notions import is_scalar
+
+# Sums of so many numbers lose some 1e-13 of themselves at worst; those of blocks are compensated.
+BLOCK_ROWS = 2**14
+_BLOCK_BYTES = 2**27
+
+
+@dataclass(frozen=True, eq=False)
+class BinMoments:
+    """Sums over the samples of each bin of one problem; None for those not asked for.
+
+    Attributes
+    ----------
+    share : float
+        π, the problem's share of the weight of all samples; 1 for every notion but ``top-label``.
+    partition : Intervals, Cells or Tree
+    centres : ndarray of shape (n_bins, m)
+        What second moments are taken about.
+    weight, count, squares : ndarray of shape (n_bins,)
+        Σ w, number of samples, Σ w².
+    residuals, outcomes, shift : ndarray of shape (n_bins, m)
+        Σ w δ, Σ w o and Σ w (x - centre).
+    errors, deviations, products, log_loss : ndarray of shape (n_bins,)
+        Σ w ‖x - o‖², Σ w ‖x - centre‖², Σ w ⟨x - centre, o⟩, and the logarithmic loss.
+    """
+
+    share: float
+    partition: object
+    centres: np.ndarray
+    weight: np.ndarray
+    count: Any = None
+    squares: Any = None
+    residuals: Any = None
+    outcomes: Any = None
+    shift: Any = None
+    errors: Any = None
+    deviations: Any = None
+    products: Any = None
+    log_loss: Any = None
+
+    @classmethod
+    def of(cls, share: float, partition, centres, sums: dict[str, np.ndarray]) -> BinMoments:
+        """Return the moments from columns of sums, (n_bins, m) or (n_bins, 1)."""
+        flat = {name: sum_ if name in _WIDE else sum_[:, 0] for name, sum_ in sums.items()}
+        return cls(share, partition, centres, **flat)
+
+    @property
+    def total(self) -> float:
+        """Weight of all samples."""
+        return self.weight.sum()
+
+    @property
+    def filled(self) -> np.ndarray:
+        """Weight of each bin as a column, 1 for an empty one."""
+        return np.where(self.weight > 0, self.weight, 1)[:, None]
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """Mean residual of each bin, (n_bins, m); 0 for an empty one."""
+        return self.residuals / self.filled
+
+    @property
+    def predictions(self) -> np.ndarray:
+        """Mean prediction of each bin, (n_bins, m)."""
+        return self.centres + self.shift / self.filled
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """Mean outcome of each bin, (n_bins, m); 0 for an empty one."""
+        return self.outcomes / self.filled
+
+    def variances(self, debias) -> np.ndarray:
+        """Estimated variance of each mean residual, summed over columns; 0 where unknown."""
+        if debias == "labels":
+            spread = (self.frequencies * (1 - self.frequencies)).sum(axis=1)
+        else:
+            spread = self.errors / self.filled[:, 0] - (self.gaps**2).sum(axis=1)
+        spread = np.maximum(spread, 0)
+        return variance_of_means(self.weight, self.squares, self.count, spread)[0]
+
+    @property
+    def variance_sums(self) -> np.ndarray:
+        """Σ w ‖x - x̄‖² of each bin, about its own mean."""
+        about_centre = (self.shift**2 / self.filled).sum(axis=1)
+        return np.maximum(self.deviations - about_centre, 0)
+
+    @property
+    def covariance_sums(self) -> np.ndarray:
+        """Σ w ⟨x - x̄, o - ō⟩ of each bin."""
+        return self.products - (self.shift * self.frequencies).sum(axis=1)
+
+
+MOMENTS = tuple(field.name for field in fields(BinMoments))[3:]
+_WIDE = ("residuals", "outcomes", "shift")
+GAPS = ("weight", "residuals")
+
+
+class RowTerms:
+    """What each sample adds to its bin; the properties are terms without the weight."""
+
+    def __init__(self, problem: WeightedProblem, centres=None, bins=None):
+        self.problem, self.centres, self.bins = problem, centres, bins
+
+    def values(self, name: str) -> np.ndarray:
+        """Return the terms of a sum, (n, m) or (n, 1)."""
+        weight = self.problem.weight
+        if name == "weight":
+            return weight[:, None]
+        if name == "count":
+            return np.ones((len(weight), 1))
+        if name == "squares":
+            return (weight**2)[:, None]
+        return weight[:, None] * getattr(self, "_" + name)
+
+    @cached_property
+    def _residuals(self):
+        return self.problem.residuals
+
+    @cached_property
+    def _x(self):
+        return self.problem.features.astype(np.float64)
+
+    @cached_property
+    def _outcomes(self):
+        return self.problem.outcomes.astype(np.float64)
+
+    @cached_property
+    def _shift(self):
+        return self._x if self.centres is None else self._x - self.centres[self.bins]
+
+    @property
+    def _errors(self):
+        return brier_losses(self._x, self._outcomes)[:, None]
+
+    @property
+    def _deviations(self):
+        return (self._shift**2).sum(axis=1, keepdims=True)
+
+    @property
+    def _products(self):
+        return (self._shift * self._outcomes).sum(axis=1, keepdims=True)
+
+    @property
+    def _log_loss(self):
+        return log_losses(clip_probabilities(self.problem.features), self._outcomes)[:, None]
+
+
+def clip_probabilities(x: np.ndarray) -> np.ndarray:
+    """Keep probabilities off 0 and 1 by the resolution of their dtype; float64."""
+    floor = np.finfo(x.dtype).eps
+    return np.clip(x, floor, 1 - floor).astype(np.float64)
+
+
+def brier_losses(x, outcomes):
+    """Squared distance of each prediction and outcome."""
+    return ((x - outcomes) ** 2).sum(axis=1)
+
+
+def log_losses(x, outcomes):
+    """Logarithmic loss of each prediction; of P(positive) if there is one column."""
+    loss = -xlogy(outcomes, x).sum(axis=1)
+    if x.shape[1] == 1:
+        loss -= xlogy(1 - outcomes, 1 - x)[:, 0]
+    return loss
+
+
+class CompensatedSum:
+    """A sum of arrays of one shape that keeps what rounding takes from it (Neumaier 1974)."""
+
+    def __init__(self, shape):
+        self.total, self.carry = np.zeros(shape), np.zeros(shape)
+
+    def add(self, term):
+        """Add an array."""
+        total = self.total + term
+        taken = total - self.total
+        self.carry += (self.total - (total - taken)) + (term - taken)
+        self.total = total
+
+    def merge(self, other: CompensatedSum):
+        """Add another sum."""
+        self.add(other.total)
+        self.carry += other.carry
+
+    @property
+    def value(self):
+        """The sum."""
+        return self.total + self.carry
+
+
+def uniform_edges(n_bins: int) -> Intervals:
+    """Bins of equal width of [0, 1]."""
+    return Intervals(np.arange(n_bins + 1) / n_bins)
+
+
+def find_bins(problem: WeightedProblem, n_bins, strategy, min_samples):
+    """Return the partition of a problem's features."""
+    x, weight = problem.features, problem.weight
+    if n_bins == "cube_root":
+        n_bins = max(1, int(np.cbrt(weight.sum()) * (1 + 1e-12)))
+    outcomes = problem.outcomes if strategy == "sweep" else None
+    rule = find_partition(strategy, x.shape[1])
+    return rule(x, outcomes, weight, n_bins=n_bins, min_samples=min_samples)
+
+
+def bin_moments(sample: Sample, rule, names=MOMENTS) -> list[BinMoments]:
+    """Bin the predictions of each problem of a sample and sum over the bins.
+
+    Parameters
+    ----------
+    sample : Sample
+    rule : tuple
+        n_bins, strategy, min_samples.
+    names : sequence of str
+        The sums that are needed, attributes of BinMoments; "weight" is among them.
+
+    Returns
+    -------
+    moments : list of BinMoments
+        One a problem; without weight for a class of ``top-label`` that is never predicted.
+    """
+    n_bins, strategy, _ = rule
+    if strategy == "uniform" and n_bins != "cube_root" and is_scalar(sample.notion):
+        table = BinTable(uniform_edges(n_bins), sample.notion, len(sample.classes), names)
+        table.add(sample)  # bins known beforehand, so that blocks of samples will do
+        return table.moments()
+    return [_sum_problem(problem, rule, names) for problem in sample.problems()]
+
+
+def _sum_problem(problem, rule, names) -> BinMoments:
+    """Sums of one problem, about the means of its bins."""
+    partition = find_bins(problem, *rule) if len(problem.weight) else uniform_edges(1)
+    bins, size = partition.assign(problem.features), partition.n_bins
+    centres = np.zeros((size, problem.features.shape[1]))
+    if "shift" in names:
+        terms = RowTerms(problem)
+        mass = bin_sums(bins, terms.values("weight"), size)
+        centres = bin_sums(bins, terms.values("shift"), size) / np.where(mass > 0, mass, 1)
+    rows = RowTerms(problem, centres, bins)
+    sums = {name: bin_sums(bins, rows.values(name), size) for name in names}
+    return BinMoments.of(problem.share, partition, centres, sums)
+
+
+class BinTable:
+    """Sums over intervals that are known beforehand, of the problems of a scalar notion.
+
+    Parameters
+    ----------
+    partition : Intervals
+        The same for all problems.
+    notion : str
+    n_classes : int
+    names : sequence of str
+        As for :func:`bin_moments`.
+
+    Attributes
+    ----------
+    sums : CompensatedSum of shape (n_problems, n_bins, n_names)
+    """
+
+    def __init__(self, partition: Intervals, notion: str, n_classes: int, names=MOMENTS):
+        self.partition, self.notion, self.names = partition, notion, names
+        n_problems = n_classes if notion in ("classwise", "top-label") else 1
+        self.sums = CompensatedSum((n_problems, partition.n_bins, len(names)))
+
+    def add(self, sample: Sample):
+        """Add samples, block by block."""
+        for block in sample_blocks(sample):
+            self.sums.add(np.stack([self._sum(problem) for problem in block.problems()]))
+
+    def _sum(self, problem) -> np.ndarray:
+        bins, size = self.partition.assign(problem.features), self.partition.n_bins
+        rows = RowTerms(problem, self.centres, bins)
+        sums = [np.bincount(bins, rows.values(n)[:, 0], minlength=size) for n in self.names]
+        return np.stack(sums, axis=1)
+
+    @property
+    def centres(self) -> np.ndarray:
+        """Middle of each bin, (n_bins, 1)."""
+        edges = self.partition.edges[:, None]
+        return (edges[:-1] + edges[1:]) / 2
+
+    def moments(self) -> list[BinMoments]:
+        """Return the sums, problem by problem."""
+        values = dict(zip(self.names, np.moveaxis(self.sums.value, 2, 0), strict=True))
+        mass = values["weight"].sum(axis=1)
+        shares = mass / mass.sum() if self.notion == "top-label" else np.ones(len(mass))
+        return [
+            BinMoments.of(
+                float(share),
+                self.partition,
+                self.centres,
+                {name: sums[k][:, None] for name, sums in values.items()},
+            )
+            for k, share in enumerate(shares)
+        ]
+
+
+def sample_blocks(sample: Sample) -> Iterator[Sample]:
+    """Consecutive samples, few enough for their sums to be exact and their arrays small."""
+    n_classes = 1 if sample.proba.ndim == 1 else sample.proba.shape[1]
+    row_bytes = max(_BLOCK_BYTES // BLOCK_ROWS, 40 * n_classes)
+    for rows in row_blocks(len(sample.proba), row_bytes, most=_BLOCK_BYTES):
+        yield sample._replace(
+            proba=sample.proba[rows], codes=sample.codes[rows], weight=sample.weight[rows]
+        )

@@ -1,0 +1,419 @@
+"""Binned calibration errors and scores of samples that arrive, or are read, in chunks."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from functools import reduce
+from numbers import Integral
+from operator import add
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from skcal._sklearn_compat import Interval, validate_params
+from skcal.functions.partitions import Intervals
+from skcal.metrics.base import Sample
+from skcal.metrics.binned import (
+    ERROR_OPTIONS,
+    MIN_SAMPLES,
+    TABLE_OPTIONS,
+    expected_error,
+    largest_error,
+    resolve_distance,
+    tabulate,
+)
+from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
+from skcal.metrics.decomposition import SCORES, brier_parts, prediction_variance, score_parts
+from skcal.metrics.moments import (
+    BinTable,
+    CompensatedSum,
+    clip_probabilities,
+    sample_blocks,
+    uniform_edges,
+)
+
+_FAN_IN = 8  # states of dask chunks that one task merges
+
+
+class CalibrationAccumulator(BaseEstimator):
+    """Binned calibration errors and scores, accumulated chunk by chunk.
+
+    Holds sums over bins, so its size does not depend on the number of samples, and gives what the
+    functions of :mod:`skcal.metrics` give for all samples at once, up to the rounding of sums.
+
+    Parameters
+    ----------
+    notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
+        What is predicted; "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+    n_bins : int, default=15
+        Number of bins of equal width.
+    edges : array-like of shape (n_bins + 1,), default=None
+        Increasing, from 0 to 1; used instead of ``n_bins`` for bins that are known beforehand,
+        such as the quantiles of an earlier sample. As everywhere a bin holds left < x ≤ right.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class). None: as
+        the first chunk tells; pass them if a chunk may lack a class, unless labels are the column
+        numbers.
+    pos_label : label, default=None
+        The positive class of 1-D or two-column predictions.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    notion_ : str
+        What "auto" means for these predictions.
+    edges_ : ndarray of shape (n_bins + 1,)
+    n_samples_seen_ : int
+        Samples of positive weight.
+
+    See Also
+    --------
+    expected_calibration_error, maximum_calibration_error, calibration_bins, brier_decomposition
+
+    Notes
+    -----
+    ``partial_fit`` reads arrays on disk (:class:`numpy.memmap`) in slices, and has dask's scheduler
+    sum up the chunks of a dask array where they are; neither is gathered. For other sources loop
+    over the chunks, or let workers accumulate theirs and add up the accumulators, with ``+``,
+    ``sum`` or ``merge``, in any order. A chunk that is not valid raises, and leaves the accumulator
+    as it was.
+
+    Sums are float64, compensated between blocks of some 10⁴ samples: they do not lose digits with
+    the number of samples. O(n log n_bins) time; memory O(n_bins n_problems) and that of a chunk.
+
+    Bins that depend on all predictions ("quantile", "sweep", "unique") and notions with vectors
+    cannot be accumulated.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_dirichlet
+    >>> from skcal.metrics import CalibrationAccumulator, expected_calibration_error
+    >>> data = make_dirichlet(1000, n_classes=3, model="M2", random_state=0)
+    >>> accumulator = CalibrationAccumulator(n_bins=10)
+    >>> for start in range(0, 1000, 250):
+    ...     rows = slice(start, start + 250)
+    ...     _ = accumulator.partial_fit(data.labels[rows], data.proba[rows])
+    >>> round(accumulator.expected_calibration_error(), 6)
+    0.287017
+    >>> round(expected_calibration_error(data.labels, data.proba, n_bins=10), 6)
+    0.287017
+    >>> accumulator.n_samples_seen_
+    1000
+    """
+
+    _columns: Any = None  # Columns, once there are samples
+    _parameter_constraints: dict = {
+        "notion": [str, callable],
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "edges": ["array-like", None],
+        "labels": ["array-like", None],
+        "pos_label": "no_validation",
+    }
+
+    def __init__(self, notion="auto", *, n_bins=15, edges=None, labels=None, pos_label=None):
+        self.notion = notion
+        self.n_bins = n_bins
+        self.edges = edges
+        self.labels = labels
+        self.pos_label = pos_label
+
+    # Accumulating
+
+    def partial_fit(self, y_true, y_proba, sample_weight=None):
+        """Add samples.
+
+        Parameters
+        ----------
+        y_true : array-like or dask array of shape (n_samples,)
+            Labels.
+        y_proba : array-like or dask array of shape (n_samples,) or (n_samples, n_classes)
+            Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class). Without
+            rows nothing changes.
+        sample_weight : array-like or dask array of shape (n_samples,), default=None
+            A weight of 2 counts as a repeated row.
+
+        Returns
+        -------
+        self : CalibrationAccumulator
+
+        Raises
+        ------
+        ValueError
+            If predictions, labels or weights are not valid, columns or classes are not those of
+            earlier chunks, or the chunks of dask arrays differ; then nothing is added.
+        """
+        self._validate_params()
+        part = self._empty()
+        if any(is_dask(array) for array in (y_true, y_proba, sample_weight)):
+            part = _gather(part, dask_chunks(y_true, y_proba, sample_weight))
+        else:
+            part._read(list(array_chunks(y_true, y_proba, sample_weight)))
+        if not hasattr(self, "_table"):
+            self._adopt(part)
+            return self
+        return self.merge(part)
+
+    def _empty(self) -> CalibrationAccumulator:
+        """Return an accumulator of the same columns without samples."""
+        part = clone(self)
+        part._columns = self._columns
+        return part
+
+    def _read(self, chunks: list[Chunk]) -> None:
+        """Check and add arrays; what raises leaves sums that no one uses."""
+        if all(np.shape(chunk.y_true) == (0,) and not len(chunk.y_proba) for chunk in chunks):
+            return
+        for chunk in chunks:
+            try:
+                if self._columns is None:
+                    options = self.notion, self.labels, self.pos_label
+                    self._columns = Columns.of(chunks, *options)
+                sample = self._columns.read(*chunk[:3])
+            except ValueError as error:
+                raise ValueError(" ".join([str(error), chunk.place]).strip()) from error
+            self._start(sample)
+            for block in sample_blocks(sample):
+                self._table.add(block)
+                self._scores.add(_score_sums(block))
+                self.n_samples_seen_ += len(block.proba)
+
+    def _start(self, sample) -> None:
+        """Set up empty sums, once."""
+        if not hasattr(self, "_table"):
+            intervals = self._intervals()
+            self.classes_, self.notion_ = sample.classes, sample.notion
+            self.edges_ = intervals.edges
+            self._table = BinTable(intervals, sample.notion, len(sample.classes))
+            self._scores = CompensatedSum(4)
+            self.n_samples_seen_ = 0
+
+    def _intervals(self) -> Intervals:
+        if self.edges is None:
+            return uniform_edges(self.n_bins)
+        edges = np.asarray(self.edges, dtype=np.float64)
+        if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1:
+            raise ValueError(f"edges={self.edges!r}: a 1-D array from 0 to 1 is needed.")
+        if not (np.diff(edges) > 0).all():
+            raise ValueError(f"edges={self.edges!r} must increase from each to the next.")
+        return Intervals(edges)
+
+    def merge(self, other):
+        """Add the samples of another accumulator.
+
+        Parameters
+        ----------
+        other : CalibrationAccumulator
+            With the same bins, notion and classes; it is left as it is.
+
+        Returns
+        -------
+        self : CalibrationAccumulator
+
+        Raises
+        ------
+        ValueError
+            If bins, notions, columns or classes differ; then nothing is added.
+        """
+        if not isinstance(other, CalibrationAccumulator):
+            raise TypeError(f"A CalibrationAccumulator cannot merge a {type(other).__name__}.")
+        if not np.array_equal(self._current_edges(), other._current_edges()):
+            raise ValueError("The accumulators have different bins: n_bins or edges.")
+        if not hasattr(other, "_table"):
+            return self
+        if not hasattr(self, "_table"):
+            other._columns.require_options(self.notion, self.labels)
+            self._adopt(other)
+            return self
+        self._columns.require(other._columns)
+        self._table.sums.merge(other._table.sums)
+        self._scores.merge(other._scores)
+        self.n_samples_seen_ += other.n_samples_seen_
+        return self
+
+    def _current_edges(self) -> np.ndarray:
+        return self.edges_ if hasattr(self, "_table") else self._intervals().edges
+
+    def _adopt(self, other) -> None:
+        """Take over a copy of another's sums, if it has any."""
+        if hasattr(other, "_table"):
+            for name in ("_columns", "classes_", "notion_", "edges_", "n_samples_seen_"):
+                setattr(self, name, getattr(other, name))
+            self._table, self._scores = deepcopy((other._table, other._scores))
+
+    def __add__(self, other):
+        if not isinstance(other, CalibrationAccumulator):
+            return NotImplemented
+        return deepcopy(self).merge(other)
+
+    def __radd__(self, other):
+        # sum() starts with 0.
+        return deepcopy(self) if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_table")
+
+    # Reading
+
+    def _moments(self):
+        if not hasattr(self, "_table"):
+            raise NotFittedError(f"This {type(self).__name__} has seen no samples yet.")
+        if not self.n_samples_seen_:
+            raise ValueError("No sample of positive weight has been seen.")
+        return self._table.moments()
+
+    @validate_params(ERROR_OPTIONS, prefer_skip_nested_validation=True)
+    def expected_calibration_error(self, *, norm=1, debias=False, average="sum", root=True):
+        """Binned calibration error, as :func:`skcal.metrics.expected_calibration_error`.
+
+        Parameters
+        ----------
+        norm : float in [1, inf], default=1
+            q. 1 is ECE, 2 the root mean squared calibration error, ``inf`` the maximum.
+        debias : bool or "labels", default=False
+            For ``norm=2``: subtract the estimated variance of each bin's mean residual, or of the
+            labels.
+        average : {"sum", "macro"} or None, default="sum"
+            Over the classes of "classwise" and "top-label".
+        root : bool, default=True
+            False returns the q-th power.
+
+        Returns
+        -------
+        error : float, or ndarray of shape (n_classes,) for ``average=None``
+        """
+        distance = resolve_distance("auto", norm, debias)
+        return expected_error(self._moments(), norm, debias, distance, average, root)
+
+    @validate_params(MIN_SAMPLES, prefer_skip_nested_validation=True)
+    def maximum_calibration_error(self, *, min_samples=None):
+        """Largest gap of any bin, as :func:`skcal.metrics.maximum_calibration_error`.
+
+        Parameters
+        ----------
+        min_samples : int, default=None
+            Bins with fewer samples (a smaller sum of weights) do not count.
+
+        Returns
+        -------
+        error : float
+        """
+        return largest_error(self._moments(), min_samples)
+
+    @validate_params(TABLE_OPTIONS, prefer_skip_nested_validation=True)
+    def calibration_bins(self, *, confidence_level=0.95):
+        """Table of the bins, as :func:`skcal.metrics.calibration_bins`.
+
+        Parameters
+        ----------
+        confidence_level : float in (0, 1), default=0.95
+            Of the Clopper-Pearson intervals of the frequencies.
+
+        Returns
+        -------
+        bins : CalibrationBins
+        """
+        return tabulate(self._moments(), self.notion_, self.classes_, confidence_level)
+
+    def brier_decomposition(self):
+        """Brier score in parts, as :func:`skcal.metrics.brier_decomposition` in bins.
+
+        Returns
+        -------
+        parts : BrierDecomposition
+        """
+        return brier_parts(self._moments())
+
+    @validate_params(SCORES, prefer_skip_nested_validation=True)
+    def score_decomposition(self, *, score="log_loss"):
+        """Proper score in parts, as :func:`skcal.metrics.score_decomposition` in bins.
+
+        Parameters
+        ----------
+        score : {"log_loss", "brier"}, default="log_loss"
+
+        Returns
+        -------
+        parts : ScoreDecomposition
+        """
+        return score_parts(self._moments(), score)
+
+    def sharpness(self):
+        """Variance of the predictions, as :func:`skcal.metrics.sharpness`.
+
+        Returns
+        -------
+        variance : float
+        """
+        return prediction_variance(self._moments())
+
+    def accuracy(self):
+        """Share of the samples whose first most probable class is their label.
+
+        Returns
+        -------
+        accuracy : float
+        """
+        return self._mean_score(1)
+
+    def log_loss(self):
+        """Mean of -log of the probability of each label, as :func:`sklearn.metrics.log_loss`.
+
+        Returns
+        -------
+        loss : float
+        """
+        return self._mean_score(2)
+
+    def brier_score(self):
+        """Mean squared distance of predictions and one-hot labels; (p - y)² if they are 1-D.
+
+        Returns
+        -------
+        loss : float
+        """
+        return self._mean_score(3)
+
+    def _mean_score(self, k):
+        self._moments()
+        sums = self._scores.value
+        return float(sums[k] / sums[0])
+
+
+def _score_sums(sample: Sample) -> np.ndarray:
+    """Sums of the weights, of hits, of the logarithmic loss and of the Brier score."""
+    proba, codes = sample.proba, sample.codes
+    if proba.ndim == 1:
+        own = np.where(codes == 1, proba, 1 - proba)
+        hit = codes == (proba > 1 - proba)
+        brier = (proba.astype(np.float64) - codes) ** 2
+    else:
+        own = np.take_along_axis(proba, codes[:, None], axis=1)[:, 0]
+        hit = codes == proba.argmax(axis=1)
+        squares = np.einsum("ij,ij->i", proba, proba, dtype=np.float64)
+        brier = squares - 2 * own.astype(np.float64) + 1
+    loss = -np.log(clip_probabilities(own))
+    return np.stack([np.ones(len(own)), hit, loss, brier]) @ sample.weight
+
+
+def _gather(template: CalibrationAccumulator, chunks: list[Chunk]) -> CalibrationAccumulator:
+    """Accumulate each chunk where it is, and merge the accumulators in a tree."""
+    from dask import delayed
+
+    accumulate, combine = delayed(_accumulate, pure=False), delayed(_merge, pure=False)
+    parts = [accumulate(template, *chunk) for chunk in chunks]
+    while len(parts) > 1:
+        groups = range(0, len(parts), _FAN_IN)
+        parts = [combine(parts[start : start + _FAN_IN]) for start in groups]
+    return parts[0].compute()
+
+
+def _accumulate(template, y_true, y_proba, sample_weight, place) -> CalibrationAccumulator:
+    part = template._empty()
+    part._read([Chunk(y_true, y_proba, sample_weight, place)])
+    return part
+
+
+def _merge(parts: list[CalibrationAccumulator]) -> CalibrationAccumulator:
+    return reduce(add, parts)

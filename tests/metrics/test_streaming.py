@@ -1,0 +1,618 @@
+"""Accumulated chunks against all samples at once."""
+
+import pickle
+import re
+import sys
+import tracemalloc
+from itertools import product
+from math import fsum, inf
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import metrics as sklearn_metrics
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from skcal.metrics import (
+    CalibrationAccumulator,
+    brier_decomposition,
+    calibration_bins,
+    chunks,
+    expected_calibration_error,
+    maximum_calibration_error,
+    score_decomposition,
+    sharpness,
+)
+
+NOTIONS = ["binary", "confidence", "top-label", "classwise"]
+N, N_BINS = 157, 10
+ERRORS = [
+    {"norm": norm, "debias": debias, "average": average, "root": root}
+    for norm, debias, average, root in product(
+        [1, 2, 3, inf], [False, True, "labels"], ["sum", "macro", None], [True, False]
+    )
+    if norm == 2 or not debias
+]
+
+every_notion = pytest.mark.parametrize("notion", NOTIONS)
+
+
+def hard_sample(notion="confidence", dtype=np.float64, n=N):
+    """Grid values on the edges of bins, zeros, ones, ties and an absent class."""
+    rng = np.random.default_rng(3)
+    proba = rng.dirichlet(np.full(4, 0.4), size=n)
+    proba[: n // 2] = rng.multinomial(N_BINS, [0.5, 0.3, 0.2, 0.0], size=n // 2) / N_BINS
+    proba[:3] = np.eye(4)[:3]
+    y = rng.integers(0, 3, n)
+    if notion == "binary":
+        return (y == 1).astype(int), proba[:, 1].astype(dtype)
+    return y, proba.astype(dtype)
+
+
+def some_weights(n=N):
+    return np.random.default_rng(4).integers(0, 4, n) * 0.7
+
+
+def accumulate(accumulator, size, *arrays):
+    for start in range(0, len(arrays[0]), size):
+        accumulator.partial_fit(*(array[start : start + size] for array in arrays))
+    return accumulator
+
+
+def arrays_of(table):
+    arrays = {n: value for n, value in vars(table).items() if isinstance(value, np.ndarray)}
+    return {name: value for name, value in arrays.items() if name != "classes"}
+
+
+def assert_equal_at_once(accumulator, y, proba, **options):
+    """Everything that the accumulator gives against the functions."""
+    binned = {**options, "n_bins": accumulator.n_bins}
+    for choice in ERRORS:
+        own = accumulator.expected_calibration_error(**choice)
+        # A root is as exact as its argument where that is not 0.
+        tolerance = {"rtol": 1e-11, "atol": 1e-12 if not choice["root"] else 1e-8}
+        assert_allclose(own, expected_calibration_error(y, proba, **binned, **choice), **tolerance)
+    close = {"rtol": 0, "atol": 1e-12}
+    for least in (None, 3):
+        own = accumulator.maximum_calibration_error(min_samples=least)
+        assert_allclose(
+            own, maximum_calibration_error(y, proba, min_samples=least, **binned), **close
+        )
+    one, other = accumulator.calibration_bins(), calibration_bins(y, proba, **binned)
+    for name, value in arrays_of(other).items():
+        assert_allclose(getattr(one, name), value, rtol=1e-11, atol=1e-12, err_msg=name)
+    assert one.notion == other.notion
+    assert_array_equal(one.classes, other.classes)
+    uniform = {**binned, "strategy": "uniform"}
+    pairs = [(accumulator.brier_decomposition(), brier_decomposition(y, proba, **uniform))]
+    for score in ("brier", "log_loss"):
+        own = accumulator.score_decomposition(score=score)
+        pairs.append((own, score_decomposition(y, proba, score=score, **uniform)))
+    for own, parts in pairs:
+        assert_allclose(list(vars(own).values()), list(vars(parts).values()), **close)
+    assert_allclose(accumulator.sharpness(), sharpness(y, proba, **options), **close)
+
+
+# Equal to the functions
+
+
+@every_notion
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("size", [1, 7, N])
+def test_chunks_give_what_all_samples_give(notion, dtype, weighted, size):
+    y, proba = hard_sample(notion, dtype)
+    weight = some_weights() if weighted else None
+    accumulator = CalibrationAccumulator(notion, n_bins=N_BINS)
+    accumulate(accumulator, size, *(a for a in (y, proba, weight) if a is not None))
+    assert_equal_at_once(accumulator, y, proba, notion=notion, sample_weight=weight)
+    assert accumulator.n_samples_seen_ == (N if weight is None else np.count_nonzero(weight))
+
+
+@every_notion
+def test_blocks_within_a_chunk_do_not_matter(notion, monkeypatch):
+    y, proba = hard_sample(notion)
+    whole = CalibrationAccumulator(notion).partial_fit(y, proba)
+    monkeypatch.setattr("skcal.metrics.moments._BLOCK_BYTES", 2**17)
+    monkeypatch.setattr("skcal.metrics.moments.BLOCK_ROWS", 2**3)
+    blocks = CalibrationAccumulator(notion).partial_fit(y, proba)
+    assert_allclose(blocks._table.sums.value, whole._table.sums.value, rtol=1e-13, atol=1e-13)
+
+
+def test_grid_values_fall_alike_in_float32_and_float64():
+    one, other = (
+        CalibrationAccumulator("binary", n_bins=N_BINS).partial_fit(
+            [0, 1] * (N_BINS + 1), np.repeat(np.arange(N_BINS + 1) / N_BINS, 2).astype(dtype)
+        )
+        for dtype in (np.float32, np.float64)
+    )
+    assert_array_equal(one.calibration_bins().count, other.calibration_bins().count)
+    assert_array_equal(one.calibration_bins().count, [4] + [2] * (N_BINS - 1))
+
+
+def test_edges_known_beforehand_are_any_bins():
+    y, p = hard_sample("binary")
+    table = calibration_bins(y, p, strategy="quantile", n_bins=6)
+    accumulator = CalibrationAccumulator(edges=[0, *table.right])
+    accumulate(accumulator, 20, y, p)
+    for choice in ERRORS:
+        at_once = expected_calibration_error(y, p, strategy="quantile", n_bins=6, **choice)
+        assert_allclose(
+            accumulator.expected_calibration_error(**choice), at_once, rtol=1e-11, atol=1e-12
+        )
+    own = accumulator.calibration_bins()
+    for name, value in arrays_of(table).items():
+        assert_allclose(getattr(own, name), value, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("notion", ["binary", "confidence"])
+def test_scores_are_those_of_scikit_learn(notion, dtype):
+    y, proba = hard_sample(notion, dtype)
+    if notion == "confidence":
+        proba /= proba.sum(axis=1, keepdims=True)
+    weight = some_weights()
+    accumulator = accumulate(CalibrationAccumulator(), 20, y, proba, weight)
+    labels = [0, 1] if notion == "binary" else [0, 1, 2, 3]
+    predicted = (proba > 0.5).astype(int) if notion == "binary" else proba.argmax(axis=1)
+    one_hot, columns = np.eye(4)[y], proba.astype(np.float64)
+    squares = (columns - y) ** 2 if notion == "binary" else ((columns - one_hot) ** 2).sum(axis=1)
+    loss = sklearn_metrics.log_loss(y, proba, labels=labels, sample_weight=weight)
+    hits = sklearn_metrics.accuracy_score(y, predicted, sample_weight=weight)
+    assert_allclose(accumulator.log_loss(), loss, rtol=1e-6 if dtype == np.float32 else 1e-12)
+    assert_allclose(accumulator.accuracy(), hits, rtol=1e-12)
+    assert_allclose(accumulator.brier_score(), np.average(squares, weights=weight), rtol=1e-12)
+
+
+def test_sums_of_many_samples_keep_their_digits():
+    # One sum of 2²² terms 0.1 loses 1e-11 of itself.
+    p = np.full(2**22, 0.1)
+    naive = np.bincount(np.zeros(len(p), dtype=np.intp), p)[0]
+    assert abs(naive / fsum(p) - 1) > 1e-12
+    accumulator = CalibrationAccumulator().partial_fit(np.zeros(len(p), dtype=np.int8), p)
+    table = accumulator.calibration_bins()
+    filled = table.count > 0
+    assert_allclose(table.gap[filled], -0.1, rtol=5e-13)
+    assert_allclose(table.prediction[filled], 0.1, rtol=5e-13)
+    assert_allclose(expected_calibration_error(np.zeros(len(p), int), p), 0.1, rtol=5e-13)
+
+
+# Merging
+
+
+@every_notion
+@pytest.mark.parametrize("seed", range(3))
+def test_merging_in_any_order_gives_the_same(notion, seed):
+    y, proba = hard_sample(notion)
+    rng = np.random.default_rng(seed)
+    cuts = np.sort(rng.integers(0, N, 6))
+    parts = [
+        CalibrationAccumulator(notion, n_bins=N_BINS).partial_fit(*chunk)
+        for chunk in zip(np.split(y, cuts), np.split(proba, cuts), strict=True)
+    ]
+    parts = [parts[k] for k in rng.permutation(len(parts))]
+    assert_equal_at_once(sum(parts), y, proba, notion=notion)
+    left = (parts[0] + (parts[1] + parts[2])) + (parts[3] + parts[4] + parts[5])
+    assert_equal_at_once(left.merge(parts[6]), y, proba, notion=notion)
+
+
+def test_a_sum_leaves_its_terms_alone():
+    y, proba = hard_sample()
+    one = CalibrationAccumulator().partial_fit(y[:50], proba[:50])
+    other = CalibrationAccumulator().partial_fit(y[50:], proba[50:])
+    before = pickle.dumps((one, other))
+    total = one + other
+    total.partial_fit(y, proba)
+    assert pickle.dumps((one, other)) == before
+    assert (one + CalibrationAccumulator()).n_samples_seen_ == 50
+    assert (CalibrationAccumulator() + one).n_samples_seen_ == 50
+    with pytest.raises(TypeError):
+        one + 1
+    with pytest.raises(TypeError, match="cannot merge a int"):
+        one.merge(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"n_bins": 9}, "different bins"),
+        ({"edges": [0, 0.5, 1]}, "different bins"),
+        ({"notion": "classwise"}, "different notion, 'confidence' and 'classwise'"),
+        ({"labels": [3, 2, 1, 0]}, r"different labels.*Pass labels= to each"),
+    ],
+)
+def test_what_does_not_fit_is_not_merged(options, match):
+    y, proba = hard_sample()
+    one = CalibrationAccumulator().partial_fit(y, proba)
+    before = pickle.dumps(one)
+    for other in (
+        CalibrationAccumulator(**options).partial_fit(y, proba),
+        CalibrationAccumulator(**options),
+    ):
+        if hasattr(other, "n_samples_seen_"):
+            with pytest.raises(ValueError, match=match):
+                one.merge(other)
+        with pytest.raises(ValueError, match="different"):
+            other.merge(one)
+    assert pickle.dumps(one) == before
+
+
+def test_predictions_of_other_shapes_are_not_merged():
+    y, proba = hard_sample()
+    one = CalibrationAccumulator().partial_fit(y, proba)
+    binary = CalibrationAccumulator("confidence").partial_fit(*hard_sample("binary"))
+    with pytest.raises(ValueError, match="one dimension, where earlier chunks have 4 columns"):
+        one.merge(binary)
+
+
+# Chunks that are not valid
+
+
+def bad_chunks():
+    y, proba = hard_sample(n=10)
+    inside = proba.copy()
+    inside[-1, 2] = np.nan
+    infinite = proba.copy()
+    infinite[4, 0] = np.inf
+    unnormalised = proba.copy()
+    unnormalised[7] = [0.5, 0.4, 0.0, 0.0]
+    return {
+        "NaN in the last row": ((y, inside), "contains NaN: y_proba row 9, column 2"),
+        "infinity": ((y, infinite), "contains infinity: y_proba row 4"),
+        "no simplex": ((y, unnormalised), "row 7 sums to 0.9"),
+        "label": ((np.append(y[:-1], 9), proba), "y_true row 9 is 9"),
+        "missing label": ((np.append(y[:-1], np.nan), proba), "y_true row 9 is nan"),
+        "lengths": ((y[:-1], proba), "inconsistent numbers of samples"),
+        "weight": ((y, proba, np.append(np.ones(9), -1)), "sample_weight row 9 is -1"),
+        "NaN weight": ((y, proba, np.append(np.ones(9), np.nan)), "sample_weight contains NaN"),
+        "zero weights": ((y, proba, np.zeros(9)), "one per sample"),
+        "huge weights": ((y, proba, np.full(10, 1e150)), "weights of chunks are not rescaled"),
+        "columns": ((y, proba[:, :3] / proba[:, :3].sum(1)[:, None]), "3 columns, where .* 4"),
+        "one column": ((y == 1, proba[:, 1]), "one dimension, where .* 4 columns"),
+        "no numbers": ((proba, y), "y_proba"),
+    }
+
+
+@pytest.mark.parametrize("kind", bad_chunks())
+def test_a_bad_chunk_adds_nothing(kind):
+    chunk, match = bad_chunks()[kind]
+    accumulator = CalibrationAccumulator().partial_fit(*hard_sample())
+    before = pickle.dumps(accumulator)
+    with pytest.raises(ValueError, match=match):
+        accumulator.partial_fit(*chunk)
+    assert pickle.dumps(accumulator) == before
+
+
+@pytest.mark.parametrize("kind", ["NaN in the last row", "missing label", "NaN weight"])
+def test_a_bad_first_chunk_leaves_an_accumulator_without_samples(kind):
+    accumulator = CalibrationAccumulator(labels=[0, 1, 2, 3])
+    with pytest.raises(ValueError, match=r"NaN|nan"):
+        accumulator.partial_fit(*bad_chunks()[kind][0])
+    with pytest.raises(NotFittedError, match="has seen no samples"):
+        accumulator.brier_score()
+
+
+def test_reordered_columns_of_data_frames_raise():
+    pd = pytest.importorskip("pandas")
+    y, proba = hard_sample()
+    names = np.array(["d", "b", "a", "c"])
+    frame = pd.DataFrame(proba, columns=names)
+    accumulator = CalibrationAccumulator("classwise").partial_fit(names[y], frame)
+    assert_array_equal(accumulator.classes_, names)
+    at_once = expected_calibration_error(names[y], frame, notion="classwise")
+    assert_allclose(accumulator.expected_calibration_error(), at_once, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"columns \['a', 'b', 'c', 'd'\], where earlier chunks"):
+        accumulator.partial_fit(names[y], frame[sorted(names)])
+
+
+def test_a_bad_row_of_a_large_array_is_named_and_nothing_added(monkeypatch):
+    monkeypatch.setattr(chunks, "_SLICE_BYTES", 2**10)
+    y, proba = hard_sample()
+    accumulator = CalibrationAccumulator().partial_fit(y, proba)
+    before = pickle.dumps(accumulator)
+    bad = proba.copy()
+    bad[-1, 0] = np.nan
+    with pytest.raises(ValueError, match=r"y_proba row (\d+), .* Row 0 is row (\d+)") as error:
+        accumulator.partial_fit(y, bad)
+    row, start = (
+        int(re.search(p, str(error.value))[1]) for p in (r"y_proba row (\d+)", r"is row (\d+)")
+    )
+    assert row + start == N - 1
+    assert pickle.dumps(accumulator) == before
+
+
+def test_chunks_without_rows_or_weight_change_nothing():
+    y, proba = hard_sample()
+    accumulator = CalibrationAccumulator().partial_fit(y[:0], proba[:0])
+    assert not hasattr(accumulator, "n_samples_seen_")
+    accumulator.partial_fit(y, proba, np.zeros(N))
+    with pytest.raises(ValueError, match="No sample of positive weight"):
+        accumulator.expected_calibration_error()
+    accumulator.partial_fit(y, proba, np.ones(N)).partial_fit(y[:0], proba[:0])
+    at_once = expected_calibration_error(y, proba)
+    assert_allclose(accumulator.expected_calibration_error(), at_once, rtol=1e-12)
+
+
+# Labels
+
+
+def test_labels_tell_the_classes_that_a_chunk_lacks():
+    y, proba = hard_sample()
+    names = np.array(["d", "b", "a", "c"])
+    order = np.argsort(y)  # a class after the other
+    accumulator = CalibrationAccumulator("classwise", n_bins=N_BINS, labels=names)
+    accumulate(accumulator, 10, names[y][order], proba[order])
+    assert_equal_at_once(accumulator, names[y], proba, notion="classwise", labels=names)
+    with pytest.raises(ValueError, match="Pass labels="):
+        accumulate(CalibrationAccumulator(), 10, names[y][order], proba[order])
+
+
+@pytest.mark.parametrize("labels", [None, ["no", "yes"], ["yes", "no"]])
+@pytest.mark.parametrize("pos_label", ["no", "yes"])
+@pytest.mark.parametrize("two_columns", [False, True])
+def test_the_positive_class_is_that_of_the_functions(labels, pos_label, two_columns):
+    y, p = hard_sample("binary")
+    y, proba = np.array(["no", "yes"])[y], np.stack([1 - p, p], axis=1) if two_columns else p
+    options = {"notion": "binary", "labels": labels, "pos_label": pos_label}
+    accumulator = CalibrationAccumulator(**options, n_bins=N_BINS)
+    accumulate(accumulator, 25, y, proba)
+    assert_equal_at_once(accumulator, y, proba, **options)
+
+
+def test_a_first_chunk_of_one_class_needs_the_name_of_the_other():
+    with pytest.raises(ValueError, match="holds the label 'no' alone"):
+        CalibrationAccumulator(pos_label="yes").partial_fit(["no", "no"], [0.1, 0.2])
+    accumulator = CalibrationAccumulator(pos_label="yes", labels=["no", "yes"])
+    accumulator.partial_fit(["no", "no"], [0.1, 0.2]).partial_fit(["yes"], [0.9])
+    assert accumulator.n_samples_seen_ == 3
+
+
+@pytest.mark.parametrize("kind", ["strings", "booleans", "codes", "numbers"])
+def test_slices_of_an_array_know_the_labels_of_all(monkeypatch, kind):
+    monkeypatch.setattr(chunks, "_SLICE_BYTES", 2**9)
+    y, p = hard_sample("binary")
+    order = np.argsort(y)
+    proba = np.stack([1 - p, p], axis=1)[order]
+    names = {
+        "strings": np.array(["no", "yes"]),
+        "booleans": np.array([False, True]),
+        "codes": np.array([0, 1], dtype=np.int8),
+        "numbers": np.array([3.0, 7.0]),
+    }[kind]
+    accumulator = CalibrationAccumulator("classwise", n_bins=N_BINS)
+    accumulator.partial_fit(names[y][order], proba)
+    assert_equal_at_once(accumulator, names[y][order], proba, notion="classwise")
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"n_bins": 0}, "'n_bins' parameter"),
+        ({"n_bins": "cube_root"}, "'n_bins' parameter"),
+        ({"edges": [0, 1, 2]}, "from 0 to 1"),
+        ({"edges": [0, 0.5, 0.5, 1]}, "must increase"),
+        ({"edges": [1]}, "from 0 to 1"),
+        ({"notion": "canonical"}, "conditions on a vector"),
+        ({"notion": lambda proba: np.zeros(proba.shape, int)}, "a lens conditions on a vector"),
+        ({"notion": "binary"}, "notion='binary' needs"),
+        ({"notion": "marginal"}, "notion='marginal' is unknown"),
+        ({"labels": [0, 1]}, "labels holds 2 distinct classes"),
+        ({"pos_label": 1}, "no meaning for 4 columns"),
+    ],
+)
+def test_options_are_checked(options, match):
+    with pytest.raises(ValueError, match=match):
+        CalibrationAccumulator(**options).partial_fit(*hard_sample())
+
+
+def test_options_of_the_errors_are_checked():
+    accumulator = CalibrationAccumulator().partial_fit(*hard_sample())
+    with pytest.raises(ValueError, match="'norm' parameter"):
+        accumulator.expected_calibration_error(norm=0.5)
+    with pytest.raises(ValueError, match="is for norm=2"):
+        accumulator.expected_calibration_error(debias=True)
+    with pytest.raises(ValueError, match="Lower min_samples"):
+        accumulator.maximum_calibration_error(min_samples=1000)
+    with pytest.raises(ValueError, match="'confidence_level' parameter"):
+        accumulator.calibration_bins(confidence_level=95)
+    with pytest.raises(ValueError, match="'score' parameter"):
+        accumulator.score_decomposition(score="accuracy")
+
+
+def test_bins_that_were_changed_midway_raise():
+    accumulator = CalibrationAccumulator().partial_fit(*hard_sample())
+    with pytest.raises(ValueError, match="different bins"):
+        accumulator.set_params(n_bins=3).partial_fit(*hard_sample())
+
+
+# Pickling and memory
+
+
+def test_pickles_and_clones():
+    y, proba = hard_sample()
+    accumulator = CalibrationAccumulator(n_bins=7).partial_fit(y[:80], proba[:80])
+    again = pickle.loads(pickle.dumps(accumulator)).partial_fit(y[80:], proba[80:])
+    accumulator.partial_fit(y[80:], proba[80:])
+    assert_array_equal(again._table.sums.value, accumulator._table.sums.value)
+    assert clone(accumulator).get_params()["n_bins"] == 7
+    assert not hasattr(clone(accumulator), "n_samples_seen_")
+
+
+def test_the_state_does_not_grow_with_the_samples():
+    rng = np.random.default_rng(0)
+    accumulator, sizes = CalibrationAccumulator(), []
+    for n in (100, 100_000):
+        proba = rng.dirichlet(np.ones(3), size=n)
+        accumulator.partial_fit(rng.integers(0, 3, n), proba)
+        sizes.append(len(pickle.dumps(accumulator)))
+    assert sizes[1] < sizes[0] + 16
+
+
+def traced_peak(call):
+    tracemalloc.start()
+    try:
+        result = call()
+        return result, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    """A million binary predictions, 8 MB, and their labels as memory maps."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=10**6)
+    for name, array in {"p": p, "y": (rng.uniform(size=10**6) < p).astype(np.int8)}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    return np.load(tmp_path / "y.npy", mmap_mode="r"), np.load(tmp_path / "p.npy", mmap_mode="r")
+
+
+def test_memory_maps_are_read_in_slices(on_disk, monkeypatch):
+    accumulator = CalibrationAccumulator()
+    assert_allclose(
+        accumulator.partial_fit(*on_disk).expected_calibration_error(),
+        expected_calibration_error(*map(np.array, on_disk)),
+        rtol=1e-12,
+    )
+    monkeypatch.setattr(chunks, "_SLICE_BYTES", 2**21)
+    small, peak = traced_peak(lambda: CalibrationAccumulator().partial_fit(*on_disk))
+    assert peak < 6e6  # less than the predictions alone
+    assert_allclose(small._table.sums.value, accumulator._table.sums.value, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        expected_calibration_error,
+        maximum_calibration_error,
+        lambda y, p: expected_calibration_error(y, p, norm=2, debias=True),
+        lambda y, p: brier_decomposition(y, p, strategy="uniform"),
+    ],
+)
+def test_functions_take_24_bytes_a_sample_beyond_a_memory_map(metric, on_disk):
+    # Labels as column numbers and weights, 8 each, and blocks of some 10⁴ samples.
+    assert traced_peak(lambda: metric(*on_disk))[1] < 24e6
+
+
+# Dask
+
+
+@pytest.fixture
+def da():
+    return pytest.importorskip("dask.array", reason="dask is not installed")
+
+
+@every_notion
+def test_dask_arrays_give_what_arrays_give(da, notion):
+    y, proba = hard_sample(notion)
+    weight = some_weights()
+    lazy = [da.from_array(a, chunks=(10, *a.shape[1:])) for a in (y, proba, weight)]
+    accumulator = CalibrationAccumulator(notion, n_bins=N_BINS).partial_fit(*lazy)
+    assert_equal_at_once(accumulator, y, proba, notion=notion, sample_weight=weight)
+    accumulator.partial_fit(y, proba, weight)
+    twice = CalibrationAccumulator(notion, n_bins=N_BINS).partial_fit(*lazy).partial_fit(*lazy)
+    assert_allclose(accumulator._table.sums.value, twice._table.sums.value, rtol=1e-12, atol=1e-12)
+
+
+def test_numpy_arrays_beside_dask_arrays_are_cut_alike(da):
+    y, proba = hard_sample()
+    weight = some_weights()
+    whole = CalibrationAccumulator(n_bins=N_BINS).partial_fit(y, proba, weight)
+    for chunk in (
+        (y, da.from_array(proba, chunks=(10, 4)), weight),
+        (da.from_array(y, chunks=20), proba, weight),
+        (y.tolist(), da.from_array(proba, chunks=(10, 4)), da.from_array(weight, chunks=10)),
+    ):
+        own = CalibrationAccumulator(n_bins=N_BINS).partial_fit(*chunk)
+        assert_allclose(own._table.sums.value, whole._table.sums.value, rtol=1e-12, atol=1e-12)
+
+
+def test_chunks_of_dask_arrays_are_never_gathered(da, monkeypatch):
+    sizes = []
+    read = chunks.Columns.read
+
+    def record(columns, y, proba, weight):
+        sizes.append(len(proba))
+        return read(columns, y, proba, weight)
+
+    monkeypatch.setattr(chunks.Columns, "read", record)
+    rng = da.random.default_rng(0)
+    p = rng.uniform(size=10**6, chunks=20_000)
+    y = (rng.uniform(size=10**6, chunks=20_000) < p).astype(int)
+    with pytest.importorskip("dask").config.set(scheduler="synchronous"):
+        accumulator, peak = traced_peak(lambda: CalibrationAccumulator().partial_fit(y, p))
+    assert sizes == [20_000] * 50
+    assert peak < 6e6  # the predictions are 8 MB
+    assert accumulator.n_samples_seen_ == 10**6
+
+
+def test_rows_of_unknown_number(da):
+    y, proba = hard_sample()
+    keep = proba[:, 0] < 0.9
+    lazy = [da.from_array(a, chunks=(10, *a.shape[1:])) for a in (y, proba)]
+    mask = da.from_array(keep, chunks=10)
+    accumulator = CalibrationAccumulator(n_bins=N_BINS).partial_fit(*(a[mask] for a in lazy))
+    assert_equal_at_once(accumulator, y[keep], proba[keep], notion="confidence")
+    with pytest.raises(ValueError, match="one entry per row of known number"):
+        CalibrationAccumulator().partial_fit(y[keep], lazy[1][mask])
+
+
+def test_dask_chunks_that_do_not_fit_are_named(da):
+    y, proba = hard_sample()
+    lazy_y, lazy = da.from_array(y, chunks=10), da.from_array(proba, chunks=(10, 4))
+    cases = {
+        r"chunks of \(20, .* rows, y_proba of \(10, ": (da.from_array(y, chunks=20), lazy),
+        "cut between its columns": (lazy_y, da.from_array(proba, chunks=(10, 2))),
+        r"y_true has shape \(50,\)": (y[:50], lazy),
+        r"sample_weight has shape \(\)": (lazy_y, lazy, 2.0),
+    }
+    accumulator = CalibrationAccumulator().partial_fit(y, proba)
+    before = pickle.dumps(accumulator)
+    for match, arrays in cases.items():
+        with pytest.raises(ValueError, match=match):
+            accumulator.partial_fit(*arrays)
+    assert pickle.dumps(accumulator) == before
+
+
+def test_a_bad_row_in_the_last_dask_chunk_adds_nothing(da):
+    y, proba = hard_sample()
+    bad = proba.copy()
+    bad[-1, 0] = np.nan
+    accumulator = CalibrationAccumulator().partial_fit(y, proba)
+    before = pickle.dumps(accumulator)
+    lazy = [da.from_array(a, chunks=(10, *a.shape[1:])) for a in (y, bad)]
+    for one in (accumulator, CalibrationAccumulator()):
+        with pytest.raises(ValueError, match=r"y_proba row 6, .* chunk 15 of the dask array"):
+            one.partial_fit(*lazy)
+    assert pickle.dumps(accumulator) == before
+    assert not hasattr(one, "n_samples_seen_")
+
+
+def test_other_dask_collections_are_refused(da):
+    class DataFrame:
+        def __dask_graph__(self):
+            return {}
+
+        def to_delayed(self):
+            return []
+
+    with pytest.raises(ValueError, match=r"y_proba is a dask DataFrame. Pass y_proba.to_dask_arr"):
+        CalibrationAccumulator().partial_fit([0, 1], DataFrame())
+    bag = pytest.importorskip("dask.bag").from_sequence([0, 1])
+    with pytest.raises(ValueError, match="y_true is a dask Bag"):
+        CalibrationAccumulator().partial_fit(bag, da.ones(2))
+
+
+def test_without_dask_the_error_names_the_extra(monkeypatch):
+    class Lazy:
+        def __dask_graph__(self):
+            return {}
+
+    monkeypatch.setitem(sys.modules, "dask", None)
+    monkeypatch.setitem(sys.modules, "dask.array", None)
+    with pytest.raises(ImportError, match=r"pip install 'skcal\[dask\]'"):
+        CalibrationAccumulator().partial_fit([0, 1], Lazy())
