@@ -87,13 +87,9 @@ def _angle(P):
 class _Points:
     """Points (p, 1 - p) in ascending order with charges; log K is linear in (log z, log(1 - z))."""
 
-    def __init__(self, P, charges, slopes, norm):
-        self.P, self.charges, self.slopes, self.norm = P, charges, slopes, norm
-        self.angle = _angle(P)
-
-    @classmethod
-    def of(cls, P, charges, bandwidth):
-        return cls(P, charges, P / bandwidth, _log_norm(P, bandwidth))
+    def __init__(self, P, charges, bandwidth):
+        self.angle, self.charges = _angle(P), charges
+        self.slopes, self.norm = P / bandwidth, _log_norm(P, bandwidth)
 
 
 def log_peak(Z, bandwidth) -> np.ndarray:
@@ -129,7 +125,7 @@ def _compress(P, charges, bandwidth):
             parts.append((np.column_stack([small, 1 - small])[:, side], sums))
     P, charges = (np.vstack(part) for part in zip(*parts, strict=True))
     order = np.argsort(_angle(P), kind="stable")
-    return _Points.of(P[order], charges[order], bandwidth)
+    return _Points(P[order], charges[order], bandwidth)
 
 
 def _compress_half(p, charges, bandwidth):
@@ -224,7 +220,7 @@ def _windowed(Z, points, bandwidth):
 def _distinct(P, charges, bandwidth):
     _, first, group = np.unique(P[:, 0], return_index=True, return_inverse=True)
     summed = np.column_stack([np.bincount(group, charge) for charge in charges.T])
-    return _Points.of(P[first], summed, bandwidth)
+    return _Points(P[first], summed, bandwidth)
 
 
 def _direct(Z, points):

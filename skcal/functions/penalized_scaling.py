@@ -43,7 +43,7 @@ class _PenalizedScaling(_ScalingMap):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Find the coefficients by L-BFGS.
+        """Find the coefficients, by L-BFGS or, of two classes, by Newton steps.
 
         Parameters
         ----------

@@ -121,7 +121,8 @@ def squared_kernel_calibration_error(
     O(n² (C + m)) time in blocks of bounded memory; O(n log n) for scalar notions with the
     Laplacian kernel; O(n · block_size) for blocks, O(n_pairs) for "incomplete". With S pairs a
     sample its variance is (Σ_i T_i² - Σ_e t_e²) / (n S)², t_e the deviations of the pairs from the
-    mean and T_i their sums over the 2 S pairs of a sample.
+    mean and T_i their sums over the 2 S pairs of a sample; at least Σ_e t_e² / (n S)², which it is
+    for calibrated predictions. Two samples make one pair, which has no spread: 0.
 
     References
     ----------
@@ -255,8 +256,10 @@ def incomplete(problem, class_root, kernel, n_pairs, random_state):
         raise ValueError("The pairs have no weight. Pass a larger n_pairs.")
     value = products.sum() / (2 * mass)
     deviations = products - value * masses
-    variance = deviations @ deviations - squares @ [value**2, -2 * value, 1]
-    return value, float(np.sqrt(max(variance, 0.0)) / mass)
+    spread = max(squares @ [value**2, -2 * value, 1], 0.0)  # 0 but for rounding where h is constant
+    # Samples that pairs share never make the mean more certain than independent pairs would.
+    variance = max(deviations @ deviations - spread, spread)
+    return value, float(np.sqrt(variance) / mass)
 
 
 @validate_params(

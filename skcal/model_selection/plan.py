@@ -124,8 +124,8 @@ def _outer_pairs(search, data, seed):
         outer_cv = ShuffleSplit(1, test_size=0.2, random_state=seed)
     elif search.n_repeats > 1 and not isinstance(outer_cv, Integral):
         raise ValueError(
-            f"n_repeats={search.n_repeats} shuffles the samples anew, which outer_cv={outer_cv!r} "
-            "does not allow. Pass an int or None as outer_cv."
+            f"n_repeats={search.n_repeats} shuffles the samples anew, which outer_cv of type "
+            f"{type(outer_cv).__name__} does not allow. Pass an int or None as outer_cv."
         )
     pairs = _split(_splitter(outer_cv, seed), data, "outer_cv")
     for number, (train, test) in enumerate(pairs):
