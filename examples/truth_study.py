@@ -1,9 +1,9 @@
 """How far from the truth? Estimates of calibration errors that are known (slow).
 
-Models M1-M3 of Widmann et al. (2019), the tempered model of Gruber & Bach (2025) and two
-distortions that no scaling map contains are drawn many times; for each draw the default search
-gives its plug-in and one-step estimates, beside every family alone and the untuned 15-bin estimate.
-Run
+Models M1-M3 of Widmann et al. (2019), the tempered model of Gruber & Bach (2025) and three
+distortions that matrix scaling does not contain are drawn many times; for each draw the default
+search gives its plug-in and one-step estimates, beside every family alone and the untuned 15-bin
+estimate. Run
 
     python examples/truth_study.py --out study.csv            # hours; resumes where it stopped
     python examples/truth_study.py --out study.csv --table    # bias and spread
@@ -40,6 +40,7 @@ MODELS = {
     "T2": lambda n, C, seed: _tempered(n, C, 2.0, seed),
     "class-dependent": lambda n, C, seed: _distorted(n, C, "class-dependent", seed),
     "non-monotone": lambda n, C, seed: _distorted(n, C, "non-monotone", seed),
+    "confused-pair": lambda n, C, seed: _distorted(n, C, "confused-pair", seed),
 }
 FIELDS = ("model", "C", "n", "nested", "notion", "seed", "truth", "estimator", "value")
 

@@ -153,16 +153,17 @@ def make_distorted(
     n_truth_draws=1_000_000,
     random_state=None,
 ) -> CalibrationDataset:
-    """Dirichlet predictions p, labels y ~ Cat(q(p)), q a distortion that no scaling map contains.
+    """Dirichlet predictions p, labels y ~ Cat(q(p)), q a distortion that matrix scaling lacks.
 
     Parameters
     ----------
     n_samples : int, default=1000
     n_classes : int, default=5
-    distortion : {"class-dependent", "non-monotone"}, default="class-dependent"
+    distortion : {"class-dependent", "non-monotone", "confused-pair"}, default="class-dependent"
         "class-dependent": q ∝ √p where the most probable class has an even number, q ∝ p^1.5 where
         it is odd. "non-monotone": q = (1 - s) p + s p', p' the probabilities of the previous
-        classes and s = ½ sin²(2π max p).
+        classes and s = ½ sin²(2π max p). "confused-pair": the same with p' the probabilities after
+        the two largest changed places, and s of their difference.
     concentration : float, default=0.3
         α of p ~ Dir(α 1).
     n_truth_draws : int, default=1_000_000
@@ -205,7 +206,20 @@ def _non_monotone(proba):
     return (1 - share) * proba + share * np.roll(proba, 1, axis=1)
 
 
-DISTORTIONS = {"class-dependent": _class_dependent, "non-monotone": _non_monotone}
+def _confused_pair(proba):
+    rows, top = np.arange(len(proba))[:, None], np.argsort(-proba, axis=1)[:, :2]
+    first, second = proba[rows, top].T
+    moved = (first - second) * np.sin(2 * np.pi * (first - second)) ** 2 / 2
+    distorted = proba.copy()
+    distorted[rows, top] += np.stack([-moved, moved], axis=1)
+    return distorted
+
+
+DISTORTIONS = {
+    "class-dependent": _class_dependent,
+    "non-monotone": _non_monotone,
+    "confused-pair": _confused_pair,
+}
 
 
 def _m1(proba, noise):
@@ -350,7 +364,7 @@ def distorted_true_errors(
     def draw(proba):
         return proba, DISTORTIONS[distortion](proba)
 
-    exchangeable = distortion == "non-monotone"
+    exchangeable = distortion != "class-dependent"
     return _simulated_errors(draw, n_classes, concentration, n_draws, exchangeable)
 
 

@@ -1,7 +1,7 @@
 """scikit-learn's estimator contract, with every expected failure and its reason."""
 
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -11,11 +11,13 @@ from skcal import (
     Boosting,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
+    ClassBasedTemperatureScaling,
     DirichletKernelDensity,
     KroneckerKernelRidge,
     LogProbabilities,
     MatrixScaling,
     PlugIn,
+    ProbabilityInteractions,
     SplineScaling,
     Stacking,
     TemperatureScaling,
@@ -37,7 +39,9 @@ FUNCTIONS = [
     TwoStepKernelRidge(coordinates="log-ratio", kernel="laplacian"),
     PlugIn(LinearRegression()),
     PlugIn(TemperatureScaling()),
+    PlugIn(ClassBasedTemperatureScaling()),
     PlugIn(VectorScaling()),
+    PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
     PlugIn(MatrixScaling()),
     PlugIn(MatrixScaling(coordinates="log-ratio", C_intercept=0.1)),
     Boosting(),
@@ -87,7 +91,8 @@ def _of_estimator(estimator):
     function = estimator.function
     if getattr(function, "debias", False):
         expected[_WEIGHTS] = "the variance of a bin mean is that of importance weights"
-    if isinstance(getattr(function, "estimator", None), type(make_pipeline(None))):
+    steps = getattr(getattr(function, "estimator", None), "steps", [(None, None)])
+    if isinstance(steps[-1][1], LogisticRegression):
         expected[_WEIGHTS] = "LogisticRegression stops at a gradient of 1e-4"
     if isinstance(function, Stacking):
         expected |= FOLDS

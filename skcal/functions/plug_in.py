@@ -74,6 +74,10 @@ class PlugIn(BilinearFunction):
     target : {"residual", "outcome"}, default="residual"
         What a regressor is fitted to. "outcome" suits recalibration maps c: ĝ(x) = c(x) - x.
         A classifier is always fitted to outcomes.
+    equivariant : bool, default=False
+        Whether the estimator sees the classes of each sample in descending order of their
+        features, so that a permutation of the classes permutes ĝ. That suits errors which do not
+        depend on the names of the classes, with far fewer samples.
 
     Attributes
     ----------
@@ -89,7 +93,13 @@ class PlugIn(BilinearFunction):
     Notes
     -----
     Features and residuals must add up to outcomes where outcomes are the target. A class without
-    training samples is predicted with probability 0.
+    training samples is predicted with probability 0. Of an equivariant function equal features
+    stay in the order of their columns.
+
+    References
+    ----------
+    .. [1] Rahimi et al., Intra order-preserving functions for calibration of multi-class neural
+       networks, NeurIPS 2020, on maps equivariant to permutations.
 
     Examples
     --------
@@ -105,11 +115,13 @@ class PlugIn(BilinearFunction):
     _parameter_constraints: dict = {
         "estimator": [HasMethods(["fit"])],
         "target": [StrOptions({"residual", "outcome"})],
+        "equivariant": ["boolean"],
     }
 
-    def __init__(self, estimator, target="residual"):
+    def __init__(self, estimator, target="residual", equivariant=False):
         self.estimator = estimator
         self.target = target
+        self.equivariant = equivariant
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, sample_weight=None):
@@ -131,13 +143,15 @@ class PlugIn(BilinearFunction):
         Raises
         ------
         ValueError
-            If outcomes are the target and X + y are none, or weights are given that the estimator
-            does not take.
+            If outcomes are the target and X + y are none, weights are given that the estimator
+            does not take, or ``equivariant=True`` and X and y differ in width.
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
         self.form_, self._n_outputs = None, residuals.shape[1]
         self._predicts_outcome = is_classifier(self.estimator) or self.target == "outcome"
         target = recover_outcomes(X, residuals) if self._predicts_outcome else residuals
+        if self.equivariant:
+            X, target = self._in_descending_order(X, target)
         if is_classifier(self.estimator):
             self._fit_classifier(X, target, weight)
         else:
@@ -157,6 +171,15 @@ class PlugIn(BilinearFunction):
             self.estimator_ = _fit(clone(self.estimator), X, codes, weight)
             self._columns = self.estimator_.classes_
 
+    def _in_descending_order(self, X, target):
+        if X.shape[1] != target.shape[1]:
+            raise ValueError(
+                f"X has {X.shape[1]} columns and y {target.shape[1]}: equivariant=True needs as "
+                "many features as residuals."
+            )
+        order = _descending(X)
+        return np.take_along_axis(X, order, axis=1), np.take_along_axis(target, order, axis=1)
+
     def residual(self, X):
         """Estimate ĝ(x) of E[δ | x].
 
@@ -171,11 +194,13 @@ class PlugIn(BilinearFunction):
         X = self._validate_features(X)
         if self._predicts_outcome:
             check_unit_interval(X)
-        if not is_classifier(self.estimator):
-            predicted = np.asarray(self.estimator_.predict(X), dtype=np.float64)
-            predicted = predicted.reshape(len(X), self._n_outputs)
+        if self.equivariant:
+            order = _descending(X)
+            ranked = self._predict(np.take_along_axis(X, order, axis=1))
+            predicted = np.empty_like(ranked)
+            np.put_along_axis(predicted, order, ranked, axis=1)
         else:
-            predicted = self._predict_proba(X)
+            predicted = self._predict(X)
         finite = np.isfinite(predicted).all(axis=1)
         if not finite.all():
             raise ValueError(
@@ -183,6 +208,12 @@ class PlugIn(BilinearFunction):
                 f"{int(np.argmin(finite))}. IsotonicRegression needs out_of_bounds='clip'."
             )
         return predicted - X if self._predicts_outcome else predicted
+
+    def _predict(self, X):
+        if is_classifier(self.estimator):
+            return self._predict_proba(X)
+        predicted = np.asarray(self.estimator_.predict(X), dtype=np.float64)
+        return predicted.reshape(len(X), self._n_outputs)
 
     def _predict_proba(self, X):
         n_classes = max(2, self._n_outputs)
@@ -195,6 +226,10 @@ class PlugIn(BilinearFunction):
     def transform(self, X):
         """Return φ(x) = ĝ(x)."""
         return self.residual(X)
+
+
+def _descending(X):
+    return np.argsort(-X, axis=1, kind="stable")
 
 
 def _fit(estimator, X, y, weight):

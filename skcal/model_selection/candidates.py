@@ -7,16 +7,18 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 
 from skcal.functions import (
     Binning,
+    ClassBasedTemperatureScaling,
     DirichletKernelDensity,
     KroneckerKernelRidge,
     LogProbabilities,
     MatrixScaling,
     PlugIn,
+    ProbabilityInteractions,
     SplineScaling,
     Stacking,
     TemperatureScaling,
@@ -33,7 +35,9 @@ _MAX_RANK = 1000
 _C_GRID = [0.01, 0.1, 1.0, 10.0, 100.0]
 _TREES = ExtraTreesRegressor(n_estimators=30, min_samples_leaf=20, random_state=0)
 _ISOTONIC = IsotonicRegression(out_of_bounds="clip")
+_RIDGE = RidgeCV(alphas=np.logspace(-2, 4, 13))
 _MATRIX_SCALING_MAX_CLASSES = 100
+_INTERACTIONS_MAX_CLASSES = 30  # there are C² of them
 _CHOLESKY_MAX_CLASSES = 30  # its Hessian has (C (C + 1))² entries
 
 
@@ -95,12 +99,21 @@ def _scalar_maps():
 
 
 def _matrix_maps(n_classes):
-    # Maps shrunk towards the identity and towards uniform predictions, and trees for what maps
-    # cannot express.
-    maps = [PlugIn(TemperatureScaling()), PlugIn(MatrixScaling()), matrix_scaling(n_classes, 0.01)]
+    # Maps shrunk towards the identity and towards uniform predictions, and trees and maps with
+    # varying coefficients for what these cannot express.
+    parts = [PlugIn(TemperatureScaling()), PlugIn(MatrixScaling()), matrix_scaling(n_classes, 0.01)]
+    parts.append(PlugIn(_TREES))
+    if n_classes <= _INTERACTIONS_MAX_CLASSES:
+        by_confidence = make_pipeline(ProbabilityInteractions("confidence"), _RIDGE)
+        parts += [
+            PlugIn(ClassBasedTemperatureScaling()),
+            PlugIn(make_pipeline(ProbabilityInteractions("predicted class"), _RIDGE)),
+            PlugIn(by_confidence),
+            PlugIn(by_confidence, equivariant=True),
+        ]
     return [
         (PlugIn(MatrixScaling()), {"estimator__C": _C_GRID}),
-        (Stacking([*maps, PlugIn(_TREES)], cv=3), {}),
+        (Stacking(parts, cv=3), {}),
     ]
 
 

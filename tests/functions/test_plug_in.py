@@ -55,6 +55,59 @@ def binary(tempered):
     return proba[:, :1], (labels == 0).astype(int), (labels == 0) - proba[:, 0]
 
 
+# Equivariance
+
+
+def unit_rows(rng, n=120, n_classes=4):
+    X = rng.dirichlet(np.ones(n_classes), n)
+    return X, np.eye(n_classes)[rng.integers(0, n_classes, n)] - X
+
+
+EQUIVARIANT = [
+    (Ridge(0.1), "residual"),
+    (KNeighborsRegressor(3), "outcome"),
+    (LogisticRegression(C=0.1), "residual"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "target"), EQUIVARIANT, ids=["ridge", "map", "classifier"])
+def test_permuted_classes_permute_an_equivariant_residual(rng, estimator, target):
+    X, residuals = unit_rows(rng)
+    function = PlugIn(estimator, target, equivariant=True).fit(X, residuals)
+    new, order = rng.dirichlet(np.ones(4), 30), rng.permutation(4)
+    assert_allclose(function.residual(new[:, order]), function.residual(new)[:, order], atol=1e-14)
+    each = np.array([rng.permutation(4) for _ in X])  # also one permutation a sample in fit
+    shuffled = (np.take_along_axis(array, each, axis=1) for array in (X, residuals))
+    again = clone(function).fit(*shuffled)
+    assert_allclose(again.residual(new), function.residual(new), atol=1e-14)
+    assert not np.allclose(
+        function.residual(new), PlugIn(estimator, target).fit(X, residuals).residual(new)
+    )
+
+
+def test_an_equivariant_residual_is_the_estimators_on_sorted_rows(rng):
+    X, residuals = unit_rows(rng)
+    function = PlugIn(Ridge(0.1), equivariant=True).fit(X, residuals)
+    rows = [np.argsort(-row) for row in X]
+    ridge = Ridge(0.1).fit(
+        [x[r] for x, r in zip(X, rows, strict=True)],
+        [d[r] for d, r in zip(residuals, rows, strict=True)],
+    )
+    for x, rank, found in zip(X, rows, function.residual(X), strict=True):
+        assert_allclose(found[rank], ridge.predict([x[rank]])[0], atol=1e-14)
+
+
+def test_of_a_single_column_equivariance_changes_nothing(binary):
+    p, _, residuals = binary
+    one = PlugIn(LinearRegression(), equivariant=True).fit(p, residuals)
+    assert_array_equal(one.residual(p), PlugIn(LinearRegression()).fit(p, residuals).residual(p))
+
+
+def test_equivariance_needs_a_feature_for_each_residual(rng):
+    with pytest.raises(ValueError, match=r"X has 3 columns and y 2: equivariant=True"):
+        PlugIn(Ridge(), equivariant=True).fit(rng.normal(size=(9, 3)), rng.normal(size=(9, 2)))
+
+
 # Zero
 
 

@@ -6,10 +6,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit, log_softmax, logit, softmax
 
-from skcal import LogProbabilities, MatrixScaling, TemperatureScaling, VectorScaling
+from skcal import (
+    ClassBasedTemperatureScaling,
+    LogProbabilities,
+    MatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
 from skcal.functions.coordinates import PROBABILITY_FLOOR
 
-MAPS = [TemperatureScaling(), VectorScaling(), MatrixScaling(tol=1e-10)]
+MAPS = [
+    TemperatureScaling(),
+    ClassBasedTemperatureScaling(),
+    VectorScaling(),
+    MatrixScaling(tol=1e-10),
+]
 LOWEST = np.log(PROBABILITY_FLOOR)  # -36.04
 
 
@@ -130,6 +141,57 @@ def test_predictions_without_information_leave_the_temperature_at_one(n_classes)
     """Every temperature maps (1/C, …, 1/C) to itself, so the likelihood is flat."""
     X, y = np.full((4 * n_classes, n_classes), 1 / n_classes), np.arange(4 * n_classes) % n_classes
     assert TemperatureScaling().fit(X, y).temperature_ == 1
+
+
+# Temperatures by predicted class
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+def test_each_class_has_the_temperature_of_its_penalised_likelihood(rng, C, weighted):
+    truth = rng.dirichlet(np.ones(3), size=300)
+    X, y = temper(truth, np.where(truth.argmax(axis=1) == 0, 3.0, 0.7)[:, None]), draw(rng, truth)
+    weight = with_weights(rng, 300, weighted)
+    fitted = ClassBasedTemperatureScaling(C).fit(X, y, weight)
+    T = TemperatureScaling().fit(X, y, weight).temperature_
+    assert_allclose(fitted.temperature_, T, rtol=1e-12)
+    for k in range(3):
+        own = X.argmax(axis=1) == k
+
+        def loss(scale, own=own):
+            data = weight[own].sum() * log_loss(np.log(X[own]) * scale, y[own], weight[own])
+            return data + (T * scale - 1) ** 2 / (2 * C)
+
+        assert abs(approx_fprime([1 / fitted.temperatures_[k]], lambda s: loss(s[0]))[0]) < 1e-3
+        best = loss(1 / fitted.temperatures_[k])
+        assert best < min(
+            loss(0.99 / fitted.temperatures_[k]), loss(1.01 / fitted.temperatures_[k])
+        )
+
+
+def test_temperatures_of_classes_join_or_part_with_C(rng):
+    truth = rng.dirichlet(np.ones(3), size=500)
+    X, y = temper(truth, np.where(truth.argmax(axis=1) == 0, 3.0, 0.7)[:, None]), draw(rng, truth)
+    joined = ClassBasedTemperatureScaling(C=1e-9).fit(X, y)
+    assert_allclose(joined.temperatures_, joined.temperature_, rtol=1e-5)
+    assert_allclose(joined.predict_proba(X), TemperatureScaling().fit(X, y).predict_proba(X), 1e-4)
+    parted = ClassBasedTemperatureScaling(C=1e9).fit(X, y)
+    for k in range(3):
+        own = X.argmax(axis=1) == k
+        alone = TemperatureScaling().fit(np.vstack([X[own], X]), np.r_[y[own], y], own_only(own))
+        assert_allclose(parted.temperatures_[k], alone.temperature_, rtol=1e-5)
+
+
+def own_only(own):
+    """Weights of the class's samples before all others, which keep their classes known."""
+    return np.r_[np.ones(own.sum()), np.zeros(len(own))]
+
+
+def test_a_class_that_is_never_predicted_keeps_the_common_temperature():
+    X = np.array([[0.5, 0.3, 0.2], [0.6, 0.2, 0.2], [0.1, 0.7, 0.2], [0.2, 0.6, 0.2]])
+    fitted = ClassBasedTemperatureScaling().fit(X, [0, 2, 1, 0])
+    assert fitted.temperatures_[2] == fitted.temperature_
+    assert fitted.temperatures_[0] != fitted.temperature_
 
 
 # Vector scaling

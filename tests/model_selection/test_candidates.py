@@ -92,6 +92,13 @@ def test_the_stack_holds_plug_ins_so_that_it_has_a_one_step_estimate(notion):
     assert "TemperatureScaling" in map(family_name, stack.functions)
 
 
+@pytest.mark.parametrize(("n_classes", "n_parts"), [(3, 8), (30, 8), (31, 4)])
+def test_the_stack_has_varying_coefficients_up_to_30_classes(n_classes, n_parts):
+    stack, _ = resolve_candidates(None, "canonical", n_classes, 1000)[-1]
+    assert len(stack.functions) == n_parts
+    assert sum(getattr(f, "equivariant", False) for f in stack.functions) == (n_classes <= 30)
+
+
 @pytest.mark.parametrize(
     ("n_classes", "solver"), [(30, "newton-cholesky"), (31, "newton-cg"), (100, "newton-cg")]
 )

@@ -5,15 +5,19 @@ import pandas as pd
 import pytest
 from notion_cases import superclass
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
 
 from skcal import (
     Binning,
     Boosting,
     CalibrationErrorEstimator,
+    ClassBasedTemperatureScaling,
     DirichletKernelDensity,
     KroneckerKernelRidge,
     MatrixScaling,
     PlugIn,
+    ProbabilityInteractions,
     SplineScaling,
     Stacking,
     TemperatureScaling,
@@ -31,6 +35,9 @@ FUNCTIONS = {
     "hellinger": KroneckerKernelRidge(1e-3, coordinates="square-root", gamma="median", tol=1e-13),
     "aitchison": TwoStepKernelRidge(1e-2, coordinates="log-ratio", gamma=0.01, tol=1e-13),
     "temperature": PlugIn(TemperatureScaling()),
+    "class-based": PlugIn(ClassBasedTemperatureScaling()),
+    "equivariant": PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
+    "by class": PlugIn(make_pipeline(ProbabilityInteractions("predicted class"), Ridge())),
     "matrix": PlugIn(MatrixScaling(C=0.1, tol=1e-12)),
     "spline": PlugIn(SplineScaling(n_knots=4, tol=1e-12)),
     "boosting": Boosting(
