@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
     validate_params,
 )
+from sklearn.utils.parallel import _get_threadpool_controller
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -33,6 +34,11 @@ except ImportError:  # scikit-learn < 1.9
             return _NoContext()
 
 
+def limit_blas_threads(limit: int | None):
+    """Context in which BLAS uses at most so many threads; None leaves them as they are."""
+    return _get_threadpool_controller().limit(limits=limit, user_api="blas")
+
+
 __all__ = [
     "BaseScorer",
     "CallbackSupportMixin",
@@ -40,6 +46,7 @@ __all__ = [
     "Interval",
     "StrOptions",
     "_fit_context",
+    "limit_blas_threads",
     "validate_parameter_constraints",
     "validate_params",
 ]

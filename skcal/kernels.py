@@ -77,8 +77,8 @@ def kernel_diagonal(X, kernel, parameters) -> np.ndarray:
 class Kernel(NamedTuple):
     """A kernel on features with its width.
 
-    "laplacian" is exp(-d_TV / ν) with the total variation distance ½‖x - z‖₁, |x - z| for scalar
-    features; "rbf" is exp(-‖x - z‖² / (2ν²)).
+    "laplacian" is exp(-d_TV / ν) with the total variation distance ½‖x - z‖₁, ``|x - z|`` for
+    scalar features; "rbf" is exp(-‖x - z‖² / (2ν²)).
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ def _kernel_blocks(n_samples: int):
 
 
 def laplacian_times(z: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Σ_j exp(-|z_i - z_j|) v_j for every i, in O(n log n).
+    """``Σ_j exp(-|z_i - z_j|) v_j`` for every i, in O(n log n).
 
     Along sorted z the sums from the left obey s_i = exp(-(z_i - z_{i-1})) s_{i-1} + v_i; within
     segments that exp can span, they are cumulative sums of exp(z_j) v_j.
@@ -229,7 +229,9 @@ def factor_kernel(X, weight, kernel, parameters, tol, max_rank) -> KernelFactor:
     X : ndarray of shape (n, d)
     weight : ndarray of shape (n,)
         Positive weights.
-    kernel, parameters
+    kernel : str or callable
+        As in :func:`kernel_matrix`.
+    parameters : dict
         As in :func:`kernel_matrix`.
     tol : float
         Stop when the weighted trace error falls to this share of the trace.

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import block_diag
 from sklearn.utils import check_consistent_length
 
 from skcal._validation import check_weight, row_blocks
@@ -89,7 +88,7 @@ def pair_risk(phi, residuals, form=None, *, sample_weight=None) -> PairRisk:
     0.011719
     """
     phi, residuals = _check_parts(phi, residuals)
-    gap = _diag(np.eye(residuals.shape[1]), -_form(phi, form))
+    gap = [1.0, -_form(form)]
     return _pair_mean([residuals, phi], gap, gap, check_weight(sample_weight, len(residuals)))
 
 
@@ -103,8 +102,10 @@ def pair_risk_difference(
 
     Parameters
     ----------
-    phi_a, phi_b : array-like or sparse array of shape (n_samples, r_a) and (n_samples, r_b)
-    form_a, form_b : array-like, sparse array or None
+    phi_a : array-like or sparse array of shape (n_samples, r_a)
+    form_a : array-like or sparse array of shape (r_a, r_a), or None
+    phi_b : array-like or sparse array of shape (n_samples, r_b)
+    form_b : array-like or sparse array of shape (r_b, r_b), or None
     residuals : array-like of shape (n_samples,) or (n_samples, m)
     sample_weight : array-like of shape (n_samples,), default=None
 
@@ -115,10 +116,8 @@ def pair_risk_difference(
     """
     phi_a, residuals = _check_parts(phi_a, residuals)
     phi_b, residuals = _check_parts(phi_b, residuals)
-    m = residuals.shape[1]
-    form_a, form_b = _form(phi_a, form_a), _form(phi_b, form_b)
-    left = _diag(np.zeros((m, m)), -form_a, form_b)
-    right = _diag(2 * np.eye(m), -form_a, -form_b)
+    form_a, form_b = _form(form_a), _form(form_b)
+    left, right = [0.0, -form_a, form_b], [2.0, -form_a, -form_b]
     weight = check_weight(sample_weight, len(residuals))
     return _pair_mean([residuals, phi_a, phi_b], left, right, weight)
 
@@ -182,6 +181,7 @@ def pair_risk_path(phi, residuals, forms, *, sample_weight=None) -> np.ndarray:
     phi : ndarray of shape (n_samples, r)
     residuals : ndarray of shape (n_samples,) or (n_samples, m)
     forms : iterable of ndarray of shape (r, r)
+        None is the identity.
     sample_weight : array-like of shape (n_samples,), default=None
 
     Returns
@@ -189,22 +189,23 @@ def pair_risk_path(phi, residuals, forms, *, sample_weight=None) -> np.ndarray:
     risks : ndarray of shape (n_forms,)
         What :func:`pair_risk` gives for each form, without standard errors.
     """
-    phi, residuals = _check_parts(np.asarray(phi, dtype=np.float64), residuals)
-    residuals = residuals.astype(np.float64, copy=False)
+    phi, residuals = _check_parts(phi, residuals)
+    phi, residuals = phi.astype(np.float64, copy=False), residuals.astype(np.float64, copy=False)
     weight = check_weight(sample_weight, len(residuals))
-    scatter = _scatter([residuals, phi], weight)
     pairs = weight @ (weight.sum() - weight)
     _require_pairs(pairs, int(np.count_nonzero(weight)))
-    norms, identity = _rowwise_dot(residuals, residuals), np.eye(residuals.shape[1])
+    norms = _rowwise_dot(residuals, residuals)
+    # With few samples pairs are the cheaper way.
+    scatter, few = None, not sparse.issparse(phi) and len(phi) < phi.shape[1]
     risks = []
-    for form in forms:
-        projected = phi @ form
+    for form in map(_form, forms):
+        projected = _times(phi, form)
         own = norms - _rowwise_dot(projected, phi)
-        if len(phi) < len(form):  # then pairs are the cheaper way
+        if few:
             total = weight @ (residuals @ residuals.T - projected @ phi.T) ** 2 @ weight
         else:
-            product = _diag(identity, -form) @ scatter
-            total = np.einsum("ij,ji->", product, product)
+            scatter = scatter or _scatter([residuals, phi], weight)
+            total = _trace_of_squares(scatter, [1.0, -form])
         risks.append((total - (weight * own) @ (weight * own)) / pairs)
     return np.array(risks)
 
@@ -231,13 +232,13 @@ def pair_products(parts: Sequence, residuals, sample_weight=None) -> tuple[np.nd
     """
     weight = check_weight(sample_weight, len(residuals))
     # The residuals are one more function, h = ⟨δ, δ'⟩.
-    parts = [(phi, _form(phi, form)) for phi, form in [(residuals, None), *parts]]
-    own = np.array([weight * _rowwise_dot(phi @ form, phi) for phi, form in parts])
+    parts = [(phi, _form(form)) for phi, form in [(residuals, None), *parts]]
+    own = np.array([weight * _rowwise_dot(_times(phi, form), phi) for phi, form in parts])
     total = -(own @ own.T)
     for k, (phi, form) in enumerate(parts):
         for j, (other, other_form) in enumerate(parts[: k + 1]):
             scatter = phi.T @ _times_rows(other, weight)  # tr(M_k S M_j Sᵀ), S = Φ_kᵀWΦ_j
-            total[k, j] += _inner(form @ scatter, scatter @ other_form)
+            total[k, j] += _inner(_times(form, scatter), _times(scatter, other_form))
             total[j, k] = total[k, j]
     return total[1:, 1:], total[1:, 0]
 
@@ -291,16 +292,37 @@ def add_problems(
 
 
 def _pair_mean(parts, left, right, weight) -> PairRisk:
-    """Weighted mean over i≠j of (z_iᵀ L z_j)(z_iᵀ R z_j), z the columns of all parts."""
-    # [GB] Eq. (20): Σ_ij w_i w_j (z_i'L z_j)(z_i'R z_j) = tr(L S R S) with S = Z'WZ.
-    scatter = _scatter(parts, weight)
-    inner = left @ scatter @ right
-    sums, own = np.empty_like(weight), np.empty_like(weight)
+    """Weighted mean over i≠j of (z_iᵀ L z_j)(z_iᵀ R z_j), z the columns of all parts.
+
+    L and R are block-diagonal and symmetric, with a block or a multiple of the identity a part.
+    """
+    # [GB] Eq. (20): Σ_j w_j (z_i'L z_j)(z_i'R z_j) = z_i'L S R z_i with S = Z'WZ.
+    inner = {}
+    for (i, j), scatter in _scatter(parts, weight).items():
+        inner[i, j] = _sandwich(left[i], scatter, right[j])
+        if i != j:  # the other half of the quadratic form, L_j S_ji R_i, transposed
+            inner[i, j] = inner[i, j] + _sandwich(right[i], scatter, left[j])
+    sums, own = np.zeros(len(weight)), np.empty(len(weight))
     for rows in _blocks(parts):
-        z = _stack(parts, rows)
-        sums[rows] = _rowwise_dot(z @ inner, z)
-        own[rows] = _rowwise_dot(z @ left, z) * _rowwise_dot(z @ right, z)
+        z = [_rows_of(part, rows) for part in parts]
+        for (i, j), block in inner.items():
+            sums[rows] += _rowwise_dot(z[i] @ block, z[j])
+        both = [
+            sum(
+                _rowwise_dot(_times(part, block), part) for part, block in zip(z, form, strict=True)
+            )
+            for form in (left, right)
+        ]
+        own[rows] = both[0] * both[1]
     return _u_statistic(sums, own, weight)
+
+
+def _trace_of_squares(scatter, form):
+    """tr(Q S Q S) for block-diagonal Q."""
+    return sum(
+        (1 if i == j else 2) * _inner(_times(form[i], block), _times(block, form[j]))
+        for (i, j), block in scatter.items()
+    )
 
 
 def _blocks(parts):
@@ -308,11 +330,14 @@ def _blocks(parts):
 
 
 def _scatter(parts, weight):
-    """S = ZᵀWZ."""
-    scatter = 0.0
+    """S = ZᵀWZ, its blocks on and above the diagonal."""
+    scatter: dict = {}
     for rows in _blocks(parts):
-        z = _stack(parts, rows)
-        scatter = scatter + z.T @ _times_rows(z, weight[rows])
+        z = [_rows_of(part, rows) for part in parts]
+        for j, other in enumerate(z):
+            weighted = _times_rows(other, weight[rows])
+            for i in range(j + 1):
+                scatter[i, j] = scatter.get((i, j), 0.0) + z[i].T @ weighted
     return scatter
 
 
@@ -346,26 +371,26 @@ def _check_parts(phi, residuals):
     return phi, residuals[:, None] if residuals.ndim == 1 else residuals
 
 
-def _form(phi, form):
-    if form is not None:
-        return form if sparse.issparse(form) else np.asarray(form)
-    width = phi.shape[1]
-    return sparse.eye_array(width) if sparse.issparse(phi) else np.eye(width)
+def _form(form):
+    """A matrix, or 1.0 for the identity."""
+    if form is None:
+        return 1.0
+    return form if sparse.issparse(form) else np.asarray(form)
 
 
-def _diag(*blocks):
-    """Block-diagonal matrix, sparse where a block is."""
-    if any(sparse.issparse(block) for block in blocks):
-        return sparse.block_diag([sparse.csr_array(block) for block in blocks], format="csr")
-    return block_diag(*blocks)
+def _rows_of(part, rows: slice):
+    if sparse.issparse(part):
+        return sparse.csr_array(part[rows], dtype=np.float64)
+    return np.asarray(part[rows], dtype=np.float64)
 
 
-def _stack(parts, rows: slice):
-    """The float64 rows z_i of all parts side by side."""
-    if any(sparse.issparse(part) for part in parts):
-        columns = [sparse.csr_array(part[rows], dtype=np.float64) for part in parts]
-        return sparse.hstack(columns, format="csr")
-    return np.hstack([np.asarray(part[rows], dtype=np.float64) for part in parts])
+def _times(a, b):
+    """The matrix product, where one factor may be a multiple of the identity."""
+    return a * b if np.isscalar(a) or np.isscalar(b) else a @ b
+
+
+def _sandwich(left, scatter, right):
+    return _times(_times(left, scatter), right)
 
 
 def _inner(a, b) -> float:

@@ -73,7 +73,8 @@ class ReliabilityDisplay(ClassifierDisplay):
 
     The band redraws the outcomes from the predictions, the interval of ECE resamples the samples
     (see :func:`skcal.metrics.bootstrap_interval`: it need not hold its estimate); both keep the
-    bins. About 4 s a panel for a million samples.
+    bins. Weights must not depend on the labels (as when one class was thinned out): redrawn
+    outcomes would keep them, and the band mean nothing. About 4 s a panel for a million samples.
 
     References
     ----------
@@ -152,7 +153,7 @@ class ReliabilityDisplay(ClassifierDisplay):
         notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
             "auto" is "binary" for 1-D predictions and "confidence" otherwise.
         method : str, calibration-estimation function, estimator or search, default="bins"
-            The curve. "bins": frequencies of bins. "isotonic": isotonic regression, CORP [2]_.
+            The curve. "bins": frequencies of bins. "isotonic": isotonic regression, CORP [2].
             "kernel-density": a ratio of kernel densities. A function with ``residual``, fitted or
             not: a clone is fitted to these samples, with weights, and for the band to every
             resample. A

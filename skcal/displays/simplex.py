@@ -127,7 +127,7 @@ class SimplexDisplay(ClassifierDisplay):
             "canonical" for three classes; "top-2" for the most probable class, the second and the
             rest; or a lens with three groups, see :mod:`skcal.notions`.
         method : "bins", calibration-estimation function, estimator or search, default="bins"
-            "bins": the mean residual of each cell (⌈B p_1⌉, ⌈B p_2⌉, ⌈B p_3⌉), as in [1]_.
+            "bins": the mean residual of each cell (⌈B p_1⌉, ⌈B p_2⌉, ⌈B p_3⌉), as in [1].
             A function with ``residual``, fitted or not: a clone is fitted to these samples, of more
             than 5,000 to means of small cells. A fitted :class:`skcal.CalibrationErrorEstimator`
             or :class:`skcal.CalibrationErrorSearchCV` of this notion is used as it stands. The

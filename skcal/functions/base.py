@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skcal._validation import FLOATS, check_weight
-from skcal.pair_risk import pair_risk
+from skcal.pair_risk import pair_risk, pair_risk_path
 
 
 class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -90,7 +90,9 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         -------
         score : float
         """
-        return -self.risk(X, y, sample_weight).value
+        check_is_fitted(self)
+        phi, y = self._phi(X), self._check_residuals(y)
+        return -float(pair_risk_path(phi, y, [self.form_], sample_weight=sample_weight)[0])
 
     def risk(self, X, y, sample_weight=None):
         """Pair risk on held-out samples, a :class:`~skcal.pair_risk.PairRisk`."""

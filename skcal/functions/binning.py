@@ -52,9 +52,9 @@ class Binning(BilinearFunction):
         Number of bins used.
     partition_ : object
         The bins; ``partition_.assign(X)`` gives the bin of each row.
-    bin_residuals_ : ndarray of shape (n_bins_ + 1, m)
+    bin_residuals_ : ndarray of shape ``(n_bins_ + 1, m)``
         Mean residual of each bin; the last row, of all samples, serves cells unseen in training.
-    bin_weights_ : ndarray of shape (n_bins_,)
+    bin_weights_ : ndarray of shape ``(n_bins_,)``
         Sum of the weights in each bin.
     n_bins_not_debiased_ : int
         Bins with too few samples to debias (0 without ``debias``).

@@ -6,18 +6,24 @@ from numbers import Real
 
 import numpy as np
 from scipy.special import gammaln
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
+from skcal._validation import row_blocks
 from skcal.functions.base import BilinearFunction, check_unit_interval, recover_outcomes
 from skcal.functions.beta_sums import beta_sums, log_peak
+from skcal.pair_risk import pair_risk_path
 
 BANDWIDTHS = np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1, 5)])
 
 # exp of less underflows, which costs ten times as much, and e^-700 is nothing beside e^0.
 _LOWEST_EXPONENT = -700.0
 _BLOCK_BYTES = 2**20  # one block of weights stays in the processor's cache
+_BLOCK_ROWS = 16  # but so many rows at least, or a product reads all training points for few
+_CLASS_SUMS = 16  # from so many classes on, summing each by itself is faster than a product
 # Stands for log 0: times any mass that matters it leaves a weight of 0, and 0 · log 0 = 0.
-_LOG_ZERO = -1e300
+_LOG_ZERO = -1e280
 _NEGLIGIBLE_MASS = 1e-100
 _MANY_PAIRS = 2**18  # scalar sums over more pairs are interpolated
 _ALONE = 1e-2  # a sum without the sample itself below this is computed directly
@@ -54,9 +60,11 @@ class DirichletKernelDensity(BilinearFunction):
     -----
     Where z has zeros on which every training point has mass, the weights are their limits for
     z_c → 0: only points with the least mass there count. So no point of the simplex gives NaN.
-    ``predict`` never leaves a sample out. A fit is free; prediction costs O(n k (C + m)) time for k
-    training samples, in blocks of bounded memory. For a single column the sums of more than 2¹⁸
-    pairs are interpolated in near-linear time, with relative errors below 1e-9.
+    ``predict`` never leaves a sample out. A fit is free; prediction costs O(n k C) time for k
+    training samples, in blocks of bounded memory. All bandwidths of a search share the product
+    Σ_c p_c log z_c, so that each further one costs its n k exponentials. For a single column the
+    sums of more than 2¹⁸ pairs are interpolated in near-linear time, with relative errors below
+    1e-9.
 
     References
     ----------
@@ -77,6 +85,8 @@ class DirichletKernelDensity(BilinearFunction):
     _parameter_constraints: dict = {
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
     }
+
+    path_parameter = "bandwidth"  #: what :meth:`score_path` varies
 
     def __init__(self, bandwidth=0.02):
         self.bandwidth = bandwidth
@@ -105,13 +115,66 @@ class DirichletKernelDensity(BilinearFunction):
         X, residuals, weight = self._validate(X, y, sample_weight)
         self.proba_, self.weight_ = X, weight
         self.outcomes_ = weight[:, None] * recover_outcomes(X, residuals)
-        self.bandwidth_ = self.bandwidth
-        if self.bandwidth == "loo":
-            likelihood = loo_log_likelihoods(X, BANDWIDTHS, weight)
-            self.bandwidth_ = float(BANDWIDTHS[np.argmax(likelihood)])
+        self.bandwidth_ = self._width(self.bandwidth)
         self.form_ = None
         self._n_outputs = X.shape[1]
         return self
+
+    def _width(self, bandwidth):
+        if bandwidth != "loo":
+            return bandwidth
+        likelihood = loo_log_likelihoods(self.proba_, BANDWIDTHS, self.weight_)
+        return float(BANDWIDTHS[np.argmax(likelihood)])
+
+    def shares_factor(self, other) -> bool:
+        """Whether a fit of ``other`` would keep the same samples."""
+        return isinstance(other, DirichletKernelDensity)
+
+    def with_factor_of(self, fitted):
+        """Return a copy of this function, fitted on the samples of ``fitted``.
+
+        Parameters
+        ----------
+        fitted : DirichletKernelDensity
+
+        Returns
+        -------
+        function : DirichletKernelDensity
+        """
+        function = clone(self)
+        vars(function).update({k: v for k, v in vars(fitted).items() if k != "bandwidth"})
+        function.bandwidth_ = function._width(function.bandwidth)
+        return function
+
+    def score_path(self, X, y, bandwidths, sample_weight=None):
+        """Scores of this fitted function under other bandwidths.
+
+        The products of evaluation and training samples are computed once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+        y : array-like of shape (n_samples,) or (n_samples, d)
+            Residuals.
+        bandwidths : sequence of float > 0 or "loo"
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        scores : ndarray of shape (n_bandwidths,)
+            Minus the pair risk.
+        """
+        check_is_fitted(self)
+        for bandwidth in bandwidths:
+            self.__class__(bandwidth)._validate_params()
+        X, y = self._validate_features(X), self._check_residuals(y)
+        widths = np.array([self._width(bandwidth) for bandwidth in bandwidths])
+        scores = np.empty(len(widths))
+        for part in row_blocks(len(widths), 8 * X.size):
+            paths = self._residuals(X, widths[part])
+            risks = [pair_risk_path(g, y, [None], sample_weight=sample_weight)[0] for g in paths]
+            scores[part] = np.negative(risks)
+        return scores
 
     def residual(self, X):
         """Smoothed frequency minus prediction, ĝ(x).
@@ -124,20 +187,22 @@ class DirichletKernelDensity(BilinearFunction):
         -------
         residual : ndarray of shape (n_samples, d)
         """
-        X = self._validate_features(X)
+        return self._residuals(self._validate_features(X), [self.bandwidth_])[0]
+
+    def _residuals(self, X, bandwidths):
+        """ĝ under each bandwidth, shape (n_bandwidths, n_samples, d)."""
         check_unit_interval(X)
         targets = np.column_stack([self.outcomes_, self.weight_])
-        sums = np.empty((len(X), targets.shape[1]))
+        sums = np.empty((len(bandwidths), len(X), targets.shape[1]))
         fast = _suits_interpolation(X, self.proba_)
         if fast.any():
             points = _coordinates(self.proba_)
-            sums[fast] = beta_sums(_coordinates(X[fast]), points, targets, self.bandwidth_)
+            for own, bandwidth in zip(sums, bandwidths, strict=True):
+                own[fast] = beta_sums(_coordinates(X[fast]), points, targets, bandwidth)
         slow = np.flatnonzero(~fast)
         if len(slow):
-            kernel = _LogKernel(self.proba_, self.bandwidth_)
-            for block in kernel.row_blocks(len(slow)):
-                sums[slow[block]] = kernel.weights(X[slow[block]]) @ targets
-        return sums[:, :-1] / sums[:, -1:] - X
+            sums[:, slow] = _kernel_sums(X[slow], self.proba_, targets, bandwidths)
+        return sums[..., :-1] / sums[..., -1:] - X
 
     def transform(self, X):
         """Return φ(x) = ĝ(x)."""
@@ -150,34 +215,65 @@ def _suits_interpolation(X, proba):
     return (X[:, 0] > 0) & (X[:, 0] < 1) & many
 
 
+def _kernel_sums(X, proba, targets, bandwidths):
+    """Σ_j K_b(x; p_j) t_j for each bandwidth, up to a factor: (n_bandwidths, n, n_targets)."""
+    by_class = targets.shape[1] > _CLASS_SUMS
+    if by_class:
+        codes, weight = targets[:, :-1].argmax(axis=1), targets[:, -1]
+        order = np.argsort(codes, kind="stable")
+        proba, weight = proba[order], weight[order]
+        present, starts = np.unique(codes[order], return_index=True)
+    kernels = [_LogKernel(proba, bandwidth) for bandwidth in bandwidths]
+    sums = np.zeros((len(bandwidths), len(X), targets.shape[1]))
+    for rows in kernels[0].row_blocks(len(X)):
+        products = kernels[0].products(X[rows])
+        for own, kernel in zip(sums, kernels, strict=True):
+            weights = kernel.weights(X[rows], products=products)
+            if by_class:
+                weights *= weight
+                own[rows, present] = np.add.reduceat(weights, starts, axis=1)
+            else:
+                own[rows] = weights @ targets
+    if by_class:
+        sums[..., -1] = sums[..., :-1].sum(axis=-1)
+    return sums
+
+
 class _LogKernel:
     """log K_b(z; p_j) for all training points p_j."""
 
     def __init__(self, proba, bandwidth):
-        self.train = _coordinates(proba)
-        # [P22]: log K = Σ_c (p_c / b) log z_c - Σ_c lnΓ(p_c / b + 1) + lnΓ(Σ_c p_c / b + C), as one
-        # product of (log z, 1) with (p / b, lnΓ - Σ lnΓ). Printed rows miss a sum of 1 by 1e-7,
-        # which moves the last term by more than rounding when b is small.
+        self.train, self.bandwidth = _coordinates(proba), bandwidth
+        # [P22]: log K = Σ_c p_c log z_c / b - Σ_c lnΓ(p_c / b + 1) + lnΓ(Σ_c p_c / b + C). Printed
+        # rows miss a sum of 1 by 1e-7, which moves the last term by more than rounding when b is
+        # small.
         concentration = self.train / bandwidth + 1
-        log_norm = gammaln(concentration.sum(axis=1)) - gammaln(concentration).sum(axis=1)
-        self.slopes = np.vstack([self.train.T / bandwidth, log_norm])
+        self.log_norm = gammaln(concentration.sum(axis=1)) - gammaln(concentration).sum(axis=1)
 
     def row_blocks(self, n_rows):
-        rows = max(16, _BLOCK_BYTES // (8 * len(self.train)))
-        return (slice(start, start + rows) for start in range(0, n_rows, rows))
+        n_train, n_classes = self.train.shape
+        size = _BLOCK_BYTES * max(1, n_classes // _BLOCK_ROWS)  # the more work, the larger
+        rows = max(_BLOCK_ROWS, size // (8 * n_train))
+        return row_blocks(n_rows, 8 * n_train, most=8 * n_train * rows)
 
-    def exponents(self, Z):
-        """Return log K (n, k) ; about -1e300 stands for log 0."""
+    def products(self, Z):
+        """Return Σ_c p_c log z_c (n, k); about -1e280 stands for log 0."""
         z = _coordinates(Z)
         log_z = np.log(z, out=np.full_like(z, _LOG_ZERO), where=z > 0)
-        return np.column_stack([log_z, np.ones(len(z))]) @ self.slopes
+        return log_z @ self.train.T
 
-    def weights(self, Z, without=None):
+    def exponents(self, Z, products=None):
+        """Return log K (n, k); multiples of -1e280 stand for log 0."""
+        values = (self.products(Z) if products is None else products) / self.bandwidth
+        values += self.log_norm
+        return values
+
+    def weights(self, Z, without=None, products=None):
         """Return kernel weights (n, k), scaled so that the largest of each row is 1.
 
         ``without`` (n,) holds for each row a training point that gets no weight, or -1.
         """
-        values = self.exponents(Z)
+        values = self.exponents(Z, products)
         without = np.full(len(Z), -1) if without is None else without
         left_out = np.flatnonzero(without >= 0)
         values[left_out, without[left_out]] = -np.inf
@@ -195,7 +291,7 @@ class _LogKernel:
         mass = self.train[:, zero].sum(axis=1)
         if without >= 0:
             mass[without] = np.inf
-        values = np.append(np.log(np.where(zero, 1.0, z)), 1.0) @ self.slopes
+        values = self.train @ np.log(np.where(zero, 1.0, z)) / self.bandwidth + self.log_norm
         values[mass > mass.min() + len(z) * np.finfo(np.float64).eps] = -np.inf
         return values
 

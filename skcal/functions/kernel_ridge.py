@@ -14,7 +14,7 @@ from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from skcal.functions.base import BilinearFunction, check_unit_interval
 from skcal.functions.coordinates import COORDINATES
 from skcal.kernels import KERNEL_NAMES, factor_kernel, kernel_matrix, median_distance
-from skcal.pair_risk import pair_risk, pair_risk_path
+from skcal.pair_risk import pair_risk_path
 
 
 class _KernelRidge(BilinearFunction):
@@ -97,6 +97,8 @@ class _KernelRidge(BilinearFunction):
     @abstractmethod
     def _path_risks(self, functions, features, y, sample_weight):
         """Risks of functions that share these (n, r) features of the factor."""
+
+    path_parameter = "alpha"  #: what :meth:`score_path` varies
 
     def shares_factor(self, other) -> bool:
         """Whether a fit of ``other`` would factor the same kernel matrix."""
@@ -227,7 +229,7 @@ class KroneckerKernelRidge(_KernelRidge):
         The width used.
     landmarks_ : ndarray of shape (r, d)
     projection_ : ndarray of shape (r, r)
-        φ(x) = k(x, landmarks_) @ projection_.
+        φ(x) is ``k(x, landmarks_) @ projection_``.
     eigenvalues_ : ndarray of shape (r,)
         Of the factored kernel matrix.
     rank_ : int
@@ -274,7 +276,7 @@ class KroneckerKernelRidge(_KernelRidge):
         return pair_risk_path(features, y, forms, sample_weight=sample_weight)
 
     def transform(self, X):
-        """Return φ(x), the rotated kernel features, shape (n_samples, rank_)."""
+        """Return φ(x), the rotated kernel features, shape ``(n_samples, rank_)``."""
         return self._factor_features(X)
 
 
@@ -314,7 +316,7 @@ class TwoStepKernelRidge(_KernelRidge):
     form_ : None
         The identity.
     coef_ : ndarray of shape (r, m)
-        ĝ(x) = k(x, landmarks_) @ projection_ @ coef_.
+        ĝ(x) is ``k(x, landmarks_) @ projection_ @ coef_``.
     gamma_, landmarks_, projection_, eigenvalues_, rank_, trace_error_, approximation_
         As in :class:`skcal.KroneckerKernelRidge`.
     n_features_in_ : int
@@ -351,7 +353,7 @@ class TwoStepKernelRidge(_KernelRidge):
 
     def _path_risks(self, functions, features, y, sample_weight):
         phis = (features @ function.coef_ for function in functions)
-        return [pair_risk(phi, y, sample_weight=sample_weight).value for phi in phis]
+        return [pair_risk_path(phi, y, [None], sample_weight=sample_weight)[0] for phi in phis]
 
     def residual(self, X):
         """Estimate ĝ(x) of E[δ | x], shape (n_samples, m)."""

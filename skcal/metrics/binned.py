@@ -341,7 +341,7 @@ def expected_calibration_error(
     min_samples : int, default=100
         Fewest samples in a cell of "median-variance".
     norm : float in [1, inf], default=1
-        q. 1 is ECE, 2 the root mean squared calibration error, ``inf`` the maximum.
+        The power q: 1 is ECE, 2 the root mean squared calibration error, ``inf`` the maximum.
     debias : bool or "labels", default=False
         For ``norm=2``: subtract the estimated variance of each bin's mean residual; "labels" uses
         the variance of the labels [1]_, which is too large where predictions vary within a bin.

@@ -253,7 +253,7 @@ def integrated_calibration_index(
     labels=None,
     pos_label=None,
 ):
-    """Integrated calibration index, ICI: mean |ĉ(p_i) - p_i| for a smooth calibration curve ĉ.
+    """Integrated calibration index, ICI: mean ``|ĉ(p_i) - p_i|`` for a smooth calibration curve ĉ.
 
     Parameters
     ----------

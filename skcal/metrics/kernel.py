@@ -68,8 +68,8 @@ def squared_kernel_calibration_error(
         the samples, and leave out an incomplete last block. "incomplete": unbiased, over
         ``n_pairs`` pairs of shuffled samples, each sample in as many pairs.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
-        "laplacian": exp(-d/ν) with the total variation distance d = ½‖x - x'‖₁ (|x - x'| for
-        scalar notions); "rbf": exp(-‖x - x'‖² / (2ν²)). A callable ``kernel(X, Z)`` returns the
+        "laplacian": exp(-d/ν) with the total variation distance d = ½‖x - x'‖₁ (``|x - x'|``
+        for scalar notions); "rbf": exp(-‖x - x'‖² / (2ν²)). A callable ``kernel(X, Z)`` returns the
         matrix for rows of features, and ``bandwidth`` is ignored.
     bandwidth : float > 0 or "median", default="median"
         ν. "median": of the distances between pairs of predictions (weights aside); of more than
@@ -287,7 +287,7 @@ def maximum_mean_calibration_error(
     notion : str, default="confidence"
         A scalar notion.
     bandwidth : float > 0, default=0.4
-        ν of the kernel exp(-|c - c'| / ν).
+        ν of the kernel ``exp(-|c - c'| / ν)``.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
     labels : array-like of shape (n_classes,), default=None

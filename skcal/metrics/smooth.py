@@ -37,7 +37,7 @@ def smooth_calibration_error(
     labels=None,
     pos_label=None,
 ):
-    """Smooth calibration error, smECE: ∫ |mean_i K_σ(t, x_i) δ_i| dt over [0, 1].
+    """Smooth calibration error, smECE: ``∫ |mean_i K_σ(t, x_i) δ_i| dt`` over [0, 1].
 
     K_σ is a Gaussian kernel of width σ, reflected at 0 and 1.
 
@@ -225,7 +225,7 @@ def kolmogorov_smirnov_calibration_error(
     labels=None,
     pos_label=None,
 ):
-    """Cumulative calibration error: max_t |mean_i 1[x_i ≤ t] δ_i|.
+    """Cumulative calibration error: ``max_t |mean_i 1[x_i ≤ t] δ_i|``.
 
     Parameters
     ----------

@@ -270,7 +270,7 @@ class CalibrationAccumulator(BaseEstimator):
         Parameters
         ----------
         norm : float in [1, inf], default=1
-            q. 1 is ECE, 2 the root mean squared calibration error, ``inf`` the maximum.
+            The power q: 1 is ECE, 2 the root mean squared calibration error, ``inf`` the maximum.
         debias : bool or "labels", default=False
             For ``norm=2``: subtract the estimated variance of each bin's mean residual, or of the
             labels.

@@ -283,7 +283,23 @@ class CalibrationErrorEstimator(BaseEstimator):
 
     def score(self, P, y, sample_weight=None):
         """Minus the pair risk; greater is better. Arguments as for :meth:`risk`."""
-        return -self.risk(P, y, sample_weight).value
+        return float(
+            self._add_scores(lambda function, *data: function.score(*data), P, y, sample_weight)
+        )
+
+    def _add_scores(self, score, P, y, sample_weight):
+        """``score(function, features, residuals, weight)`` over problems, by their shares."""
+        proba, codes, weight = self._check_all(P, y, sample_weight)
+        total, counted = 0.0, False
+        for function, problem in self._problems(proba, codes):
+            own = weight[problem.rows]
+            if self._has_pairs(own):
+                counted = True
+                value = score(function, problem.features, problem.residuals, own)
+                total = total + value * own.sum() / weight.sum()
+        if not counted:
+            _raise_no_pairs(len(proba))
+        return total
 
     def _has_pairs(self, rows_weight) -> bool:
         """Whether a problem has enough samples; of ``top-label`` some may be too small."""
@@ -299,10 +315,7 @@ class CalibrationErrorEstimator(BaseEstimator):
             shares.append(rows_weight.sum() / weight.sum())
             rows.append(problem.rows)
         if all(risk is None for risk in risks):
-            raise ValueError(
-                "The risk needs pairs: no class is predicted for 2 samples "
-                f"(n_samples = {len(proba)}). Pass more samples."
-            )
+            _raise_no_pairs(len(proba))
         return add_problems(risks, shares, rows, len(proba))
 
     def _problems(self, proba, codes=None):
@@ -318,22 +331,17 @@ class CalibrationErrorEstimator(BaseEstimator):
         codes, _ = check_labels(y, proba, self.classes_, name="y", proba_name="P")
         return proba, codes, check_weight(sample_weight, len(proba))
 
-    def _score_path(self, template, alphas, P, y, sample_weight=None):
-        """Scores of ``template`` for each alpha, from the factors of the fitted functions."""
-        proba, codes, weight = self._check_all(P, y, sample_weight)
-        total = np.zeros(len(alphas))
-        for function, problem in self._problems(proba, codes):
-            rows_weight = weight[problem.rows]
-            if not self._has_pairs(rows_weight):
-                continue
-            arguments = problem.features, problem.residuals
-            if hasattr(function, "with_factor_of"):
-                function = clone(template).with_factor_of(function)
-                scores = function.score_path(*arguments, alphas, rows_weight)
-            else:  # h = 0, for want of training samples
-                scores = function.score(*arguments, rows_weight)
-            total += scores * rows_weight.sum() / weight.sum()
-        return total
+    def _score_path(self, template, values, P, y, sample_weight=None):
+        """Scores of ``template`` for each value, from what the fitted functions hold."""
+
+        def scores(function, *data):
+            if not hasattr(function, "with_factor_of"):  # h = 0, for want of training samples
+                return np.full(len(values), function.score(*data))
+            features, residuals, weight = data
+            function = clone(template).with_factor_of(function)
+            return function.score_path(features, residuals, values, weight)
+
+        return self._add_scores(scores, P, y, sample_weight)
 
     def _with_functions(self, template, functions):
         """A fitted copy with other fitted functions of the same notion."""
@@ -345,3 +353,10 @@ class CalibrationErrorEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _raise_no_pairs(n_samples):
+    raise ValueError(
+        "The risk needs pairs: no class is predicted for 2 samples "
+        f"(n_samples = {n_samples}). Pass more samples."
+    )

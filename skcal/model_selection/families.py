@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -88,6 +89,16 @@ def make_families(candidates) -> list[Family]:
                 f"candidates[{len(families)}], {family_name(function)}: {error}"
             ) from error
         families.append(Family(family_name(function), function, settings))
+    return _with_distinct_names(families)
+
+
+def _with_distinct_names(families):
+    """Number the candidates of one name from the second on: Binning, Binning 2."""
+    seen: Counter = Counter()
+    for family in families:
+        seen[family.name] += 1
+        if seen[family.name] > 1:
+            family.name = f"{family.name} {seen[family.name]}"
     return families
 
 
@@ -153,9 +164,12 @@ def _routed(estimator, weight):
 
 
 def evaluate_paths(families, estimator, data, splits, n_jobs):
-    """The same for ridge forms of one kernel, whose factor every fold computes once."""
+    """The same for functions that share what every fold computes once, such as a factor."""
     estimator = clone(estimator).set_params(function=families[0].function)
-    paths = [(f.function, [setting["alpha"] for setting in f.settings]) for f in families]
+    paths = [
+        (f.function, [setting[f.function.path_parameter] for setting in f.settings])
+        for f in families
+    ]
     folds = Parallel(n_jobs=n_jobs)(
         delayed(_evaluate_fold)(estimator, paths, data, train, test) for train, test in splits
     )
@@ -182,7 +196,7 @@ def _evaluate_fold(estimator, paths, data, train, test):
     start = time.perf_counter()
     model = clone(estimator).fit(*data.take(train))
     fitted = time.perf_counter()
-    scores = [model._score_path(template, alphas, *data.take(test)) for template, alphas in paths]
+    scores = [model._score_path(template, values, *data.take(test)) for template, values in paths]
     return _Fold(model, scores, fitted - start, time.perf_counter() - fitted)
 
 
@@ -232,7 +246,7 @@ def merge_results(families) -> dict:
 
 
 def group_families(families) -> list[list[Family]]:
-    """Put ridge forms of the same kernel that vary alpha alone into one group each."""
+    """Put functions that share a factor and vary one parameter alone into one group each."""
     groups: list[list[Family]] = []
     for family in families:
         for group in groups:
@@ -247,7 +261,7 @@ def group_families(families) -> list[list[Family]]:
 
 def _is_path(family) -> bool:
     return hasattr(family.function, "score_path") and all(
-        setting.keys() == {"alpha"} for setting in family.settings
+        setting.keys() == {family.function.path_parameter} for setting in family.settings
     )
 
 

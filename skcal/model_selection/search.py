@@ -11,7 +11,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, Interval, _fit_context
+from skcal._sklearn_compat import (
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    _fit_context,
+    limit_blas_threads,
+)
 from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
@@ -39,6 +45,8 @@ from skcal.model_selection.plan import (
 )
 from skcal.model_selection.summary import summarize
 from skcal.notions import make_problems, resolve_notion
+
+_MANY_FEATURES = 2**22  # from here on several BLAS threads pay
 
 
 class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
@@ -123,6 +131,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     With several outer splits the estimates average over them, while ``best_function_`` and
     ``cv_results_`` come from a search on all samples. Risks rank functions on the *same* samples;
     they do not compare classifiers.
+
+    Searches of less than 2²² features (samples × classes) leave BLAS one thread: more of them wait
+    for each other on matrices of this size. Workers of ``n_jobs`` share the processors.
 
     References
     ----------
@@ -217,6 +228,12 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         if self.notion_ == "top-label":
             warn_of_small_problems(plan, problems, data, self.classes_)
         problem = max(problems, key=lambda problem: len(problem.features))
+        with limit_blas_threads(1 if problem.features.size < _MANY_FEATURES else None):
+            self._search(plan, data, problem, weight, (P, y))
+        return self
+
+    def _search(self, plan, data, problem, weight, arguments):
+        P, y = arguments
         width = problem.features.shape[1]
         first = self._families(width, data.take(plan[0].train), plan[0].splits)
         try_families(first, problem, weight, plan[0].first_fold)
@@ -232,9 +249,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
             if len(outer.test):
                 self.outer_results_.append(self._evaluate(families, data, outer))
         self._set_choice(families, training, plan[-1].splits)
-        self._set_estimates(check_weight(weight, len(proba)))
+        self._set_estimates(check_weight(weight, len(data.P)))
         context.call_on_fit_task_end(estimator=self, X=P, y=y)
-        return self
 
     def _families(self, width, training, splits):
         n_train = float(training.take(splits[0][0]).total_weight)

@@ -113,8 +113,8 @@ def _reading(facts) -> list[str]:
     lines = [f"* chosen: {chosen}, the lowest validation risk (mean squared error over pairs)."]
     if simplest != chosen:
         lines.append(
-            f"  {simplest} is simpler and its risk not significantly higher (p > 0.05; a "
-            "description after the choice)."
+            f"  {simplest} is simpler and its risk not significantly higher (p > 0.05, said after "
+            "the choice)."
         )
     lines.append(
         f"calibration error   {_root(facts['squared_error'])}, plug-in; "

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln, logsumexp
 from scipy.stats import beta, dirichlet
+from sklearn import config_context
 
 from skcal import DirichletKernelDensity
 from skcal.functions import kernel_density
@@ -282,3 +283,52 @@ def test_features_and_residuals_of_other_widths_raise():
 def test_bandwidths_that_are_none_raise(bandwidth):
     with pytest.raises(ValueError, match="bandwidth"):
         DirichletKernelDensity(bandwidth).fit([[0.2], [0.4]], [0.8, -0.4])
+
+
+# Paths of bandwidths
+
+
+@pytest.mark.parametrize("n_classes", [1, 4, 20])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_path_gives_the_scores_of_separate_fits(rng, n_classes, weighted):
+    """Also above 16 classes, where the sums over classes are taken another way."""
+    if n_classes == 1:
+        X = rng.uniform(size=(90, 1))
+        residuals = (rng.uniform(size=(90, 1)) < X) - X
+    else:
+        X = rng.dirichlet(np.full(n_classes, 0.5), 90)
+        residuals = np.eye(n_classes)[rng.integers(0, n_classes - 1, 90)] - X  # one class absent
+    X[3:5] = np.eye(n_classes)[0]
+    residuals[3:5] = np.eye(n_classes)[0] - X[3:5] if n_classes > 1 else 0
+    weight = rng.integers(0, 3, 90).astype(float) if weighted else np.ones(90)
+    train, test = slice(60), slice(60, 90)
+    fitted = DirichletKernelDensity(0.5).fit(X[train], residuals[train], weight[train])
+    bandwidths = [1e-4, 0.05, "loo", 1.0]
+    path = fitted.score_path(X[test], residuals[test], bandwidths, weight[test])
+    for bandwidth, score in zip(bandwidths, path, strict=True):
+        alone = DirichletKernelDensity(bandwidth).fit(X[train], residuals[train], weight[train])
+        assert_allclose(score, alone.score(X[test], residuals[test], weight[test]), rtol=1e-12)
+        again = DirichletKernelDensity(bandwidth).with_factor_of(fitted)
+        assert again.bandwidth_ == alone.bandwidth_
+        assert_allclose(again.residual(X[test]), alone.residual(X[test]), rtol=1e-12)
+    with config_context(working_memory=1e-3):
+        small = fitted.score_path(X[test], residuals[test], bandwidths, weight[test])
+    assert_allclose(small, path, rtol=1e-12)
+
+
+def test_sums_by_class_are_the_ratios_of_their_definition(rng):
+    X = rng.dirichlet(np.full(30, 0.2), 50)
+    outcomes = np.eye(30)[rng.integers(0, 25, 50)]
+    weight = rng.uniform(0.1, 2, 50)
+    function = DirichletKernelDensity(0.3).fit(X, outcomes - X, weight)
+    z = rng.dirichlet(np.full(30, 0.5), 5)
+    for row, found in zip(z, function.residual(z), strict=True):
+        kernel = np.array([dirichlet.pdf(row, p / 0.3 + 1) for p in X]) * weight
+        assert_allclose(found, kernel @ outcomes / kernel.sum() - row, rtol=1e-9, atol=1e-12)
+
+
+def test_a_path_refuses_bandwidths_that_are_none(rng):
+    X = rng.dirichlet(np.ones(3), 20)
+    fitted = DirichletKernelDensity().fit(X, np.eye(3)[rng.integers(0, 3, 20)] - X)
+    with pytest.raises(ValueError, match="'bandwidth' parameter"):
+        fitted.score_path(X, np.eye(3)[rng.integers(0, 3, 20)] - X, [0.1, 0.0])

@@ -12,6 +12,7 @@ from skcal.functions.partitions import (
     quantile,
     sweep,
     uniform,
+    unique,
 )
 
 DTYPES = [np.float32, np.float64]
@@ -209,6 +210,12 @@ def test_cells_with_numbers_that_are_multiples_of_256_stay_apart():
     X = np.column_stack([1 - p, p])
     assigned = partition(uniform, X, n_bins=1000).assign(X)
     assert_array_equal(np.sort(assigned), np.arange(len(p)))
+
+
+def test_cells_of_distinct_predictions_tell_the_smallest_apart_but_not_the_signs_of_zero():
+    p = np.array([0.0, -0.0, 1e-20, 5e-324, 0.5, 0.5 + 2**-53])
+    X = np.column_stack([p, 1 - p])
+    assert_array_equal(partition(unique, X).assign(X), [0, 0, 2, 1, 3, 4])
 
 
 def test_cells_unseen_in_training_get_the_number_after_the_last():

@@ -287,3 +287,10 @@ def test_a_class_of_weight_0_in_a_training_fold_counts_as_absent(data):
 def test_candidates_that_need_outcomes_find_them_under_every_notion(data, candidate, notion):
     search = make([candidate], notion).fit(*data)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_candidates_of_one_class_are_told_apart(data):
+    candidates = [Binning(), Binning(debias=True), Zero(), Binning(5)]
+    search = CalibrationErrorSearchCV(candidates, "confidence", cv=2, random_state=0).fit(*data)
+    assert [f.name for f in search.families_] == ["Binning", "Binning 2", "Zero", "Binning 3"]
+    assert "Binning 2" in search.summary()
