@@ -21,7 +21,7 @@ KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
 
 _UNIT_DIAGONAL = ("rbf", "laplacian")  # k(x, x) = 1
 _DIAGONAL_BLOCK = 32
-_PIVOT_BLOCK = 64
+_PIVOT_BLOCK, _FIRST_BLOCK = 64, 16
 _CACHE_BYTES = 2**23  # blocks of a kernel matrix
 _SEGMENT = 500.0  # exp of it and of its negative are finite with room for sums
 _MEDIAN_ROWS = 3000
@@ -268,7 +268,7 @@ def _pivoted_cholesky(X, weight, kernel, parameters, tol, max_rank):
 
     Greedy pivots, found in blocks so that the work is matrix products: of the samples with the
     largest remainders those are taken, one after the other, that stay ahead of all samples outside
-    the block.
+    the block. Where few are, because neighbours have the largest ones, the next block is small.
     """
     diagonal = kernel_diagonal(X, kernel, parameters).astype(np.float64)
     scale = diagonal.max()
@@ -279,8 +279,9 @@ def _pivoted_cholesky(X, weight, kernel, parameters, tol, max_rank):
     rest, trace = diagonal.copy(), weight @ diagonal
     pivots, error = np.arange(0), 1.0
     factors: list[np.ndarray] = []
+    size = _FIRST_BLOCK
     while error > tol and len(pivots) < max_rank:
-        block, outside = _largest(weight * rest, min(_PIVOT_BLOCK, len(X) - len(pivots)))
+        block, outside = _largest(weight * rest, min(size, len(X) - len(pivots)))
         columns = kernel_matrix(X, X[block], kernel, parameters)
         for psi in factors:
             columns -= psi @ psi[block].T
@@ -293,6 +294,7 @@ def _pivoted_cholesky(X, weight, kernel, parameters, tol, max_rank):
         )
         if not len(chosen):
             break  # what is left is rounding
+        size = min(_PIVOT_BLOCK, 4 * len(chosen))
         psi = solve_triangular(lower, columns[:, chosen].T, lower=True, check_finite=False).T
         psi[pivots] = 0.0
         psi[block[chosen]] = lower

@@ -257,6 +257,13 @@ def test_top_k_leaves_at_least_one_class_over(notion, n_classes):
         resolve_notion(notion, predictions(n_classes)[0])
 
 
+def test_one_dimensional_predictions_have_two_classes():
+    p = predictions(2)[0][:, 1]
+    assert resolve_notion("top-1", p) == "top-1"
+    with pytest.raises(ValueError, match="K must be from 1 to 1, below"):
+        resolve_notion("top-2", p)
+
+
 def test_binary_needs_two_classes():
     with pytest.raises(ValueError, match=r"^notion='binary' needs .* not 5\. Use 'classwise'"):
         resolve_notion("binary", predictions()[0])

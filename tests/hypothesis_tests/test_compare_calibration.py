@@ -164,6 +164,15 @@ def test_equally_miscalibrated_classifiers_differ_about_as_often_as_nominal(meth
     assert rejections <= binom.isf(1e-4, 200, 0.07)
 
 
+@pytest.mark.parametrize("notion", ["binary", "canonical"])
+def test_a_fold_may_hold_a_single_sample(notion):
+    y, a, b = pair(notion, 6)
+    result = compare_calibration(y, a, b, notion=notion, function=LINEAR, cv=6)
+    assert np.isfinite(result.statistic)
+    with pytest.raises(ValueError, match="6 samples are too few for cv=7 folds"):
+        compare_calibration(y, a, b, notion=notion, function=LINEAR, cv=7)
+
+
 # Refusals
 
 

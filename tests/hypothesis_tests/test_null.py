@@ -153,6 +153,22 @@ def test_kernel_statistic_is_the_kernel_error(notion, method, kernel, weighted):
         assert_allclose(statistic(codes), expected, rtol=0, atol=rounding)
 
 
+@pytest.mark.parametrize("notion", [*SCALARS, *VECTORS])
+def test_what_float32_does_not_resolve_shrinks_as_sums_of_random_roundings(notion):
+    problem, _ = problem_and_codes(notion)
+    rows = np.tile(np.arange(len(problem.weight)), 4)
+    fourfold = problem._replace(
+        features=problem.features[rows],
+        residuals=problem.residuals[rows],
+        weight=np.ones(len(rows)),
+    )
+    once, again = (
+        make_statistic(one, SKCE, {"bandwidth": 0.3}).slack for one in (problem, fourfold)
+    )
+    assert again == pytest.approx(once / 2)
+    assert (once > 0) == (problem.features.shape[1] > 1)
+
+
 def test_a_single_sample_has_no_pairs():
     problem = single_problem([1], [[0.2, 0.8]], "canonical")
     assert_array_equal(make_statistic(problem, SKCE, {})(np.array([[0], [1]])), [0, 0])
