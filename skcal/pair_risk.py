@@ -196,7 +196,9 @@ def pair_risk_path(phi, residuals, forms, *, sample_weight=None) -> np.ndarray:
     _require_pairs(pairs, int(np.count_nonzero(weight)))
     norms = _rowwise_dot(residuals, residuals)
     # With few samples pairs are the cheaper way.
-    scatter, few = None, not sparse.issparse(phi) and len(phi) < phi.shape[1]
+    few = not sparse.issparse(phi) and len(phi) < phi.shape[1]
+    if not few:
+        constant, cross, inner = _form_products(_scatter([residuals, phi], weight))
     risks = []
     for form in map(_form, forms):
         projected = _times(phi, form)
@@ -204,8 +206,8 @@ def pair_risk_path(phi, residuals, forms, *, sample_weight=None) -> np.ndarray:
         if few:
             total = weight @ (residuals @ residuals.T - projected @ phi.T) ** 2 @ weight
         else:
-            scatter = scatter or _scatter([residuals, phi], weight)
-            total = _trace_of_squares(scatter, [1.0, -form])
+            product = _times(form, inner)  # tr(Q S Q S), Q = diag(I, -M)
+            total = constant - 2 * _inner(cross, form) + _inner(product, product.T)
         risks.append((total - (weight * own) @ (weight * own)) / pairs)
     return np.array(risks)
 
@@ -317,12 +319,9 @@ def _pair_mean(parts, left, right, weight) -> PairRisk:
     return _u_statistic(sums, own, weight)
 
 
-def _trace_of_squares(scatter, form):
-    """tr(Q S Q S) for block-diagonal Q."""
-    return sum(
-        (1 if i == j else 2) * _inner(_times(form[i], block), _times(block, form[j]))
-        for (i, j), block in scatter.items()
-    )
+def _form_products(scatter):
+    """‖S_δδ‖², S_φδ S_δφ and S_φφ, of which every form takes its part."""
+    return _inner(scatter[0, 0], scatter[0, 0]), scatter[0, 1].T @ scatter[0, 1], scatter[1, 1]
 
 
 def _blocks(parts):
@@ -394,6 +393,9 @@ def _sandwich(left, scatter, right):
 
 
 def _inner(a, b) -> float:
+    """Sum of the products of the entries; a number stands for a multiple of the identity."""
+    if np.isscalar(b):
+        return float(b * a.trace())
     if sparse.issparse(a) or sparse.issparse(b):
         return float(sparse.csr_array(a).multiply(b).sum())
     return float(np.vdot(a, b))

@@ -175,6 +175,11 @@ def test_hotelling_at_one_location_is_a_t_test(notion):
 def test_several_problems_have_the_monte_carlo_test_only(notion, method):
     with pytest.raises(ValueError, match=f"notion='{notion}' is several problems. Use method='mon"):
         mean_embedding_test(*sample(notion), notion=notion, method=method, n_locations=2)
+    y, p = sample("binary")
+    with pytest.raises(ValueError, match="is several problems"):
+        mean_embedding_test(
+            y, np.column_stack([1 - p, p]), notion=notion, method=method, n_locations=2
+        )
 
 
 # Refusals

@@ -197,6 +197,14 @@ def test_metric_statistic_calls_the_metric_with_outcomes_and_features(notion):
 # Null distributions
 
 
+@pytest.mark.parametrize("notion", ["confidence", "canonical"])
+def test_statistics_in_double_precision_have_no_slack(notion):
+    problem, _ = problem_and_codes(notion)
+    for statistic in (ECE, lambda outcomes, features: float(outcomes.mean())):
+        function = make_statistic(problem, statistic, {})
+        assert null_distribution(function, problem, 5, np.random.RandomState(0))[2] == 0
+
+
 def spread(outcomes, features):
     """A statistic of the user, for vectors and numbers."""
     return float(np.mean((outcomes[1:] - outcomes[:-1]) * features.ravel()[: len(outcomes) - 1]))
