@@ -1,0 +1,73 @@
+"""
+A million predictions
+=====================
+
+Binned errors and scores of predictions that do not fit into memory are accumulated chunk by chunk:
+a few seconds and some megabytes a million, and the same numbers as at once. Kernel errors of as
+many samples come from a random part of their pairs, with a standard error.
+"""
+
+# %%
+# Chunks
+# ------
+# Here the chunks are drawn one after the other; they could be files, or a memory map passed to
+# ``partial_fit`` as it is. Accumulators of several machines are added with ``+``.
+
+from time import perf_counter
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skcal.datasets import make_tempered
+from skcal.metrics import CalibrationAccumulator, squared_kernel_calibration_error
+
+n_chunks, size = 10, 100_000
+accumulator = CalibrationAccumulator(notion="confidence", n_bins=50, labels=range(5))
+seconds = 0.0
+for seed in range(n_chunks):
+    chunk = make_tempered(size, temperature=1.5, n_truth_draws=0, random_state=seed)
+    start = perf_counter()
+    accumulator.partial_fit(chunk.labels, chunk.proba)
+    seconds += perf_counter() - start
+
+parts = accumulator.brier_decomposition()
+print(f"{accumulator.n_samples_seen_:,} predictions accumulated in {seconds:.1f} s")
+print(f"ECE, 50 bins      {accumulator.expected_calibration_error():.5f}")
+print(f"debiased norm 2   {accumulator.expected_calibration_error(norm=2, debias=True):.5f}")
+print(f"accuracy          {accumulator.accuracy():.5f}")
+print(f"log loss          {accumulator.log_loss():.5f}")
+print(f"Brier score       {parts.score:.5f}, of confidence; reliability {parts.reliability:.5f}")
+
+# %%
+# A kernel error
+# --------------
+# All pairs of the last chunk would be 5 billion.
+
+start = perf_counter()
+value, error = squared_kernel_calibration_error(
+    chunk.labels,
+    chunk.proba,
+    notion="canonical",
+    method="incomplete",
+    n_pairs=10 * size,
+    return_standard_error=True,
+    random_state=0,
+)
+seconds = perf_counter() - start
+print(f"canonical SKCE {value:.5f} ± {error:.5f} (s.e.), {size:,} predictions in {seconds:.1f} s")
+
+# %%
+# The diagram
+# -----------
+# The table of the bins is all that a reliability diagram needs. At this n the intervals are so
+# short that the gap is drawn instead of the frequency, in bins with 100 samples or more.
+
+bins = accumulator.calibration_bins()
+filled = bins.count >= 100
+x, frequency = bins.prediction[filled, 0], bins.frequency[filled, 0]
+bars = np.abs(np.stack([bins.low[filled, 0], bins.high[filled, 0]]) - frequency)
+figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+ax.axhline(0, color="0.6", linestyle=":")
+ax.set(xlabel="confidence", ylabel="accuracy - confidence", xlim=(0, 1.02))
+ax.set_title("50 bins, 95 % Clopper-Pearson intervals", fontsize="small")
+points = ax.errorbar(x, frequency - x, bars, fmt="o", color="#0072B2", markersize=4, elinewidth=1)

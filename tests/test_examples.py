@@ -1,0 +1,178 @@
+"""Every example of the gallery runs without a warning and shows what its text says."""
+
+import runpy
+from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from skcal.datasets import make_tempered
+from skcal.metrics import expected_calibration_error
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SLOW = {"lower_risk", "test_levels", "which_family"}  # ten seconds or more each
+
+
+def digits(names):
+    assert names["accuracy"] - names["confidence"] > 0.15
+    assert names["search"].lower_confidence_bound() > 0.2**2
+    assert names["result"].pvalue == 0.001
+
+
+def reliability_done_right(names):
+    [panel] = names["display"].panels
+    assert panel.error < panel.null_error
+    assert names["pvalues"][15] > 0.05
+    assert names["pvalues"][60] < 0.01
+
+
+def risk_finds_temperature(names):
+    assert abs(names["best"] - 2) <= 0.125  # one step of the grid
+
+
+def bins_by_risk(names):
+    few, some, many = names["chosen"].values()
+    assert few < some < many
+    assert abs(names["search"].calibration_error_ - names["truth"]) < 0.02
+    null = names["display"].null_mean
+    assert null[-1] > 5 * null[0]
+
+
+def which_family(names):
+    shares, rows = names["shares"], list(names["candidates"])
+    assert (shares[rows.index("temperature scaling"), :2] < 0.1).all()
+    assert (shares[-1] < 0.2).all()  # the stack
+    assert shares[names["chosen"][0], 0] > 1
+
+
+def levels_of_tests(names):
+    rejected = {name: np.count_nonzero(p <= 0.05) for name, p in names["pvalues"].items()}
+    assert rejected.pop("ECE, consistency resampling") > 90
+    assert rejected["SKCE, distribution-free"] == 0
+    # Of each other test: false alarm 1e-4.
+    assert max(rejected.values()) <= binom.isf(1e-4, names["n_datasets"], 0.05)
+
+
+def estimate_distributions(names):
+    values, truth = names["values"], names["truth"]
+    assert values[100, "M1"][:, 0].mean() > 1.9 * values[2, "M3"][:, 0].mean()
+    for key, draws in values.items():
+        skce = draws[:, 1]
+        # The truths of M2 and M3 are themselves estimates, with errors below 0.004.
+        slack = 0 if key[1] == "M1" else 0.012
+        assert abs(skce.mean() - truth[key][1]) < 4 * skce.std() / np.sqrt(len(skce)) + slack
+
+
+def recalibrate_protocol(names):
+    assert names["result"].estimate > 0
+    assert names["result"].pvalue < 1e-6
+    assert names["rest"].pvalue < 0.05
+
+
+def base_rate(names):
+    parts, ece = names["parts"], names["ece"]
+    assert min(ece, key=ece.get) == "base rates"
+    assert max(parts, key=lambda name: parts[name].score) == "base rates"
+    assert parts["base rates"].resolution < 1e-12
+    assert ece["random forest"] > ece["naive Bayes"]
+    assert parts["random forest"].score < parts["naive Bayes"].score
+
+
+def model_selection(names):
+    loss, penalties = names["scores"]["log loss"], list(names["C"])
+    for name in ("ECE", "smooth ECE"):
+        assert loss[penalties.index(names["best"][name])] > 5 * loss.min()
+
+
+def simplex(names):
+    overconfident, mixed = names["errors"].values()
+    assert abs(overconfident - mixed) < 0.002
+    assert (names["display"].arrows.residual[:, 0] > 0).all()
+
+
+def imbalanced(names):
+    ece = names["ece"]
+    assert ece["sample, unweighted"][0] < 0.05 < ece["sample, unweighted"][1]
+    assert abs(ece["sample, weighted"][0] - ece["population"][0]) < 0.03
+    assert ece["population"][1] < ece["population"][0] / 10
+
+
+def classifiers_table(names):
+    search = names["searches"]["naive Bayes"]
+    assert search.squared_error_ < search.lower_confidence_bound()
+    risks = [-family.scores.max() for family in search.families_]
+    assert max(risks) < 1.01 * min(risks)
+
+
+def million(names):
+    accumulator = names["accumulator"]
+    assert accumulator.n_samples_seen_ == 1_000_000
+    chunks = [
+        make_tempered(names["size"], temperature=1.5, n_truth_draws=0, random_state=seed)
+        for seed in range(names["n_chunks"])
+    ]
+    labels, proba = (
+        np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("labels", "proba")
+    )
+    at_once = expected_calibration_error(labels, proba, n_bins=50)
+    assert accumulator.expected_calibration_error() == pytest.approx(at_once, rel=1e-10)
+
+
+def lower_risk(names):
+    published = {"Zero", "DirichletKernelDensity", "KroneckerKernelRidge", "TwoStepKernelRidge"}
+    chosen = {name: search.best_family_.name for name, search in names["searches"].items()}
+    assert not {chosen["naive Bayes"], chosen["random forest"]} & published
+
+
+CLAIMS = {
+    "base_rate": base_rate,
+    "bins_by_risk": bins_by_risk,
+    "classifiers_table": classifiers_table,
+    "digits": digits,
+    "estimate_distributions": estimate_distributions,
+    "imbalanced": imbalanced,
+    "lower_risk": lower_risk,
+    "million": million,
+    "model_selection": model_selection,
+    "recalibrate_protocol": recalibrate_protocol,
+    "reliability_done_right": reliability_done_right,
+    "risk_finds_temperature": risk_finds_temperature,
+    "simplex": simplex,
+    "test_levels": levels_of_tests,
+    "which_family": which_family,
+}
+
+
+def test_every_example_has_its_claim():
+    assert {path.stem.removeprefix("plot_") for path in EXAMPLES.glob("plot_*.py")} == set(CLAIMS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in CLAIMS],
+)
+def test_example_shows_what_it_says(name, tmp_path, monkeypatch):
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    try:
+        names = runpy.run_path(str(EXAMPLES / f"plot_{name}.py"))
+        assert plt.get_fignums()
+        for number in plt.get_fignums():
+            plt.figure(number).savefig(tmp_path / f"{number}.png", dpi=30)
+        CLAIMS[name](names)
+    finally:
+        plt.close("all")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_search_on_two_workers_gives_the_numbers_of_one_process():
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    alone, together = runpy.run_path(str(EXAMPLES / "cluster.py"))["main"]()
+    assert together.squared_error_ == alone.squared_error_
+    np.testing.assert_array_equal(
+        together.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
+    )
