@@ -72,7 +72,7 @@ def _run_evaluate(options):
 
 def _read(options, file=None, groups=None) -> Predictions:
     path = options.file if file is None else file
-    return read_predictions(path, options.label, groups, int(options.max_size * 2**30))
+    return read_predictions(path, options.label, groups, options.max_size * 2**30)
 
 
 def _run_report(options):

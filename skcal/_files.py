@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,14 @@ class Predictions(NamedTuple):
     groups: np.ndarray | None = None
 
 
+_DAMAGES = (
+    zipfile.BadZipFile,
+    EOFError,
+    zlib.error,
+    OverflowError,
+    NotImplementedError,  # of a method of compression
+    RuntimeError,  # of a password
+)
 _SAVE = "Save it by numpy.savez(file, proba=…, labels=…)."
 
 
@@ -69,12 +78,14 @@ def read_predictions(
     except FileError:
         raise
     except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}.") from error
+        raise FileError(f"{path}: {_for_files(str(error.strerror or error))}.") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not UTF-8 text. Save it as UTF-8.") from error
     except MemoryError as error:
         raise FileError(f"{path}: its arrays do not fit into memory.") from error
-    except (ValueError, csv.Error) as error:
+    except csv.Error as error:
+        raise FileError(f"{path}: {error}. Save it as a table, one line a sample.") from error
+    except (ValueError, TypeError) as error:
         raise FileError(f"{path}: {_for_files(str(error))}") from error
 
 
@@ -132,7 +143,7 @@ def _read_npz(path, label, groups, max_bytes) -> Predictions:
             _check_size(path, size, max_bytes)
             file.seek(0)
             return _from_archive(path, file, groups)
-        except (zipfile.BadZipFile, EOFError) as error:
+        except _DAMAGES as error:
             raise FileError(f"{path}: a damaged .npz archive. {_SAVE}") from error
 
 
@@ -192,6 +203,8 @@ def _from_frame(path, frame, label, groups) -> Predictions:
 
 def _column(path, frame, k, name) -> np.ndarray:
     try:
+        if frame.dtypes.iloc[k].kind in ("m", "M"):
+            raise TypeError("dates or times")
         return frame.iloc[:, k].to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
         raise FileError(
@@ -323,7 +336,8 @@ def _for_files(message: str) -> str:
         ("; for logits apply scipy.special.softmax or expit.", "; for logits apply the softmax."),
     ):
         message = message.replace(python, file)
-    return " ".join(message.split())
+    message = " ".join(message.split())
+    return message if message.endswith((".", "?")) else f"{message}. Give numbers and labels."
 
 
 def _in_lines(message, lines, names) -> str:

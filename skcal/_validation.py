@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Real
 
 import numpy as np
@@ -54,8 +56,9 @@ def check_proba(
         float32 input stays float32. Values outside [0, 1] by rounding (4 units in the last
         place) are read as 0 or 1; rows may miss 1 by 1e-5 (float16: 2e-3) and are left as they are.
     """
-    proba = y_proba if hasattr(y_proba, "ndim") else np.asarray(y_proba)
-    _refuse_strings(proba, name)
+    with naming(name):
+        proba = y_proba if hasattr(y_proba, "ndim") else np.asarray(y_proba)
+    _refuse_other_kinds(proba, name)
     if proba.ndim not in (1, 2):
         raise ValueError(
             f"{name} has {proba.ndim} dimensions. Pass (n_samples,) probabilities of the "
@@ -64,10 +67,11 @@ def check_proba(
     _refuse_masked(proba, name)
     half = getattr(proba, "dtype", None) == np.float16
     options = {"dtype": np.float32 if half else FLOATS, "ensure_all_finite": False}
-    if estimator is None:
-        proba = check_array(proba, input_name=name, ensure_2d=False, **options)
-    else:
-        proba = _validate_columns(estimator, proba, reset, options)
+    with naming(name):
+        if estimator is None:
+            proba = check_array(proba, input_name=name, ensure_2d=False, **options)
+        else:
+            proba = _validate_columns(estimator, proba, reset, options)
     _check_finite(proba, name)
     if from_logits:
         _warn_of_probabilities(proba, name)
@@ -94,9 +98,30 @@ def _validate_columns(estimator, proba, reset, options):
     return check_array(proba, ensure_2d=False, **options)
 
 
-def _refuse_strings(array, name: str) -> None:
+@contextmanager
+def naming(name: str):
+    """Let errors of numpy and scikit-learn name the argument; overflow makes infinities."""
+    try:
+        with np.errstate(over="ignore"):
+            yield
+    except OverflowError as error:
+        raise ValueError(f"{name} holds a number too large for float64 ({error}).") from error
+    except (ValueError, TypeError) as error:
+        if re.search(rf"\b{name}\b", str(error)):
+            raise
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{name}: {error}") from error
+
+
+def _refuse_other_kinds(array, name: str) -> None:
+    dtypes = array.dtypes if hasattr(array, "columns") else [getattr(array, "dtype", None)]
+    for dtype in dtypes:
+        if getattr(dtype, "kind", None) in ("m", "M"):
+            raise ValueError(f"{name} holds dates or times ({dtype}). Pass numbers.")
     kind = getattr(getattr(array, "dtype", None), "kind", None)
-    if kind in ("U", "S", "O") and array.size and isinstance(np.asarray(array).flat[0], str):
+    if kind not in ("U", "S", "O", "T") or not array.size:
+        return
+    if isinstance(np.asarray(array).flat[0], (str, bytes)):
         raise ValueError(
             f"{name} row 0 holds {np.asarray(array).flat[0]!r}, not a number. Are the arguments "
             "swapped, or are these class predictions instead of predict_proba?"
@@ -255,6 +280,8 @@ def plain_labels(y_true, name: str) -> np.ndarray:
     if y_true is None:
         raise ValueError(f"{name} is None: requires y to be passed, but the target y is None.")
     y = _column(y_true, name, warn=True)
+    if y.dtype.kind == "T":  # searches copy labels, which numpy 2.0.0 cannot with its strings
+        y = y.astype(object)
     if y.dtype.kind in "fc" and not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
         raise ValueError(f"{name} row {row} is {y[row]}: Input {name} contains NaN or infinity.")
@@ -270,10 +297,11 @@ def plain_labels(y_true, name: str) -> np.ndarray:
 
 def _column(values, name: str, warn: bool = False) -> np.ndarray:
     _refuse_masked(values, name)
-    try:
-        return column_or_1d(values, warn=warn)
-    except ValueError as error:
-        raise ValueError(str(error).replace("y should", f"{name} should")) from error
+    with naming(name):
+        try:
+            return column_or_1d(values, warn=warn)
+        except ValueError as error:
+            raise ValueError(str(error).replace("y should", f"{name} should")) from error
 
 
 def _is_missing(label) -> bool:
@@ -345,10 +373,12 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(n_samples)
     _refuse_masked(sample_weight, "sample_weight")
-    _refuse_strings(np.asarray(sample_weight), "sample_weight")
-    if isinstance(sample_weight, Real):
-        sample_weight = np.full(n_samples, sample_weight)
-    weight = check_array(sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+    options = {"dtype": np.float64, "ensure_2d": False, "ensure_all_finite": False}
+    with naming("sample_weight"):
+        _refuse_other_kinds(np.asarray(sample_weight), "sample_weight")
+        if isinstance(sample_weight, Real):
+            sample_weight = np.full(n_samples, sample_weight)
+        weight = check_array(sample_weight, **options)
     _check_finite(weight, "sample_weight")
     if weight.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D array.")

@@ -47,7 +47,7 @@ class ReliabilityDisplay(ClassifierDisplay):
         "bins", or what made the curve.
     strategy : str
         Of the bins.
-    confidence_level : float
+    confidence_level : float, default=0.95
     n_panels_left_out : int, default=0
         Classes without a panel: of more than 12, those with the largest errors are shown.
 

@@ -109,6 +109,8 @@ def read_sample(
     columns = column_names(y_proba)
     proba = check_proba(y_proba)
     if pos_label is not None:
+        if np.ndim(pos_label):
+            raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
         labels = order_labels(y_true, proba, labels, columns, pos_label)
         if proba.ndim == 2 and labels[0] == pos_label:
             proba, labels = proba[:, ::-1], labels[::-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from skcal._validation import (
     check_proba,
     check_weight,
     column_names,
+    naming,
     plain_labels,
     row_blocks,
 )
@@ -45,15 +47,17 @@ def array_chunks(y_true, y_proba, sample_weight) -> Iterator[Chunk]:
     if not isinstance(y_proba, np.ndarray) or y_proba.ndim not in (1, 2):
         yield Chunk(y_true, y_proba, sample_weight)
         return
-    row_bytes = 8 * (4 + y_proba[0].size) if len(y_proba) else 8
+    row_bytes = 8 * (4 + y_proba[:1].size)
     slices = list(row_blocks(len(y_proba), row_bytes, most=_SLICE_BYTES))
     if len(slices) < 2:
         yield Chunk(y_true, y_proba, sample_weight)
         return
-    weighted = np.ndim(sample_weight) > 0
-    y_true = np.asanyarray(y_true)
-    sample_weight = np.asanyarray(sample_weight) if weighted else sample_weight
-    check_consistent_length(y_true, y_proba, sample_weight if weighted else None)
+    weighted = sample_weight is not None and not isinstance(sample_weight, Real)
+    with naming("y_true"):
+        y_true = np.asanyarray(y_true)
+    with naming("sample_weight"):
+        sample_weight = np.asanyarray(sample_weight) if weighted else sample_weight
+        check_consistent_length(y_true, y_proba, sample_weight if weighted else None)
     for rows in slices:
         weight = sample_weight[rows] if weighted else sample_weight
         place = f"Row 0 is row {rows.start} of the array." if rows.start else ""
@@ -236,8 +240,10 @@ def _require_both(classes, y) -> None:
 
 def _check_chunk_weight(sample_weight, n_samples) -> np.ndarray:
     """Weights that are not rescaled, so that chunks agree; all may be zero."""
-    if sample_weight is not None and np.ndim(sample_weight) and not np.any(sample_weight):
-        check_weight(np.asarray(sample_weight) + 1.0, n_samples)
+    with naming("sample_weight"):
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+    if weight is not None and weight.dtype.kind in "biuf" and weight.ndim and not weight.any():
+        check_weight(weight + 1.0, n_samples)
         return np.zeros(n_samples)
     weight = check_weight(sample_weight, n_samples)
     if not 1 / _LARGEST_WEIGHT < weight.max() < _LARGEST_WEIGHT:

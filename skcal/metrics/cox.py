@@ -311,7 +311,7 @@ def integrated_calibration_index(
     smoother = _spline_logistic(logit, weight) if estimator is None else clone(estimator)
     X = logit[:, None]
     step = smoother.steps[-1][0] + "__" if hasattr(smoother, "steps") else ""
-    weights = {f"{step}sample_weight": weight / weight.mean()}
+    weights = {f"{step}sample_weight": weight}
     with config_context(enable_metadata_routing=False):
         smoother.fit(X, outcome.astype(np.int64), **({} if sample_weight is None else weights))
     gap = np.abs(smoother.predict_proba(X)[:, 1] - expit(logit))
@@ -324,7 +324,9 @@ def _spline_logistic(logit, weight):
     """Logistic regression on splines, straight where all predictions are (nearly) equal."""
     knots = np.quantile(logit, np.linspace(0.05, 0.95, 5), method="inverted_cdf", weights=weight)
     knots = np.unique(knots)
-    logistic = LogisticRegression(C=1e6, solver="newton-cholesky", tol=1e-8, max_iter=1000)
+    # The ridge is a share of the mean loss, so that a weight of 2 is a repeated row.
+    C = 1e9 / weight.sum()
+    logistic = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-8, max_iter=1000)
     if len(knots) < 2:
         return logistic
     spline = SplineTransformer(knots=knots[:, None], extrapolation="linear", include_bias=False)

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from skcal._sklearn_compat import Interval, validate_params
+from skcal._validation import naming
 from skcal.functions.partitions import Intervals
 from skcal.metrics.base import Sample
 from skcal.metrics.binned import (
@@ -163,8 +164,9 @@ class CalibrationAccumulator(BaseEstimator):
 
     def _read(self, chunks: list[Chunk]) -> None:
         """Check and add arrays; what raises leaves sums that no one uses."""
-        if all(np.shape(chunk.y_true) == (0,) and not len(chunk.y_proba) for chunk in chunks):
-            return
+        with naming("y_true"):
+            if all(np.shape(chunk.y_true) == (0,) and not len(chunk.y_proba) for chunk in chunks):
+                return
         for chunk in chunks:
             try:
                 if self._columns is None:

@@ -1,0 +1,327 @@
+"""Invariants of every public hypothesis test, in each of its methods, on small samples."""
+
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from property_cases import (
+    EDGE_CASES,
+    NAMES,
+    NOTIONS,
+    ask,
+    assert_same_outcome,
+    outcome,
+    samples,
+    seeds,
+    state,
+)
+
+from skcal import hypothesis_tests, metrics
+from skcal.hypothesis_tests.monte_carlo import STATISTICS
+
+TOOLS = {"adjust_pvalues": "takes p-values: below"}
+B, OF_THREE = 19, 59  # resamples, such that p-values reach 5 %: of one test, of three classes
+
+
+def compare_with_a_flatter_model(y_true, y_proba, **options):
+    classes = 2 if y_proba.ndim == 1 else y_proba.shape[1]
+    flatter = (y_proba + 1 / np.float64(classes)) / 2
+    return hypothesis_tests.compare_calibration(y_true, y_proba, flatter, cv=2, **options)
+
+
+def variants(function, parameter, resampled, random, **options):
+    """A test for each of the values that a parameter takes."""
+    [values] = [
+        constraint.options
+        for constraint in function._skl_parameter_constraints[parameter]
+        if hasattr(constraint, "options")
+    ]
+    call = compare_with_a_flatter_model if "compare" in function.__name__ else function
+    return {
+        f"{function.__name__} {value}": partial(
+            call,
+            **{parameter: value},
+            **({"n_resamples": B} if value in resampled else {}),
+            **({"random_state": 0} if random else {}),
+            **options,
+        )
+        for value in sorted(values)
+    }
+
+
+# Fits to a handful of samples, most of them separable, may stop early.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+monte_carlo = hypothesis_tests.monte_carlo_test
+TESTS = {
+    **variants(monte_carlo, "statistic", STATISTICS, True),
+    **variants(
+        hypothesis_tests.skce_test, "method", ["monte-carlo", "asymptotic", "spectral"], True
+    ),
+    **variants(
+        hypothesis_tests.mean_embedding_test, "method", ["monte-carlo"], True, n_locations=2
+    ),
+    **variants(hypothesis_tests.cox_test, "hypothesis", [], False),
+    **variants(hypothesis_tests.hosmer_lemeshow_test, "strategy", [], False, n_bins=3),
+    **variants(hypothesis_tests.compare_calibration, "method", [], True),
+    "consistency_test": partial(hypothesis_tests.consistency_test, n_resamples=B, random_state=0),
+    "risk_test": partial(hypothesis_tests.risk_test, n_resamples=B, random_state=0),
+    "spiegelhalter_test": partial(hypothesis_tests.spiegelhalter_test),
+}
+# What takes long otherwise.
+TESTS["monte_carlo_test smooth_calibration_error"].keywords["bandwidth"] = 0.1
+TESTS["monte_carlo_test mean_embedding_calibration_error"].keywords["n_locations"] = 2
+OF_CLASSES = ("top-label", "classwise")
+VECTORS = ("canonical", "top-2", "lens")
+CLASSICAL = [name for name in TESTS if name.startswith(("cox", "hosmer", "spiegel"))]
+ONE_PROBLEM = [
+    name
+    for name in TESTS
+    if name.startswith(("skce_test", "mean_embedding_test")) and "monte-carlo" not in name
+]
+SCALAR_STATISTICS = [
+    f"monte_carlo_test {name}"
+    for name in (
+        "kolmogorov_smirnov_calibration_error",
+        "maximum_mean_calibration_error",
+        "smooth_calibration_error",
+    )
+]
+# Notions that a test documents not to take.
+REFUSED = (
+    {(name, notion) for name in CLASSICAL for notion in OF_CLASSES + VECTORS}
+    | {(name, notion) for name in ONE_PROBLEM for notion in OF_CLASSES}
+    | {(name, notion) for name in SCALAR_STATISTICS for notion in VECTORS}
+    | {("compare_calibration skce", "top-label")}
+)
+CASES = [(name, notion) for name in TESTS for notion in NOTIONS if (name, notion) not in REFUSED]
+# Refusals of samples on which a statistic is not defined: name, words of the message.
+UNDEFINED = {
+    "cox_test": "both|slope",
+    "hosmer_lemeshow_test": "A bin holds only",
+    "spiegelhalter_test": "variance of 0",
+    "mean_embedding_test": "covariance|too few",
+    "skce_test block": r"blocks agree|block\(s\)",
+    "compare_calibration": "same for every sample|too few|no class is predicted",
+    "risk_test": "no class is predicted",
+}
+# What a test documents to depend on the order of the rows.
+ORDER = {
+    "skce_test block": "blocks are of consecutive rows",
+    "mean_embedding_test": "locations are drawn from the rows",
+    "monte_carlo_test mean_embedding_calibration_error": "the same",
+    "risk_test": "a row belongs to the training or the test part",
+    "compare_calibration one-step": "a row belongs to a fold",
+}
+BY_NUMBER = {
+    "mean_embedding_test": "locations are drawn for a class by its number",
+    "monte_carlo_test mean_embedding_calibration_error": "the same",
+}
+# Without resamples the p-value is a function of the sample.
+CLOSED = [*CLASSICAL, "skce_test distribution-free", "compare_calibration skce"]
+UNCERTAIN = np.array([0, 1, 2, 1]), np.array([[4, 2, 2], [2, 5, 1], [1, 1, 6], [3, 4, 1]]) / 8
+every_test = pytest.mark.parametrize("name", TESTS)
+
+
+def run(name, notion, y, proba, **options):
+    y, proba, question = ask(notion, y, proba)
+    if notion == "classwise" and "n_resamples" in TESTS[name].keywords:
+        options = {"n_resamples": OF_THREE, **options}
+    return TESTS[name](y, proba, **{**question, **options})
+
+
+def listed(name, table):
+    return any(name.startswith(entry) for entry in table)
+
+
+def without(table):
+    return pytest.mark.parametrize("name", [name for name in TESTS if not listed(name, table)])
+
+
+def notions(name, among=NOTIONS):
+    """Draw a notion that the test takes."""
+    return st.sampled_from([notion for notion in among if (name, notion) in CASES])
+
+
+def statistic(name, notion, *sample, **options):
+    result = run(name, notion, *sample, **options)
+    values = np.array([result.statistic, result.estimate])
+    return values[~np.isnan(values)]  # some tests estimate nothing
+
+
+def test_every_public_test_is_a_case_or_a_tool():
+    covered = {name.split()[0] for name in TESTS}
+    assert covered | set(TOOLS) == set(hypothesis_tests.__all__)
+    assert {name.split()[1] for name in TESTS if name.startswith("monte_carlo")} == set(STATISTICS)
+    assert set(STATISTICS) <= set(metrics.__all__)
+
+
+@pytest.mark.parametrize(("name", "notion"), sorted(REFUSED))
+def test_notions_that_do_not_fit_are_refused_by_name(name, notion):
+    with pytest.raises(ValueError, match="notion="):
+        run(name, notion, *UNCERTAIN)
+
+
+def assert_pvalues(result):
+    values = [result.pvalue]
+    if result.class_pvalues is not None:
+        values += list(result.class_pvalues)
+    assert all(0 < value <= 1 for value in values), values
+    assert np.isfinite(result.statistic)
+    if result.null_distribution is not None:
+        assert np.isfinite(result.null_distribution).all()
+
+
+def assert_refused(name, error):
+    words = [UNDEFINED[entry] for entry in UNDEFINED if name.startswith(entry)]
+    assert re.search("|".join([*words, "the metric needs", "both parts need two"]), error)
+
+
+@pytest.mark.parametrize(
+    ("name", "notion"), [case for case in CASES if case[1] in ("binary", "classwise", "canonical")]
+)
+def test_edge_cases_have_a_pvalue_or_say_why_not(name, notion):
+    for y, proba in EDGE_CASES.values():
+        try:
+            result = run(name, notion, y, proba)
+        except ValueError as error:
+            assert_refused(name, str(error))
+        else:
+            assert_pvalues(result)
+
+
+@every_test
+def test_pvalues_are_above_0_inputs_unchanged_and_a_seed_repeats_to_the_bit(name, check):
+    def holds(notion, sample, storage):
+        y, proba = sample
+        arrays = y, proba.astype(storage[0], order=storage[1])
+        before = state(*arrays)
+        results = []
+        for _ in range(2):
+            try:
+                results.append(run(name, notion, *arrays))
+            except ValueError as error:
+                assert_refused(name, str(error))
+        assert state(*arrays) == before
+        assert len(results) != 1
+        if results:
+            one, other = results
+            assert_pvalues(one)
+            assert (one.pvalue, one.statistic) == (other.pvalue, other.statistic)
+            if one.null_distribution is not None:
+                assert_array_equal(one.null_distribution, other.null_distribution)
+
+    storage = st.sampled_from([(np.float64, "C"), (np.float32, "F")])
+    check(holds, notion=notions(name), sample=samples(), storage=storage)
+
+
+@without(ORDER)
+def test_the_order_of_the_samples_does_not_change_the_statistic(name, check):
+    def holds(notion, sample, seed):
+        y, proba = sample
+        order = np.random.default_rng(seed).permutation(len(y))
+        one = outcome(statistic, name, notion, y, proba)
+        other = outcome(statistic, name, notion, y[order], proba[order])
+        assert_same_outcome(one, other, rtol=1e-4 if "cox" in name else 1e-6, atol=1e-8)
+
+    check(holds, notion=notions(name), sample=samples(), seed=seeds)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_closed_pvalues_do_not_depend_on_the_order_either(name, check):
+    def holds(notion, sample, seed):
+        y, proba = sample
+        order = np.random.default_rng(seed).permutation(len(y))
+        try:
+            one = run(name, notion, y, proba).pvalue
+        except ValueError:
+            return
+        assert_allclose(run(name, notion, y[order], proba[order]).pvalue, one, rtol=1e-5)
+
+    check(holds, notion=notions(name), sample=samples(), seed=seeds)
+
+
+@without({*BY_NUMBER, *CLASSICAL})
+def test_joint_relabelling_does_not_change_the_statistic(name, check):
+    def holds(notion, sample, order):
+        y, proba = sample
+        one = outcome(statistic, name, notion, y, proba)
+        renamed = NAMES[y], proba[:, order]
+        other = outcome(statistic, name, notion, *renamed, labels=NAMES[order])
+        # The default of the tests by risk stops at a gradient of 1e-4.
+        loose = listed(name, ("risk_test", "compare_calibration one-step"))
+        assert_same_outcome(one, other, rtol=1e-2 if loose else 1e-6, atol=1e-3 if loose else 1e-8)
+
+    symmetric = notions(name, ["canonical", "classwise"])  # arg max ties go to the first class
+    if listed(name, SCALAR_STATISTICS):
+        symmetric = st.just("classwise")
+    order = st.permutations(range(3)).map(list)
+    check(holds, notion=symmetric, sample=samples(), order=order)
+
+
+@every_test
+def test_float32_gives_the_float64_statistic_where_both_are_exact(name, check):
+    def holds(notion, sample):
+        y, proba = sample
+        one = outcome(statistic, name, notion, y, proba)
+        other = outcome(statistic, name, notion, y, proba.astype(np.float32))
+        assert_same_outcome(one, other, rtol=1e-4, atol=1e-5)
+
+    check(holds, notion=notions(name), sample=samples())
+
+
+@every_test
+def test_the_positive_column_of_two_is_the_one_dimensional_form(name, check):
+    def holds(sample):
+        y, proba = sample
+        results = [
+            outcome(lambda p, **k: [*statistic_of(TESTS[name](y, p, notion="binary", **k))], p, **k)
+            for p, k in ((proba[:, 1], {}), (proba, {"labels": [0, 1]}))
+        ]
+        assert_same_outcome(*results, rtol=1e-9, atol=1e-12)
+
+    def statistic_of(result):
+        return result.statistic, result.pvalue
+
+    check(holds, sample=samples(n_classes=2))
+
+
+@pytest.mark.parametrize("name", [name for name in TESTS if name.startswith("monte_carlo")])
+def test_weight_zero_removes_a_sample_to_the_bit(name, check):
+    def holds(notion, sample, seed):
+        y, proba = sample
+        keep = np.random.default_rng(seed).random(len(y)) < 0.6
+        keep[:2] = True
+        one = outcome(run, name, notion, y[keep], proba[keep])
+        other = outcome(run, name, notion, y, proba, sample_weight=keep)
+        assert one.tobytes() == other.tobytes()
+
+    check(holds, notion=notions(name), sample=samples(at_least=4), seed=seeds)
+
+
+@pytest.mark.parametrize("notion", ["confidence", "canonical", "classwise"])
+@pytest.mark.parametrize("name", ["monte_carlo_test expected_calibration_error", "risk_test"])
+def test_certain_predictions_are_rejected_as_far_as_resamples_go_or_never(name, notion):
+    rows = np.arange(20) % 3
+    right = run(name, notion, rows, np.eye(3)[rows])
+    wrong = run(name, notion, (rows + 1) % 3, np.eye(3)[rows])
+    assert right.pvalue == 1
+    assert wrong.pvalue == pytest.approx(1 / (B + 1))
+
+
+def test_adjusted_pvalues_keep_their_order_and_are_never_smaller(check):
+    def holds(pvalues, order):
+        for method in ("holm", "bh", "by"):
+            adjusted = hypothesis_tests.adjust_pvalues(pvalues, method)
+            assert (adjusted >= np.array(pvalues) * (1 - 1e-12)).all()
+            assert (adjusted <= 1).all()
+            by_size = adjusted[np.argsort(pvalues, kind="stable")]
+            assert (np.diff(by_size) >= 0).all()
+            moved = np.random.default_rng(order).permutation(len(pvalues))
+            again = hypothesis_tests.adjust_pvalues(np.array(pvalues)[moved], method)
+            assert_allclose(again, adjusted[moved], rtol=1e-12)
+
+    pvalues = st.lists(st.floats(1e-12, 1), min_size=1, max_size=8)
+    check(holds, examples=10, pvalues=pvalues, order=seeds)

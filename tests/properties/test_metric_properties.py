@@ -1,0 +1,291 @@
+"""Invariants of every public metric with its defaults; a new metric is covered by being public.
+
+Further options of single metrics are in tests/metrics/test_registry.py.
+"""
+
+import inspect
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from property_cases import (
+    CLASSES,
+    EDGE_CASES,
+    NAMES,
+    NOTIONS,
+    ask,
+    assert_same_outcome,
+    numbers,
+    outcome,
+    samples,
+    seeds,
+    state,
+)
+from sklearn.naive_bayes import GaussianNB
+
+from skcal import metrics
+from skcal.metrics.scorers import _SCORERS
+
+TOOLS = {
+    "CalibrationAccumulator": "takes chunks: below as a function of all samples",
+    "bootstrap_interval": "takes a metric: tests/metrics/test_bootstrap.py",
+    "get_scorer": "returns scorers: below",
+    "get_scorer_names": "returns names",
+    "make_calibration_scorer": "returns scorers: below",
+}
+
+
+def accumulated(y_true, y_proba, *, sample_weight=None, **options):
+    """Every number of an accumulator that is given all samples."""
+    accumulator = metrics.CalibrationAccumulator(**options)
+    accumulator.partial_fit(y_true, y_proba, sample_weight)
+    return [
+        accumulator.expected_calibration_error(),
+        accumulator.maximum_calibration_error(),
+        accumulator.n_samples_seen_,
+    ]
+
+
+METRICS = {name: getattr(metrics, name) for name in metrics.__all__ if name not in TOOLS}
+METRICS["accumulator"] = accumulated
+# Options that make a metric cover small samples at all.
+OPTIONS = {
+    "squared_kernel_calibration_error": {"bandwidth": 0.5},
+    "mean_embedding_calibration_error": {"random_state": 0, "bandwidth": 0.5},
+    "kernel_density_calibration_error": {"bandwidth": 0.1},
+}
+VECTORS = ("canonical", "top-2", "lens")
+SEVERAL = ("top-label", "classwise")
+SCALAR_ONLY = (
+    "accumulator",
+    "brier_decomposition",
+    "integrated_calibration_index",
+    "kolmogorov_smirnov_calibration_error",
+    "maximum_mean_calibration_error",
+    "score_decomposition",
+    "smooth_calibration_error",
+)
+LOGISTIC = ("calibration_intercept", "calibration_slope", "cox_recalibration")
+# Notions that a metric documents not to take.
+REFUSED = (
+    {(name, notion) for name in SCALAR_ONLY for notion in VECTORS}
+    | {(name, notion) for name in LOGISTIC for notion in VECTORS + SEVERAL}
+    | {("integrated_calibration_index", notion) for notion in SEVERAL}
+)
+# Documented to refuse samples that determine no value: one outcome, or outcomes a threshold parts.
+PARTIAL = {*LOGISTIC, "integrated_calibration_index"}
+# Weights are importance weights: copies of a row form pairs, see the docstrings.
+NOT_REPETITIONS = {
+    "squared_kernel_calibration_error": "a U-statistic of pairs of samples",
+    "calibration_bins": "counts",
+    "accumulator": "n_samples_seen_",
+    "integrated_calibration_index": "does not hold: below",
+}
+# A slope between outcomes that barely overlap is found to few digits.
+TOLERANCE = dict.fromkeys(LOGISTIC, 1e-4)
+CASES = [(name, notion) for name in METRICS for notion in NOTIONS if (name, notion) not in REFUSED]
+every_case = pytest.mark.parametrize(("name", "notion"), CASES)
+
+
+def evaluate(name, notion, y, proba, **options):
+    y, proba, question = ask(notion, y, proba)
+    return METRICS[name](y, proba, **OPTIONS.get(name, {}), **{**question, **options})
+
+
+def gap(name):
+    return {"rtol": TOLERANCE.get(name, 1e-8), "atol": TOLERANCE.get(name, 1e-10)}
+
+
+def test_every_public_metric_is_a_case_or_a_tool():
+    assert set(METRICS) | set(TOOLS) == {*metrics.__all__, "accumulator"}
+    assert {name for name, _ in CASES} == set(METRICS)
+    for name in set(METRICS) - {"accumulator"}:
+        parameters = inspect.signature(METRICS[name]).parameters
+        assert {"notion", "sample_weight", "labels", "pos_label"} <= set(parameters)
+        assert list(parameters)[:2] == ["y_true", "y_proba"]
+
+
+@pytest.mark.parametrize(("name", "notion"), sorted(REFUSED))
+def test_notions_that_do_not_fit_are_refused_by_name(name, notion):
+    y, proba = EDGE_CASES["certain or not"]
+    with pytest.raises(ValueError, match="notion="):
+        evaluate(name, notion, y, proba)
+
+
+@every_case
+def test_edge_cases_are_finite(name, notion):
+    for y, proba in EDGE_CASES.values():
+        value = outcome(evaluate, name, notion, y, proba)
+        if isinstance(value, str):
+            assert name in PARTIAL or "too few samples" in value or "needs 2" in value, value
+        elif name != "calibration_bins":  # the mean of an empty bin is NaN
+            assert np.isfinite(value).all()
+
+
+@every_case
+def test_inputs_are_not_changed_and_calls_repeat_to_the_bit(name, notion, check):
+    def holds(sample, storage):
+        y, proba = sample
+        arrays = y, proba.astype(storage[0], order=storage[1]), np.ones(len(y)), np.array(CLASSES)
+        before = state(*arrays)
+        options = {} if notion == "binary" else {"labels": arrays[3]}
+        one = outcome(evaluate, name, notion, *arrays[:2], sample_weight=arrays[2], **options)
+        other = outcome(evaluate, name, notion, *arrays[:2], sample_weight=arrays[2], **options)
+        assert state(*arrays) == before
+        assert one == other if isinstance(one, str) else one.tobytes() == other.tobytes()
+
+    check(holds, sample=samples(), storage=st.sampled_from([(np.float64, "C"), (np.float32, "F")]))
+
+
+@every_case
+def test_the_order_of_the_samples_does_not_matter(name, notion, check):
+    def holds(sample, seed):
+        y, proba = sample
+        order = np.random.default_rng(seed).permutation(len(y))
+        one = outcome(evaluate, name, notion, y, proba)
+        other = outcome(evaluate, name, notion, y[order], proba[order])
+        assert_same_outcome(one, other, **gap(name))
+
+    check(holds, sample=samples(), seed=seeds)
+
+
+# Locations are drawn for a class by its number; the rows of tables of classes change places.
+BY_CLASS = {"mean_embedding_calibration_error", "calibration_bins"}
+
+
+@pytest.mark.parametrize(
+    ("name", "notion"),
+    # A lens numbers classes; ties of the arg max and of ranks go to the first class.
+    [case for case in CASES if case[1] in ("classwise", "canonical") and case[0] not in BY_CLASS],
+)
+def test_joint_relabelling_does_not_matter(name, notion, check):
+    def holds(sample, order):
+        y, proba = sample
+        one = numbers(evaluate(name, notion, y, proba))
+        other = numbers(evaluate(name, notion, NAMES[y], proba[:, order], labels=NAMES[order]))
+        assert_allclose(other, one, rtol=1e-8, atol=1e-10)
+
+    check(holds, sample=samples(), order=st.permutations(range(3)).map(list))
+
+
+@every_case
+def test_weight_zero_removes_a_sample(name, notion, check):
+    def holds(sample, seed):
+        y, proba = sample
+        keep = np.random.default_rng(seed).random(len(y)) < 0.6
+        keep[:2] = True
+        one = outcome(evaluate, name, notion, y[keep], proba[keep])
+        other = outcome(evaluate, name, notion, y, proba, sample_weight=keep)
+        assert_same_outcome(one, other, **gap(name))
+
+    check(holds, sample=samples(at_least=4), seed=seeds)
+
+
+@pytest.mark.parametrize(
+    ("name", "notion"), [case for case in CASES if case[0] not in NOT_REPETITIONS]
+)
+def test_weight_two_repeats_a_sample(name, notion, check):
+    def holds(sample, seed):
+        y, proba = sample
+        times = np.random.default_rng(seed).integers(1, 4, len(y))
+        if notion == "top-label":  # leaving one out, a class needs two rows, of whatever weight
+            y, proba, times = np.tile(y, 2), np.tile(proba, (2, 1)), np.tile(times, 2)
+        one = outcome(evaluate, name, notion, y.repeat(times), proba.repeat(times, axis=0))
+        other = outcome(evaluate, name, notion, y, proba, sample_weight=times)
+        assert_same_outcome(one, other, **gap(name))
+
+    check(holds, sample=samples(), seed=seeds)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_weight_two_repeats_a_sample_of_the_integrated_calibration_index():
+    y, p, times = np.array([0, 0, 0, 0, 1]), np.array([0, 0, 0, 1, 2]) / 16, [3, 2, 2, 1, 1]
+    index = metrics.integrated_calibration_index
+    repeated = index(y.repeat(times), p.repeat(times))
+    assert_allclose(index(y, p, sample_weight=times), repeated, rtol=1e-3)
+
+
+OF_COUNTS = {
+    "calibration_bins": "a bin's weight",
+    "cox_recalibration": "standard errors",
+    "kernel_density_calibration_error": "one copy of a repeated row is left out",
+}
+
+
+@pytest.mark.parametrize(("name", "notion"), [case for case in CASES if case[0] not in OF_COUNTS])
+def test_the_scale_of_the_weights_does_not_matter(name, notion, check):
+    def holds(sample, seed, scale):
+        y, proba = sample
+        weight = np.random.default_rng(seed).uniform(0.5, 2, len(y))
+        one = outcome(evaluate, name, notion, y, proba, sample_weight=weight)
+        other = outcome(evaluate, name, notion, y, proba, sample_weight=scale * weight)
+        assert_same_outcome(one, other, **gap(name))
+
+    check(holds, sample=samples(), seed=seeds, scale=st.sampled_from([1e-9, 0.1, 1e9]))
+
+
+# Cox and log scores floor probabilities at the resolution of their dtype.
+@every_case
+def test_float32_gives_the_float64_answer_where_both_are_exact(name, notion, check):
+    def holds(sample):
+        y, proba = sample
+        one = outcome(evaluate, name, notion, y, proba)
+        other = outcome(evaluate, name, notion, y, proba.astype(np.float32))
+        if name != "score_decomposition" or not np.isin(proba, (0, 1)).any():
+            assert_same_outcome(one, other, rtol=max(1e-6, gap(name)["rtol"]), atol=1e-8)
+
+    check(holds, sample=samples())
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_positive_column_of_two_is_the_one_dimensional_form(name, check):
+    def holds(sample):
+        y, proba = sample
+        call = partial(METRICS[name], **OPTIONS.get(name, {}), notion="binary")
+        one = outcome(call, y, proba[:, 1])
+        other = outcome(call, y, proba, labels=[0, 1])
+        assert_same_outcome(one, other, rtol=1e-12, atol=0)
+
+    check(holds, sample=samples(n_classes=2))
+
+
+def test_only_the_unbiased_squared_kernel_error_is_negative(check):
+    skce, lowest = metrics.squared_kernel_calibration_error, []
+
+    def holds(sample):
+        for notion in ("canonical", "confidence", "classwise"):
+            y, proba, question = ask(notion, *sample)
+            assert skce(y, proba, method="biased", **question) >= 0
+            lowest.append(skce(y, proba, **question))
+
+    check(holds, examples=5, sample=samples())
+    assert min(lowest) < 0
+
+
+@pytest.mark.parametrize("name", metrics.get_scorer_names())
+def test_scorers_are_minus_the_metric_whatever_the_names_of_the_classes(name):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2 if "binary" in name or "index" in name else 3, 90)
+    X = rng.normal(size=(90, 2)) + y[:, None]
+    classifier = GaussianNB().fit(X, NAMES[y])
+    metric, options = _SCORERS[name.removeprefix("neg_")]
+    proba, classes = classifier.predict_proba(X), classifier.classes_
+    if len(classes) == 2:
+        proba = proba[:, 1]
+    before = state(X)
+    score = metrics.get_scorer(name)(classifier, X, NAMES[y])
+    assert state(X) == before
+    assert score == -metric(NAMES[y], proba, labels=classes, **options)
+    order = rng.permutation(90)
+    shuffled = metrics.get_scorer(name)(classifier, X[order], NAMES[y][order])
+    assert_allclose(shuffled, score, rtol=1e-9)
+    weight = rng.integers(0, 2, 90)
+    kept = weight > 0
+    weighted = metrics.get_scorer(name)(classifier, X, NAMES[y], sample_weight=weight)
+    assert_allclose(weighted, metrics.get_scorer(name)(classifier, X[kept], NAMES[y][kept]))
+
+
+def test_the_names_of_scorers_are_those_of_their_table():
+    assert_array_equal(metrics.get_scorer_names(), sorted(f"neg_{name}" for name in _SCORERS))

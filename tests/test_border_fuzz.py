@@ -1,0 +1,519 @@
+"""Whatever is passed in: the right answer, or an error that names the argument; never a change.
+
+Tests of single messages are in test_validation.py; here every public entrance gets everything.
+"""
+
+import re
+import traceback
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn.utils.fixes import parse_version
+
+import skcal
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    Zero,
+    calibration_report,
+)
+from skcal.hypothesis_tests import monte_carlo_test
+from skcal.metrics import CalibrationAccumulator, expected_calibration_error
+
+# Entrances
+
+
+def metric(y, p, w=None, labels=None):
+    return expected_calibration_error(y, p, sample_weight=w, labels=labels)
+
+
+def hypothesis_test(y, p, w=None, labels=None):
+    options = {"sample_weight": w, "labels": labels, "n_resamples": 19, "random_state": 0}
+    return monte_carlo_test(y, p, **options).statistic
+
+
+def estimator(y, p, w=None, labels=None):
+    fitted = CalibrationErrorEstimator(Binning(5), notion="auto", labels=labels).fit(p, y, w)
+    return [fitted.squared_error(p, w), fitted.score(p, y, w)]
+
+
+def search(y, p, w=None, labels=None):
+    candidates = [(Zero(), {}), (Binning(2), {})]
+    fitted = CalibrationErrorSearchCV(candidates, "auto", labels, cv=2, random_state=0)
+    fitted.fit(p, y, w)
+    return [fitted.squared_error_, fitted.best_risk_, fitted.score(p, y, w)]
+
+
+def report(y, p, w=None, labels=None):
+    options = {"candidates": [(Zero(), {})], "n_resamples": 19, "random_state": 0, "cv": 2}
+    made = calibration_report(y, p, labels=labels, **options)
+    return [made.overall.ece.estimate, made.overall.overview.n_samples]
+
+
+def accumulator(y, p, w=None, labels=None):
+    return CalibrationAccumulator(labels=labels).partial_fit(y, p, w).expected_calibration_error()
+
+
+CHEAP = [metric, hypothesis_test, estimator, accumulator]
+ENTRANCES = [*CHEAP, search, report]
+every_entrance = pytest.mark.parametrize("entrance", ENTRANCES)
+every_entrance_and_dimension = pytest.mark.parametrize(
+    ("entrance", "dimensions"), [*((one, 1) for one in CHEAP), *((one, 2) for one in ENTRANCES)]
+)
+
+# The contract
+
+
+BORDER = [
+    str(Path(skcal.__file__).parent / name)
+    for name in ("_validation.py", "metrics/base.py", "metrics/chunks.py", "metrics/streaming.py")
+] + [str(Path(sklearn.__file__).parent / "utils")]
+ARGUMENT = re.compile(
+    r"\b(y_true|y_proba|proba|labels|sample_weight|sample weights|weight|pos_label|[PyX])\b"
+    r"|Sample weights|1D array"
+)
+
+
+def innermost(error):
+    return traceback.extract_tb(error.__traceback__)[-1].filename
+
+
+def assert_refused(error):
+    """The error was raised on purpose, by skcal's or scikit-learn's checks, and names what."""
+    assert type(error) in (ValueError, TypeError), repr(error)
+    assert ARGUMENT.search(str(error)), str(error)
+    chain = [error]
+    while chain[-1].__cause__ is not None:
+        chain.append(chain[-1].__cause__)
+    assert any(innermost(one).startswith(place) for place in BORDER for one in chain), [
+        innermost(one) for one in chain
+    ]
+
+
+def assert_answered(entrance, arguments, expected, rtol=1e-6):
+    assert_allclose(entrance(**arguments), expected, rtol=rtol, atol=1e-9)
+
+
+# Data: sixteenths, which every float dtype holds exactly
+
+
+def make():
+    rng = np.random.default_rng(3)
+    cuts = np.sort(rng.integers(0, 17, size=(30, 2)), axis=1)
+    proba = np.diff(cuts, axis=1, prepend=0, append=16) / 16
+    return np.arange(30) % 3, proba
+
+
+LABELS, PROBA = make()
+BINARY, POSITIVE = (LABELS == 1).astype(int), PROBA[:, 1].copy()
+WEIGHT = np.arange(30) % 4 / 2.0
+ONE_HOT = np.eye(3)[(LABELS + (np.arange(30) % 5 == 0)) % 3]
+
+
+def on_disk(array, folder):
+    path = folder / "array.npy"
+    np.save(path, array)
+    return np.load(path, mmap_mode="r")
+
+
+def frozen(array):
+    array = array.copy()
+    array.setflags(write=False)
+    return array
+
+
+def spread(array):
+    """The array as every second entry of a larger one."""
+    large = np.full([2 * n for n in array.shape], 7, dtype=array.dtype)
+    inner = large[tuple(slice(None, None, 2) for _ in array.shape)]
+    inner[...] = array
+    return inner
+
+
+class Subclass(np.ndarray):
+    """A subclass of arrays."""
+
+
+class Duck:
+    """An object that turns into an array when asked."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.array, dtype=dtype)
+
+
+def odd_index(values):
+    return list(range(5, 5 + len(values) // 2)) * 2
+
+
+READABLE = {
+    "float16": lambda a, _: a.astype(np.float16),
+    "float32": lambda a, _: a.astype(np.float32),
+    "longdouble": lambda a, _: a.astype(np.longdouble),
+    "big-endian": lambda a, _: a.astype(">f8"),
+    "object": lambda a, _: a.astype(object),
+    "list": lambda a, _: a.tolist(),
+    "tuple of tuples": lambda a, _: tuple(map(tuple, a.tolist())) if a.ndim > 1 else tuple(a),
+    "Fortran order": lambda a, _: np.asfortranarray(a),
+    "every second": lambda a, _: spread(a),
+    "reversed twice": lambda a, _: a[::-1].copy()[::-1],
+    "read-only": lambda a, _: frozen(a),
+    "memory map": on_disk,
+    "subclass": lambda a, _: a.view(Subclass),
+    "duck": lambda a, _: Duck(a),
+    "masked array without a mask": lambda a, _: np.ma.array(a),
+    "buffer": lambda a, _: memoryview(a),
+    "pandas": lambda a, _: (pd.DataFrame if a.ndim > 1 else pd.Series)(a),
+    "pandas, odd index": lambda a, _: (pd.DataFrame if a.ndim > 1 else pd.Series)(
+        a, index=odd_index(a)
+    ),
+    "pandas, nullable": lambda a, _: (pd.DataFrame if a.ndim > 1 else pd.Series)(
+        a, dtype="Float64"
+    ),
+}
+every_form = pytest.mark.parametrize("form", READABLE)
+
+
+@every_form
+@every_entrance_and_dimension
+def test_predictions_in_any_form_give_the_right_answer(entrance, form, dimensions, tmp_path):
+    y, p = (BINARY, POSITIVE) if dimensions == 1 else (LABELS, PROBA)
+    given_p, before = READABLE[form](p, tmp_path), p.copy()
+    assert_answered(entrance, {"y": y, "p": given_p}, entrance(y, p))
+    np.testing.assert_array_equal(p, before)
+    np.testing.assert_array_equal(np.asarray(given_p, dtype=float), before)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.uint8])
+@every_entrance
+def test_certain_predictions_may_be_integers(entrance, dtype):
+    expected = entrance(LABELS, ONE_HOT)
+    assert_answered(entrance, {"y": LABELS, "p": ONE_HOT.astype(dtype)}, expected)
+
+
+LABEL_FORMS = {
+    "int8": lambda y, _: y.astype(np.int8),
+    "uint64": lambda y, _: y.astype(np.uint64),
+    "float": lambda y, _: y.astype(float),
+    "float16": lambda y, _: y.astype(np.float16),
+    "object": lambda y, _: y.astype(object),
+    "list": lambda y, _: y.tolist(),
+    "range of strings": lambda y, _: np.array(["a", "b", "c"])[y],
+    "bytes": lambda y, _: np.array([b"a", b"b", b"c"])[y],
+    "object strings": lambda y, _: np.array(["a", "b", "c"], dtype=object)[y],
+    "StringDType": lambda y, _: np.array(["a", "b", "c"], dtype=np.dtypes.StringDType())[y],
+    "every second": lambda y, _: spread(y),
+    "read-only": lambda y, _: frozen(y),
+    "memory map": on_disk,
+    "subclass": lambda y, _: y.view(Subclass),
+    "duck": lambda y, _: Duck(y),
+    "masked array without a mask": lambda y, _: np.ma.array(y),
+    "pandas, odd index": lambda y, _: pd.Series(y, index=odd_index(y)),
+    "pandas, nullable": lambda y, _: pd.Series(y, dtype="Int64"),
+    "pandas, string": lambda y, _: pd.Series(np.array(["a", "b", "c"])[y], dtype="string"),
+    "pandas, categorical": lambda y, _: pd.Series(pd.Categorical(np.array(["a", "b", "c"])[y])),
+    "pandas, categorical codes": lambda y, _: pd.Series(pd.Categorical(y)),
+    "negative": lambda y, _: y - 5,
+    "far apart": lambda y, _: np.array([-(2**40), 3, 2**40])[y],
+}
+
+
+@pytest.mark.parametrize("form", LABEL_FORMS)
+@every_entrance
+def test_labels_in_any_form_give_the_right_answer(entrance, form, tmp_path):
+    if form == "StringDType" and parse_version(np.__version__) < parse_version("2.1"):
+        pytest.skip("copies of such arrays crash numpy 2.0")
+    y, before = LABEL_FORMS[form](LABELS, tmp_path), LABELS.copy()
+    assert_answered(entrance, {"y": y, "p": PROBA}, entrance(LABELS, PROBA), rtol=1e-12)
+    np.testing.assert_array_equal(LABELS, before)
+
+
+@pytest.mark.parametrize("form", sorted(READABLE))
+@pytest.mark.parametrize("entrance", [one for one in ENTRANCES if one is not report])
+def test_weights_in_any_form_give_the_right_answer(entrance, form, tmp_path):
+    w, before = READABLE[form](WEIGHT, tmp_path), WEIGHT.copy()
+    expected = entrance(LABELS, PROBA, WEIGHT)
+    assert_answered(entrance, {"y": LABELS, "p": PROBA, "w": w}, expected, rtol=1e-12)
+    np.testing.assert_array_equal(WEIGHT, before)
+
+
+@pytest.mark.parametrize("form", ["list", "object strings", "tuple", "Index", "Categorical"])
+@every_entrance
+def test_labels_of_columns_in_any_form_give_the_right_answer(entrance, form):
+    names = ["b", "c", "a"]
+    forms = {
+        "list": names,
+        "object strings": np.array(names, dtype=object),
+        "tuple": tuple(names),
+        "Index": pd.Index(names),
+        "Categorical": pd.Categorical(names),
+    }
+    expected = entrance(LABELS, PROBA, labels=[0, 1, 2])
+    arguments = {"y": np.array(names)[LABELS], "p": PROBA, "labels": forms[form]}
+    assert_answered(entrance, arguments, expected, rtol=1e-12)
+
+
+@every_entrance
+def test_a_data_frame_with_two_columns_of_a_name_is_read_or_refused_by_name(entrance):
+    frame = pd.DataFrame(PROBA, columns=["a", "a", "b"])
+    try:
+        value = entrance(LABELS, frame, labels=[0, 1, 2])
+    except ValueError as error:
+        assert_refused(error)
+    else:
+        assert_allclose(value, entrance(LABELS, PROBA), rtol=1e-12)
+
+
+@pytest.mark.parametrize("container", ["DataFrame", "Series"])
+@every_entrance
+def test_polars_is_read(entrance, container):
+    pl = pytest.importorskip("polars")
+    y = pl.Series(LABELS.tolist())
+    p, expected = pl.DataFrame(PROBA.tolist(), orient="row"), entrance(LABELS, PROBA)
+    if container == "Series":
+        y, p, expected = pl.Series(BINARY), pl.Series(POSITIVE), entrance(BINARY, POSITIVE)
+    assert_answered(entrance, {"y": y, "p": p}, expected, rtol=1e-12)
+
+
+# What no one can read
+
+
+def with_cell(value, dtype=np.float64):
+    def change(p):
+        p = p.astype(dtype)
+        p[(4,) + (1,) * (p.ndim - 1)] = value
+        return p
+
+    return change
+
+
+def certain(p):
+    return np.eye(3)[p.argmax(axis=1)] if p.ndim > 1 else np.rint(p)
+
+
+UNREADABLE = {
+    "None": lambda p: None,
+    "number": lambda p: 0.5,
+    "0-d": lambda p: np.array(0.5),
+    "string": lambda p: "0.5",
+    "dictionary": lambda p: {"p": p},
+    "set": lambda p: {0.25, 0.75},
+    "function": lambda p: len,
+    "generator": lambda p: (row for row in p),
+    "empty list": lambda p: [],
+    "no rows": lambda p: p[:0],
+    "no columns": lambda p: p.reshape(len(p), -1)[:, :0],
+    "one column": lambda p: p.reshape(len(p), -1)[:, :1],
+    "3-d": lambda p: np.stack([p, p], axis=-1) if p.ndim > 1 else p.reshape(5, 3, 2),
+    "ragged": lambda p: [[0.5, 0.5], [0.2, 0.3, 0.5]] * 15,
+    "nested": lambda p: [[[0.5], [0.5]]] * 30,
+    "structured": lambda p: np.zeros(30, dtype=[("a", float), ("b", float)]),
+    "matrix": np.matrix,
+    "complex": lambda p: p.astype(complex),
+    "datetime": lambda p: certain(p).astype("datetime64[D]"),
+    "timedelta": lambda p: certain(p).astype("timedelta64[s]"),
+    "strings": lambda p: p.astype(str),
+    "bytes": lambda p: p.astype("S"),
+    "objects": lambda p: np.full(p.shape, object(), dtype=object),
+    "dictionaries": lambda p: np.full(p.shape, {}, dtype=object),
+    "None inside": with_cell(None, object),
+    "string inside": with_cell("x", object),
+    "list inside": lambda p: [*p.tolist()[:-1], [0.5, [0.5], 0]],
+    "NaN": with_cell(np.nan),
+    "infinity": with_cell(np.inf),
+    "minus infinity": with_cell(-np.inf, np.float32),
+    "huge": with_cell(1e300),
+    "huge for float32": with_cell(1e300, np.longdouble),
+    "beyond float64": with_cell(np.longdouble("1e4000"), np.longdouble),
+    "huge integer": with_cell(10**400, object),
+    "negative": with_cell(-0.25),
+    "above 1": with_cell(1.25),
+    "percentages": lambda p: 100 * p,
+    "sparse": lambda p: sparse.csr_array(p.reshape(len(p), -1)),
+    "sparse matrix": lambda p: sparse.csc_matrix(p.reshape(len(p), -1)),
+    "masked": lambda p: np.ma.masked_equal(p, p.flat[0]),
+    "pandas, NA": lambda p: pd.DataFrame(p, dtype="Float64").mask(p.reshape(len(p), -1) == p.max()),
+    "pandas, categorical": lambda p: pd.DataFrame({"a": pd.Categorical(["x"] * 30), "b": 0.5}),
+    "pandas, dates": lambda p: pd.DataFrame({"a": pd.date_range("2020", periods=30), "b": 0.5}),
+    "fewer rows": lambda p: p[:-1],
+    "more rows": lambda p: np.concatenate([p, p[:1]]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", UNREADABLE)
+@every_entrance_and_dimension
+def test_predictions_that_are_none_are_refused_by_name(entrance, kind, dimensions):
+    y, p = (BINARY, POSITIVE) if dimensions == 1 else (LABELS, PROBA)
+    before = p.copy()
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        entrance(y, UNREADABLE[kind](p))
+    assert_refused(caught.value)
+    np.testing.assert_array_equal(p, before)
+
+
+BAD_LABELS = {
+    "None": lambda y: None,
+    "number": lambda y: 1,
+    "0-d": lambda y: np.array(1),
+    "string": lambda y: "abc",
+    "dictionary": lambda y: dict(enumerate(y)),
+    "function": lambda y: len,
+    "generator": lambda y: (one for one in y),
+    "empty": lambda y: [],
+    "one-hot rows": lambda y: np.eye(3)[y],
+    "3-d": lambda y: y.reshape(5, 3, 2),
+    "ragged": lambda y: [[0], [1, 2]] * 15,
+    "fewer": lambda y: y[:-1],
+    "more": lambda y: np.append(y, 0),
+    "NaN": lambda y: np.where(y == 1, np.nan, y),
+    "infinity": lambda y: np.where(y == 1, np.inf, y),
+    "complex": lambda y: y + 0.5j,
+    "fractions": lambda y: y / 7 + np.arange(30) / 100,
+    "mixed types": lambda y: np.array(["a", 1, 2.5], dtype=object)[y],
+    "None inside": lambda y: np.array([0, None, 2], dtype=object)[y],
+    "lists inside": lambda y: np.array([[0], None, {}], dtype=object)[y],
+    "NaT": lambda y: np.array(["NaT", "2020-01-01", "2021-01-01"], dtype="datetime64[D]")[y],
+    "another class": lambda y: np.where(np.arange(30) == 7, 3, y),
+    "pandas, NA": lambda y: pd.Series(y, dtype="Int64").mask(y == 1),
+    "categorical with a gap": lambda y: pd.Series(pd.Categorical(["a", None, "c"] * 10)),
+    "sparse": lambda y: sparse.csr_array(y[:, None]),
+    "masked": lambda y: np.ma.masked_equal(y, 1),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_LABELS)
+@every_entrance
+def test_labels_that_are_none_are_refused_by_name(entrance, kind):
+    before = LABELS.copy()
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        entrance(BAD_LABELS[kind](LABELS), PROBA)
+    assert_refused(caught.value)
+    np.testing.assert_array_equal(LABELS, before)
+
+
+BAD_WEIGHTS = {
+    "string": lambda w: "balanced",
+    "strings": lambda w: w.astype(str),
+    "dictionary": lambda w: {0: 1.0},
+    "function": lambda w: len,
+    "generator": lambda w: (one for one in w),
+    "empty": lambda w: [],
+    "a column": lambda w: w[:, None],
+    "fewer": lambda w: w[:-1],
+    "negative": lambda w: w - 1,
+    "zero": lambda w: 0 * w,
+    "NaN": lambda w: np.where(w == 1, np.nan, w),
+    "infinity": lambda w: np.where(w == 1, np.inf, w),
+    "beyond float64": lambda w: w.astype(np.longdouble) * np.longdouble("1e4000"),
+    "complex": lambda w: w + 1j,
+    "datetime": lambda w: np.full(30, "2020-01-01", dtype="datetime64[D]"),
+    "None inside": lambda w: np.where(w == 1, None, w),
+    "ragged": lambda w: [[1], [1, 2]] * 15,
+    "sparse": lambda w: sparse.csr_array(w[:, None]),
+    "masked": lambda w: np.ma.masked_equal(w, 1),
+    "pandas, NA": lambda w: pd.Series(w, dtype="Float64").mask(w == 1),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_WEIGHTS)
+@pytest.mark.parametrize("entrance", [one for one in ENTRANCES if one is not report])
+def test_weights_that_are_none_are_refused_by_name(entrance, kind):
+    before = WEIGHT.copy()
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        entrance(LABELS, PROBA, BAD_WEIGHTS[kind](WEIGHT))
+    assert_refused(caught.value)
+    np.testing.assert_array_equal(WEIGHT, before)
+
+
+BAD_NAMES = {
+    "number": 3,
+    "string": "abc",
+    "too few": [0, 1],
+    "too many": [0, 1, 2, 3],
+    "twice": [0, 1, 1],
+    "other type": ["a", "b", "c"],
+    "rows": np.eye(3),
+    "NaN": [0, 1, np.nan],
+    "None inside": [0, 1, None],
+    "ragged": [[0], [1, 2], 3],
+    "lists": [[0], [1], {}],
+    "dictionary": {0: "a", 1: "b", 2: "c"},
+    "empty": [],
+}
+
+
+@pytest.mark.parametrize("kind", BAD_NAMES)
+@every_entrance
+def test_labels_of_columns_that_are_none_are_refused_by_name(entrance, kind):
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        entrance(LABELS, PROBA, labels=BAD_NAMES[kind])
+    if type(caught.value).__name__ != "InvalidParameterError":  # scikit-learn's, of a parameter
+        assert_refused(caught.value)
+
+
+@pytest.mark.parametrize("pos_label", [2, "b", None, np.nan, [1], {}, np.array([1, 0]), b"1", 1.5])
+def test_a_positive_class_that_is_none_is_refused_by_name(pos_label):
+    if pos_label is None:
+        arguments = {"y_true": np.array(["a", "b"])[BINARY]}
+    else:
+        arguments = {"y_true": BINARY, "pos_label": pos_label}
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        expected_calibration_error(y_proba=POSITIVE, **arguments)
+    assert_refused(caught.value)
+
+
+# Both at random
+
+CELLS = [
+    *(0.0, -0.0, 5e-324, 1e-300, 1e-17, -1e-17, 1 + 2e-16, 1 - 1e-16, 0.5, 1.0, 2.0, -1.0, 1e300),
+    *(np.nan, np.inf, -np.inf, 1e-9, -1e-9, 1 + 1e-9, 0.30000000000000004),
+]
+DTYPES = [np.float64, np.float32, np.float16, np.longdouble, object, bool, np.int32, ">f4"]
+
+
+@pytest.mark.parametrize(
+    "examples",
+    [pytest.param(60, id="quick"), pytest.param(3000, id="thorough", marks=pytest.mark.slow)],
+)
+@pytest.mark.parametrize("entrance", CHEAP)
+def test_any_cell_in_any_dtype_is_refused_or_read_as_it_stands(entrance, examples):
+
+    @settings(max_examples=examples, derandomize=True, deadline=None)
+    @given(
+        row=st.integers(0, 29),
+        column=st.integers(0, 2),
+        cell=st.sampled_from(CELLS),
+        dtype=st.sampled_from(DTYPES),
+        scalar=st.booleans(),
+        order=st.sampled_from("CF"),
+    )
+    def holds(row, column, cell, dtype, scalar, order):
+        y, p = (BINARY, POSITIVE.copy()) if scalar else (LABELS, PROBA.copy(order=order))
+        p[row if scalar else (row, column)] = cell
+        with np.errstate(all="ignore"):
+            p = p.astype(dtype) if np.isfinite(cell) or np.dtype(dtype).kind in ("f", "O") else p
+        before = p.copy()
+        try:
+            value = entrance(y, p)
+        except (ValueError, TypeError) as error:
+            assert_refused(error)
+        else:
+            clean = np.clip(np.asarray(p, dtype=np.float64), 0, 1)
+            assert np.isfinite(clean).all()
+            # A value beside a bin's edge may fall on its other side in another precision.
+            clean = clean if np.dtype(dtype).itemsize > 4 else clean.astype(np.float32)
+            assert_allclose(value, entrance(y, clean), rtol=1e-5, atol=1e-7)
+        np.testing.assert_array_equal(p, before)
+
+    holds()

@@ -1,0 +1,158 @@
+"""What is declared is what is imported, and what is built is what is needed."""
+
+import ast
+import email
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from sklearn.utils.fixes import parse_version
+
+import skcal
+
+PACKAGE = Path(skcal.__file__).parent
+ROOT = PACKAGE.parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+BY_WAY_OF = {"joblib": "scikit-learn runs workers by it; a lowest version is asked for"}
+NAMES = {"sklearn": "scikit-learn"}  # of distributions that differ from those of modules
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "pyproject.toml").exists(), reason="skcal is not imported from its repository"
+)
+
+
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def requirement(text):
+    """Name and lowest version of a requirement."""
+    match = re.fullmatch(r"([\w-]+)(?:\[[\w,-]+\])?(?:[>=]=([\w.]+))?", text)
+    return match[1], match[2]
+
+
+def imported(path, everywhere):
+    """Other packages that a module imports: at its top, or everywhere."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = set()
+    for node in ast.walk(tree) if everywhere else tree.body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module.split(".")[0])
+    others = found - set(sys.stdlib_module_names) - {"skcal"}
+    return {NAMES.get(name, name) for name in others}
+
+
+def test_dependencies_are_what_is_imported_at_the_top_of_modules():
+    top = set().union(*(imported(path, everywhere=False) for path in SOURCES))
+    declared = {requirement(text)[0] for text in project()["dependencies"]}
+    assert top == {"numpy", "scipy", "scikit-learn"}
+    assert declared == top | set(BY_WAY_OF)
+
+
+def test_extras_are_what_is_imported_inside_functions():
+    everywhere = set().union(*(imported(path, everywhere=True) for path in SOURCES))
+    dependencies = {requirement(text)[0] for text in project()["dependencies"]}
+    extras = project()["optional-dependencies"]
+    users = {name: extras[name] for name in ("plot", "pandas", "parquet", "dask")}
+    declared = {requirement(text)[0] for texts in users.values() for text in texts}
+    assert everywhere - dependencies == declared
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_an_extra_that_a_module_names_exists(path):
+    named = re.findall(r"skcal\[(\w+)\]", path.read_text(encoding="utf-8"))
+    assert set(named) <= set(project()["optional-dependencies"])
+
+
+def test_python_versions_are_said_alike():
+    lowest = project()["requires-python"].removeprefix(">=")
+    classifiers = re.findall(r"Python :: (3\.\d+)", " ".join(project()["classifiers"]))
+    assert min(classifiers, key=parse_version) == lowest
+    ruff = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"]
+    assert ruff["target-version"] == "py" + lowest.replace(".", "")
+    assert f"Python ≥ {lowest}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_installed_metadata_is_that_of_the_project():
+    metadata = importlib.metadata.metadata("skcal")
+    assert metadata["Version"] == skcal.__version__
+    assert metadata["Requires-Python"] == project()["requires-python"]
+    [command] = importlib.metadata.entry_points(group="console_scripts", name="skcal")
+    assert callable(command.load())
+    assert (PACKAGE / "py.typed").exists()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return a wheel and a source archive, built from a copy in an environment of their own."""
+    folder = tmp_path_factory.mktemp("packaging")
+    skipped = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "dist", "doc")
+    shutil.copytree(ROOT, folder / "source", ignore=skipped)
+    python = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    toml = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    needed = toml["build-system"]["requires"]
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *needed]
+    if subprocess.run(pip, capture_output=True).returncode:
+        pytest.skip("the build system cannot be installed: no package index")
+    code = "import setuptools.build_meta as b; b.build_wheel('..'); b.build_sdist('..')"
+    done = subprocess.run(
+        [python, "-c", code], cwd=folder / "source", capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, sdist
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_and_nothing_else(built):
+    with zipfile.ZipFile(built[0]) as wheel:
+        names = set(wheel.namelist())
+        [metadata] = [name for name in names if name.endswith(".dist-info/METADATA")]
+        message = email.message_from_bytes(wheel.read(metadata))
+    inside = {name for name in names if ".dist-info/" not in name}
+    expected = {path.relative_to(ROOT).as_posix() for path in SOURCES} | {"skcal/py.typed"}
+    assert inside == expected
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    required = [text for text in message.get_all("Requires-Dist") if "extra ==" not in text]
+    assert sorted(required) == sorted(project()["dependencies"])
+    assert set(message.get_all("Provides-Extra")) == set(project()["optional-dependencies"])
+    assert message["Version"] == skcal.__version__
+
+
+@pytest.mark.slow
+def test_the_wheel_runs_from_elsewhere(built, tmp_path):
+    with zipfile.ZipFile(built[0]) as wheel:
+        wheel.extractall(tmp_path / "site")
+    table = "cat,dog,label\n" + "0.8,0.2,cat\n0.3,0.7,dog\n0.6,0.4,dog\n0.9,0.1,cat\n" * 10
+    (tmp_path / "predictions.csv").write_text(table)
+    where = {"PYTHONPATH": str(tmp_path / "site")}
+    for arguments in (["--version"], ["test", "predictions.csv", "--resamples", "39"]):
+        command = [sys.executable, "-W", "error", "-m", "skcal", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=where, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    code = "import skcal; print(skcal.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=where, capture_output=True
+    )
+    assert done.stdout.decode().strip() == str(tmp_path / "site" / "skcal" / "__init__.py")
+
+
+@pytest.mark.slow
+def test_the_source_archive_holds_what_a_build_needs(built):
+    with tarfile.open(built[1]) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    expected = {path.relative_to(ROOT).as_posix() for path in SOURCES} | {
+        *("pyproject.toml", "README.md", "LICENSE", "skcal/py.typed", "PKG-INFO")
+    }
+    assert expected <= names
+    assert not [name for name in names if name.endswith((".npz", ".pyc", ".so"))]
