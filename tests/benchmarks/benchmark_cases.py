@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
 
 from skcal import (
     CalibrationErrorEstimator,
@@ -22,6 +24,7 @@ from skcal.metrics import (
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
+from skcal.model_selection.candidates import family_name, resolve_candidates
 from skcal.pair_risk import pair_risk
 
 
@@ -86,11 +89,15 @@ def ridge_of_rank(rank):
     return lambda: estimator.fit(proba, y)
 
 
-def scalar_density(n):
-    """Prepare fit and prediction of a kernel density of confidences."""
-    y, proba = simplex(n)
-    estimator = CalibrationErrorEstimator(DirichletKernelDensity(1e-3), "confidence")
-    return lambda: estimator.fit(proba, y).predict(proba)
+def of_confidence(function):
+    """Prepare fit and score of a function on confidences."""
+
+    def prepare(n):
+        y, proba = simplex(n)
+        estimator = CalibrationErrorEstimator(function, "confidence")
+        return lambda: estimator.fit(proba, y).score(proba, y)
+
+    return prepare
 
 
 def density_of_classes(n_classes):
@@ -108,6 +115,10 @@ def default_search(n):
 
 
 MILLION = (10_000, 100_000, 1_000_000)
+FAMILIES = {
+    family_name(function): clone(function).set_params(**next(iter(ParameterGrid(grid))))
+    for function, grid in resolve_candidates(None, "confidence", 10, 1e5)
+}
 CASES = {
     "expected calibration error": Case("n", MILLION, 1, of_binary(expected_calibration_error)),
     "smooth calibration error": Case("n", MILLION, 1, of_binary(smooth_calibration_error)),
@@ -133,7 +144,10 @@ CASES = {
     ),
     "pair risk of a form": Case("rank", (100, 200, 400, 800), 2, risk_of_a_factor),
     "two-step ridge": Case("rank", (125, 250, 500, 1000), 2, ridge_of_rank),
-    "kernel density, confidence": Case("n", MILLION, 1, scalar_density),
     "kernel density, canonical": Case("C", (10, 30, 100), 1, density_of_classes),
     "default search, confidence": Case("n", (1000, 10_000, 100_000), 1, default_search),
+    **{
+        f"{name}, confidence": Case("n", MILLION, 1, of_confidence(function))
+        for name, function in FAMILIES.items()
+    },
 }

@@ -33,9 +33,20 @@ def peer_smooth_calibration_error(n):
     return lambda: relplot.smECE(f=p, y=y)
 
 
+def peer_binned(n):
+    """ECE of netcal."""
+    from netcal.metrics import ECE
+
+    y, p = binary(n)
+    return lambda: ECE(15).measure(p, y)
+
+
 PEERS = {
-    "expected calibration error": ("torchmetrics", peer_expected_calibration_error),
-    "smooth calibration error": ("relplot", peer_smooth_calibration_error),
+    "expected calibration error": {
+        "torchmetrics": peer_expected_calibration_error,
+        "netcal": peer_binned,
+    },
+    "smooth calibration error": {"relplot": peer_smooth_calibration_error},
 }
 
 
@@ -70,9 +81,9 @@ def main(names):
     print("| what | size | time and peak memory | exponent (promised) |\n|---|---|---|---|")
     for name in names or CASES:
         curve(name, CASES[name], CASES[name].prepare)
-        module, prepare = PEERS.get(name, (None, None))
-        if module and importlib.util.find_spec(module):
-            curve(f"{name}, by {module}", CASES[name], prepare)
+        for module, prepare in PEERS.get(name, {}).items():
+            if importlib.util.find_spec(module):
+                curve(f"{name}, by {module}", CASES[name], prepare)
 
 
 if __name__ == "__main__":

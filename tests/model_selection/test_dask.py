@@ -22,7 +22,7 @@ def search(n_jobs):
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"processes": True, "dashboard_address": None, "silence_logs": 50}
+    options = {"processes": True, "dashboard_address": ":0", "silence_logs": 50}
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,
         distributed.Client(cluster) as client,

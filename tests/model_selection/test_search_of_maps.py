@@ -23,7 +23,8 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
-from skcal.datasets import make_tempered
+from skcal.datasets import DISTORTIONS, make_distorted, make_tempered
+from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import as_comparison, compare_risks, risk_difference
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
@@ -177,6 +178,24 @@ def test_maps_of_the_default_search_beat_the_published_forms_on_overconfident_pr
         for other in ("Zero", *PUBLISHED):
             # About -3.5 to -5.5 on this sample; the truth is a temperature.
             assert z_score(search, families[name], families[other], data.proba, data.labels) < -2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [5, 10])
+@pytest.mark.parametrize("distortion", DISTORTIONS)
+def test_the_stack_sees_most_of_what_no_scaling_map_contains(distortion, n_classes):
+    """The expected one-step estimate, over the truth: 0.87 to 0.99 in the mean of four draws."""
+    stack, _ = resolve_candidates(None, "canonical", n_classes, 8000)[-1]
+    options = {"n_classes": n_classes, "distortion": distortion, "n_truth_draws": 0}
+    new = make_distorted(40_000, random_state=99, **options).proba
+    gap = DISTORTIONS[distortion](new) - new
+    seen = []
+    for seed in range(2):
+        data = make_distorted(8000, random_state=seed, **options)
+        estimator = CalibrationErrorEstimator(stack).fit(data.proba, data.labels)
+        residual = estimator.functions_[0].residual(new)
+        seen.append(np.sum(residual * (2 * gap - residual)) / np.sum(gap**2))
+    assert np.mean(seen) > 0.85
 
 
 # Real predictions
