@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -47,7 +47,13 @@ class CalibrationDataset:
 
 
 def make_dirichlet(
-    n_samples=1000, *, n_classes=10, concentration=0.1, model="M1", noise=0.5, random_state=None
+    n_samples: int = 1000,
+    *,
+    n_classes: int = 10,
+    concentration: float = 0.1,
+    model: str = "M1",
+    noise: float = 0.5,
+    random_state: int | np.random.RandomState | None = None,
 ) -> CalibrationDataset:
     """Dirichlet predictions with labels from M1, M2 or M3 of Widmann et al.
 
@@ -94,13 +100,13 @@ def make_dirichlet(
 
 
 def make_tempered(
-    n_samples=1000,
+    n_samples: int = 1000,
     *,
-    n_classes=5,
-    temperature=2.0,
-    concentration=0.3,
-    n_truth_draws=1_000_000,
-    random_state=None,
+    n_classes: int = 5,
+    temperature: float = 2.0,
+    concentration: float = 0.3,
+    n_truth_draws: int = 1_000_000,
+    random_state: int | np.random.RandomState | None = None,
 ) -> CalibrationDataset:
     """Predictions p ∝ π^T of labels y ~ Cat(π), π ~ Dir(α 1): overconfident for T > 1.
 
@@ -145,13 +151,13 @@ def make_tempered(
 
 
 def make_distorted(
-    n_samples=1000,
+    n_samples: int = 1000,
     *,
-    n_classes=5,
-    distortion="class-dependent",
-    concentration=0.3,
-    n_truth_draws=1_000_000,
-    random_state=None,
+    n_classes: int = 5,
+    distortion: str = "class-dependent",
+    concentration: float = 0.3,
+    n_truth_draws: int = 1_000_000,
+    random_state: int | np.random.RandomState | None = None,
 ) -> CalibrationDataset:
     """Dirichlet predictions p, labels y ~ Cat(q(p)), q a distortion that matrix scaling lacks.
 
@@ -196,17 +202,17 @@ def make_distorted(
     return CalibrationDataset(proba, labels, errors)
 
 
-def _class_dependent(proba):
+def _class_dependent(proba: np.ndarray) -> np.ndarray:
     odd = proba.argmax(axis=1) % 2 == 1
     return _temper(proba, np.where(odd, 1.5, 0.5)[:, None])
 
 
-def _non_monotone(proba):
+def _non_monotone(proba: np.ndarray) -> np.ndarray:
     share = np.sin(2 * np.pi * proba.max(axis=1, keepdims=True)) ** 2 / 2
     return (1 - share) * proba + share * np.roll(proba, 1, axis=1)
 
 
-def _confused_pair(proba):
+def _confused_pair(proba: np.ndarray) -> np.ndarray:
     rows, top = np.arange(len(proba))[:, None], np.argsort(-proba, axis=1)[:, :2]
     first, second = proba[rows, top].T
     moved = (first - second) * np.sin(2 * np.pi * (first - second)) ** 2 / 2
@@ -222,46 +228,50 @@ DISTORTIONS = {
 }
 
 
-def _m1(proba, noise):
+def _m1(proba: np.ndarray, noise: float) -> np.ndarray:
     return proba
 
 
-def _m2(proba, noise):
+def _m2(proba: np.ndarray, noise: float) -> np.ndarray:
     conditional = (1 - noise) * proba
     conditional[:, 0] += noise
     return conditional
 
 
-def _m3(proba, noise):
+def _m3(proba: np.ndarray, noise: float) -> np.ndarray:
     return np.full_like(proba, 1 / proba.shape[1])
 
 
 _CONDITIONALS = {"M1": _m1, "M2": _m2, "M3": _m3}
 
 
-def _generator(random_state):
+def _generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
     """A Generator, whose Dirichlet draws stay finite at small concentrations."""
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
-def _dirichlet(rng, n_samples, n_classes, concentration):
+def _dirichlet(
+    rng: np.random.Generator, n_samples: int, n_classes: int, concentration: float
+) -> np.ndarray:
     if concentration <= 0:
         raise ValueError(f"concentration={concentration!r} must be > 0.")
     return rng.dirichlet(np.full(n_classes, concentration), size=n_samples)
 
 
-def _categorical(rng, proba):
+def _categorical(rng: np.random.Generator, proba: np.ndarray) -> np.ndarray:
     """Draw a class from each row."""
     below = np.cumsum(proba, axis=1) < rng.uniform(size=(len(proba), 1))
     return np.minimum(below.sum(axis=1), proba.shape[1] - 1).astype(np.int64)
 
 
-def _temper(truth, temperature):
+def _temper(truth: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
     powered = (truth / truth.max(axis=1, keepdims=True)) ** temperature
     return powered / powered.sum(axis=1, keepdims=True)
 
 
-def _dirichlet_truth(model, n_classes, concentration, noise):
+def _dirichlet_truth(
+    model: str, n_classes: int, concentration: float, noise: float
+) -> tuple[dict[str, TrueError], float]:
     """Closed forms of mathematics: canonical, class-wise, confidence, total variation."""
     if model == "M1":
         return dict.fromkeys(("canonical", "classwise", "confidence"), _NONE), 0.0
@@ -282,14 +292,14 @@ def _dirichlet_truth(model, n_classes, concentration, noise):
 
 
 @lru_cache
-def _max_moments(n_classes, concentration):
+def _max_moments(n_classes: int, concentration: float) -> tuple[float, float]:
     """E max p and E (max p)² of a symmetric Dirichlet distribution.
 
     p = g / Σg for gamma variables g, independent of their sum, so E max p^k = E max g^k / E(Σg)^k.
     """
     C, a = n_classes, concentration
 
-    def survival(t):
+    def survival(t: float) -> float:
         return -np.expm1(C * gamma.logcdf(t, a))
 
     limits = [0, 1e-6, 1e-3, 1e-1, 1, 10, 100 + 10 * a]
@@ -330,7 +340,7 @@ def tempered_true_errors(
     if temperature == 1:
         return MappingProxyType(dict.fromkeys(("canonical", "classwise", "confidence"), _NONE))
 
-    def draw(pi):
+    def draw(pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return _temper(pi, temperature), pi
 
     return _simulated_errors(draw, n_classes, concentration, n_draws, exchangeable=True)
@@ -361,14 +371,20 @@ def distorted_true_errors(
     0.032
     """
 
-    def draw(proba):
+    def draw(proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return proba, DISTORTIONS[distortion](proba)
 
     exchangeable = distortion != "class-dependent"
     return _simulated_errors(draw, n_classes, concentration, n_draws, exchangeable)
 
 
-def _simulated_errors(draw, n_classes, concentration, n_draws, exchangeable):
+def _simulated_errors(
+    draw: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    n_classes: int,
+    concentration: float,
+    n_draws: int,
+    exchangeable: bool,
+) -> Mapping[str, TrueError]:
     """Errors of ``draw(dirichlet)``, which returns predictions and E[e_y | p]."""
     classes = [0] if exchangeable else range(n_classes)
     rng = np.random.default_rng(0)
@@ -392,7 +408,7 @@ def _simulated_errors(draw, n_classes, concentration, n_draws, exchangeable):
     return MappingProxyType(errors)  # the cache hands the same object to everyone
 
 
-def _explained(feature, target, n_bins=1000):
+def _explained(feature: np.ndarray, target: np.ndarray, n_bins: int = 1000) -> float:
     """E(E[target | feature])² by debiased equal-mass bins."""
     order = np.argsort(feature)
     parts = np.array_split(target[order], max(1, min(n_bins, len(order) // 50)))

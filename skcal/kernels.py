@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
@@ -16,6 +16,9 @@ from sklearn.metrics.pairwise import (
 )
 
 from skcal._validation import row_blocks
+
+_KernelLike: TypeAlias = str | Callable[..., np.ndarray]
+_Parameters: TypeAlias = dict[str, Any]
 
 KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
 
@@ -31,7 +34,9 @@ _PIVOT_QUALITY = 0.25
 _REMAINDER = 1e-15
 
 
-def kernel_matrix(X, Z, kernel: str | Callable, parameters: dict) -> np.ndarray:
+def kernel_matrix(
+    X: np.ndarray, Z: np.ndarray, kernel: _KernelLike, parameters: _Parameters
+) -> np.ndarray:
     """Kernel values of all pairs of rows, shape (n, k), checked to be finite.
 
     Parameters
@@ -63,7 +68,7 @@ def kernel_matrix(X, Z, kernel: str | Callable, parameters: dict) -> np.ndarray:
     return values
 
 
-def kernel_diagonal(X, kernel, parameters) -> np.ndarray:
+def kernel_diagonal(X: np.ndarray, kernel: _KernelLike, parameters: _Parameters) -> np.ndarray:
     """k(x, x) for each row, from small diagonal blocks."""
     if kernel in _UNIT_DIAGONAL:
         return np.ones(len(X))
@@ -88,12 +93,12 @@ class Kernel(NamedTuple):
         ν and scikit-learn's parameter; NaN for a callable.
     """
 
-    name: str | Callable
+    name: _KernelLike
     bandwidth: float = np.nan
     gamma: float = np.nan
 
     @classmethod
-    def of(cls, name, bandwidth, X) -> Kernel:
+    def of(cls, name: _KernelLike, bandwidth: float | str, X: np.ndarray) -> Kernel:
         """Resolve the width for features X (n, d); "median" by :func:`median_distance`."""
         if callable(name):
             return cls(name)
@@ -103,14 +108,14 @@ class Kernel(NamedTuple):
         gamma = 1 / (halves * width) if metric == "cityblock" else 1 / (2 * width**2)
         return cls(name, width, gamma)
 
-    def matrix(self, X, Z) -> np.ndarray:
+    def matrix(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """k(x, z) for all pairs of rows."""
         if self.name == "rbf":  # scikit-learn's expands the square, which loses small distances
             X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
             return np.exp(-self.gamma * cdist(X, Z, "sqeuclidean"))
         return kernel_matrix(X, Z, self.name, {"gamma": self.gamma})
 
-    def paired(self, X, Z) -> np.ndarray:
+    def paired(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """k(x_i, z_i) for each row."""
         X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
         if self.name == "laplacian":
@@ -120,7 +125,7 @@ class Kernel(NamedTuple):
         blocks = (slice(i, i + _DIAGONAL_BLOCK) for i in range(0, len(X), _DIAGONAL_BLOCK))
         return np.concatenate([np.diagonal(self.matrix(X[rows], Z[rows])) for rows in blocks])
 
-    def times(self, X, V) -> np.ndarray:
+    def times(self, X: np.ndarray, V: np.ndarray) -> np.ndarray:
         """K V for K = k(X, X) and V (n, m), without the n×n matrix."""
         if self.name == "laplacian" and X.shape[1] == 1:
             return laplacian_times(X[:, 0].astype(np.float64) * self.gamma, V)
@@ -129,7 +134,7 @@ class Kernel(NamedTuple):
             product[rows] = self.matrix(X[rows], X) @ V
         return product
 
-    def quadratic_form(self, X, V) -> float:
+    def quadratic_form(self, X: np.ndarray, V: np.ndarray) -> float:
         """Σ_ij k(x_i, x_j) ⟨v_i, v_j⟩; blocks of half the pairs."""
         if self.name == "laplacian" and X.shape[1] == 1:
             return float(np.vdot(V, self.times(X, V)))
@@ -142,7 +147,7 @@ class Kernel(NamedTuple):
         return float(total)
 
 
-def _kernel_blocks(n_samples: int):
+def _kernel_blocks(n_samples: int) -> Iterator[slice]:
     return row_blocks(n_samples, 16 * n_samples, most=_CACHE_BYTES)
 
 
@@ -161,7 +166,7 @@ def laplacian_times(z: np.ndarray, V: np.ndarray) -> np.ndarray:
     return product
 
 
-def _decayed_sums(z, V):
+def _decayed_sums(z: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Σ_{j ≤ i} exp(-(z_i - z_j)) v_j for ascending z."""
     segment = np.floor((z - z[0]) / _SEGMENT)
     starts = np.flatnonzero(np.diff(segment, prepend=-1.0))
@@ -175,7 +180,7 @@ def _decayed_sums(z, V):
     return sums
 
 
-def median_distance(X, metric: str) -> float:
+def median_distance(X: np.ndarray, metric: str) -> float:
     """Median distance between pairs of rows, "cityblock" or "euclidean".
 
     Of more than 3,000 rows, that of 3,000 evenly spaced in the lexicographic order of their ranked
@@ -221,7 +226,14 @@ class KernelFactor(NamedTuple):
     approximation: str
 
 
-def factor_kernel(X, weight, kernel, parameters, tol, max_rank) -> KernelFactor:
+def factor_kernel(
+    X: np.ndarray,
+    weight: np.ndarray,
+    kernel: _KernelLike,
+    parameters: _Parameters,
+    tol: float,
+    max_rank: int,
+) -> KernelFactor:
     """Low-rank factor of a kernel matrix by pivoted Cholesky decomposition.
 
     Parameters
@@ -263,7 +275,14 @@ def factor_kernel(X, weight, kernel, parameters, tol, max_rank) -> KernelFactor:
     )
 
 
-def _pivoted_cholesky(X, weight, kernel, parameters, tol, max_rank):
+def _pivoted_cholesky(
+    X: np.ndarray,
+    weight: np.ndarray,
+    kernel: _KernelLike,
+    parameters: _Parameters,
+    tol: float,
+    max_rank: int,
+) -> tuple[np.ndarray, np.ndarray, float]:
     """Return pivots (r,), Ψ (n, r) with K ≈ ΨΨᵀ, and the relative weighted trace error.
 
     Greedy pivots, found in blocks so that the work is matrix products: of the samples with the
@@ -309,13 +328,15 @@ def _pivoted_cholesky(X, weight, kernel, parameters, tol, max_rank):
     return pivots, np.hstack(factors), error
 
 
-def _largest(merit, size):
+def _largest(merit: np.ndarray, size: int) -> tuple[np.ndarray, float]:
     """Positions of the largest values, and the largest of the others."""
     block = np.argpartition(-merit, size - 1)[:size]
     return block, np.delete(merit, block).max(initial=0.0)
 
 
-def _choose_pivots(schur, weight, floor, smallest, most):
+def _choose_pivots(
+    schur: np.ndarray, weight: np.ndarray, floor: float, smallest: float, most: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Pivoted Cholesky of a block's remainder, while the best pivot is worth taking."""
     factor = np.zeros((len(schur), min(len(schur), most)))
     rest = np.diagonal(schur).copy()
@@ -333,7 +354,7 @@ def _choose_pivots(schur, weight, floor, smallest, most):
     return np.array(chosen, dtype=np.intp), factor[chosen, : len(chosen)]
 
 
-def _raise_indefinite(X, rest):
+def _raise_indefinite(X: np.ndarray, rest: np.ndarray) -> NoReturn:
     row = int(np.argmin(rest))
     raise ValueError(
         f"The kernel is not positive semidefinite: at X row {X[row].tolist()} the remainder of "

@@ -31,9 +31,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+
+_Lens: TypeAlias = Callable[..., np.ndarray]
 
 
 class Problem(NamedTuple):
@@ -54,39 +56,41 @@ class Problem(NamedTuple):
     rows: slice | np.ndarray = slice(None)
 
 
-def _one_hot(codes: np.ndarray, width: int, dtype) -> np.ndarray:
+def _one_hot(codes: np.ndarray, width: int, dtype: np.dtype) -> np.ndarray:
     outcome = np.zeros((len(codes), width), dtype=dtype)
     outcome[np.arange(len(codes)), codes] = 1
     return outcome
 
 
-def _simplex_problem(proba, codes):
+def _simplex_problem(proba: np.ndarray, codes: np.ndarray | None) -> Problem:
     if codes is None:
         return Problem(proba, None)
     return Problem(proba, _one_hot(codes, proba.shape[1], proba.dtype) - proba)
 
 
-def _scalar_problem(predicted, hit, rows=slice(None)):
+def _scalar_problem(
+    predicted: np.ndarray, hit: np.ndarray | None, rows: slice | np.ndarray = slice(None)
+) -> Problem:
     residuals = None if hit is None else (hit.astype(predicted.dtype) - predicted)[:, None]
     return Problem(predicted[:, None], residuals, rows)
 
 
-def _canonical(proba, codes):
+def _canonical(proba: np.ndarray, codes: np.ndarray | None) -> list[Problem]:
     return [_simplex_problem(proba, codes)]
 
 
-def _confidence(proba, codes):
+def _confidence(proba: np.ndarray, codes: np.ndarray | None) -> list[Problem]:
     top, confidence = _top(proba)
     return [_scalar_problem(confidence, None if codes is None else codes == top)]
 
 
-def _top(proba):
+def _top(proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first most probable class and its probability."""
     top = proba.argmax(axis=1)
     return top, np.take_along_axis(proba, top[:, None], axis=1)[:, 0]
 
 
-def _top_label(proba, codes):
+def _top_label(proba: np.ndarray, codes: np.ndarray | None) -> list[Problem]:
     top, confidence = _top(proba)
     problems = []
     for k in range(proba.shape[1]):
@@ -96,18 +100,18 @@ def _top_label(proba, codes):
     return problems
 
 
-def _classwise(proba, codes):
+def _classwise(proba: np.ndarray, codes: np.ndarray | None) -> list[Problem]:
     return [
         _scalar_problem(proba[:, k], None if codes is None else codes == k)
         for k in range(proba.shape[1])
     ]
 
 
-def _binary(proba, codes):
+def _binary(proba: np.ndarray, codes: np.ndarray | None) -> list[Problem]:
     return [_scalar_problem(proba[:, 1], None if codes is None else codes == 1)]
 
 
-NOTIONS: dict[str, Callable] = {
+NOTIONS: dict[str, Callable[..., list[Problem]]] = {
     "canonical": _canonical,  # the whole vector p
     "confidence": _confidence,  # condition on max p alone
     "top-label": _top_label,  # condition on (max p, arg max p)
@@ -124,7 +128,9 @@ def _ranks(proba: np.ndarray, k: int) -> np.ndarray:
     return groups
 
 
-def induced(proba: np.ndarray, codes: np.ndarray | None, groups: np.ndarray, n_groups: int):
+def induced(
+    proba: np.ndarray, codes: np.ndarray | None, groups: np.ndarray, n_groups: int
+) -> Problem:
     """Return the canonical problem of the model that a lens induces."""
     mass = np.zeros((len(proba), n_groups), dtype=proba.dtype)
     rows = np.arange(len(proba))
@@ -145,15 +151,15 @@ class Lens:
         Evaluation samples may lack the last groups, but may not have further ones.
     """
 
-    function: Callable
+    function: _Lens
     n_groups: int
 
     @classmethod
-    def of(cls, function, proba):
+    def of(cls, function: _Lens, proba: np.ndarray) -> Lens:
         """Return the lens with as many groups as it has on these predictions."""
         return cls(function, int(_groups(function, proba).max()) + 1)
 
-    def __call__(self, proba):
+    def __call__(self, proba: np.ndarray) -> np.ndarray:
         """Return the group of each class of each sample."""
         groups = _groups(self.function, proba)
         if groups.max(initial=0) >= self.n_groups:
@@ -164,7 +170,7 @@ class Lens:
         return groups
 
 
-def _groups(lens, proba) -> np.ndarray:
+def _groups(lens: _Lens, proba: np.ndarray) -> np.ndarray:
     groups = np.asarray(lens(proba))
     if groups.shape != proba.shape or groups.dtype.kind not in "biu":
         raise ValueError(
@@ -186,7 +192,7 @@ def _two_columns(proba: np.ndarray) -> np.ndarray:
     return np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
 
 
-def resolve_notion(notion, proba: np.ndarray):
+def resolve_notion(notion: str | _Lens, proba: np.ndarray) -> str | _Lens:
     """Return the notion that a question about ``proba`` means, or raise.
 
     ``"auto"`` is ``"binary"`` for one-dimensional input and ``"confidence"`` otherwise.
@@ -220,17 +226,19 @@ def resolve_notion(notion, proba: np.ndarray):
     )
 
 
-def _top_k(notion) -> int | None:
+def _top_k(notion: object) -> int | None:
     match = re.fullmatch(r"top-(\d+)", notion) if isinstance(notion, str) else None
     return int(match[1]) if match else None
 
 
-def is_scalar(notion) -> bool:
+def is_scalar(notion: object) -> bool:
     """Whether the features of the notion are single numbers."""
     return notion in ("confidence", "top-label", "classwise", "binary")
 
 
-def make_problems(proba: np.ndarray, codes: np.ndarray | None, notion) -> list[Problem]:
+def make_problems(
+    proba: np.ndarray, codes: np.ndarray | None, notion: str | _Lens
+) -> list[Problem]:
     """Translate predictions and labels into the problems of a notion.
 
     Parameters

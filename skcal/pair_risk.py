@@ -19,14 +19,20 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_consistent_length
 
 from skcal._validation import check_weight, row_blocks
+
+_Matrix: TypeAlias = np.ndarray | sparse.sparray
+_Factor: TypeAlias = _Matrix | float  # a number is a multiple of the identity
+_Scatter: TypeAlias = dict[tuple[int, int], _Matrix]  # blocks of ZᵀWZ
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +58,13 @@ class PairRisk:
     skipped: tuple[int, ...] = ()
 
 
-def pair_risk(phi, residuals, form=None, *, sample_weight=None) -> PairRisk:
+def pair_risk(
+    phi: ArrayLike | sparse.sparray,
+    residuals: ArrayLike,
+    form: ArrayLike | sparse.sparray | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> PairRisk:
     """Risk of h(x, x') = φ(x)ᵀ M φ(x') on evaluation samples, exact and without pairs.
 
     Parameters
@@ -93,7 +105,13 @@ def pair_risk(phi, residuals, form=None, *, sample_weight=None) -> PairRisk:
 
 
 def pair_risk_difference(
-    phi_a, form_a, phi_b, form_b, residuals, *, sample_weight=None
+    phi_a: ArrayLike | sparse.sparray,
+    form_a: ArrayLike | sparse.sparray | None,
+    phi_b: ArrayLike | sparse.sparray,
+    form_b: ArrayLike | sparse.sparray | None,
+    residuals: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> PairRisk:
     """Risk of h_A minus risk of h_B on the same samples, with its own standard error.
 
@@ -122,7 +140,13 @@ def pair_risk_difference(
     return _pair_mean([residuals, phi_a, phi_b], left, right, weight)
 
 
-def linear_pair_risk(phi, residuals, form=None, *, sample_weight=None) -> PairRisk:
+def linear_pair_risk(
+    phi: ArrayLike | sparse.sparray,
+    residuals: ArrayLike,
+    form: ArrayLike | sparse.sparray | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> PairRisk:
     """Mean squared gap over the disjoint pairs (0, 1), (2, 3), …: O(n r), unbiased, noisier.
 
     Parameters and returns as in :func:`pair_risk`; an odd last sample is left out,
@@ -144,7 +168,13 @@ def linear_pair_risk(phi, residuals, form=None, *, sample_weight=None) -> PairRi
     return PairRisk(value, float(np.linalg.norm(influence)), influence)
 
 
-def dense_pair_risk(h: Callable, X, residuals, *, sample_weight=None) -> PairRisk:
+def dense_pair_risk(
+    h: Callable[..., np.ndarray],
+    X: ArrayLike,
+    residuals: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> PairRisk:
     """Risk of any callable h, from its definition: the reference for :func:`pair_risk`.
 
     Parameters
@@ -173,7 +203,13 @@ def dense_pair_risk(h: Callable, X, residuals, *, sample_weight=None) -> PairRis
     return _u_statistic(sums, own, weight)
 
 
-def pair_risk_path(phi, residuals, forms, *, sample_weight=None) -> np.ndarray:
+def pair_risk_path(
+    phi: _Matrix,
+    residuals: np.ndarray,
+    forms: Iterable[_Matrix | None],
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> np.ndarray:
     """Risks of several forms M on the same features φ, whose products are computed once.
 
     Parameters
@@ -212,7 +248,11 @@ def pair_risk_path(phi, residuals, forms, *, sample_weight=None) -> np.ndarray:
     return np.array(risks)
 
 
-def pair_products(parts: Sequence, residuals, sample_weight=None) -> tuple[np.ndarray, np.ndarray]:
+def pair_products(
+    parts: Sequence[tuple[_Matrix, _Matrix | None]],
+    residuals: np.ndarray,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Sums over pairs of the products of several functions, with each other and the residuals'.
 
     With them the risk of Σ_k a_k h_k is, up to a constant and the factor 1/Σ_{i≠j} w_i w_j,
@@ -245,7 +285,7 @@ def pair_products(parts: Sequence, residuals, sample_weight=None) -> tuple[np.nd
     return total[1:, 1:], total[1:, 0]
 
 
-def one_step_terms(correction, residuals) -> np.ndarray:
+def one_step_terms(correction: np.ndarray, residuals: np.ndarray) -> np.ndarray:
     """Terms ψ_i = 2⟨δ_i, ĝ(x_i)⟩ - ‖ĝ(x_i)‖² of the one-step estimate of E‖E[δ | x]‖².
 
     With ĝ fitted on *other* samples their mean has expectation E‖g*‖² - E‖ĝ - g*‖², the squared
@@ -277,7 +317,10 @@ def weighted_mean(terms: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
 
 
 def add_problems(
-    risks: Sequence[PairRisk | None], shares: Sequence[float], rows: Sequence, n_samples: int
+    risks: Sequence[PairRisk | None],
+    shares: Sequence[float],
+    rows: Sequence[slice | np.ndarray],
+    n_samples: int,
 ) -> PairRisk:
     """Share-weighted sum of the risks of several problems, None standing for a skipped one.
 
@@ -293,7 +336,12 @@ def add_problems(
     return PairRisk(value, float(np.linalg.norm(influence)), influence, skipped)
 
 
-def _pair_mean(parts, left, right, weight) -> PairRisk:
+def _pair_mean(
+    parts: Sequence[_Matrix],
+    left: Sequence[_Factor],
+    right: Sequence[_Factor],
+    weight: np.ndarray,
+) -> PairRisk:
     """Weighted mean over i≠j of (z_iᵀ L z_j)(z_iᵀ R z_j), z the columns of all parts.
 
     L and R are block-diagonal and symmetric, with a block or a multiple of the identity a part.
@@ -319,18 +367,18 @@ def _pair_mean(parts, left, right, weight) -> PairRisk:
     return _u_statistic(sums, own, weight)
 
 
-def _form_products(scatter):
+def _form_products(scatter: _Scatter) -> tuple[float, _Matrix, _Matrix]:
     """‖S_δδ‖², S_φδ S_δφ and S_φφ, of which every form takes its part."""
     return _inner(scatter[0, 0], scatter[0, 0]), scatter[0, 1].T @ scatter[0, 1], scatter[1, 1]
 
 
-def _blocks(parts):
+def _blocks(parts: Sequence[_Matrix]) -> Iterator[slice]:
     return row_blocks(parts[0].shape[0], 8 * 4 * sum(part.shape[1] for part in parts))
 
 
-def _scatter(parts, weight):
+def _scatter(parts: Sequence[_Matrix], weight: np.ndarray) -> _Scatter:
     """S = ZᵀWZ, its blocks on and above the diagonal."""
-    scatter: dict = {}
+    scatter: _Scatter = {}
     for rows in _blocks(parts):
         z = [_rows_of(part, rows) for part in parts]
         for j, other in enumerate(z):
@@ -340,7 +388,7 @@ def _scatter(parts, weight):
     return scatter
 
 
-def _u_statistic(sums, own, weight) -> PairRisk:
+def _u_statistic(sums: np.ndarray, own: np.ndarray, weight: np.ndarray) -> PairRisk:
     """U-statistic and Hájek projection from row sums Σ_j w_j ℓ_ij and the diagonal ℓ_ii."""
     total = weight.sum()
     others = total - weight
@@ -362,7 +410,9 @@ def _require_pairs(pairs: float, n_positive: int = 0) -> None:
         )
 
 
-def _check_parts(phi, residuals):
+def _check_parts(
+    phi: ArrayLike | sparse.sparray, residuals: ArrayLike
+) -> tuple[_Matrix, np.ndarray]:
     """Features and residuals as (n, r) and (n, m) arrays of equal lengths."""
     phi = phi if sparse.issparse(phi) else np.asarray(phi)
     residuals = np.asarray(residuals)
@@ -370,29 +420,29 @@ def _check_parts(phi, residuals):
     return phi, residuals[:, None] if residuals.ndim == 1 else residuals
 
 
-def _form(form):
+def _form(form: ArrayLike | sparse.sparray | None) -> _Factor:
     """A matrix, or 1.0 for the identity."""
     if form is None:
         return 1.0
     return form if sparse.issparse(form) else np.asarray(form)
 
 
-def _rows_of(part, rows: slice):
+def _rows_of(part: _Matrix, rows: slice) -> _Matrix:
     if sparse.issparse(part):
         return sparse.csr_array(part[rows], dtype=np.float64)
     return np.asarray(part[rows], dtype=np.float64)
 
 
-def _times(a, b):
+def _times(a: Any, b: Any) -> Any:
     """The matrix product, where one factor may be a multiple of the identity."""
     return a * b if np.isscalar(a) or np.isscalar(b) else a @ b
 
 
-def _sandwich(left, scatter, right):
+def _sandwich(left: _Factor, scatter: _Matrix, right: _Factor) -> _Matrix:
     return _times(_times(left, scatter), right)
 
 
-def _inner(a, b) -> float:
+def _inner(a: _Matrix, b: _Factor) -> float:
     """Sum of the products of the entries; a number stands for a multiple of the identity."""
     if np.isscalar(b):
         return float(b * a.trace())
@@ -401,11 +451,11 @@ def _inner(a, b) -> float:
     return float(np.vdot(a, b))
 
 
-def _times_rows(z, weight):
+def _times_rows(z: _Matrix, weight: np.ndarray) -> _Matrix:
     return sparse.diags_array(weight) @ z if sparse.issparse(z) else weight[:, None] * z
 
 
-def _rowwise_dot(a, b) -> np.ndarray:
+def _rowwise_dot(a: _Matrix, b: _Matrix) -> np.ndarray:
     if sparse.issparse(a) or sparse.issparse(b):
         return np.asarray(sparse.csr_array(a).multiply(b).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", a, b, dtype=np.float64)

@@ -12,6 +12,8 @@ the few points that matter.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 from scipy.special import expit, gammaln
 
@@ -24,7 +26,7 @@ _BATCH = 64
 _LEAST_EXPONENT = -45.0  # e^-45 = 3e-20 beside the largest
 
 
-def beta_sums(Z, P, charges, bandwidth) -> np.ndarray:
+def beta_sums(Z: np.ndarray, P: np.ndarray, charges: np.ndarray, bandwidth: float) -> np.ndarray:
     """Σ_j q_j K_b(z; p_j) / K_b(z; z); at queries far from every point, up to a factor each.
 
     Parameters
@@ -55,7 +57,7 @@ def beta_sums(Z, P, charges, bandwidth) -> np.ndarray:
     return sums
 
 
-def _is_near(Z, P, bandwidth):
+def _is_near(Z: np.ndarray, P: np.ndarray, bandwidth: float) -> np.ndarray:
     """Whether a point is close to each query, in units and, in the tails, in exponents."""
     unit = np.sqrt(bandwidth) / 2
     occupied = np.bincount((_angle(P) / unit).astype(np.intp)) > 0
@@ -70,38 +72,38 @@ def _is_near(Z, P, bandwidth):
     return (below[stop] > below[start]) & ~steep
 
 
-def _logit(Z):
+def _logit(Z: np.ndarray) -> np.ndarray:
     return np.log(Z[:, 0]) - np.log(Z[:, 1])
 
 
-def _edge_logit(bandwidth):
+def _edge_logit(bandwidth: float) -> float:
     """The logit of b, at most 0: tails begin there."""
     edge = min(bandwidth, 0.5)
     return np.log(edge) - np.log1p(-edge)
 
 
-def _angle(P):
+def _angle(P: np.ndarray) -> np.ndarray:
     return np.arctan2(np.sqrt(P[:, 0]), np.sqrt(P[:, 1]))
 
 
 class _Points:
     """Points (p, 1 - p) in ascending order with charges; log K is linear in (log z, log(1 - z))."""
 
-    def __init__(self, P, charges, bandwidth):
+    def __init__(self, P: np.ndarray, charges: np.ndarray, bandwidth: float) -> None:
         self.angle, self.charges = _angle(P), charges
         self.slopes, self.norm = P / bandwidth, _log_norm(P, bandwidth)
 
 
-def log_peak(Z, bandwidth) -> np.ndarray:
+def log_peak(Z: np.ndarray, bandwidth: float) -> np.ndarray:
     """Logarithm of K_b(z; z) for each query (z, 1 - z), without the factor Γ(1/b + 2)."""
     return np.einsum("ij,ij->i", Z, np.log(Z)) / bandwidth + _log_norm(Z, bandwidth)
 
 
-def _log_norm(P, bandwidth):
+def _log_norm(P: np.ndarray, bandwidth: float) -> np.ndarray:
     return -gammaln(P / bandwidth + 1).sum(axis=1)
 
 
-def _chebyshev(t):
+def _chebyshev(t: np.ndarray) -> Iterator[np.ndarray]:
     """T_0(t), T_1(t), … one after the other."""
     before, now = np.ones_like(t), t
     for _ in range(_NODES):
@@ -114,7 +116,7 @@ _ROOTS = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
 _TO_ROOTS = np.array([*_chebyshev(_ROOTS)]) * np.r_[1.0, np.full(_NODES - 1, 2.0)][:, None] / _NODES
 
 
-def _compress(P, charges, bandwidth):
+def _compress(P: np.ndarray, charges: np.ndarray, bandwidth: float) -> _Points:
     """Replace the points of every crowded unit by Chebyshev nodes with charges."""
     # Mirrored points p > 1/2 keep the relative accuracy of 1 - p.
     mirrored = P[:, 0] > 0.5
@@ -128,7 +130,9 @@ def _compress(P, charges, bandwidth):
     return _Points(P[order], charges[order], bandwidth)
 
 
-def _compress_half(p, charges, bandwidth):
+def _compress_half(
+    p: np.ndarray, charges: np.ndarray, bandwidth: float
+) -> tuple[np.ndarray, np.ndarray]:
     """The same for points p ≤ 1/2."""
     edges = _piece_edges(bandwidth)
     piece = np.minimum(np.searchsorted(edges, p, side="right") - 1, len(edges) - 2)
@@ -147,7 +151,7 @@ def _compress_half(p, charges, bandwidth):
     return np.append(p[~crowded], nodes), np.vstack([charges[~crowded], at_nodes])
 
 
-def _crowded(piece):
+def _crowded(piece: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Which items share their piece with many, those pieces, and the place of each such item."""
     many = np.bincount(piece) > _NODES
     pieces = np.flatnonzero(many)
@@ -157,14 +161,14 @@ def _crowded(piece):
     return crowded, pieces, place[piece[crowded]]
 
 
-def _piece_edges(bandwidth):
+def _piece_edges(bandwidth: float) -> np.ndarray:
     """Units of θ up to p = 1/2, the first one halved again and again."""
     unit = np.sqrt(bandwidth) / 2
     whole = np.sin(np.append(np.arange(unit, np.pi / 4, unit), np.pi / 4)) ** 2
     return np.concatenate([[0.0], whole[0] * 0.5 ** np.arange(_HALVINGS, 0, -1), whole])
 
 
-def _interpolated(Z, points, bandwidth):
+def _interpolated(Z: np.ndarray, points: _Points, bandwidth: float) -> np.ndarray:
     """Sums at queries close to points, from Chebyshev nodes where many queries share a piece."""
     logit = _logit(Z)
     crowded, pieces, group = _crowded(_target_pieces(Z, logit, bandwidth))
@@ -175,7 +179,7 @@ def _interpolated(Z, points, bandwidth):
     return sums
 
 
-def _target_pieces(Z, logit, bandwidth):
+def _target_pieces(Z: np.ndarray, logit: np.ndarray, bandwidth: float) -> np.ndarray:
     """Units of θ where z and 1 - z exceed b; beyond, steps of the logit."""
     tail = np.floor((np.abs(logit) + _edge_logit(bandwidth)) / _TAIL_PIECE)  # ≥ 0 in the tails
     bulk = np.floor(_angle(Z) / (np.sqrt(bandwidth) / 2))
@@ -183,7 +187,9 @@ def _target_pieces(Z, logit, bandwidth):
     return np.where(tail < 0, bulk, beyond).astype(np.intp)
 
 
-def _from_nodes(logit, group, points, bandwidth):
+def _from_nodes(
+    logit: np.ndarray, group: np.ndarray, points: _Points, bandwidth: float
+) -> np.ndarray:
     count = group.max() + 1
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(low, group, logit)
@@ -199,7 +205,7 @@ def _from_nodes(logit, group, points, bandwidth):
     return sums
 
 
-def _windowed(Z, points, bandwidth):
+def _windowed(Z: np.ndarray, points: _Points, bandwidth: float) -> np.ndarray:
     """Sums over the points within reach, in batches of neighbouring queries."""
     angle, reach = _angle(Z), _REACH * np.sqrt(bandwidth) / 2
     order = np.argsort(angle, kind="stable")
@@ -217,20 +223,20 @@ def _windowed(Z, points, bandwidth):
     return sums
 
 
-def _distinct(P, charges, bandwidth):
+def _distinct(P: np.ndarray, charges: np.ndarray, bandwidth: float) -> _Points:
     _, first, group = np.unique(P[:, 0], return_index=True, return_inverse=True)
     summed = np.column_stack([np.bincount(group, charge) for charge in charges.T])
     return _Points(P[first], summed, bandwidth)
 
 
-def _direct(Z, points):
+def _direct(Z: np.ndarray, points: _Points) -> np.ndarray:
     """Sums over the points that matter; log K is concave in p, so they are neighbours."""
     log_z, last = np.log(Z), len(points.norm) - 1
 
-    def exponent(index):
+    def exponent(index: np.ndarray) -> np.ndarray:
         return np.einsum("ij,ij->i", log_z, points.slopes[index]) + points.norm[index]
 
-    def rises(index):
+    def rises(index: np.ndarray) -> np.ndarray:
         return exponent(np.minimum(index + 1, last)) > exponent(index)
 
     zero, end = np.zeros(len(Z), dtype=np.intp), np.full(len(Z), last)
@@ -245,7 +251,9 @@ def _direct(Z, points):
     return sums
 
 
-def _first_false(holds, low, high):
+def _first_false(
+    holds: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
     """Bisect for the first index in [low, high) at which ``holds``, true at first, is false."""
     while (unsure := low < high).any():
         middle = (low + high) // 2

@@ -38,7 +38,7 @@ def log_ratios(X: np.ndarray) -> np.ndarray:
 
 
 #: Name → function of features (n, d).
-COORDINATES: dict[str, Callable] = {
+COORDINATES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "probability": lambda X: X,
     "square-root": square_roots,
     "log": log_probabilities,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -92,7 +93,12 @@ class Tree:
         return self.left[node]
 
 
-def uniform(X, outcomes, weight, *, n_bins, min_samples) -> Intervals | Cells:
+_Partition: TypeAlias = Intervals | Cells | Tree
+
+
+def uniform(
+    X: np.ndarray, outcomes: np.ndarray, weight: np.ndarray, *, n_bins: int, min_samples: int
+) -> Intervals | Cells:
     """Bins of equal width; on the simplex, cells of equal widths in every class [W19]."""
     edges = np.arange(n_bins + 1) / n_bins
     if X.shape[1] == 1:
@@ -100,7 +106,9 @@ def uniform(X, outcomes, weight, *, n_bins, min_samples) -> Intervals | Cells:
     return Cells(edges, np.unique(cell_keys(X, edges)))
 
 
-def quantile(X, outcomes, weight, *, n_bins, min_samples) -> Intervals:
+def quantile(
+    X: np.ndarray, outcomes: np.ndarray | None, weight: np.ndarray, *, n_bins: int, min_samples: int
+) -> Intervals:
     """Bins of equal mass at inverted-CDF quantiles; equal values share a bin.
 
     Repeated edges are merged, so there may be fewer bins than asked for.
@@ -110,7 +118,9 @@ def quantile(X, outcomes, weight, *, n_bins, min_samples) -> Intervals:
     return _between(values[ends], X[:, 0])
 
 
-def unique(X, outcomes, weight, *, n_bins, min_samples) -> Intervals | Cells:
+def unique(
+    X: np.ndarray, outcomes: np.ndarray, weight: np.ndarray, *, n_bins: int, min_samples: int
+) -> Intervals | Cells:
     """A bin for each distinct prediction."""
     if X.shape[1] == 1:
         return _between(X[:, 0], X[:, 0])
@@ -130,7 +140,9 @@ def _between(inner: np.ndarray, x: np.ndarray) -> Intervals:
     return Intervals(np.concatenate([[0.0], inner, [1.0]]))
 
 
-def sweep(X, outcomes, weight, *, n_bins, min_samples) -> Intervals:
+def sweep(
+    X: np.ndarray, outcomes: np.ndarray, weight: np.ndarray, *, n_bins: int, min_samples: int
+) -> Intervals:
     """Most equal-mass bins such that these and all fewer have monotone frequencies [R22]."""
     values, group = np.unique(X[:, 0], return_inverse=True)
     mass = np.bincount(group, weight)
@@ -153,7 +165,9 @@ def _monotone(hits: np.ndarray, mass: np.ndarray) -> bool:
     return bool(np.all(np.diff(hits / mass) >= -_ROUNDING))
 
 
-def median_variance(X, outcomes, weight, *, n_bins, min_samples) -> Tree:
+def median_variance(
+    X: np.ndarray, outcomes: np.ndarray, weight: np.ndarray, *, n_bins: int, min_samples: int
+) -> Tree:
     """Split each cell at the median of its most variable class [W19, App. J.2.3].
 
     Values below the median go left. A cell is final when a half would keep fewer than
@@ -179,7 +193,7 @@ def median_variance(X, outcomes, weight, *, n_bins, min_samples) -> Tree:
     return Tree(np.array(axis), np.array(threshold), np.array(left), np.array(right))
 
 
-def _median_split(X, weight, min_samples):
+def _median_split(X: np.ndarray, weight: np.ndarray, min_samples: int) -> tuple[int, float] | None:
     """Return (class, median) of the split, or None when a half would be too small."""
     total = weight.sum()
     if total < 2 * min_samples or total <= 1:
@@ -217,7 +231,7 @@ SIMPLEX_PARTITIONS = {
 }
 
 
-def find_partition(strategy: str, n_columns: int) -> Callable:
+def find_partition(strategy: str, n_columns: int) -> Callable[..., _Partition]:
     """Return the rule of a strategy for scalar problems (one column) or the simplex."""
     rules = SCALAR_PARTITIONS if n_columns == 1 else SIMPLEX_PARTITIONS
     if strategy not in rules:
@@ -234,7 +248,9 @@ def bin_sums(bins: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
     return np.stack(sums, axis=1)
 
 
-def variance_of_means(weight, squares, count, spread):
+def variance_of_means(
+    weight: np.ndarray, squares: np.ndarray, count: np.ndarray, spread: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Variance v_b of each bin's mean, and which bins have too few samples to tell.
 
     Parameters

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -16,7 +18,14 @@ from skcal.metrics.binned import BinSums
 from skcal.metrics.cox import check_both, fit_intercept, log_likelihood, read_logits
 
 
-def spiegelhalter_test(y_true, y_proba, *, notion="auto", labels=None, pos_label=None):
+def spiegelhalter_test(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str = "auto",
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CalibrationTestResult:
     """Test whether the Brier score is what the predictions promise, by Spiegelhalter's z.
 
     Parameters
@@ -94,16 +103,16 @@ def spiegelhalter_test(y_true, y_proba, *, notion="auto", labels=None, pos_label
     prefer_skip_nested_validation=True,
 )
 def hosmer_lemeshow_test(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    n_bins=10,
-    strategy="quantile",
-    external=True,
-    labels=None,
-    pos_label=None,
-):
+    notion: str = "auto",
+    n_bins: int = 10,
+    strategy: str = "quantile",
+    external: bool = True,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CalibrationTestResult:
     """Hosmer-Lemeshow test: Σ_b (O_b - E_b)² / (E_b (1 - E_b / n_b)) against χ².
 
     Parameters
@@ -188,8 +197,14 @@ def hosmer_lemeshow_test(
     prefer_skip_nested_validation=True,
 )
 def cox_test(
-    y_true, y_proba, *, notion="auto", hypothesis="calibrated", labels=None, pos_label=None
-):
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str = "auto",
+    hypothesis: str = "calibrated",
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CalibrationTestResult:
     """Likelihood ratio test of the calibration intercept and slope of Cox.
 
     Parameters

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.model_selection import KFold
@@ -33,20 +35,20 @@ from skcal.model_selection import CalibrationErrorEstimator
     prefer_skip_nested_validation=False,
 )
 def compare_calibration(
-    y_true,
-    y_proba_a,
-    y_proba_b,
+    y_true: ArrayLike,
+    y_proba_a: ArrayLike,
+    y_proba_b: ArrayLike,
     *,
-    notion="auto",
-    method="one-step",
-    function=None,
-    cv=5,
-    kernel="laplacian",
-    bandwidth="median",
-    random_state=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str | Callable = "auto",
+    method: str = "one-step",
+    function: BilinearFunction | None = None,
+    cv: int = 5,
+    kernel: str | Callable = "laplacian",
+    bandwidth: float | str = "median",
+    random_state: int | np.random.RandomState | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CalibrationTestResult:
     """Test whether two classifiers are equally miscalibrated on the same samples.
 
     Parameters

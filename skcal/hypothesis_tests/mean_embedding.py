@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import qr
 from scipy.stats import chi2, f
 from sklearn.utils import check_random_state
@@ -37,22 +40,22 @@ _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is not rou
     prefer_skip_nested_validation=False,
 )
 def mean_embedding_test(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    method="monte-carlo",
-    locations=None,
-    location_classes=None,
-    n_locations=10,
-    kernel="laplacian",
-    bandwidth="median",
-    n_resamples=999,
-    random_state=None,
-    n_jobs=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str | Callable = "auto",
+    method: str = "monte-carlo",
+    locations: ArrayLike | None = None,
+    location_classes: ArrayLike | None = None,
+    n_locations: int = 10,
+    kernel: str | Callable = "laplacian",
+    bandwidth: float | str = "median",
+    n_resamples: int = 999,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CalibrationTestResult:
     """Calibrated mean embedding test, CME: n m̄ᵀ V⁻¹ m̄ of mean deviations at test locations.
 
     m_j = k(x, t_j) (1[y = c_j] - x_{c_j}).

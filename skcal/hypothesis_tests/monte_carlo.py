@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -59,19 +61,19 @@ _COMMON = {
 
 @validate_params(_COMMON, prefer_skip_nested_validation=False)
 def monte_carlo_test(
-    y_true,
-    y_proba,
-    statistic="expected_calibration_error",
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    statistic: str | Callable = "expected_calibration_error",
     *,
-    notion="auto",
-    n_resamples=999,
-    random_state=None,
-    n_jobs=None,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-    **statistic_params,
-):
+    notion: str | Callable = "auto",
+    n_resamples: int = 999,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    **statistic_params: Any,
+) -> CalibrationTestResult:
     """Test calibration by redrawing the outcomes from the predictions.
 
     Parameters
@@ -255,18 +257,18 @@ def _by_class(draws, method, name):
 
 @validate_params(_COMMON, prefer_skip_nested_validation=False)
 def consistency_test(
-    y_true,
-    y_proba,
-    statistic="expected_calibration_error",
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    statistic: str | Callable = "expected_calibration_error",
     *,
-    notion="auto",
-    n_resamples=999,
-    random_state=None,
-    n_jobs=None,
-    labels=None,
-    pos_label=None,
-    **statistic_params,
-):
+    notion: str | Callable = "auto",
+    n_resamples: int = 999,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    **statistic_params: Any,
+) -> CalibrationTestResult:
     """Consistency resampling: predictions are resampled too. Does not hold its level.
 
     Parameters

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control, norm
 
 from skcal.model_selection.estimator import ConfidenceInterval
@@ -58,7 +59,7 @@ class CalibrationTestResult:
         return ConfidenceInterval(float(self.estimate - half), float(self.estimate + half))
 
 
-def adjust_pvalues(pvalues, method: str = "holm") -> np.ndarray:
+def adjust_pvalues(pvalues: ArrayLike, method: str = "holm") -> np.ndarray:
     """Adjust p-values of several classes or groups.
 
     Parameters

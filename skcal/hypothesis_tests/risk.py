@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.model_selection import ShuffleSplit
 from sklearn.utils import check_random_state
 
@@ -13,6 +16,7 @@ from skcal._sklearn_compat import Interval, validate_params
 from skcal.functions.base import BilinearFunction
 from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
 from skcal.hypothesis_tests.null import null_distribution
+from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import CalibrationErrorEstimator
 from skcal.model_selection.candidates import matrix_scaling
@@ -29,18 +33,18 @@ from skcal.model_selection.candidates import matrix_scaling
     prefer_skip_nested_validation=False,
 )
 def risk_test(
-    y_true,
-    y_proba,
-    function=None,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    function: BilinearFunction | None = None,
     *,
-    notion="auto",
-    test_size=0.5,
-    n_resamples=999,
-    random_state=None,
-    n_jobs=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str | Callable = "auto",
+    test_size: float = 0.5,
+    n_resamples: int = 999,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CalibrationTestResult:
     """Test calibration by the held-out risk gain of a function h fitted on other samples.
 
     Parameters

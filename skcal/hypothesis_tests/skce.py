@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh
 from scipy.stats import norm
 from sklearn.utils import check_random_state
@@ -39,23 +42,23 @@ _BLOCK_BYTES = 2**24
     prefer_skip_nested_validation=False,
 )
 def skce_test(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    method="monte-carlo",
-    estimator="unbiased",
-    kernel="laplacian",
-    bandwidth="median",
-    block_size=None,
-    class_kernel=None,
-    kernel_bound=None,
-    n_resamples=999,
-    random_state=None,
-    n_jobs=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str | Callable = "auto",
+    method: str = "monte-carlo",
+    estimator: str = "unbiased",
+    kernel: str | Callable = "laplacian",
+    bandwidth: float | str = "median",
+    block_size: int | None = None,
+    class_kernel: ArrayLike | None = None,
+    kernel_bound: float | None = None,
+    n_resamples: int = 999,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CalibrationTestResult:
     """Test calibration by the squared kernel calibration error.
 
     Parameters

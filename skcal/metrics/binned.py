@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import beta
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -175,18 +177,18 @@ def _require_bins(n_allowed, min_samples, largest):
     prefer_skip_nested_validation=True,
 )
 def calibration_bins(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    n_bins=15,
-    strategy="uniform",
-    min_samples=100,
-    confidence_level=0.95,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str | Callable = "auto",
+    n_bins: int | str = 15,
+    strategy: str = "uniform",
+    min_samples: int = 100,
+    confidence_level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CalibrationBins:
     """Bin predictions: the table behind binned metrics and reliability diagrams.
 
     Parameters
@@ -304,22 +306,22 @@ def clopper_pearson(frequency, n, confidence_level):
     prefer_skip_nested_validation=True,
 )
 def expected_calibration_error(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    n_bins=15,
-    strategy="uniform",
-    min_samples=100,
-    norm=1,
-    debias=False,
-    distance="auto",
-    average="sum",
-    root=True,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str | Callable = "auto",
+    n_bins: int | str = 15,
+    strategy: str = "uniform",
+    min_samples: int = 100,
+    norm: float = 1,
+    debias: bool | str = False,
+    distance: str = "auto",
+    average: str | None = "sum",
+    root: bool = True,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float | np.ndarray:
     """Binned calibration error, ECE: (Σ_b n_b/n ‖mean residual of bin b‖^q)^(1/q).
 
     Parameters
@@ -470,18 +472,18 @@ def _power(moments, norm, debias, distance):
     prefer_skip_nested_validation=True,
 )
 def maximum_calibration_error(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    n_bins=15,
-    strategy="uniform",
-    min_samples=None,
-    distance="total-variation",
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str | Callable = "auto",
+    n_bins: int | str = 15,
+    strategy: str = "uniform",
+    min_samples: int | None = None,
+    distance: str = "total-variation",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
     """Largest gap between frequency and mean prediction of any bin, MCE.
 
     Parameters

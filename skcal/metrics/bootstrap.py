@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from math import isfinite
 from numbers import Integral, Real
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import bootstrap
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
@@ -58,19 +60,19 @@ class BootstrapInterval:
     prefer_skip_nested_validation=False,
 )
 def bootstrap_interval(
-    metric,
-    y_true,
-    y_proba,
+    metric: Callable,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    confidence_level=0.95,
-    n_resamples=999,
-    method="basic",
-    sample_weight=None,
-    labels=None,
-    random_state=None,
-    n_jobs=None,
-    **metric_params,
-):
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    method: str = "basic",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    **metric_params: Any,
+) -> BootstrapInterval:
     """Interval of a calibration measure by resampling predictions and labels together.
 
     Parameters

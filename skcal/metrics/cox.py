@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.special import logit as log_odds
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
@@ -52,8 +54,14 @@ class CoxRecalibration:
 
 
 def cox_recalibration(
-    y_true, y_proba, *, notion="auto", sample_weight=None, labels=None, pos_label=None
-):
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str = "auto",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CoxRecalibration:
     """Calibration intercept and slope of Cox with standard errors.
 
     Parameters
@@ -129,8 +137,14 @@ def cox_recalibration(
 
 
 def calibration_intercept(
-    y_true, y_proba, *, notion="auto", sample_weight=None, labels=None, pos_label=None
-):
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str = "auto",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
     """Calibration in the large: a in logit P(Y = 1) = a + logit(p).
 
     Parameters
@@ -182,8 +196,14 @@ def calibration_intercept(
 
 
 def calibration_slope(
-    y_true, y_proba, *, notion="auto", sample_weight=None, labels=None, pos_label=None
-):
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str = "auto",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
     """Calibration slope: b in logit P(Y = 1) = a + b logit(p).
 
     Parameters
@@ -243,16 +263,16 @@ def calibration_slope(
     prefer_skip_nested_validation=True,
 )
 def integrated_calibration_index(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    estimator=None,
-    quantile=None,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str = "auto",
+    estimator: BaseEstimator | None = None,
+    quantile: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
     """Integrated calibration index, ICI: mean ``|ĉ(p_i) - p_i|`` for a smooth calibration curve ĉ.
 
     Parameters

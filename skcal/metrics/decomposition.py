@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 from sklearn.isotonic import isotonic_regression
 
@@ -83,17 +86,17 @@ class ScoreDecomposition:
 
 @validate_params(_GROUPS, prefer_skip_nested_validation=True)
 def brier_decomposition(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="classwise",
-    strategy="isotonic",
-    n_bins=15,
-    min_samples=100,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str | Callable = "classwise",
+    strategy: str = "isotonic",
+    n_bins: int | str = 15,
+    min_samples: int = 100,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> BrierDecomposition:
     """Brier score = reliability - resolution + uncertainty, and what happens within bins.
 
     Parameters
@@ -165,18 +168,18 @@ default="isotonic"
 
 @validate_params({**_GROUPS, **SCORES}, prefer_skip_nested_validation=True)
 def score_decomposition(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    score="log_loss",
-    notion="classwise",
-    strategy="isotonic",
-    n_bins=15,
-    min_samples=100,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    score: str = "log_loss",
+    notion: str | Callable = "classwise",
+    strategy: str = "isotonic",
+    n_bins: int | str = 15,
+    min_samples: int = 100,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> ScoreDecomposition:
     """Proper score = miscalibration - discrimination + uncertainty.
 
     Parameters
@@ -242,8 +245,14 @@ default="isotonic"
 
 
 def sharpness(
-    y_true, y_proba, *, notion="classwise", sample_weight=None, labels=None, pos_label=None
-):
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str | Callable = "classwise",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
     """Variance of the predicted probabilities, summed over classes; ``y_true`` plays no part.
 
     Parameters

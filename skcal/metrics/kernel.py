@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -33,23 +36,23 @@ _SMALL_BLOCK = 16  # up to here the pairs of all blocks are taken at once
     prefer_skip_nested_validation=True,
 )
 def squared_kernel_calibration_error(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    method="unbiased",
-    kernel="laplacian",
-    bandwidth="median",
-    block_size=None,
-    n_pairs=None,
-    class_kernel=None,
-    average="sum",
-    return_standard_error=False,
-    random_state=None,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str | Callable = "auto",
+    method: str = "unbiased",
+    kernel: str | Callable = "laplacian",
+    bandwidth: float | str = "median",
+    block_size: int | None = None,
+    n_pairs: int | None = None,
+    class_kernel: ArrayLike | None = None,
+    average: str | None = "sum",
+    return_standard_error: bool = False,
+    random_state: int | np.random.RandomState | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float | np.ndarray | tuple[float | np.ndarray, float]:
     """Squared kernel calibration error, SKCE: the mean of k(x_i, x_j) ⟨δ_i, δ_j⟩ over pairs.
 
     Parameters
@@ -266,15 +269,15 @@ def incomplete(problem, class_root, kernel, n_pairs, random_state):
     {"bandwidth": [Interval(Real, 0, None, closed="neither")]}, prefer_skip_nested_validation=True
 )
 def maximum_mean_calibration_error(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="confidence",
-    bandwidth=0.4,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str = "confidence",
+    bandwidth: float = 0.4,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
     """Maximum mean calibration error, MMCE: the root of the biased SKCE of confidences.
 
     Parameters
@@ -349,20 +352,20 @@ def maximum_mean_calibration_error(
     prefer_skip_nested_validation=True,
 )
 def mean_embedding_calibration_error(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    locations=None,
-    location_classes=None,
-    n_locations=10,
-    kernel="laplacian",
-    bandwidth="median",
-    random_state=None,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str | Callable = "auto",
+    locations: ArrayLike | None = None,
+    location_classes: ArrayLike | None = None,
+    n_locations: int = 10,
+    kernel: str | Callable = "laplacian",
+    bandwidth: float | str = "median",
+    random_state: int | np.random.RandomState | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
     """Squared mean embedding calibration error at test locations, UCME.
 
     The mean over locations (t_j, c_j) of (mean_i k(x_i, t_j) δ_{i, c_j})².

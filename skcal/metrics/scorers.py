@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -92,7 +93,9 @@ def _align(proba, classes, y_true, pos_label):
     return proba[:, positive], labels[[1 - positive, positive]]
 
 
-def make_calibration_scorer(metric, *, greater_is_better=False, **metric_params):
+def make_calibration_scorer(
+    metric: Callable, *, greater_is_better: bool = False, **metric_params: Any
+) -> CalibrationScorer:
     """Make a scorer of a metric that takes ``labels``.
 
     Parameters
@@ -138,7 +141,7 @@ def make_calibration_scorer(metric, *, greater_is_better=False, **metric_params)
     return CalibrationScorer(metric, 1 if greater_is_better else -1, metric_params, "predict_proba")
 
 
-def get_scorer(name):
+def get_scorer(name: str) -> CalibrationScorer:
     """Return a scorer by its name.
 
     Parameters
@@ -178,7 +181,7 @@ def get_scorer(name):
     return make_calibration_scorer(metric, **params)
 
 
-def get_scorer_names():
+def get_scorer_names() -> list[str]:
     """Return the names of all scorers, sorted.
 
     Returns

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.fft import dct, dst
 from scipy.optimize import brentq
 
@@ -27,16 +30,16 @@ _TAYLOR_TERMS = 10
     prefer_skip_nested_validation=True,
 )
 def smooth_calibration_error(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    bandwidth="self-consistent",
-    average="sum",
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str = "auto",
+    bandwidth: float | str = "self-consistent",
+    average: str | None = "sum",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float | np.ndarray:
     """Smooth calibration error, smECE: ``∫ |mean_i K_σ(t, x_i) δ_i| dt`` over [0, 1].
 
     K_σ is a Gaussian kernel of width σ, reflected at 0 and 1.
@@ -215,16 +218,16 @@ def _transform(sums, n_modes, *, odd):
     prefer_skip_nested_validation=True,
 )
 def kolmogorov_smirnov_calibration_error(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    kuiper=False,
-    average="sum",
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str = "auto",
+    kuiper: bool = False,
+    average: str | None = "sum",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float | np.ndarray:
     """Cumulative calibration error: ``max_t |mean_i 1[x_i ≤ t] δ_i|``.
 
     Parameters
@@ -308,17 +311,17 @@ def _cumulative_error(problem, kuiper):
     prefer_skip_nested_validation=True,
 )
 def kernel_density_calibration_error(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    notion="auto",
-    norm=1,
-    bandwidth=0.02,
-    average="sum",
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    notion: str | Callable = "auto",
+    norm: float = 1,
+    bandwidth: float | str = 0.02,
+    average: str | None = "sum",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float | np.ndarray:
     """L^q calibration error of a Dirichlet kernel density: mean_i ‖ĝ_{-i}(x_i)‖_q^q.
 
     ĝ_{-i} is the residual that :class:`skcal.DirichletKernelDensity` estimates from all samples
