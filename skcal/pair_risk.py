@@ -248,6 +248,39 @@ def pair_risk_path(
     return np.array(risks)
 
 
+def plug_in_risks(
+    phis: Iterable[np.ndarray], residuals: np.ndarray, *, sample_weight: ArrayLike | None = None
+) -> np.ndarray:
+    """Risks of h(x, x') = ⟨φ(x), φ(x')⟩ for several φ; the part of the residuals is taken once.
+
+    Parameters
+    ----------
+    phis : iterable of ndarray of shape (n_samples, m)
+    residuals : ndarray of shape (n_samples,) or (n_samples, m)
+    sample_weight : array-like of shape (n_samples,), default=None
+
+    Returns
+    -------
+    risks : ndarray of shape (n_functions,)
+        What :func:`pair_risk` gives for each, without standard errors.
+    """
+    residuals = np.asarray(residuals, dtype=np.float64).reshape(len(residuals), -1)
+    weight = check_weight(sample_weight, len(residuals))
+    pairs = weight @ (weight.sum() - weight)
+    _require_pairs(pairs, int(np.count_nonzero(weight)))
+    weighted, norms = _times_rows(residuals, weight), _rowwise_dot(residuals, residuals)
+    product = _smaller_product(residuals, weighted)
+    constant = _inner(product, product.T)
+    risks = []
+    for phi in phis:
+        # ΣΣ w w (⟨δ, δ'⟩ - ⟨φ, φ'⟩)² = ‖S_δδ‖² - 2 ‖S_φδ‖² + ‖S_φφ‖²
+        cross, inner = phi.T @ weighted, _smaller_product(phi, _times_rows(phi, weight))
+        total = constant - 2 * _inner(cross, cross) + _inner(inner, inner.T)
+        own = weight * (norms - _rowwise_dot(phi, phi))
+        risks.append((total - own @ own) / pairs)
+    return np.array(risks)
+
+
 def pair_products(
     parts: Sequence[tuple[_Matrix, _Matrix | None]],
     residuals: np.ndarray,
@@ -370,6 +403,11 @@ def _pair_mean(
 def _form_products(scatter: _Scatter) -> tuple[float, _Matrix, _Matrix]:
     """‖S_δδ‖², S_φδ S_δφ and S_φφ, of which every form takes its part."""
     return _inner(scatter[0, 0], scatter[0, 0]), scatter[0, 1].T @ scatter[0, 1], scatter[1, 1]
+
+
+def _smaller_product(rows: np.ndarray, weighted: np.ndarray) -> np.ndarray:
+    """ZᵀWZ, or WZZᵀ where that is smaller: both have the same trace of the square."""
+    return rows.T @ weighted if len(rows) > rows.shape[1] else weighted @ rows.T
 
 
 def _blocks(parts: Sequence[_Matrix]) -> Iterator[slice]:

@@ -20,6 +20,7 @@ from skcal.pair_risk import (
     pair_risk,
     pair_risk_difference,
     pair_risk_path,
+    plug_in_risks,
     weighted_mean,
 )
 
@@ -298,3 +299,13 @@ def test_problems_add_their_influences_before_the_variance():
     assert apart.skipped == (2,)
     shared = add_problems([one, one], [1, 1], [slice(None)] * 2, 10).standard_error
     assert_allclose(shared, 2 * one.standard_error, **EXACT)
+
+
+@pytest.mark.parametrize(("n", "m"), [(30, 3), (3, 12), (12, 12)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_risks_of_several_plug_ins_are_those_of_each(rng, n, m, weighted):
+    residuals, phis = rng.normal(size=(n, m)), rng.normal(size=(4, n, m))
+    weight = rng.integers(0, 3, n) + (np.arange(n) < 2) if weighted else None
+    risks = plug_in_risks(iter(phis), residuals, sample_weight=weight)
+    expected = [pair_risk(phi, residuals, sample_weight=weight).value for phi in phis]
+    assert_allclose(risks, expected, rtol=1e-11)

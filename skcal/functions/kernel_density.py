@@ -13,7 +13,7 @@ from skcal._sklearn_compat import Interval, StrOptions, _fit_context
 from skcal._validation import row_blocks
 from skcal.functions.base import BilinearFunction, check_unit_interval, recover_outcomes
 from skcal.functions.beta_sums import beta_sums, log_peak
-from skcal.pair_risk import pair_risk_path
+from skcal.pair_risk import plug_in_risks
 
 BANDWIDTHS = np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1, 5)])
 
@@ -172,8 +172,7 @@ class DirichletKernelDensity(BilinearFunction):
         scores = np.empty(len(widths))
         for part in row_blocks(len(widths), 8 * X.size):
             paths = self._residuals(X, widths[part])
-            risks = [pair_risk_path(g, y, [None], sample_weight=sample_weight)[0] for g in paths]
-            scores[part] = np.negative(risks)
+            scores[part] = -plug_in_risks(paths, y, sample_weight=sample_weight)
         return scores
 
     def residual(self, X):

@@ -14,7 +14,7 @@ from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from skcal.functions.base import BilinearFunction, check_unit_interval
 from skcal.functions.coordinates import COORDINATES
 from skcal.kernels import KERNEL_NAMES, factor_kernel, kernel_matrix, median_distance
-from skcal.pair_risk import pair_risk_path
+from skcal.pair_risk import pair_risk_path, plug_in_risks
 
 
 class _KernelRidge(BilinearFunction):
@@ -353,7 +353,7 @@ class TwoStepKernelRidge(_KernelRidge):
 
     def _path_risks(self, functions, features, y, sample_weight):
         phis = (features @ function.coef_ for function in functions)
-        return [pair_risk_path(phi, y, [None], sample_weight=sample_weight)[0] for phi in phis]
+        return plug_in_risks(phis, y, sample_weight=sample_weight)
 
     def residual(self, X):
         """Estimate ĝ(x) of E[δ | x], shape (n_samples, m)."""
