@@ -150,7 +150,7 @@ def test_every_family_keeps_its_own_best_setting(found):
         "Zero",
         "KroneckerKernelRidge",
         "TwoStepKernelRidge",
-        "TwoStepKernelRidge",
+        "TwoStepKernelRidge 2",
         "Binning",
         "DirichletKernelDensity",
         "TemperatureScaling",
