@@ -78,7 +78,8 @@ def read_predictions(
     except FileError:
         raise
     except OSError as error:
-        raise FileError(f"{path}: {_for_files(str(error.strerror or error))}.") from error
+        reason = " ".join(str(error.strerror or error).split()).rstrip(".")
+        raise FileError(f"{path}: {reason}.") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not UTF-8 text. Save it as UTF-8.") from error
     except MemoryError as error:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcal._validation import FLOATS, check_weight
+from skcal._validation import FLOATS, ROUNDING_ULPS, check_weight
 from skcal.pair_risk import pair_risk, pair_risk_path
 
 
@@ -140,8 +140,10 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
 
 def check_unit_interval(X: np.ndarray) -> None:
-    """Raise unless every feature is a probability."""
-    outside = (X < 0) | (X > 1)
+    """Raise unless every feature is a probability, up to the rounding of sums."""
+    rounding = ROUNDING_ULPS * np.finfo(X.dtype).eps
+    low, high = -rounding, 1 + rounding
+    outside = (X < low) | (X > high)
     if outside.any():
         row, column = (int(i) for i in np.argwhere(outside)[0])
         raise ValueError(

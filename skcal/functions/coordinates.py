@@ -25,7 +25,7 @@ def log_probabilities(X: np.ndarray) -> np.ndarray:
 def square_roots(X: np.ndarray) -> np.ndarray:
     """Return √p, of a single column √p and √(1 - p); their distances are Hellinger's, times √2."""
     X = X.astype(np.float64)
-    return np.sqrt(np.hstack([X, 1 - X]) if X.shape[1] == 1 else X)
+    return np.sqrt(np.maximum(np.hstack([X, 1 - X]) if X.shape[1] == 1 else X, 0))
 
 
 def log_ratios(X: np.ndarray) -> np.ndarray:

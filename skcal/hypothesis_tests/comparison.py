@@ -14,13 +14,14 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.functions import MatrixScaling, PlugIn, VectorScaling
 from skcal.functions.base import BilinearFunction
 from skcal.hypothesis_tests.result import CalibrationTestResult
-from skcal.hypothesis_tests.risk import default_function
 from skcal.kernels import Kernel
 from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.kernel import class_residuals
 from skcal.model_selection import CalibrationErrorEstimator
+from skcal.model_selection.candidates import MATRIX_SCALING_MAX_CLASSES, matrix_scaling
 
 
 @validate_params(
@@ -64,7 +65,9 @@ def compare_calibration(
         ``function`` saves, cross-fitted. "skce": difference of the unbiased squared kernel
         calibration errors, with the same kernel and width on both sides.
     function : calibration-estimation function with ``residual``, default=None
-        For "one-step", the same for both; None as in :func:`risk_test`.
+        For "one-step", the same for both. None: for scalar notions logistic recalibration of the
+        logit; for vectors ``MatrixScaling(C=0.1)``, of more than 100 classes
+        ``VectorScaling(C=0.1)``.
     cv : int ≥ 2, default=5
         Shuffled folds of the cross-fitting.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
@@ -97,8 +100,10 @@ def compare_calibration(
     functions. SKCE: jackknife. Where both classifiers are calibrated, the SKCE difference is of the
     order of its own variance and not normal. Swapping predictions between the classifiers is not
     offered: it tests exchangeability, not equal errors.
-    Measured level at 5 % for two classifiers of equal error, calibrated or not, C = 4, n = 300
-    (400 data sets): one-step 1 to 5.5 %, SKCE 0 to 2 %.
+    Measured level at 5 %, C = 4, n = 300 and 1,000, 120 to 150 data sets each: one-step of two
+    calibrated classifiers of different sharpness 5 to 8 %, of two of equal error 3 to 6 %; SKCE 0
+    to 2 % (n = 300). A ``function`` that is not shrunk towards the identity or a temperature can
+    favour one sharpness.
 
     References
     ----------
@@ -156,7 +161,7 @@ def _mean(terms):
 def _one_step_terms(sample: Sample, function, splits):
     """Σ over problems of 2 ⟨δ_i, ĝ(x_i)⟩ - ‖ĝ(x_i)‖², ĝ fitted on the other folds."""
     labels = range(len(sample.classes)) if sample.proba.ndim == 2 else [0, 1]
-    function = default_function(sample) if function is None else function
+    function = _default_function(sample) if function is None else function
     if not hasattr(function, "residual"):
         raise ValueError(
             f"function={function!r} has no residual(X), which a one-step estimate needs. Use "
@@ -168,6 +173,15 @@ def _one_step_terms(sample: Sample, function, splits):
         estimator.fit(sample.proba[train], sample.codes[train])
         terms[test] = estimator.one_step(sample.proba[test], sample.codes[test]).terms
     return terms
+
+
+def _default_function(sample: Sample):
+    """A map that is shrunk towards a temperature, which favours neither sharp nor flat models."""
+    n_columns = sample.problems()[0].features.shape[1]
+    if n_columns == 1:
+        return matrix_scaling(2)
+    few = n_columns <= MATRIX_SCALING_MAX_CLASSES
+    return PlugIn(MatrixScaling(C=0.1) if few else VectorScaling(C=0.1))
 
 
 def _skce_difference(a: Sample, b: Sample, kernel, bandwidth):

@@ -36,7 +36,7 @@ _C_GRID = [0.01, 0.1, 1.0, 10.0, 100.0]
 _TREES = ExtraTreesRegressor(n_estimators=30, min_samples_leaf=20, random_state=0)
 _ISOTONIC = IsotonicRegression(out_of_bounds="clip")
 _RIDGE = RidgeCV(alphas=np.logspace(-2, 4, 13))
-_MATRIX_SCALING_MAX_CLASSES = 100
+MATRIX_SCALING_MAX_CLASSES = 100
 _INTERACTIONS_MAX_CLASSES = 30  # there are C² of them
 _CHOLESKY_MAX_CLASSES = 30  # its Hessian has (C (C + 1))² entries
 
@@ -82,7 +82,7 @@ def recommended(notion, n_classes: int, n_train: float) -> list[tuple]:
     candidates.append((PlugIn(TemperatureScaling()), {}))
     if scalar:
         candidates += _scalar_maps()
-    elif n_classes <= _MATRIX_SCALING_MAX_CLASSES:
+    elif n_classes <= MATRIX_SCALING_MAX_CLASSES:
         candidates += _matrix_maps(n_classes)
     else:
         candidates.append((PlugIn(VectorScaling()), {"estimator__C": _C_GRID}))

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit, log_softmax, logit, softmax
+from sklearn.base import clone
 
 from skcal import (
     ClassBasedTemperatureScaling,
@@ -294,3 +295,12 @@ def test_impossible_predictions_and_labels_raise(scaling, X, y, message):
 def test_parameters_out_of_range_raise(scaling):
     with pytest.raises(ValueError, match="parameter of"):
         scaling.fit([[0.5, 0.5], [0.2, 0.8]], [0, 1])
+
+
+@pytest.mark.parametrize("estimator", MAPS, ids=lambda estimator: type(estimator).__name__)
+def test_sums_of_probabilities_that_round_above_1_are_read_as_1(estimator, rng):
+    p, y = rng.uniform(size=(40, 1)), rng.integers(0, 2, 40)
+    p[0], p[1] = 1 + 2.3e-16, -1e-17
+    fitted = clone(estimator).fit(p, y)
+    exact = clone(estimator).fit(np.clip(p, 0, 1), y)
+    assert_allclose(fitted.predict_proba(p), exact.predict_proba(np.clip(p, 0, 1)), atol=1e-9)
