@@ -142,8 +142,7 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 def check_unit_interval(X: np.ndarray) -> None:
     """Raise unless every feature is a probability, up to the rounding of sums."""
     rounding = ROUNDING_ULPS * np.finfo(X.dtype).eps
-    low, high = -rounding, 1 + rounding
-    outside = (X < low) | (X > high)
+    outside = np.less(X, -rounding) | np.greater(X, 1 + rounding)
     if outside.any():
         row, column = (int(i) for i in np.argwhere(outside)[0])
         raise ValueError(
