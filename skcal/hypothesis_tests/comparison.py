@@ -146,7 +146,7 @@ def compare_calibration(
     z = estimate / error if error > 0 else 0.0
     return CalibrationTestResult(
         statistic=float(z),
-        pvalue=float(2 * norm.sf(abs(z))),
+        pvalue=max(float(2 * norm.sf(abs(z))), np.finfo(float).tiny),  # 0 is no p-value
         estimate=float(estimate),
         method=f"{name}, asymptotic level",
         notion=a.notion_name,
