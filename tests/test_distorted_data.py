@@ -96,14 +96,14 @@ def test_labels_are_drawn_from_the_distorted_probabilities(kind):
 
 @every_kind
 def test_one_step_terms_at_the_distortion_have_the_truth_as_mean(kind):
-    data = make_distorted(100_000, distortion=kind, random_state=3)
+    data = make_distorted(120_000, distortion=kind, random_state=3)
     gap = conditional(data.proba, kind) - data.proba
     [problem] = make_problems(data.proba, data.labels, "canonical")
     terms = one_step_terms(gap, problem.residuals)
     truth = data.true_squared_errors["canonical"]
     error = np.hypot(terms.std() / np.sqrt(len(terms)), truth.standard_error)
     assert abs(terms.mean() - truth.value) < SIGMAS * error  # false alarms 1.4e-5
-    assert truth.value > 40 * error
+    assert truth.value > 50 * error
 
 
 def test_no_temperature_expresses_a_distortion():

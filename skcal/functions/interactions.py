@@ -32,8 +32,9 @@ class ProbabilityInteractions(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Ties for the largest probability go to the first class. Bins of the confidence with a map in
-    each are those of [1]_, maps for each predicted class those of [2]_, here for whole vectors.
+    Ties for the largest probability go to the first class; of a single column max p is p. Bins of
+    the confidence with a map in each are those of [1]_, maps for each predicted class those of
+    [2]_, here for whole vectors.
 
     References
     ----------

@@ -229,11 +229,11 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
             warn_of_small_problems(plan, problems, data, self.classes_)
         problem = max(problems, key=lambda problem: len(problem.features))
         with limit_blas_threads(1 if problem.features.size < _MANY_FEATURES else None):
-            self._search(plan, data, problem, weight, (P, y))
+            self._search(P, y, plan, data, problem, weight)
         return self
 
-    def _search(self, plan, data, problem, weight, arguments):
-        P, y = arguments
+    def _search(self, P, y, plan, data, problem, weight):
+        """Choose and estimate on every outer split."""
         width = problem.features.shape[1]
         first = self._families(width, data.take(plan[0].train), plan[0].splits)
         try_families(first, problem, weight, plan[0].first_fold)
