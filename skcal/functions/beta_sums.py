@@ -12,7 +12,7 @@ the few points that matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from scipy.special import expit, gammaln
@@ -26,7 +26,9 @@ _BATCH = 64
 _LEAST_EXPONENT = -45.0  # e^-45 = 3e-20 beside the largest
 
 
-def beta_sums(Z: np.ndarray, P: np.ndarray, charges: np.ndarray, bandwidth: float) -> np.ndarray:
+def beta_sums(
+    Z: np.ndarray, P: np.ndarray, charges: np.ndarray, bandwidths: Sequence[float]
+) -> Iterator[np.ndarray]:
     """Σ_j q_j K_b(z; p_j) / K_b(z; z); at queries far from every point, up to a factor each.
 
     Parameters
@@ -36,25 +38,32 @@ def beta_sums(Z: np.ndarray, P: np.ndarray, charges: np.ndarray, bandwidth: floa
     P : ndarray of shape (k, 2)
         Points (p, 1 - p).
     charges : ndarray of shape (k, q)
-    bandwidth : float
-        b.
+    bandwidths : sequence of float
+        Values of b.
 
-    Returns
-    -------
+    Yields
+    ------
     sums : ndarray of shape (n, q)
+        For each bandwidth.
 
     Notes
     -----
-    O(n + k + s²) time, s = min(k, 18 · 3.2 / √b) and less where b is small. Relative error below
-    1e-9 for non-negative charges. A query that is one of the points is far from none.
+    O(n + k + s²) time for each bandwidth, s = min(k, 18 · 3.2 / √b) and less where b is small.
+    Relative error below 1e-9 for non-negative charges. A query that is one of the points is far
+    from none.
     """
-    near = _is_near(Z, P, bandwidth)
-    sums = np.empty((len(Z), charges.shape[1]))
-    if near.any():
-        sums[near] = _interpolated(Z[near], _compress(P, charges, bandwidth), bandwidth)
-    if not near.all():
-        sums[~near] = _direct(Z[~near], _distinct(P, charges, bandwidth))
-    return sums
+    fewer = P, charges
+    if len(bandwidths) > 1:  # what stands for the points at the least one does so at the others
+        fewer = _compress(P, charges, min(bandwidths))
+    for bandwidth in bandwidths:
+        near = _is_near(Z, P, bandwidth)
+        sums = np.empty((len(Z), charges.shape[1]))
+        if near.any():
+            points = _Points(*_compress(*fewer, bandwidth), bandwidth)
+            sums[near] = _interpolated(Z[near], points, bandwidth)
+        if not near.all():
+            sums[~near] = _direct(Z[~near], _distinct(P, charges, bandwidth))
+        yield sums
 
 
 def _is_near(Z: np.ndarray, P: np.ndarray, bandwidth: float) -> np.ndarray:
@@ -116,8 +125,10 @@ _ROOTS = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
 _TO_ROOTS = np.array([*_chebyshev(_ROOTS)]) * np.r_[1.0, np.full(_NODES - 1, 2.0)][:, None] / _NODES
 
 
-def _compress(P: np.ndarray, charges: np.ndarray, bandwidth: float) -> _Points:
-    """Replace the points of every crowded unit by Chebyshev nodes with charges."""
+def _compress(
+    P: np.ndarray, charges: np.ndarray, bandwidth: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Replace the points of every crowded unit by Chebyshev nodes with charges; ascending."""
     # Mirrored points p > 1/2 keep the relative accuracy of 1 - p.
     mirrored = P[:, 0] > 0.5
     parts = []
@@ -127,7 +138,7 @@ def _compress(P: np.ndarray, charges: np.ndarray, bandwidth: float) -> _Points:
             parts.append((np.column_stack([small, 1 - small])[:, side], sums))
     P, charges = (np.vstack(part) for part in zip(*parts, strict=True))
     order = np.argsort(_angle(P), kind="stable")
-    return _Points(P[order], charges[order], bandwidth)
+    return P[order], charges[order]
 
 
 def _compress_half(
@@ -197,12 +208,21 @@ def _from_nodes(
     width = np.maximum(high - low, np.finfo(np.float64).tiny)
     nodes = ((low + high)[:, None] / 2 + width[:, None] / 2 * _ROOTS).ravel()
     values = _windowed(np.column_stack([expit(nodes), expit(-nodes)]), points, bandwidth)
-    coefficients = np.einsum("ok,gkm->ogm", _TO_ROOTS, values.reshape(count, _NODES, -1))
+    coefficients = np.einsum("ok,gkm->gmo", _TO_ROOTS, values.reshape(count, _NODES, -1))
     t = np.clip((2 * logit - (low + high)[group]) / width[group], -1, 1)
-    sums = np.zeros((len(logit), values.shape[1]))
-    for coefficient, values in zip(coefficients, _chebyshev(t), strict=True):
-        sums += coefficient[group] * values[:, None]
-    return sums
+    order = np.argsort(group, kind="stable")
+    ends = np.searchsorted(group[order], np.arange(count + 1))
+    sums = np.empty((values.shape[1], len(logit)))
+    for first in range(0, count, _BATCH):
+        batch = np.arange(first, min(first + _BATCH, count))
+        start = ends[first]
+        polynomials = np.array([*_chebyshev(t[order[start : ends[batch[-1] + 1]]])])
+        for g in batch:
+            own = slice(ends[g], ends[g + 1])
+            sums[:, own] = coefficients[g] @ polynomials[:, own.start - start : own.stop - start]
+    result = np.empty(sums.T.shape)
+    result[order] = sums.T
+    return result
 
 
 def _windowed(Z: np.ndarray, points: _Points, bandwidth: float) -> np.ndarray:

@@ -196,8 +196,9 @@ class DirichletKernelDensity(BilinearFunction):
         fast = _suits_interpolation(X, self.proba_)
         if fast.any():
             points = _coordinates(self.proba_)
-            for own, bandwidth in zip(sums, bandwidths, strict=True):
-                own[fast] = beta_sums(_coordinates(X[fast]), points, targets, bandwidth)
+            path = beta_sums(_coordinates(X[fast]), points, targets, bandwidths)
+            for own, values in zip(sums, path, strict=True):
+                own[fast] = values
         slow = np.flatnonzero(~fast)
         if len(slow):
             sums[:, slow] = _kernel_sums(X[slow], self.proba_, targets, bandwidths)
@@ -327,7 +328,8 @@ def leave_one_out_residuals(proba, outcomes, weight, bandwidth) -> np.ndarray:
     fast = np.flatnonzero(_suits_interpolation(proba, proba))
     if len(fast):
         points = _coordinates(proba)
-        sums[fast] = beta_sums(points[fast], points, targets, bandwidth) - one_copy[fast]
+        [sums[fast]] = beta_sums(points[fast], points, targets, [bandwidth])
+        sums[fast] -= one_copy[fast]
         fast = fast[sums[fast, -1] > _ALONE]
     slow = np.delete(np.arange(len(proba)), fast)
     kernel = _LogKernel(proba, bandwidth)
@@ -368,7 +370,8 @@ def _loo_log_likelihood(proba, bandwidth, weight) -> float:
     fast = np.flatnonzero(_suits_interpolation(proba, proba))
     if len(fast):
         points = _coordinates(proba)
-        density = beta_sums(points[fast], points, weight[:, None], bandwidth)[:, 0]
+        [density] = beta_sums(points[fast], points, weight[:, None], [bandwidth])
+        density = density[:, 0]
         density -= np.minimum(weight[fast], 1)
         clear = density > _ALONE
         fast = fast[clear]

@@ -62,8 +62,21 @@ def test_interpolated_ratios_equal_the_direct_ones(shape, bandwidth):
     direct = _LogKernel(p, bandwidth).weights(z) @ charges
     # At 1e-7 the exponents of both reach 1e8 and are known to 1e-8 only.
     tolerance = 1e-9 if bandwidth > 1e-6 else 1e-7
-    found = beta_sums(pair(z), pair(p), charges, bandwidth)
+    [found] = beta_sums(pair(z), pair(p), charges, [bandwidth])
     assert_allclose(ratios(found), ratios(direct), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("least", [1e-7, 1e-5, 1e-2])
+def test_a_path_of_bandwidths_has_the_sums_of_each(shape, least):
+    p, outcomes, weight = draw(shape, 20_000, seed=5)
+    z, bandwidths = queries(shape), [least, *BANDWIDTHS[np.greater(BANDWIDTHS, least)], 10.0]
+    charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
+    path = beta_sums(pair(z), pair(p), charges, bandwidths)
+    for bandwidth, found in zip(bandwidths, path, strict=True):
+        direct = _LogKernel(p, bandwidth).weights(z) @ charges
+        tolerance = 1e-9 if bandwidth > 1e-6 else 1e-7
+        assert_allclose(ratios(found), ratios(direct), rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("bandwidth", [1e-5, 1e-3, 0.1, 1.0])
@@ -73,8 +86,8 @@ def test_sums_near_points_are_scaled_by_the_peak(bandwidth):
     exponents = _LogKernel(p, bandwidth).exponents(z)
     peaks = np.diagonal(_LogKernel(z, bandwidth).exponents(z))
     expected = np.exp(exponents - peaks[:, None]) @ weight
-    found = beta_sums(pair(z), pair(p), weight[:, None], bandwidth)[:, 0]
-    assert_allclose(found, expected, rtol=1e-8)
+    [found] = beta_sums(pair(z), pair(p), weight[:, None], [bandwidth])
+    assert_allclose(found[:, 0], expected, rtol=1e-8)
     differences = log_peak(pair(z), bandwidth) - peaks
     assert_allclose(differences, differences[0], rtol=1e-9, atol=1e-9)
 
@@ -109,8 +122,8 @@ def test_row_order_does_not_matter():
     z = queries("confident")
     order = np.random.default_rng(0).permutation(len(p))
     charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
-    first = beta_sums(pair(z), pair(p), charges, 0.01)
-    second = beta_sums(pair(z), pair(p[order]), charges[order], 0.01)
+    [first] = beta_sums(pair(z), pair(p), charges, [0.01])
+    [second] = beta_sums(pair(z), pair(p[order]), charges[order], [0.01])
     assert_allclose(ratios(first), ratios(second), rtol=1e-12)
 
 
@@ -118,7 +131,8 @@ def test_memory_grows_with_samples_not_with_pairs():
     p, outcomes, weight = draw("uniform", 100_000, seed=4)
     charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
     tracemalloc.start()
-    beta_sums(pair(p), pair(p), charges, 1e-4)
+    for _ in beta_sums(pair(p), pair(p), charges, [1e-4, 1e-1]):
+        pass
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 100_000 * 8 * 4 * _NODES  # pairs would be 80 GB
