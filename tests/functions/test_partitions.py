@@ -68,6 +68,19 @@ def test_grid_values_fall_as_in_rational_arithmetic(n_bins, dtype):
     assert_array_equal(bins.assign(column((k / K).astype(dtype))), exact)
 
 
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")  # half precision ends at 65,504
+@pytest.mark.parametrize("dtype", [np.float16, *DTYPES])
+@pytest.mark.parametrize("n_bins", [1, 7, 1000, 50_000, 10**6])
+def test_many_bins_are_those_of_a_search_among_edges(rng, n_bins, dtype):
+    edges = (np.arange(n_bins + 1) / n_bins).astype(dtype)
+    near = np.nextafter(edges, dtype(2)), np.nextafter(edges, dtype(-1))
+    x = np.concatenate(
+        [edges, *near, rng.random(1000).astype(dtype), [dtype(-1e-9), dtype(1.0001)]]
+    )
+    bins = partition(uniform, column([0.5]).astype(dtype), n_bins=n_bins)
+    assert_array_equal(bins.assign(column(x)), np.searchsorted(edges[1:-1], x, side="left"))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 10, 15, 97])
 def test_intervals_are_closed_above_and_open_below(n_bins, dtype):
