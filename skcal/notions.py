@@ -56,6 +56,39 @@ class Problem(NamedTuple):
     rows: slice | np.ndarray = slice(None)
 
 
+class Problems(NamedTuple):
+    """All problems of a notion about some samples.
+
+    Attributes
+    ----------
+    parts : list of Problem
+    weight : ndarray of shape (n_samples,)
+        Of the samples.
+    """
+
+    parts: list[Problem]
+    weight: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Problems:
+        """Return the problems about the samples of the given rows."""
+        weight = self.weight[rows]
+        if isinstance(self.parts[0].rows, slice):
+            return Problems([_take(part, rows, slice(None)) for part in self.parts], weight)
+        # Every sample belongs to one problem.
+        member, place = (np.empty(len(self.weight), dtype=np.intp) for _ in range(2))
+        for k, part in enumerate(self.parts):
+            member[part.rows], place[part.rows] = k, np.arange(len(part.features))
+        order = np.argsort(member[rows], kind="stable")
+        ends = np.searchsorted(member[rows][order], np.arange(1, len(self.parts)))
+        parts = zip(self.parts, np.split(order, ends), strict=True)
+        return Problems([_take(part, place[rows[own]], own) for part, own in parts], weight)
+
+
+def _take(part: Problem, places: np.ndarray, rows: slice | np.ndarray) -> Problem:
+    residuals = None if part.residuals is None else part.residuals[places]
+    return Problem(part.features[places], residuals, rows)
+
+
 def _one_hot(codes: np.ndarray, width: int, dtype: np.dtype) -> np.ndarray:
     outcome = np.zeros((len(codes), width), dtype=dtype)
     outcome[np.arange(len(codes)), codes] = 1

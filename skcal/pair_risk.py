@@ -57,6 +57,12 @@ class PairRisk:
     influence: np.ndarray = field(repr=False)
     skipped: tuple[int, ...] = ()
 
+    def __sub__(self, other: PairRisk) -> PairRisk:
+        """Difference on the same samples, paired."""
+        influence = self.influence - other.influence
+        norm = float(np.linalg.norm(influence))
+        return PairRisk(self.value - other.value, norm, influence, self.skipped)
+
 
 def pair_risk(
     phi: ArrayLike | sparse.sparray,
@@ -104,6 +110,24 @@ def pair_risk(
     return _pair_mean([residuals, phi], gap, gap, check_weight(sample_weight, len(residuals)))
 
 
+def excess_risk(
+    phi: ArrayLike | sparse.sparray,
+    residuals: ArrayLike,
+    form: ArrayLike | sparse.sparray | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> PairRisk:
+    """Risk of h minus that of h = 0, the mean of h² - 2⟨δ, δ'⟩h over pairs.
+
+    The irreducible ⟨δ_i, δ_j⟩² is never computed, so that differences of two functions keep their
+    digits. Parameters, errors and cost as of :func:`pair_risk`.
+    """
+    phi, residuals = _check_parts(phi, residuals)
+    gap = -_form(form)
+    weight = check_weight(sample_weight, len(residuals))
+    return _pair_mean([residuals, phi], [0.0, gap], [2.0, gap], weight)
+
+
 def pair_risk_difference(
     phi_a: ArrayLike | sparse.sparray,
     form_a: ArrayLike | sparse.sparray | None,
@@ -114,9 +138,6 @@ def pair_risk_difference(
     sample_weight: ArrayLike | None = None,
 ) -> PairRisk:
     """Risk of h_A minus risk of h_B on the same samples, with its own standard error.
-
-    The irreducible ⟨δ_i, δ_j⟩² is never computed, so nothing cancels:
-    (⟨δ,δ'⟩ - h_A)² - (⟨δ,δ'⟩ - h_B)² = (h_B - h_A)(2⟨δ,δ'⟩ - h_A - h_B).
 
     Parameters
     ----------
@@ -132,12 +153,8 @@ def pair_risk_difference(
     difference : PairRisk
         ``value`` < 0 means that A has the lower risk.
     """
-    phi_a, residuals = _check_parts(phi_a, residuals)
-    phi_b, residuals = _check_parts(phi_b, residuals)
-    form_a, form_b = _form(form_a), _form(form_b)
-    left, right = [0.0, -form_a, form_b], [2.0, -form_a, -form_b]
-    weight = check_weight(sample_weight, len(residuals))
-    return _pair_mean([residuals, phi_a, phi_b], left, right, weight)
+    a = excess_risk(phi_a, residuals, form_a, sample_weight=sample_weight)
+    return a - excess_risk(phi_b, residuals, form_b, sample_weight=sample_weight)
 
 
 def linear_pair_risk(
@@ -382,6 +399,8 @@ def _pair_mean(
     # [GB] Eq. (20): Σ_j w_j (z_i'L z_j)(z_i'R z_j) = z_i'L S R z_i with S = Z'WZ.
     inner = {}
     for (i, j), scatter in _scatter(parts, weight).items():
+        if i == j == 0 and np.isscalar(left[0]) and not left[0]:
+            continue
         inner[i, j] = _sandwich(left[i], scatter, right[j])
         if i != j:  # the other half of the quadratic form, L_j S_ji R_i, transposed
             inner[i, j] = inner[i, j] + _sandwich(right[i], scatter, left[j])
@@ -390,14 +409,14 @@ def _pair_mean(
         z = [_rows_of(part, rows) for part in parts]
         for (i, j), block in inner.items():
             sums[rows] += _rowwise_dot(z[i] @ block, z[j])
-        both = [
-            sum(
-                _rowwise_dot(_times(part, block), part) for part, block in zip(z, form, strict=True)
-            )
-            for form in (left, right)
-        ]
-        own[rows] = both[0] * both[1]
+        own[rows] = _quadratic(z, left) * _quadratic(z, right)
     return _u_statistic(sums, own, weight)
+
+
+def _quadratic(z: Sequence[_Matrix], form: Sequence[_Factor]) -> np.ndarray:
+    """Sum over the parts of zᵀ(block)z for each row."""
+    pairs = zip(z, form, strict=True)
+    return np.sum([_rowwise_dot(_times(part, block), part) for part, block in pairs], axis=0)
 
 
 def _form_products(scatter: _Scatter) -> tuple[float, _Matrix, _Matrix]:

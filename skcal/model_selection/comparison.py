@@ -8,9 +8,8 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._validation import check_labels, check_proba, check_weight
 from skcal.model_selection.estimator import CalibrationErrorEstimator
-from skcal.pair_risk import PairRisk, pair_risk_difference
+from skcal.pair_risk import PairRisk
 
 #: Differences below this are rounding: residuals are probabilities, so risks are of order 1.
 ROUNDING = 1e-15
@@ -128,22 +127,8 @@ def _check_comparable(a, b):
 
 def risk_difference(a, b, P, y, sample_weight=None) -> PairRisk:
     """Risk of a minus risk of b, summed over the problems of the notion."""
-    proba = check_proba(P, from_logits=a.from_logits, name="P", estimator=a, reset=False)
-    codes, _ = check_labels(y, proba, a.classes_, name="y", proba_name="P")
-    weight = check_weight(sample_weight, len(proba))
-
-    def difference(k, problem, rows_weight):
-        one, other = a.functions_[k], b.functions_[k]
-        return pair_risk_difference(
-            one._phi(problem.features),
-            one.form_,
-            other._phi(problem.features),
-            other.form_,
-            problem.residuals,
-            sample_weight=rows_weight,
-        )
-
-    return a._sum_over_problems(difference, proba, codes, weight)
+    data = a._read(P, sample_weight, y)
+    return a._excess_risk(data) - b._excess_risk(data)
 
 
 def as_comparison(folds) -> RiskComparison:
@@ -159,16 +144,14 @@ def as_comparison(folds) -> RiskComparison:
     return RiskComparison(difference, standard_error, pvalue)
 
 
-def compare_families(families, best, data, splits) -> list:
+def compare_families(families, best) -> list[RiskComparison]:
     """Paired difference of the risk of each family's best setting to the best of all."""
 
     def compare(family):
         if family is best:
             return RiskComparison(0.0, 0.0, 1.0, identical=True)
-        pairs = zip(family.models, best.models, splits, strict=True)
-        return as_comparison(
-            [risk_difference(a, b, *data.take(validation)) for a, b, (_, validation) in pairs]
-        )
+        pairs = zip(family.excess_risks, best.excess_risks, strict=True)
+        return as_comparison([one - other for one, other in pairs])
 
     return [compare(family) for family in families]
 

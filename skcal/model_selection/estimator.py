@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from skcal._sklearn_compat import _fit_context
 from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.functions import BilinearFunction, KroneckerKernelRidge, Zero
-from skcal.notions import make_problems, resolve_notion
-from skcal.pair_risk import PairRisk, add_problems, one_step_terms, weighted_mean
+from skcal.notions import Problems, make_problems, resolve_notion
+from skcal.pair_risk import PairRisk, add_problems, excess_risk, one_step_terms, weighted_mean
 
 
 class ConfidenceInterval(NamedTuple):
@@ -181,20 +181,25 @@ class CalibrationErrorEstimator(BaseEstimator):
         TypeError
             If the function is not a calibration-estimation function.
         """
-        template = _check_function(self.function)
+        _check_function(self.function)
         proba = check_proba(P, from_logits=self.from_logits, name="P", estimator=self)
         codes, self.classes_ = check_labels(
             y, proba, self.labels, columns=column_names(P), name="y", proba_name="P"
         )
         weight = check_weight(sample_weight, len(proba))
         self.notion_ = resolve_notion(self.notion, proba)
+        return self._fit(Problems(make_problems(proba, codes, self.notion_), weight))
+
+    def _fit(self, data):
+        """Fit the functions to the problems of the notion."""
+        template = _check_function(self.function)
         self.functions_ = []
-        for problem in make_problems(proba, codes, self.notion_):
-            rows_weight = weight[problem.rows]
-            enough = self._has_pairs(rows_weight)
+        for problem in data.parts:
+            weight = data.weight[problem.rows]
+            enough = self._has_pairs(weight)
             function = clone(template if enough else Zero())
             if enough:
-                function.fit(problem.features, problem.residuals, sample_weight=rows_weight)
+                function.fit(problem.features, problem.residuals, sample_weight=weight)
             else:
                 function.fit(np.full((1, 1), 0.5), [0.0])
             self.functions_.append(function)
@@ -212,9 +217,11 @@ class CalibrationErrorEstimator(BaseEstimator):
         h : ndarray of shape (n_samples,)
             h(x, x), summed over the class-wise problems. Its mean is :meth:`squared_error`.
         """
-        proba = self._check(P)
-        total = np.zeros(len(proba))
-        for function, problem in self._problems(proba):
+        return self._pointwise(self._read(P, None))
+
+    def _pointwise(self, data):
+        total = np.zeros(len(data.weight))
+        for function, problem in zip(self.functions_, data.parts, strict=True):
             if len(problem.features):
                 total[problem.rows] += function.predict(problem.features)
         return total
@@ -233,8 +240,10 @@ class CalibrationErrorEstimator(BaseEstimator):
         squared_error : float
             In squared probability units; signed, an estimate may be negative.
         """
-        h = self.predict(P)
-        return float(np.average(h, weights=check_weight(sample_weight, len(h))))
+        return self._plug_in(self._read(P, sample_weight))
+
+    def _plug_in(self, data):
+        return float(np.average(self._pointwise(data), weights=data.weight))
 
     @available_if(_functions_have("residual"))
     def one_step(self, P, y, sample_weight=None):
@@ -252,13 +261,15 @@ class CalibrationErrorEstimator(BaseEstimator):
         -------
         estimate : OneStepEstimate
         """
-        proba, codes, weight = self._check_all(P, y, sample_weight)
-        terms = np.zeros(len(proba))
-        for function, problem in self._problems(proba, codes):
+        return self._one_step(self._read(P, sample_weight, y))
+
+    def _one_step(self, data):
+        terms = np.zeros(len(data.weight))
+        for function, problem in zip(self.functions_, data.parts, strict=True):
             if len(problem.features):
                 correction = function.residual(problem.features)
                 terms[problem.rows] += one_step_terms(correction, problem.residuals)
-        value, standard_error = weighted_mean(terms, weight)
+        value, standard_error = weighted_mean(terms, data.weight)
         return OneStepEstimate(value, standard_error, terms)
 
     def risk(self, P, y, sample_weight=None) -> PairRisk:
@@ -274,74 +285,84 @@ class CalibrationErrorEstimator(BaseEstimator):
         -------
         risk : PairRisk
         """
-        proba, codes, weight = self._check_all(P, y, sample_weight)
-
-        def problem_risk(k, problem, rows_weight):
-            return self.functions_[k].risk(problem.features, problem.residuals, rows_weight)
-
-        return self._sum_over_problems(problem_risk, proba, codes, weight)
+        data = self._read(P, sample_weight, y)
+        return self._sum_over_problems(lambda function, *problem: function.risk(*problem), data)
 
     def score(self, P, y, sample_weight=None):
         """Minus the pair risk; greater is better. Arguments as for :meth:`risk`."""
-        return float(
-            self._add_scores(lambda function, *data: function.score(*data), P, y, sample_weight)
-        )
+        return self._score(self._read(P, sample_weight, y))
 
-    def _add_scores(self, score, P, y, sample_weight):
+    def _score(self, data):
+        return float(self._add_scores(lambda function, *problem: function.score(*problem), data))
+
+    def _score_path(self, template, values, data):
+        """Scores of ``template`` for each value, from what the fitted functions hold."""
+
+        def scores(function, features, residuals, weight):
+            if not hasattr(function, "with_factor_of"):  # h = 0, for want of training samples
+                return np.full(len(values), function.score(features, residuals, weight))
+            function = clone(template).with_factor_of(function)
+            return function.score_path(features, residuals, values, weight)
+
+        return self._add_scores(scores, data)
+
+    def _excess_risk(self, data) -> PairRisk:
+        """Risk above that of h = 0."""
+
+        def excess(function, features, residuals, weight):
+            return excess_risk(
+                function._phi(features), residuals, function.form_, sample_weight=weight
+            )
+
+        return self._sum_over_problems(excess, data)
+
+    def _add_scores(self, score, data):
         """``score(function, features, residuals, weight)`` over problems, by their shares."""
-        proba, codes, weight = self._check_all(P, y, sample_weight)
         total, counted = 0.0, False
-        for function, problem in self._problems(proba, codes):
-            own = weight[problem.rows]
+        for function, problem in zip(self.functions_, data.parts, strict=True):
+            own = data.weight[problem.rows]
             if self._has_pairs(own):
                 counted = True
                 value = score(function, problem.features, problem.residuals, own)
-                total = total + value * own.sum() / weight.sum()
+                total = total + value * own.sum() / data.weight.sum()
         if not counted:
-            _raise_no_pairs(len(proba))
+            _raise_no_pairs(len(data.weight))
         return total
+
+    def _sum_over_problems(self, risk, data):
+        """Add ``risk(function, features, residuals, weight)`` over problems with enough samples."""
+        risks, shares, rows = [], [], []
+        for function, problem in zip(self.functions_, data.parts, strict=True):
+            own = data.weight[problem.rows]
+            enough = self._has_pairs(own)
+            risks.append(
+                risk(function, problem.features, problem.residuals, own) if enough else None
+            )
+            shares.append(own.sum() / data.weight.sum())
+            rows.append(problem.rows)
+        if all(risk is None for risk in risks):
+            _raise_no_pairs(len(data.weight))
+        return add_problems(risks, shares, rows, len(data.weight))
 
     def _has_pairs(self, rows_weight) -> bool:
         """Whether a problem has enough samples; of ``top-label`` some may be too small."""
         return self.notion_ != "top-label" or int(np.count_nonzero(rows_weight)) >= 2
 
-    def _sum_over_problems(self, problem_risk, proba, codes, weight):
-        """Add ``problem_risk(k, problem, weight)`` over problems with enough samples."""
-        risks, shares, rows = [], [], []
-        for k, problem in enumerate(make_problems(proba, codes, self.notion_)):
-            rows_weight = weight[problem.rows]
-            enough = self._has_pairs(rows_weight)
-            risks.append(problem_risk(k, problem, rows_weight) if enough else None)
-            shares.append(rows_weight.sum() / weight.sum())
-            rows.append(problem.rows)
-        if all(risk is None for risk in risks):
-            _raise_no_pairs(len(proba))
-        return add_problems(risks, shares, rows, len(proba))
-
-    def _problems(self, proba, codes=None):
-        problems = make_problems(proba, codes, self.notion_)
-        return zip(self.functions_, problems, strict=True)
-
-    def _check(self, P):
+    def _read(self, P, sample_weight, *labels) -> Problems:
+        """Check the arguments; return the problems of the notion, with residuals if labelled."""
         check_is_fitted(self)
-        return check_proba(P, from_logits=self.from_logits, name="P", estimator=self, reset=False)
+        proba = check_proba(P, from_logits=self.from_logits, name="P", estimator=self, reset=False)
+        codes = None
+        for y in labels:
+            codes, _ = check_labels(y, proba, self.classes_, name="y", proba_name="P")
+        weight = check_weight(sample_weight, len(proba))
+        return Problems(make_problems(proba, codes, self.notion_), weight)
 
-    def _check_all(self, P, y, sample_weight):
-        proba = self._check(P)
-        codes, _ = check_labels(y, proba, self.classes_, name="y", proba_name="P")
-        return proba, codes, check_weight(sample_weight, len(proba))
-
-    def _score_path(self, template, values, P, y, sample_weight=None):
-        """Scores of ``template`` for each value, from what the fitted functions hold."""
-
-        def scores(function, *data):
-            if not hasattr(function, "with_factor_of"):  # h = 0, for want of training samples
-                return np.full(len(values), function.score(*data))
-            features, residuals, weight = data
-            function = clone(template).with_factor_of(function)
-            return function.score_path(features, residuals, values, weight)
-
-        return self._add_scores(scores, P, y, sample_weight)
+    def _fitted_to(self, function, data):
+        """A copy with the same classes and notion, whose functions are fitted to ``data``."""
+        other = copy.copy(self)
+        other.function = function
+        return other._fit(data)
 
     def _with_functions(self, template, functions):
         """A fitted copy with other fitted functions of the same notion."""

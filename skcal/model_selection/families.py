@@ -7,15 +7,16 @@ import warnings
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.stats import rankdata
-from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, ParameterGrid, cross_validate
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils.parallel import Parallel, delayed
 
 from skcal.functions import BilinearFunction, Zero
@@ -29,8 +30,10 @@ class Family:
     name: str
     function: BilinearFunction
     settings: list[dict]
+    functions: list[BilinearFunction]  # unfitted, one a setting
     results: dict = field(default_factory=dict)
-    models: list = field(default_factory=list)
+    models: list = field(default_factory=list)  # of the best setting, one a fold
+    excess_risks: list = field(default_factory=list)  # theirs, on the validation samples
 
     @property
     def scores(self) -> np.ndarray:
@@ -45,7 +48,7 @@ class Family:
     @property
     def best_function(self) -> BilinearFunction:
         """Unfitted function with the best parameters."""
-        return clone(self.function).set_params(**self.settings[self.best])
+        return self.functions[self.best]
 
     def report(self) -> str:
         """One line for ``verbose``."""
@@ -59,9 +62,9 @@ class Family:
 def residual_functions(families) -> list[BilinearFunction]:
     """Functions with ``residual``, other than Zero, unfitted, from the highest score down."""
     scored = [
-        (score, clone(family.function).set_params(**setting))
+        (score, function)
         for family in families
-        for score, setting in zip(family.scores, family.settings, strict=True)
+        for score, function in zip(family.scores, family.functions, strict=True)
     ]
     # Zero's one-step estimate is 0 ± 0, which says nothing.
     scored = [
@@ -78,17 +81,20 @@ def best_family(families) -> Family:
     return families[int(np.argmax([family.scores.max() for family in families]))]
 
 
-def make_families(candidates) -> list[Family]:
-    """Expand (function, param_grid) pairs."""
+def make_families(candidates, memory=None) -> list[Family]:
+    """Expand (function, param_grid) pairs; functions that can cache get the ``memory``."""
     families: list[Family] = []
     for function, grid in candidates:
         try:
             settings = list(ParameterGrid(grid)) if grid else [{}]
+            if memory is not None and "memory" in function.get_params(deep=False):
+                function = clone(function).set_params(memory=memory)
+            functions = [clone(function).set_params(**setting) for setting in settings]
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"candidates[{len(families)}], {family_name(function)}: {error}"
             ) from error
-        families.append(Family(family_name(function), function, settings))
+        families.append(Family(family_name(function), function, settings, functions))
     return _with_distinct_names(families)
 
 
@@ -102,31 +108,87 @@ def _with_distinct_names(families):
     return families
 
 
-def evaluate_family(family, estimator, data, splits, n_jobs):
-    """Score every setting by GridSearchCV and keep the fold models of the best."""
-    P, y, weight = data
-    estimator = clone(estimator).set_params(function=family.function)
-    grid = [{f"function__{k}": [v] for k, v in setting.items()} for setting in family.settings]
-    options = {"cv": splits, "n_jobs": n_jobs, "error_score": "raise"}
-    with _one_convergence_warning(family), _routed(estimator, weight) as (estimator, params):
-        if len(grid) > 1:
-            search = GridSearchCV(estimator, grid, refit=False, **options).fit(P, y, **params)
-            family.results = search.cv_results_
-            best = family.best_function
-        else:
-            best = clone(family.function).set_params(**family.settings[0])
-        folds = cross_validate(
-            estimator.set_params(function=best),
-            P,
-            y,
-            params=params or None,
-            return_estimator=True,
-            **options,
-        )
-        family.models = folds["estimator"]
-        if len(grid) == 1:
-            times = np.column_stack([folds["fit_time"], folds["score_time"]])
-            family.results = _results(folds["test_score"][None], times)
+def evaluate(groups, estimator, data, splits, n_jobs):
+    """Score every setting of every family on every fold; yield each group when it is done.
+
+    Settings that share what is computed once, such as a factor, are one task a fold; others are
+    spread over the jobs.
+    """
+    n_parts = effective_n_jobs(n_jobs)
+    tasks = [_tasks(group, n_parts) for group in groups]
+    folds = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_evaluate_fold)(estimator, *task, data, *split)
+        for task in chain(*tasks)
+        for split in splits
+    )
+    for group, own in zip(groups, tasks, strict=True):
+        with _one_convergence_warning(group[0]):
+            scored = [[next(folds) for _ in splits] for _ in own]
+        _record(group, scored)
+        yield group
+
+
+class _Task(NamedTuple):
+    functions: list[BilinearFunction]  # fitted one after the other
+    paths: list[tuple]  # or (function, values of its path parameter) of a group, fitted together
+    keep: bool  # whether the model of the fold is returned
+
+
+def _tasks(group, n_parts) -> list[_Task]:
+    if _is_path(group[0]):
+        paths = [
+            (f.function, [setting[f.function.path_parameter] for setting in f.settings])
+            for f in group
+        ]
+        return [_Task([group[0].function], paths, True)]
+    functions = group[0].functions
+    parts = np.array_split(np.arange(len(functions)), min(n_parts, len(functions)))
+    return [_Task([functions[k] for k in part], [], len(functions) == 1) for part in parts]
+
+
+class _Fold(NamedTuple):
+    model: BaseEstimator | None
+    scores: np.ndarray  # (n_settings,), of a group of paths one after the other
+    times: np.ndarray  # of fit and score, (n_settings, 2)
+
+
+def _evaluate_fold(estimator, functions, paths, keep, data, train, validation):
+    training, validation = data.take(train), data.take(validation)
+    scores, times = [], []
+    for function in functions:
+        start = time.perf_counter()
+        model = estimator._fitted_to(function, training)
+        fitted = time.perf_counter()
+        for path in paths:
+            scores.extend(model._score_path(*path, validation))
+        if not paths:
+            scores.append(model._score(validation))
+        times.append((fitted - start, time.perf_counter() - fitted))
+    shared = len(scores) // len(times)
+    each = np.repeat(np.array(times) / shared, shared, axis=0)
+    return _Fold(model if keep else None, np.array(scores), each)
+
+
+def _record(group, scored):
+    """Fill in the results of a group, and the fold models that are known without a refit."""
+    scores, times = (
+        np.concatenate([np.stack([getattr(f, name) for f in folds], axis=1) for folds in scored])
+        for name in ("scores", "times")
+    )
+    ends = np.cumsum([len(family.settings) for family in group])[:-1]
+    for family, *results in zip(group, np.split(scores, ends), np.split(times, ends), strict=True):
+        family.results = _results(*results)
+        if not np.isfinite(family.scores).all():
+            setting = family.settings[int(np.argmin(np.isfinite(family.scores)))]
+            raise ValueError(
+                f"{family.name} with {setting} has a risk that is not finite. Mend the candidate."
+            )
+        best = family.best_function
+        family.models = [
+            fold.model._with_functions(best, [_refit(best, f) for f in fold.model.functions_])
+            for fold in scored[0]
+            if fold.model is not None
+        ]
 
 
 @contextmanager
@@ -152,70 +214,46 @@ def _one_convergence_warning(family):
         )
 
 
-@contextmanager
-def _routed(estimator, weight):
-    """The estimator and the fit parameters that carry the weights to its fit and score."""
-    if weight is None:
-        yield estimator, {}
-        return
-    with config_context(enable_metadata_routing=True):
-        estimator.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        yield estimator, {"sample_weight": weight}
-
-
-def evaluate_paths(families, estimator, data, splits, n_jobs):
-    """The same for functions that share what every fold computes once, such as a factor."""
-    estimator = clone(estimator).set_params(function=families[0].function)
-    paths = [
-        (f.function, [setting[f.function.path_parameter] for setting in f.settings])
-        for f in families
-    ]
-    folds = Parallel(n_jobs=n_jobs)(
-        delayed(_evaluate_fold)(estimator, paths, data, train, test) for train, test in splits
-    )
-    n_settings = sum(len(family.settings) for family in families)
-    for position, family in enumerate(families):
-        scores = np.array([fold.scores[position] for fold in folds])
-        times = np.array([[fold.fit_time, fold.score_time] for fold in folds]) / n_settings
-        family.results = _results(scores.T, times)
-        best = family.best_function
-        family.models = [
-            fold.model._with_functions(best, [_refit(best, f) for f in fold.model.functions_])
-            for fold in folds
-        ]
-
-
-class _Fold(NamedTuple):
-    model: BaseEstimator
-    scores: list[np.ndarray]
-    fit_time: float
-    score_time: float
-
-
-def _evaluate_fold(estimator, paths, data, train, test):
-    start = time.perf_counter()
-    model = clone(estimator).fit(*data.take(train))
-    fitted = time.perf_counter()
-    scores = [model._score_path(template, values, *data.take(test)) for template, values in paths]
-    return _Fold(model, scores, fitted - start, time.perf_counter() - fitted)
-
-
 def _refit(best, fitted):
     return best.with_factor_of(fitted) if hasattr(fitted, "with_factor_of") else fitted
 
 
 def _results(scores, times):
-    """The part of cv_results_ that scores (n_settings, n_splits) and (n_splits, 2) times give."""
-    count = len(scores)
+    """The part of cv_results_ that scores and times (n_settings, n_splits[, 2]) give."""
     results = {}
     for column, name in enumerate(("fit", "score")):
-        results[f"mean_{name}_time"] = np.full(count, times[:, column].mean())
-        results[f"std_{name}_time"] = np.full(count, times[:, column].std())
+        results[f"mean_{name}_time"] = times[..., column].mean(axis=1)
+        results[f"std_{name}_time"] = times[..., column].std(axis=1)
     for split, score in enumerate(scores.T):
         results[f"split{split}_test_score"] = score
     results["mean_test_score"] = scores.mean(axis=1)
     results["std_test_score"] = scores.std(axis=1)
     return results
+
+
+def compare_folds(families, estimator, data, splits, n_jobs):
+    """Fill in the fold models and excess risks of the families that lack them."""
+    lacking = [family for family in families if not family.excess_risks]
+    folds = iter(
+        Parallel(n_jobs=n_jobs)(
+            delayed(_excess_of_fold)(estimator, family.best_function, model, data, *split)
+            for family in lacking
+            for model, split in zip(family.models or [None] * len(splits), splits, strict=True)
+        )
+    )
+    for family in lacking:
+        results = [next(folds) for _ in splits]
+        family.models = family.models or [model for model, _ in results]
+        family.excess_risks = [risk for _, risk in results]
+
+
+def _excess_of_fold(estimator, function, model, data, train, validation):
+    if model is not None:
+        return None, model._excess_risk(data.take(validation))
+    with warnings.catch_warnings():  # the scores have warned
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = estimator._fitted_to(function, data.take(train))
+    return model, model._excess_risk(data.take(validation))
 
 
 def merge_results(families) -> dict:
@@ -265,20 +303,6 @@ def _is_path(family) -> bool:
     )
 
 
-def evaluate_group(group, estimator, data, splits, n_jobs):
-    """Fill in the results and fold models of all families of a group."""
-    if _is_path(group[0]):
-        evaluate_paths(group, estimator, data, splits, n_jobs)
-    else:
-        evaluate_family(group[0], estimator, data, splits, n_jobs)
-    for family in group:
-        if not np.isfinite(family.scores).all():
-            setting = family.settings[int(np.argmin(np.isfinite(family.scores)))]
-            raise ValueError(
-                f"{family.name} with {setting} has a risk that is not finite. Mend the candidate."
-            )
-
-
 def try_families(families, problem, weight, rows, n_rows=30):
     """Fit every setting on a few samples, so that what cannot work is said at once.
 
@@ -291,10 +315,10 @@ def try_families(families, problem, weight, rows, n_rows=30):
     few = rows[:n_rows]
     weight = None if weight is None else weight[problem.rows]
     for position, family in enumerate(families):
-        for setting in family.settings:
-            error = _fit_error(family.function, setting, problem, weight, few)
+        for setting, function in zip(family.settings, family.functions, strict=True):
+            error = _fit_error(function, problem, weight, few)
             if error is not None and len(rows) > len(few):
-                error = _fit_error(family.function, setting, problem, weight, rows)
+                error = _fit_error(function, problem, weight, rows)
             if error is not None:
                 shown = ", ".join(f"{k}={v!r}" for k, v in setting.items())
                 raise ValueError(
@@ -302,14 +326,14 @@ def try_families(families, problem, weight, rows, n_rows=30):
                 ) from error
 
 
-def _fit_error(function, setting, problem, weight, rows):
+def _fit_error(function, problem, weight, rows):
     arguments = [problem.features[rows], problem.residuals[rows]]
     if weight is not None and weight[rows].any():
         arguments.append(weight[rows])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            clone(function).set_params(**setting).fit(*arguments)
+            clone(function).fit(*arguments)
         except (ValueError, TypeError) as error:
             return error
     return None

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
-from skcal.model_selection.estimator import OneStepEstimate
+from skcal.model_selection.estimator import CalibrationErrorEstimator, OneStepEstimate
 from skcal.pair_risk import weighted_mean
 
 
@@ -77,14 +77,15 @@ class OuterResult:
         Plug-in squared error of each fold model of the best candidate on the test samples.
     one_step : OneStepEstimate or None
         From the best candidate with ``residual``, refitted on the training samples.
-    one_step_function : calibration-estimation function or None
+    one_step_estimator : CalibrationErrorEstimator or None
+        The refitted candidate.
     """
 
     outer: Outer = field(repr=False)
     families: list = field(repr=False)
     plug_ins: np.ndarray
     one_step: OneStepEstimate | None
-    one_step_function: object
+    one_step_estimator: CalibrationErrorEstimator | None
 
 
 def make_plan(search, data: Samples) -> list[Outer]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,7 +28,8 @@ from skcal.model_selection.estimator import (
 )
 from skcal.model_selection.families import (
     best_family,
-    evaluate_group,
+    compare_folds,
+    evaluate,
     group_families,
     make_families,
     merge_results,
@@ -44,7 +45,7 @@ from skcal.model_selection.plan import (
     warn_of_small_problems,
 )
 from skcal.model_selection.summary import summarize
-from skcal.notions import make_problems, resolve_notion
+from skcal.notions import Problems, make_problems, resolve_notion
 
 _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
 
@@ -222,93 +223,95 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         )
         self.notion_ = resolve_notion(self.notion, proba)
         weight = None if sample_weight is None else check_weight(sample_weight, len(proba))
-        data = Samples(np.asarray(P), self.classes_[codes], weight)
-        plan = make_plan(self, data)
+        samples = Samples(np.asarray(P), self.classes_[codes], weight)
+        plan = make_plan(self, samples)
         problems = make_problems(proba, codes, self.notion_)
         if self.notion_ == "top-label":
-            warn_of_small_problems(plan, problems, data, self.classes_)
+            warn_of_small_problems(plan, problems, samples, self.classes_)
         problem = max(problems, key=lambda problem: len(problem.features))
+        width = problem.features.shape[1]
+        first = self._families(width, samples, plan[0])
         with limit_blas_threads(1 if problem.features.size < _MANY_FEATURES else None):
-            self._search(P, y, plan, data, problem, weight)
+            try_families(first, problem, weight, plan[0].first_fold)
+            context = self._init_callback_context(max_subtasks=len(plan))
+            context.call_on_fit_task_begin(estimator=self, X=P, y=y)
+            data = Problems(problems, check_weight(weight, len(proba)))
+            self.outer_results_ = []
+            for outer in plan:
+                families = first if outer is plan[0] else self._families(width, samples, outer)
+                self._search(families, data, outer, context)
+            self._set_choice(families, data, plan[-1])
+            self._set_estimates(data.weight)
+            context.call_on_fit_task_end(estimator=self, X=P, y=y)
         return self
 
-    def _search(self, P, y, plan, data, problem, weight):
-        """Choose and estimate on every outer split."""
-        width = problem.features.shape[1]
-        first = self._families(width, data.take(plan[0].train), plan[0].splits)
-        try_families(first, problem, weight, plan[0].first_fold)
-        context = self._init_callback_context(max_subtasks=len(plan))
-        context.call_on_fit_task_begin(estimator=self, X=P, y=y)
-        self.outer_results_ = []
-        for outer in plan:
-            training = data.take(outer.train)
-            chosen_from = (
-                first if outer is plan[0] else self._families(width, training, outer.splits)
-            )
-            families = self._select(chosen_from, training, outer.splits, context)
-            if len(outer.test):
-                self.outer_results_.append(self._evaluate(families, data, outer))
-        self._set_choice(families, training, plan[-1].splits)
-        self._set_estimates(check_weight(weight, len(data.P)))
-        context.call_on_fit_task_end(estimator=self, X=P, y=y)
+    def _families(self, width, samples, outer):
+        n_train = float(samples.take(outer.first_fold).total_weight)
+        candidates = resolve_candidates(self.candidates, self.notion_, width, n_train)
+        return make_families(candidates, self.memory)
 
-    def _families(self, width, training, splits):
-        n_train = float(training.take(splits[0][0]).total_weight)
-        families = make_families(resolve_candidates(self.candidates, self.notion_, width, n_train))
-        for family in families:
-            if "memory" in family.function.get_params(deep=False) and self.memory is not None:
-                family.function = clone(family.function).set_params(memory=self.memory)
-        return families
+    def _estimator(self):
+        """An estimator that knows the classes and has no functions yet."""
+        estimator = CalibrationErrorEstimator(None, self.notion_, self.classes_, self.from_logits)
+        estimator.classes_, estimator.notion_ = self.classes_, self.notion_
+        estimator.n_features_in_ = self.n_features_in_
+        return estimator
 
-    def _estimator(self, function=None):
-        return CalibrationErrorEstimator(function, self.notion_, self.classes_, self.from_logits)
-
-    def _select(self, families, training, splits, context):
-        """Score the families on the folds of the training samples."""
+    def _search(self, families, data, outer, context):
+        """Score the families on the folds of the training samples; estimate on the others."""
+        training = data.take(outer.train)
+        estimator = self._estimator()
         groups = group_families(families)
-        split_context = context.subcontext(task_name="search", max_subtasks=len(groups))
-        split_context.call_on_fit_task_begin(estimator=self)
+        context = context.subcontext(task_name="search", max_subtasks=len(groups))
+        context.call_on_fit_task_begin(estimator=self)
+        scored = evaluate(groups, estimator, training, outer.splits, self.n_jobs)
         for group in groups:
-            task = split_context.subcontext(task_name=group[0].name)
+            task = context.subcontext(task_name=group[0].name)
             task.call_on_fit_task_begin(estimator=self)
-            evaluate_group(group, self._estimator(), training, splits, self.n_jobs)
+            next(scored)
             task.call_on_fit_task_end(estimator=self)
             if self.verbose:
                 for family in group:
                     print(f"[{type(self).__name__}] {family.report()}", flush=True)
-        split_context.call_on_fit_task_end(estimator=self)
-        return families
+        context.call_on_fit_task_end(estimator=self)
+        if len(outer.test):
+            self.outer_results_.append(self._evaluate(families, training, data, outer))
 
-    def _evaluate(self, families, data, outer):
-        training, test = data.take(outer.train), data.take(outer.test)
-        models = best_family(families).models
-        plug_ins = np.array([model.squared_error(test.P, test.weight) for model in models])
-        function, one_step = self._best_one_step(families, training, test)
-        scored = [replace(family, models=[]) for family in families]
-        return OuterResult(outer, scored, plug_ins, one_step, function)
+    def _evaluate(self, families, training, data, outer):
+        test, best = data.take(outer.test), best_family(families)
+        compare_folds([best], self._estimator(), training, outer.splits, self.n_jobs)
+        plug_ins = np.array([model._plug_in(test) for model in best.models])
+        fitted, one_step = self._best_one_step(families, training, test)
+        scored = [replace(family, models=[], excess_risks=[]) for family in families]
+        return OuterResult(outer, scored, plug_ins, one_step, fitted)
 
     def _best_one_step(self, families, training, test):
         """Return the best function whose residual is not zero throughout, and its estimate."""
         for function in residual_functions(families):
-            one_step = self._refit(function, training).one_step(*test)
+            fitted = self._refit(function, training)
+            one_step = fitted._one_step(test)
             if one_step.terms.any():
-                return function, one_step
+                return fitted, one_step
         return None, None
 
     def _refit(self, function, training):
         """Fit on all training samples; a fit that stops has been warned of."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return self._estimator(function).fit(*training)
+            return self._estimator()._fitted_to(function, training)
 
-    def _set_choice(self, families, training, splits):
+    def _set_choice(self, families, data, outer):
         """Set what was chosen on the last split of the plan: the only one, or all samples."""
-        best = best_family(families)
+        training, best = data.take(outer.train), best_family(families)
+        compare_folds(families, self._estimator(), training, outer.splits, self.n_jobs)
         self.families_, self.best_family_, self.estimators_ = families, best, best.models
         self.best_function_ = best.best_function
-        self.comparisons_ = compare_families(families, best, training, splits)
+        self.comparisons_ = compare_families(families, best)
         self.simplest_family_ = simplest_family(families, self.comparisons_)
-        self.best_estimator_ = self._refit(best.best_function, training)
+        known = self.outer_results_[-1].one_step_estimator
+        if known is None or known.function is not best.best_function:
+            known = self._refit(best.best_function, training)
+        self.best_estimator_ = known
         self.cv_results_ = merge_results(families)
         self.best_index_ = int(np.argmax(self.cv_results_["mean_test_score"]))
         self.best_params_ = self.cv_results_["params"][self.best_index_]
@@ -336,7 +339,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         self.calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
         one_steps = [pool_one_steps(results, weight) for results in repeats]
         self.one_step_ = median_of_repeats(one_steps)
-        self.one_step_function_ = self.outer_results_[-1].one_step_function
+        last = self.outer_results_[-1].one_step_estimator
+        self.one_step_function_ = last and last.function
         self.one_step_squared_error_ = self.one_step_ and self.one_step_.value
         self.one_step_standard_error_ = self.one_step_ and self.one_step_.standard_error
 

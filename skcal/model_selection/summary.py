@@ -53,7 +53,7 @@ def as_dict(search) -> dict:
 
 
 def _one_step_facts(search) -> dict:
-    names = (family_name(result.one_step_function) for result in search.outer_results_)
+    names = (family_name(result.one_step_estimator.function) for result in search.outer_results_)
     standard_error = _plain(search.one_step_standard_error_)
     bound = None if standard_error is None else search.lower_confidence_bound(_LEVEL)
     return {

@@ -50,8 +50,8 @@ def test_a_family_that_does_not_converge_warns_once_for_all_folds_and_settings(d
         data, [PlugIn(TemperatureScaling()), (STOPPED, {"estimator__C": [1.0, 10.0]})], cv=3
     )
     assert len(messages) == 1
-    # Two settings on three folds, and the best one again to keep its models.
-    assert messages[0].startswith("MatrixScaling: 9 fit(s) did not converge, the first said: ")
+    # Two settings on three folds.
+    assert messages[0].startswith("MatrixScaling: 6 fit(s) did not converge, the first said: ")
     assert "MatrixScaling(max_iter=1) did not converge in 1 iterations" in messages[0]
 
 
@@ -95,7 +95,7 @@ def test_a_family_that_does_not_converge_is_the_hypothesis_calibrated(data):
 @pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_single_setting_is_scored_as_one_of_several(data, rng, notion, weighted):
-    """It is evaluated by cross_validate alone, several settings by GridSearchCV."""
+    """Its fold models are those that were scored, of several settings the best is refitted."""
     weight = rng.uniform(0.5, 2, 300) if weighted else None
     options = {"cv": KFold(3), "outer_cv": [(TRAIN, TEST)]}
     scaling, name = PlugIn(MatrixScaling()), "estimator__C"
