@@ -199,7 +199,7 @@ def median_distance(X: np.ndarray, metric: str) -> float:
 
 
 class KernelFactor(NamedTuple):
-    """K ≈ ΨΨᵀ on the training samples, rotated so that ΦᵀWΦ = diag(s), Φ = ΨU.
+    """K ≈ ΨΨᵀ on the training samples, and the rotation for which ΦᵀWΦ = diag(s), Φ = ΨU.
 
     Attributes
     ----------
@@ -207,8 +207,10 @@ class KernelFactor(NamedTuple):
         The samples that the features are built on.
     projection : ndarray of shape (r, r)
         φ(x) = k(x, landmarks) @ projection.
-    features : ndarray of shape (n, r)
-        φ of the training samples.
+    psi : ndarray of shape (n, r)
+        Ψ, of the training samples.
+    rotation : ndarray of shape (r, r)
+        U.
     eigenvalues : ndarray of shape (r,)
         s, ascending.
     trace_error : float
@@ -220,10 +222,16 @@ class KernelFactor(NamedTuple):
 
     landmarks: np.ndarray
     projection: np.ndarray
-    features: np.ndarray
+    psi: np.ndarray
+    rotation: np.ndarray
     eigenvalues: np.ndarray
     trace_error: float
     approximation: str
+
+    @property
+    def features(self) -> np.ndarray:
+        """φ of the training samples, (n, r)."""
+        return self.psi @ self.rotation
 
 
 def factor_kernel(
@@ -267,11 +275,12 @@ def factor_kernel(
         approximation = "nystroem"
     else:
         approximation = "low-rank"
-    eigenvalues, rotation = eigh(psi.T @ (weight[:, None] * psi))
+    weighted = np.sqrt(weight)[:, None] * psi
+    eigenvalues, rotation = eigh(weighted.T @ weighted)
     # ψ(x) = L⁻¹ k(B, x) with K_BB = L Lᵀ, so φ(x) = Uᵀ ψ(x) = (L⁻ᵀ U)ᵀ k(B, x).
     projection = solve_triangular(psi[pivots], rotation, lower=True, trans="T")
     return KernelFactor(
-        X[pivots], projection, psi @ rotation, eigenvalues, trace_error, approximation
+        X[pivots], projection, psi, rotation, eigenvalues, trace_error, approximation
     )
 
 

@@ -47,7 +47,8 @@ class DirichletKernelDensity(BilinearFunction):
     proba_ : ndarray of shape (n_samples, d)
         Training predictions of positive weight.
     outcomes_ : ndarray of shape (n_samples, d)
-        Their outcomes: one-hot rows, or 0/1 for a single column, times the weight.
+        Their outcomes: one-hot rows, or 0/1 for a single column.
+    weight_ : ndarray of shape (n_samples,)
     form_ : None
         The identity.
     n_features_in_ : int
@@ -114,7 +115,7 @@ class DirichletKernelDensity(BilinearFunction):
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
         self.proba_, self.weight_ = X, weight
-        self.outcomes_ = weight[:, None] * recover_outcomes(X, residuals)
+        self.outcomes_ = recover_outcomes(X, residuals.astype(X.dtype, copy=False))
         self.bandwidth_ = self._width(self.bandwidth)
         self.form_ = None
         self._n_outputs = X.shape[1]
@@ -191,17 +192,19 @@ class DirichletKernelDensity(BilinearFunction):
     def _residuals(self, X, bandwidths):
         """ĝ under each bandwidth, shape (n_bandwidths, n_samples, d)."""
         check_unit_interval(X)
-        targets = np.column_stack([self.outcomes_, self.weight_])
-        sums = np.empty((len(bandwidths), len(X), targets.shape[1]))
+        points = self.proba_, self.outcomes_, self.weight_
         fast = _suits_interpolation(X, self.proba_)
-        if fast.any():
-            points = _coordinates(self.proba_)
-            path = beta_sums(_coordinates(X[fast]), points, targets, bandwidths)
+        if not fast.any():
+            sums = _kernel_sums(X, *points, bandwidths)
+        else:
+            sums = np.empty((len(bandwidths), len(X), 2))
+            path = beta_sums(
+                _coordinates(X[fast]), _coordinates(self.proba_), _targets(*points[1:]), bandwidths
+            )
             for own, values in zip(sums, path, strict=True):
                 own[fast] = values
-        slow = np.flatnonzero(~fast)
-        if len(slow):
-            sums[:, slow] = _kernel_sums(X[slow], self.proba_, targets, bandwidths)
+            if not fast.all():
+                sums[:, ~fast] = _kernel_sums(X[~fast], *points, bandwidths)
         return sums[..., :-1] / sums[..., -1:] - X
 
     def transform(self, X):
@@ -215,20 +218,29 @@ def _suits_interpolation(X, proba):
     return (X[:, 0] > 0) & (X[:, 0] < 1) & many
 
 
-def _kernel_sums(X, proba, targets, bandwidths):
-    """Σ_j K_b(x; p_j) t_j for each bandwidth, up to a factor: (n_bandwidths, n, n_targets)."""
-    by_class = targets.shape[1] > _CLASS_SUMS
+def _targets(outcomes, weight):
+    """Weighted outcomes and the weight, whose kernel sums are numerator and denominator."""
+    return weight[:, None] * np.column_stack([outcomes, np.ones(len(weight))])
+
+
+def _kernel_sums(X, proba, outcomes, weight, bandwidths):
+    """Σ_j K_b(x; p_j) t_j up to a factor, t the targets: (n_bandwidths, n, d + 1)."""
+    n_outcomes = outcomes.shape[1]
+    by_class = n_outcomes >= _CLASS_SUMS
     if by_class:
-        codes, weight = targets[:, :-1].argmax(axis=1), targets[:, -1]
+        codes = outcomes.argmax(axis=1)
         order = np.argsort(codes, kind="stable")
         proba, weight = proba[order], weight[order]
         present, starts = np.unique(codes[order], return_index=True)
-    kernels = [_LogKernel(proba, bandwidth) for bandwidth in bandwidths]
-    sums = np.zeros((len(bandwidths), len(X), targets.shape[1]))
-    for rows in kernels[0].row_blocks(len(X)):
-        products = kernels[0].products(X[rows])
-        for own, kernel in zip(sums, kernels, strict=True):
-            weights = kernel.weights(X[rows], products=products)
+    else:
+        targets = _targets(outcomes, weight)
+    train = _Points(proba)
+    norms = [train.log_norm(bandwidth) for bandwidth in bandwidths]
+    sums = np.zeros((len(bandwidths), len(X), n_outcomes + 1))
+    for rows in train.row_blocks(len(X)):
+        products = train.products(X[rows])
+        for own, bandwidth, norm in zip(sums, bandwidths, norms, strict=True):
+            weights = _weights(products, bandwidth, norm)
             if by_class:
                 weights *= weight
                 own[rows, present] = np.add.reduceat(weights, starts, axis=1)
@@ -239,61 +251,58 @@ def _kernel_sums(X, proba, targets, bandwidths):
     return sums
 
 
-class _LogKernel:
-    """log K_b(z; p_j) for all training points p_j."""
+class _Points:
+    """Training points p_j; log K_b(z; p_j) = Σ_c p_c log z_c / b + log_norm, [P22]."""
 
-    def __init__(self, proba, bandwidth):
-        self.train, self.bandwidth = _coordinates(proba), bandwidth
-        # [P22]: log K = Σ_c p_c log z_c / b - Σ_c lnΓ(p_c / b + 1) + lnΓ(Σ_c p_c / b + C). Printed
-        # rows miss a sum of 1 by 1e-7, which moves the last term by more than rounding when b is
-        # small.
-        concentration = self.train / bandwidth + 1
-        self.log_norm = gammaln(concentration.sum(axis=1)) - gammaln(concentration).sum(axis=1)
+    def __init__(self, proba):
+        self.proba = _coordinates(proba)
+
+    def log_norm(self, bandwidth):
+        """Return lnΓ(Σ_c p_c / b + C) - Σ_c lnΓ(p_c / b + 1) of each point."""
+        # Printed rows miss a sum of 1 by 1e-7, which moves the first term by more than rounding
+        # when b is small.
+        concentration = self.proba / bandwidth + 1
+        return gammaln(concentration.sum(axis=1)) - gammaln(concentration).sum(axis=1)
 
     def row_blocks(self, n_rows):
-        n_train, n_classes = self.train.shape
+        n_train, n_classes = self.proba.shape
         size = _BLOCK_BYTES * max(1, n_classes // _BLOCK_ROWS)  # the more work, the larger
         rows = max(_BLOCK_ROWS, size // (8 * n_train))
         return row_blocks(n_rows, 8 * n_train, most=8 * n_train * rows)
 
-    def products(self, Z):
-        """Return Σ_c p_c log z_c (n, k); about -1e280 stands for log 0."""
-        z = _coordinates(Z)
-        log_z = np.log(z, out=np.full_like(z, _LOG_ZERO), where=z > 0)
-        return log_z @ self.train.T
+    def products(self, Z, without=None):
+        """Return Σ_c p_c log z_c (n, k); about -1e280 stands for log 0.
 
-    def exponents(self, Z, products=None):
-        """Return log K (n, k); multiples of -1e280 stand for log 0."""
-        values = (self.products(Z) if products is None else products) / self.bandwidth
-        values += self.log_norm
-        return values
-
-    def weights(self, Z, without=None, products=None):
-        """Return kernel weights (n, k), scaled so that the largest of each row is 1.
-
-        ``without`` (n,) holds for each row a training point that gets no weight, or -1.
+        In rows where every point has mass on zeros of z they are the limits for z_c → 0: points
+        with more than the least mass there get -inf. ``without`` (n,) holds for each row a point
+        that gets -inf too, or -1.
         """
-        values = self.exponents(Z, products)
-        without = np.full(len(Z), -1) if without is None else without
+        z = _coordinates(Z)
+        products = self.raw_products(z)
+        without = np.full(len(z), -1) if without is None else without
         left_out = np.flatnonzero(without >= 0)
-        values[left_out, without[left_out]] = -np.inf
-        top = values.max(axis=1)
-        for row in np.flatnonzero(top < _LOG_ZERO * _NEGLIGIBLE_MASS):
-            values[row] = self._limit(_coordinates(Z[row : row + 1])[0], without[row])
-            top[row] = values[row].max()
-        weights = _exp_in_place(values, top)
-        weights[left_out, without[left_out]] = 0.0
-        return weights
+        products[left_out, without[left_out]] = -np.inf
+        limits = np.flatnonzero(products.max(axis=1) < _LOG_ZERO * _NEGLIGIBLE_MASS)
+        if len(limits):
+            zero = z[limits] == 0
+            mass = zero.astype(np.float64) @ self.proba.T
+            mass[products[limits] == -np.inf] = np.inf
+            least = mass.min(axis=1, keepdims=True) + z.shape[1] * np.finfo(np.float64).eps
+            inner = self.raw_products(np.where(zero, 1.0, z[limits]))
+            products[limits] = np.where(mass > least, -np.inf, inner)
+        return products
 
-    def _limit(self, z, without):
-        """Exponents for z_c → 0 when every training point has mass on the zeros of z."""
-        zero = z == 0
-        mass = self.train[:, zero].sum(axis=1)
-        if without >= 0:
-            mass[without] = np.inf
-        values = self.train @ np.log(np.where(zero, 1.0, z)) / self.bandwidth + self.log_norm
-        values[mass > mass.min() + len(z) * np.finfo(np.float64).eps] = -np.inf
-        return values
+    def raw_products(self, z):
+        """Return Σ_c p_c log z_c for rows (n, C)."""
+        log_z = np.log(z, out=np.full_like(z, _LOG_ZERO), where=z > 0)
+        return log_z @ self.proba.T
+
+
+def _weights(products, bandwidth, log_norm):
+    """Kernel weights (n, k), scaled so that the largest of each row is 1."""
+    exponents = products / bandwidth
+    exponents += log_norm
+    return _exp_in_place(exponents, exponents.max(axis=1))
 
 
 def _exp_in_place(values, top):
@@ -322,7 +331,7 @@ def leave_one_out_residuals(proba, outcomes, weight, bandwidth) -> np.ndarray:
     -------
     residuals : ndarray of shape (n_samples, d)
     """
-    targets = weight[:, None] * np.column_stack([outcomes, np.ones(len(proba))])
+    targets = _targets(outcomes, weight)
     one_copy = targets / np.maximum(weight, 1)[:, None]
     sums = np.empty(targets.shape)
     fast = np.flatnonzero(_suits_interpolation(proba, proba))
@@ -332,10 +341,13 @@ def leave_one_out_residuals(proba, outcomes, weight, bandwidth) -> np.ndarray:
         sums[fast] -= one_copy[fast]
         fast = fast[sums[fast, -1] > _ALONE]
     slow = np.delete(np.arange(len(proba)), fast)
-    kernel = _LogKernel(proba, bandwidth)
-    for block in kernel.row_blocks(len(slow)):
+    train = _Points(proba)
+    norm = train.log_norm(bandwidth)
+    for block in train.row_blocks(len(slow)):
         rows = slow[block]
-        weights = kernel.weights(proba[rows], np.where(weight[rows] <= 1, rows, -1))
+        products = train.products(proba[rows], np.where(weight[rows] <= 1, rows, -1))
+        weights = _weights(products, bandwidth, norm)
+        weights[products == -np.inf] = 0.0
         sums[rows] = weights @ targets
         sums[rows] -= weights[np.arange(len(rows)), rows][:, None] * one_copy[rows]
     return sums[:, :-1] / sums[:, -1:] - proba
@@ -378,15 +390,17 @@ def _loo_log_likelihood(proba, bandwidth, weight) -> float:
         logs[fast] = np.log(density[clear]) + log_peak(points[fast], bandwidth)
         logs[fast] += gammaln(1 / bandwidth + 2)
     slow = np.delete(np.arange(len(proba)), fast)
-    kernel = _LogKernel(proba, bandwidth)
-    for block in kernel.row_blocks(len(slow)):
-        logs[slow[block]] = _loo_log_densities(kernel, proba, weight, slow[block])
+    train = _Points(proba)
+    norm = train.log_norm(bandwidth)
+    for block in train.row_blocks(len(slow)):
+        rows = slow[block]
+        exponents = train.raw_products(_coordinates(proba[rows])) / bandwidth + norm
+        logs[rows] = _loo_log_densities(exponents, weight, rows)
     return float(weight @ logs - weight.sum() * np.log(weight.sum() - 1))
 
 
-def _loo_log_densities(kernel, proba, weight, rows):
+def _loo_log_densities(values, weight, rows):
     """Log of the sums without one copy of each row; 0 where no other point shares its zeros."""
-    values = kernel.exponents(proba[rows])
     mass = np.tile(weight, (len(values), 1))
     mass[np.arange(len(rows)), rows] = np.maximum(weight[rows] - 1, 0)
     values[mass == 0] = 2 * _LOG_ZERO

@@ -85,7 +85,8 @@ class _KernelRidge(BilinearFunction):
         self.eigenvalues_ = factor.eigenvalues
         self.rank_, self.trace_error_ = len(factor.landmarks), factor.trace_error
         self.approximation_ = factor.approximation
-        self._moments = residuals.T @ (weight[:, None] * factor.features)  # Ã U, (m, r)
+        # Ã U (m, r)
+        self._moments = (residuals * weight[:, None]).T @ factor.psi @ factor.rotation
         self._total = weight.sum()
         self._solve()
         return self
