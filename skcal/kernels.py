@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import (
     paired_manhattan_distances,
     pairwise_kernels,
 )
+from sklearn.utils.parallel import Parallel, delayed
 
 from skcal._validation import row_blocks
 
@@ -30,6 +31,7 @@ _SEGMENT = 500.0  # exp of it and of its negative are finite with room for sums
 _MEDIAN_ROWS = 3000
 # A pivot may fall behind samples outside its block by this factor before the block ends.
 _PIVOT_QUALITY = 0.25
+_PIVOT_MERIT = 0.7  # of the best sample's, from which on a sample is a good candidate
 # A remainder of k(x, x) below this share of the largest k(x, x) is rounding.
 _REMAINDER = 1e-15
 
@@ -129,26 +131,30 @@ class Kernel(NamedTuple):
         """K V for K = k(X, X) and V (n, m), without the n×n matrix."""
         if self.name == "laplacian" and X.shape[1] == 1:
             return laplacian_times(X[:, 0].astype(np.float64) * self.gamma, V)
-        product = np.empty_like(V)
-        for rows in _kernel_blocks(len(X)):
-            product[rows] = self.matrix(X[rows], X) @ V
-        return product
+        return np.concatenate(self._over_blocks(self._rows_times, X, V))
+
+    def _rows_times(self, X: np.ndarray, V: np.ndarray, rows: slice) -> np.ndarray:
+        return self.matrix(X[rows], X) @ V
 
     def quadratic_form(self, X: np.ndarray, V: np.ndarray) -> float:
         """Σ_ij k(x_i, x_j) ⟨v_i, v_j⟩; blocks of half the pairs."""
         if self.name == "laplacian" and X.shape[1] == 1:
             return float(np.vdot(V, self.times(X, V)))
-        total = 0.0
-        for rows in _kernel_blocks(len(X)):
-            product = self.matrix(X[rows], X[rows.start :]) @ V[rows.start :]
-            own = rows.stop - rows.start
-            inner = self.matrix(X[rows], X[rows]) @ V[rows] if own < len(X) else product
-            total += 2 * np.vdot(V[rows], product) - np.vdot(V[rows], inner)
-        return float(total)
+        return float(sum(self._over_blocks(self._rows_form, X, V)))
 
+    def _rows_form(self, X: np.ndarray, V: np.ndarray, rows: slice) -> float:
+        product = self.matrix(X[rows], X[rows.start :]) @ V[rows.start :]
+        own = rows.stop - rows.start
+        inner = self.matrix(X[rows], X[rows]) @ V[rows] if own < len(X) else product
+        return 2 * np.vdot(V[rows], product) - np.vdot(V[rows], inner)
 
-def _kernel_blocks(n_samples: int) -> Iterator[slice]:
-    return row_blocks(n_samples, 16 * n_samples, most=_CACHE_BYTES)
+    def _over_blocks(self, work: Callable[..., Any], X: np.ndarray, V: np.ndarray) -> list[Any]:
+        """``work(X, V, rows)`` of blocks of rows, on threads or what joblib's context says."""
+        blocks = list(row_blocks(len(X), 16 * len(X), most=_CACHE_BYTES))
+        n_jobs = None if len(blocks) > 1 else 1
+        return Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(work)(X, V, rows) for rows in blocks
+        )
 
 
 def laplacian_times(z: np.ndarray, V: np.ndarray) -> np.ndarray:
@@ -294,10 +300,11 @@ def _pivoted_cholesky(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return pivots (r,), Ψ (n, r) with K ≈ ΨΨᵀ, and the relative weighted trace error.
 
-    Greedy pivots, found in blocks so that the work is matrix products: of the samples with the
-    largest remainders those are taken, one after the other, that stay ahead of all samples outside
-    the block. Where few are, because neighbours have the largest ones, the next block is small.
+    Greedy pivots, found in blocks so that the work is matrix products: of candidates with large
+    remainders those are taken, one after the other, that stay close to the largest remainder
+    outside the block. Where few do, the next block is small.
     """
+    X = X.astype(np.float64, copy=False)  # once, not for every block
     diagonal = kernel_diagonal(X, kernel, parameters).astype(np.float64)
     scale = diagonal.max()
     if not diagonal.any():
@@ -309,7 +316,7 @@ def _pivoted_cholesky(
     factors: list[np.ndarray] = []
     size = _FIRST_BLOCK
     while error > tol and len(pivots) < max_rank:
-        block, outside = _largest(weight * rest, min(size, len(X) - len(pivots)))
+        block, outside = _candidates(weight * rest, min(size, len(X) - len(pivots)))
         columns = kernel_matrix(X, X[block], kernel, parameters)
         for psi in factors:
             columns -= psi @ psi[block].T
@@ -337,9 +344,18 @@ def _pivoted_cholesky(
     return pivots, np.hstack(factors), error
 
 
-def _largest(merit: np.ndarray, size: int) -> tuple[np.ndarray, float]:
-    """Positions of the largest values, and the largest of the others."""
-    block = np.argpartition(-merit, size - 1)[:size]
+def _candidates(merit: np.ndarray, size: int) -> tuple[np.ndarray, float]:
+    """Positions of good candidates, with the best one, and the largest merit of the others.
+
+    Where more than ``size`` are good, they are taken at equal steps of their ranking: the largest
+    merits of all are often those of neighbours, of which one is enough.
+    """
+    good = np.flatnonzero(merit >= _PIVOT_MERIT * merit.max())
+    if len(good) > size:
+        ranking = good[np.argsort(-merit[good], kind="stable")]
+        block = ranking[np.arange(size) * len(good) // size]
+    else:
+        block = np.argpartition(-merit, size - 1)[:size]
     return block, np.delete(merit, block).max(initial=0.0)
 
 

@@ -20,7 +20,6 @@ import skcal
 PACKAGE = Path(skcal.__file__).parent
 ROOT = PACKAGE.parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-BY_WAY_OF = {"joblib": "scikit-learn runs workers by it; a lowest version is asked for"}
 NAMES = {"sklearn": "scikit-learn"}  # of distributions that differ from those of modules
 
 pytestmark = pytest.mark.skipif(
@@ -54,8 +53,7 @@ def imported(path, everywhere):
 def test_dependencies_are_what_is_imported_at_the_top_of_modules():
     top = set().union(*(imported(path, everywhere=False) for path in SOURCES))
     declared = {requirement(text)[0] for text in project()["dependencies"]}
-    assert top == {"numpy", "scipy", "scikit-learn"}
-    assert declared == top | set(BY_WAY_OF)
+    assert declared == top == {"numpy", "scipy", "scikit-learn", "joblib"}
 
 
 def test_extras_are_what_is_imported_inside_functions():

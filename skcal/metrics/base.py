@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
 
 from skcal._validation import (
     check_labels,
@@ -172,10 +173,20 @@ def another(label):
     return 0 if label != 0 else 1
 
 
-def estimate(sample: Sample, measure, *, at_least=1, norm=1, average="sum", root=True):
-    """Apply ``measure(problem) → float`` to each problem with enough samples, and combine."""
+def estimate(sample: Sample, measure, *, at_least=1, norm=1, average="sum", root=True, n_jobs=None):
+    """Apply ``measure(problem) → float`` to each problem with enough samples, and combine.
+
+    Problems are spread over threads, or what ``joblib.parallel_config`` says; ``n_jobs=1`` is for
+    measures that draw random numbers.
+    """
     problems = sample.problems()
-    powers = [measure(p) if len(p.weight) >= at_least else np.nan for p in problems]
+    enough = [problem for problem in problems if len(problem.weight) >= at_least]
+    found = iter(
+        Parallel(n_jobs=n_jobs if len(enough) > 1 else 1, prefer="threads")(
+            delayed(measure)(problem) for problem in enough
+        )
+    )
+    powers = [next(found) if len(p.weight) >= at_least else np.nan for p in problems]
     return combine(powers, problems, norm, average, root)
 
 

@@ -1,0 +1,74 @@
+"""Metrics spread their work over what joblib's context says, and do not depend on it."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn import config_context
+
+from skcal.datasets import make_tempered
+from skcal.metrics import (
+    kernel_density_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    maximum_mean_calibration_error,
+    mean_embedding_calibration_error,
+    smooth_calibration_error,
+    squared_kernel_calibration_error,
+)
+
+METRICS = {
+    "SKCE, canonical": (squared_kernel_calibration_error, {"notion": "canonical"}),
+    "SKCE, class-wise": (squared_kernel_calibration_error, {"notion": "classwise"}),
+    "SKCE, incomplete": (
+        squared_kernel_calibration_error,
+        {"notion": "classwise", "method": "incomplete", "random_state": 0},
+    ),
+    "MMCE, rbf": (maximum_mean_calibration_error, {"kernel": "rbf"}),
+    "mean embedding": (
+        mean_embedding_calibration_error,
+        {"notion": "top-label", "random_state": np.random.RandomState},
+    ),
+    "smooth": (smooth_calibration_error, {"notion": "top-label"}),
+    "KS": (kolmogorov_smirnov_calibration_error, {"notion": "classwise"}),
+    "density": (kernel_density_calibration_error, {"notion": "classwise"}),
+}
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("name", METRICS)
+def test_the_number_of_jobs_changes_no_digit(name, backend):
+    metric, options = METRICS[name]
+    data = make_tempered(500, n_truth_draws=0, random_state=0)
+
+    def value():
+        draws = options.get("random_state")
+        own = {"random_state": draws(0)} if callable(draws) else {}
+        with config_context(working_memory=0.1):  # many blocks
+            return metric(data.labels, data.proba, **options | own)
+
+    alone = value()
+    with parallel_config(backend=backend, n_jobs=2):
+        assert value() == alone
+
+
+def test_blocks_of_pairs_run_at_the_same_time():
+    data = make_tempered(300, n_truth_draws=0, random_state=0)
+    threads = set()
+
+    def kernel(X, Z):
+        threads.add(threading.get_ident())
+        time.sleep(0.001)
+        return np.exp(-((X[:, None] - Z) ** 2).sum(axis=2))
+
+    def workers(n_jobs):
+        threads.clear()
+        with config_context(working_memory=0.05), parallel_config(n_jobs=n_jobs):
+            squared_kernel_calibration_error(
+                data.labels, data.proba, notion="canonical", kernel=kernel
+            )
+        return len(threads)
+
+    assert workers(1) == 1
+    assert workers(2) >= 2
