@@ -72,7 +72,14 @@ def _run_evaluate(options):
 
 def _read(options, file=None, groups=None) -> Predictions:
     path = options.file if file is None else file
-    return read_predictions(path, options.label, groups, options.max_size * 2**30)
+    return read_predictions(
+        path,
+        options.label,
+        groups,
+        options.max_size * 2**30,
+        pos_label=options.pos_label,
+        normalize=options.normalize,
+    )
 
 
 def _run_report(options):
@@ -101,6 +108,7 @@ def _report(predictions, options, name, **more):
         predictions.labels,
         predictions.proba,
         labels=predictions.classes,
+        notion=_one_notion(options),
         search=options.search,
         n_bins=options.bins,
         strategy=options.strategy,
@@ -110,6 +118,13 @@ def _report(predictions, options, name, **more):
         n_jobs=options.n_jobs,
         **more,
     )
+
+
+def _one_notion(options):
+    notions = options.notion or ["auto"]
+    if len(notions) > 1:
+        raise FileError(f"--notion was given more than once; {options.command} takes one.")
+    return notions[0]
 
 
 def _save(report, options):
@@ -134,14 +149,12 @@ def _check_output(path, endings):
 def _run_plot(options):
     _check_output(options.out, _FIGURES)
     proba, labels, classes = _read(options)[:3]
-    notions = options.notion or ["auto"]
-    if len(notions) > 1:
-        raise FileError("--notion was given more than once; a figure shows one.")
+    notion = _one_notion(options)
     display = ReliabilityDisplay.from_predictions(
         labels,
         proba,
         labels=classes,
-        notion=notions[0],
+        notion=notion,
         method=options.method,
         n_bins=options.bins,
         strategy=options.strategy,

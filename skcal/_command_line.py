@@ -8,9 +8,10 @@ from skcal import __version__
 
 _FILES = (
     "FILE: .csv or .parquet with a column of probabilities per class, named by the class, and a "
-    "column of labels (a single column of probabilities holds P(label 1)); or .npz with arrays "
-    "'proba' and 'labels', and perhaps 'classes'."
+    "column of labels (a single column of probabilities holds P(label 1), or P(--pos-label)); or "
+    ".npz with arrays 'proba' and 'labels', and perhaps 'classes'."
 )
+_NOTION = "notion of calibration; may be repeated (default: confidence and canonical)"
 _DEFAULTS = {
     "notion": None,
     "cv": 5,
@@ -21,10 +22,11 @@ _DEFAULTS = {
 }
 
 
+_REPORTED = ("confidence", "binary")
 # Options of the whole program that a command does not know.
 _UNKNOWN = {
-    "report": ("notion", "cv"),
-    "compare": ("notion", "cv"),
+    "report": ("cv",),
+    "compare": ("cv",),
     "test": ("cv", "outer_cv"),
     "plot": ("cv", "outer_cv", "json"),
 }
@@ -37,6 +39,13 @@ def parse(arguments=None) -> argparse.Namespace:
     for name in _UNKNOWN.get(options.command, ()):
         if getattr(options, name) != _DEFAULTS[name]:
             parser.error(f"--{name.replace('_', '-')} is not an option of {options.command}")
+    if options.command in ("report", "compare"):
+        for notion in options.notion or []:
+            if notion not in _REPORTED:
+                parser.error(
+                    f"--notion {notion} is not an option of {options.command}: choose from "
+                    f"{', '.join(_REPORTED)}; --search adds the canonical and class-wise error"
+                )
     return options
 
 
@@ -74,11 +83,7 @@ def _shared(json: bool = True) -> argparse.ArgumentParser:
 
 def _searching() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    options.add_argument(
-        "--notion",
-        action="append",
-        help="notion of calibration; may be repeated (default: confidence and canonical)",
-    )
+    _add_notion(options, _NOTION)
     options.add_argument("--cv", type=at_least(2), help="folds that choose (default: 5)")
     options.add_argument(
         "--outer-cv",
@@ -93,6 +98,17 @@ def _reading() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(add_help=False)
     options.add_argument(
         "--label", default="label", help="column of labels in a table (default: label)"
+    )
+    options.add_argument(
+        "--pos-label",
+        metavar="LABEL",
+        help="positive label of a single column; of two columns, that which --notion binary means",
+    )
+    options.add_argument(
+        "--normalize",
+        action="store_true",
+        help="divide each row by its sum, for probabilities that were rounded (sums within 0.05 "
+        "of 1)",
     )
     options.add_argument(
         "--max-size",
@@ -146,10 +162,16 @@ def _add_report_options(parser):
         default=argparse.SUPPRESS,
         help="tuned errors test on every sample, in this many outer folds (default: on one fifth)",
     )
+    _add_notion(parser, "confidence, or binary for one or two columns")
     parser.add_argument(
         "--search", action="store_true", help="also tune the canonical and the class-wise error"
     )
     _add_bins(parser)
+
+
+def _add_notion(parser, help):
+    # Without a default: that of a command would overwrite what stands before it.
+    parser.add_argument("--notion", action="append", default=argparse.SUPPRESS, help=help)
 
 
 def _add_bins(parser):
@@ -168,12 +190,7 @@ def _add_test(commands, parents):
         "predictions.csv --notion canonical",
     )
     parser.add_argument("file", metavar="FILE")
-    parser.add_argument(
-        "--notion",
-        action="append",
-        default=argparse.SUPPRESS,
-        help="notion of calibration; may be repeated (default: confidence and canonical)",
-    )
+    _add_notion(parser, _NOTION)
     parser.add_argument(
         "--resamples", type=at_least(19), default=999, help="of the outcomes (default: 999)"
     )
@@ -189,12 +206,7 @@ def _add_plot(commands, parents):
     )
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--out", required=True, metavar="OUT", help=".png, .svg or .pdf")
-    parser.add_argument(
-        "--notion",
-        action="append",
-        default=argparse.SUPPRESS,
-        help="confidence, top-label, classwise (a panel a class) or binary",
-    )
+    _add_notion(parser, "confidence, top-label, classwise (a panel a class) or binary")
     parser.add_argument(
         "--method", default="bins", choices=("bins", "isotonic", "kernel-density"), help="the curve"
     )

@@ -6,6 +6,7 @@ import csv
 import re
 import zipfile
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,11 @@ _DAMAGES = (
     NotImplementedError,  # of a method of compression
     RuntimeError,  # of a password
 )
+_ROUNDING = 0.05  # by which a sum of rounded probabilities may miss 1
+_NO_CLASS = (
+    "Remove columns that are no classes; name that of the labels by --label, that of subgroups by "
+    "--groups (command report)."
+)
 _SAVE = "Save it by numpy.savez(file, proba=…, labels=…)."
 
 
@@ -41,7 +47,13 @@ class FileError(ValueError):
 
 
 def read_predictions(
-    path, label: str = "label", groups: str | None = None, max_bytes: int = MAX_BYTES
+    path,
+    label: str = "label",
+    groups: str | None = None,
+    max_bytes: int = MAX_BYTES,
+    *,
+    pos_label: str | None = None,
+    normalize: bool = False,
 ) -> Predictions:
     """Read predictions and labels from a ``.csv``, ``.parquet`` or ``.npz`` file.
 
@@ -49,15 +61,19 @@ def read_predictions(
     ----------
     path : path-like
         ``.csv`` and ``.parquet``: a column of probabilities per class named by the class, and a
-        column of labels; a single column of probabilities holds P(label 1). ``.npz``: arrays
-        ``proba`` and ``labels``, and optionally ``classes``, the class of each column. No code in
-        a file is run.
+        column of labels; a single column of probabilities holds P(label 1) or P(``pos_label``).
+        ``.npz``: arrays ``proba`` and ``labels``, and optionally ``classes``, the class of each
+        column. No code in a file is run.
     label : str, default="label"
         Name of the label column of a table.
     groups : str, default=None
         Name of a column (an array) with the subgroup of each sample.
     max_bytes : int, default=4 GiB
         Files whose content takes more are refused.
+    pos_label : str, default=None
+        The positive label of a single column; of two columns that which comes second.
+    normalize : bool, default=False
+        Divide each row by its sum, which may miss 1 by 0.05: for rounded probabilities.
 
     Returns
     -------
@@ -74,7 +90,8 @@ def read_predictions(
         raise FileError(f"{path}: unknown kind of file. Pass a .csv, .parquet or .npz file.")
     try:
         _check_size(path, path.stat().st_size, max_bytes)
-        return readers[path.suffix.lower()](path, label, groups, max_bytes)
+        check = partial(_check, pos_label=pos_label, normalize=normalize)
+        return readers[path.suffix.lower()](path, label, groups, max_bytes, check)
     except FileError:
         raise
     except OSError as error:
@@ -133,7 +150,7 @@ def _check_size(path, size, max_bytes):
         )
 
 
-def _read_npz(path, label, groups, max_bytes) -> Predictions:
+def _read_npz(path, label, groups, max_bytes, check) -> Predictions:
     with path.open("rb") as file:
         if file.read(4) != b"PK\x03\x04":
             raise FileError(f"{path}: not an .npz archive. {_SAVE}")
@@ -143,12 +160,12 @@ def _read_npz(path, label, groups, max_bytes) -> Predictions:
                 size = sum(entry.file_size for entry in archive.infolist())
             _check_size(path, size, max_bytes)
             file.seek(0)
-            return _from_archive(path, file, groups)
+            return _from_archive(path, file, groups, check)
         except _DAMAGES as error:
             raise FileError(f"{path}: a damaged .npz archive. {_SAVE}") from error
 
 
-def _from_archive(path, file, groups) -> Predictions:
+def _from_archive(path, file, groups, check) -> Predictions:
     with np.load(file, allow_pickle=False) as data:
         needed = ["proba", "labels"] if groups is None else ["proba", "labels", groups]
         missing = [name for name in needed if name not in data]
@@ -159,7 +176,7 @@ def _from_archive(path, file, groups) -> Predictions:
             )
         found = None if groups is None else _plain_array(path, data, groups)
         arrays = (_plain_array(path, data, name) for name in ("proba", "labels", "classes"))
-        return _check(*arrays)._replace(groups=found)
+        return check(*arrays)._replace(groups=found)
 
 
 def _plain_array(path, data, name):
@@ -173,7 +190,7 @@ def _plain_array(path, data, name):
         ) from error
 
 
-def _read_parquet(path, label, groups, max_bytes) -> Predictions:
+def _read_parquet(path, label, groups, max_bytes, check) -> Predictions:
     try:
         import pandas  # noqa: F401
         from pyarrow import parquet
@@ -183,10 +200,10 @@ def _read_parquet(path, label, groups, max_bytes) -> Predictions:
         ) from error
     with parquet.ParquetFile(path) as file:
         _check_size(path, 8 * file.metadata.num_rows * file.metadata.num_columns, max_bytes)
-        return _from_frame(path, file.read().to_pandas(), label, groups)
+        return _from_frame(path, file.read().to_pandas(), label, groups, check)
 
 
-def _from_frame(path, frame, label, groups) -> Predictions:
+def _from_frame(path, frame, label, groups, check) -> Predictions:
     header = [str(name).strip() for name in frame.columns]
     _check_header(path, header, label, groups, "the table")
     apart = [header.index(name) for name in (label, groups) if name is not None]
@@ -195,7 +212,7 @@ def _from_frame(path, frame, label, groups) -> Predictions:
     columns = [_column(path, frame, k, header[k]) for k in range(len(header)) if k not in apart]
     labels = [_plain_label(path, row, value) for row, value in enumerate(frame.iloc[:, apart[0]])]
     try:
-        predictions = _from_table(np.column_stack(columns), labels, names)
+        predictions = _from_table(np.column_stack(columns), labels, names, check)
     except ValueError as error:
         raise FileError(f"{path}: {_in_columns(_for_files(str(error)), names)}") from error
     found = None if groups is None else frame.iloc[:, apart[1]].astype(str).to_numpy(dtype=str)
@@ -209,8 +226,7 @@ def _column(path, frame, k, name) -> np.ndarray:
         return frame.iloc[:, k].to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
         raise FileError(
-            f"{path}: column {name!r} holds {frame.dtypes.iloc[k]}, not numbers. Give "
-            "probabilities, or name the column of labels by --label."
+            f"{path}: column {name!r} holds {frame.dtypes.iloc[k]}, not numbers. {_NO_CLASS}"
         ) from error
 
 
@@ -222,7 +238,7 @@ def _plain_label(path, row, value) -> str:
     return str(int(value) if whole else value).strip()
 
 
-def _read_csv(path, label, groups, max_bytes) -> Predictions:
+def _read_csv(path, label, groups, max_bytes, check) -> Predictions:
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = csv.reader(file)
         header = [name.strip() for name in next(rows, [])]
@@ -238,7 +254,7 @@ def _read_csv(path, label, groups, max_bytes) -> Predictions:
                 lines.append(rows.line_num)
     _require_cells(path, names, values)
     try:
-        predictions = _from_table(np.array(values), labels, names)
+        predictions = _from_table(np.array(values), labels, names, check)
     except ValueError as error:
         raise FileError(f"{path}: {_in_lines(_for_files(str(error)), lines, names)}") from error
     return predictions._replace(groups=None if groups is None else np.array(found))
@@ -246,13 +262,18 @@ def _read_csv(path, label, groups, max_bytes) -> Predictions:
 
 def _require_cells(path, names, values):
     if not names or not len(values):
+        missing = "rows of probabilities below the header" if names else "columns of probabilities"
         raise FileError(
-            f"{path}: no {'rows' if names else 'columns'} of probabilities. Give a header, a "
-            "column per class and a row per sample."
+            f"{path}: no {missing}. Give a header, a column per class and a row per sample."
         )
 
 
 def _check_header(path, header, label, groups, first="line 1") -> None:
+    if not any(header):
+        raise FileError(
+            f"{path}: {first} is empty. Give a header: the class of each column, and the column "
+            "of labels."
+        )
     remedy = "Name the column of labels by --label."
     if len(header) == 1 and ";" in header[0]:
         remedy = "Separate the fields by commas, not semicolons."
@@ -276,7 +297,7 @@ def _check_header(path, header, label, groups, first="line 1") -> None:
 
 def _listed(names, most: int = 12) -> str:
     more = f", … {len(names) - most} more" if len(names) > most else ""
-    return (", ".join(names[:most]) or "none") + more
+    return (", ".join(map(str, names[:most])) or "none") + more
 
 
 def _is_number(text) -> bool:
@@ -300,30 +321,95 @@ def _numbers(path, line, header, row, apart) -> list[float]:
         try:
             numbers.append(float(text))
         except ValueError:
-            raise FileError(
-                f"{path}: line {line}, column {header[k]!r} is {text or 'empty'!r}, not a number. "
-                "Give a probability"
-                + (", or name the column of labels by --label." if text.strip() else ".")
-            ) from None
+            place = f"{path}: line {line}, column {header[k]!r} is"
+            if not text.strip():
+                raise FileError(f"{place} empty. Give a probability, or drop the row.") from None
+            raise FileError(f"{place} {text!r}, not a number. {_NO_CLASS}") from None
     return numbers
 
 
-def _from_table(values, labels, names) -> Predictions:
-    if len(names) > 1:
-        return _check(values, np.array(labels), np.array(names))
-    wrong = [row for row, label in enumerate(labels) if label not in ("0", "1")]
-    if wrong:
+def _from_table(values, labels, names, check) -> Predictions:
+    if len(names) == 1:
+        return check(values[:, 0], np.array(labels), None)
+    _refuse_other_columns(values, labels, names)
+    return check(values, np.array(labels), np.array(names))
+
+
+def _refuse_other_columns(values, labels, names) -> None:
+    """Name columns that no label names and without which the rows sum to 1."""
+    unnamed = ~np.isin(names, labels)
+    if unnamed.all():
         raise ValueError(
-            f"label row {wrong[0]} is {labels[wrong[0]]!r}. With a single column of probabilities "
-            "labels must be 0 or 1; for other labels give a column per class."
+            f"label row 0 is {labels[0]!r}, which is not one of the columns {_listed(names)}. Give "
+            "a column per class, named by the class, or a single column, of P(positive). "
+            f"{_NO_CLASS}"
         )
-    return _check(values[:, 0], np.array(labels).astype(int), np.array([0, 1]))
+    if not _misses_1(values).any():
+        return
+    for apart in (unnamed & ((values < 0) | (values > 1)).any(axis=0), unnamed):
+        if apart.any() and not _misses_1(values[:, ~apart]).any():
+            others = [repr(name) for name, out in zip(names, apart, strict=True) if out]
+            raise ValueError(
+                f"{_listed(others)}: no label has this name, and the rows sum to 1 without it. "
+                f"{_NO_CLASS}"
+            )
 
 
-def _check(proba, labels, classes) -> Predictions:
-    proba = check_proba(proba, name="proba")
+def _misses_1(values) -> np.ndarray:
+    """Rows whose sum is not explained by rounding."""
+    with np.errstate(all="ignore"):
+        return ~(np.abs(values.sum(axis=1, dtype=np.float64) - 1) <= _ROUNDING)
+
+
+def _check(proba, labels, classes, pos_label=None, normalize=False) -> Predictions:
+    proba = check_proba(_normalized(proba) if normalize else proba, name="proba")
+    if proba.ndim == 1 and classes is None:
+        labels, classes = _two_labels(labels, pos_label)
     codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
-    return Predictions(proba, classes[codes], classes)
+    labels = classes[codes]
+    if pos_label is not None:
+        names = [str(name) for name in classes.tolist()]
+        if len(names) != 2 or pos_label not in names:
+            raise ValueError(
+                f"--pos-label {pos_label!r} is not one of two classes: {_listed(names)}."
+            )
+        if pos_label == names[0]:
+            proba, classes = proba[:, ::-1] if proba.ndim == 2 else proba, classes[::-1]
+    return Predictions(proba, labels, classes)
+
+
+def _normalized(proba) -> np.ndarray:
+    """Rows divided by their sums; what is no row of numbers is left to the checks."""
+    if np.ndim(proba) != 2 or np.asarray(proba).dtype.kind != "f" or not np.isfinite(proba).all():
+        return proba
+    wrong = _misses_1(proba)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"proba row {row} sums to {proba[row].sum():.6g}, not 1. --normalize mends rounding "
+            f"alone, sums within {_ROUNDING} of 1."
+        )
+    return proba / proba.sum(axis=1, dtype=np.float64, keepdims=True)
+
+
+def _two_labels(labels, pos_label):
+    """Labels of a single column, and the classes where they are known."""
+    if pos_label is not None:
+        present = np.unique(labels)
+        if len(present) != 2:
+            raise ValueError(
+                f"--pos-label {pos_label!r} needs two labels, found {_listed(present.tolist())}."
+            )
+        return labels, present
+    if labels.dtype.kind != "U" or labels.ndim != 1:
+        return labels, None
+    for row, label in enumerate(labels.tolist()):
+        if label not in ("0", "1"):
+            raise ValueError(
+                f"label row {row} is {label!r}. With a single column of probabilities labels must "
+                "be 0 or 1; for other labels name the positive one by --pos-label."
+            )
+    return labels.astype(int), None
 
 
 def _for_files(message: str) -> str:
@@ -334,15 +420,26 @@ def _for_files(message: str) -> str:
             "Every label must be the name of a column of probabilities.",
         ),
         (", apply scipy.special.softmax(…, axis=1).", ", apply the softmax."),
-        ("; for logits apply scipy.special.softmax or expit.", "; for logits apply the softmax."),
+        (
+            "; for logits apply scipy.special.softmax or expit.",
+            "; for logits apply the softmax, to a single column the logistic function.",
+        ),
     ):
         message = message.replace(python, file)
+    message = re.sub(
+        r"Pass labels=\[negative class.*", "Name the positive one by --pos-label.", message
+    )
+    total = re.search(r"sums to (\S+), not 1\. Pass", message)
+    if total and abs(float(total[1]) - 1) <= _ROUNDING:
+        message += " If it was rounded, --normalize does that."
     message = " ".join(message.split())
     return message if message.endswith((".", "?")) else f"{message}. Give numbers and labels."
 
 
 def _in_lines(message, lines, names) -> str:
     """Turn row and column numbers of arrays into lines and names of the file."""
+    if len(names) == 1:
+        message = re.sub(r"^proba row (\d+) is", r"proba row \1, column 0 is", message)
     message = re.sub(r"\brow (\d+)", lambda match: f"line {lines[int(match[1])]}", message)
     return _in_columns(message, names)
 

@@ -74,6 +74,19 @@ def test_compare_is_a_report_of_two(run, npz, tmp_path):
     assert found["comparison"]["second"]["name"] == "second.npz"
 
 
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_two_columns_can_be_a_binary_question(run, tmp_path, command):
+    labels, proba = binary()
+    path = tmp_path / "p.npz"
+    np.savez(path, proba=np.column_stack([1 - proba, proba]), labels=labels)
+    files = [path, path][: 1 + (command == "compare")]
+    found = json.loads(run("--notion", "binary", command, *files, "--json", "--pos-label", 0))
+    assert found["notion"] == "binary"
+    assert found["overall"]["overview"]["classes"] == [1, 0]
+    expected = calibration_report(labels, 1 - proba, labels=[1, 0], random_state=0).overall.ece
+    assert found["overall"]["ece"]["estimate"] == expected.estimate
+
+
 def test_files_of_the_same_name_are_told_apart(run, npz, tmp_path):
     (tmp_path / "b").mkdir()
     second = save(tmp_path / "b" / "predictions.npz", power=1.0)
@@ -138,6 +151,10 @@ def test_plot_by_class(run, npz, tmp_path):
         (["plot", "{npz}", "--out", "figure.bmp"], "unknown format '.bmp'. Use .png or .svg or"),
         (["plot", "{npz}", "--out", "{tmp}/absent/figure.png"], "absent or cannot be written"),
         (["plot", "{npz}", "--out", "{tmp}/folder.png"], "is a folder"),
+        (["report", "{npz}", "--notion", "binary"], "needs 1-D predictions or two columns"),
+        (["compare", "{npz}", "{npz}", *2 * ["--notion", "binary"]], "compare takes one"),
+        (["plot", "{npz}", "--out", "f.png", *2 * ["--notion", "binary"]], "plot takes one"),
+        (["test", "{npz}", "--pos-label", "1"], "--pos-label '1' is not one of two classes"),
         (["plot", "{npz}", "--out", "f.png", "--notion", "canonical"], "conditions on a vector"),
         (["report", "{npz}", "--html", "report.docx"], "unknown format '.docx'. Use .html"),
         (["report", "{tmp}/absent.npz"], "No such file"),
@@ -174,6 +191,16 @@ def test_class_names_of_a_file_are_escaped(run, tmp_path):
     text = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert "<script" not in text
     assert "&lt;script&gt;" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_reads_rounded_rows_and_positive_labels(command, run, tmp_path):
+    labels, proba = predictions(60)
+    rounded = tmp_path / "p.npz"
+    np.savez(rounded, proba=proba.round(2), labels=labels)
+    more = {"compare": [rounded], "plot": ["--out", tmp_path / "p.svg"]}.get(command, [])
+    assert "--normalize does that" in run(command, rounded, *more, status=2)
+    run(command, rounded, *more, "--normalize")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

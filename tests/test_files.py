@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skcal._files import FileError, Predictions, _from_frame, align, read_predictions
+from skcal._files import FileError, Predictions, _check, _from_frame, align, read_predictions
 
 GOOD = "cat,label,dog\n0.25,dog,0.75\n1.0,cat,0.0\n"
 
@@ -44,15 +44,16 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"line 1 has no column 'label' \(columns: none\).*--label"),
+        ("", "line 1 is empty. Give a header"),
+        ("\ncat,dog,label\n0.5,0.5,cat\n", "line 1 is empty. Give a header"),
         ("cat,dog,y\n0.5,0.5,cat\n", r"line 1 has no column 'label' \(columns: cat, dog, y\)"),
         ("label\ncat\n", "no columns of probabilities"),
-        ("cat,dog,label\n", "no rows of probabilities"),
+        ("cat,dog,label\n", "no rows of probabilities below the header"),
         ("cat,dog,label\n0.5,0.5,cat\n0.5,cat\n", "line 3 has 2 fields, the header 3"),
         ("cat,dog,label\n0.5,0.5,cat\n0.5,x,cat\n", "line 3, column 'dog' is 'x', not a number"),
         (
             "cat,dog,label\n0.5,0.5,cat\n0.5,,cat\n",
-            r"line 3, column 'dog' is 'empty'.*probability\.$",
+            r"line 3, column 'dog' is empty\. Give a probability, or drop the row\.$",
         ),
         ("cat,dog,label\n\n0.5,0.5,cat\n\n0.5,0.6,cat\n", "line 5 sums to 1.1"),
         ("cat,dog,label\n50,50,cat\n", "line 2 sums to 100, not 1. If these are percentages"),
@@ -64,7 +65,18 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ("cat,dog,label\n3,-2,cat\n4,1,dog\n", "line 3 sums to 5, not 1.*softmax"),
         ("cat,dog,label\n0.5,0.5,cat\n0.5,nan,cat\n", "contains NaN"),
         ("cat,dog,label\n0.5,0.5,cat\n0.5,0.5,cow\n", "line 3 is 'cow', which is not one of"),
-        ("p,label\n0.5,1\n0.5,cat\n", "line 3 is 'cat'.*labels must be 0 or 1"),
+        ("p,label\n0.5,1\n0.5,cat\n", "line 3 is 'cat'.*labels must be 0 or 1.*--pos-label"),
+        ("p,label\n0.5,1\n1.5,0\n", "line 3, column 'p' is 1.5, not a probability.*logistic"),
+        ("cat,dog,label\n0.33,0.66,cat\n", "line 2 sums to 0.99, not 1.*--normalize does that"),
+        ("id,cat,dog,label\n17,0.5,0.5,cat\n", "'id': no label has this name.*Remove.*--groups"),
+        ("cat,dog,fold,label\n0.5,0.5,0,cat\n0.3,0.7,1,dog\n", "'fold': no label has this name"),
+        ("id,a,b,fold,label\n7,0.51,0.5,1,a\n8,0.3,0.7,2,b\n", "'id', 'fold': no label has"),
+        ("id,cat,dog,cow,label\n17,0.5,0.25,0.25,cat\n", "'id': no label has this name"),
+        ("site,cat,dog,label\nx,0.5,0.5,cat\n", "column 'site' is 'x', not.*Remove.*--groups"),
+        (
+            "p,fold,label\n0.5,1,1\n",
+            "line 2 is '1', which is not one of the columns p, fold.* single",
+        ),
         ("cat,cat,label\n0.5,0.5,cat\n", "line 1 names column 'cat' twice"),
     ],
 )
@@ -74,6 +86,77 @@ def test_bad_csv_is_named_by_line_and_column(csv_file, text, message):
         read_predictions(path)
     assert str(error.value).startswith(str(path))
     assert "\n" not in str(error.value)
+
+
+def test_an_absent_class_is_not_taken_for_a_column_too_many(csv_file):
+    text = "cat,dog,cow,label\n0.5,0.25,0.25,cat\n0.25,0.5,0.75,dog\n"
+    with pytest.raises(FileError, match=r"line 3 sums to 1\.5, not 1"):
+        read_predictions(csv_file(text))
+
+
+@pytest.mark.parametrize(("positive", "classes"), [("yes", ["no", "yes"]), ("no", ["yes", "no"])])
+def test_pos_label_names_what_a_single_column_holds(csv_file, tmp_path, positive, classes):
+    found = read_predictions(csv_file("p,label\n0.25,yes\n0.5,no\n"), pos_label=positive)
+    assert_array_equal(found.proba, [0.25, 0.5])
+    assert_array_equal(found.labels, ["yes", "no"])
+    assert_array_equal(found.classes, classes)
+    np.savez(tmp_path / "p.npz", proba=[0.25, 0.5], labels=["yes", "no"])
+    assert_array_equal(read_predictions(tmp_path / "p.npz", pos_label=positive).classes, classes)
+
+
+def test_pos_label_means_numbers_too(tmp_path):
+    path = tmp_path / "p.npz"
+    np.savez(path, proba=[0.25, 0.5], labels=[1, 2])
+    assert_array_equal(read_predictions(path, pos_label="1").classes, [2, 1])
+    with pytest.raises(FileError, match=r"is unknown\. Name the positive one by --pos-label\."):
+        read_predictions(path)
+    np.savez(path, proba=[0.25, 0.5], labels=[1, 2], classes=[1, 2])
+    assert_array_equal(read_predictions(path, pos_label="1").classes, [2, 1])
+
+
+def test_pos_label_brings_its_column_to_the_second_place(csv_file):
+    found = read_predictions(csv_file(GOOD), pos_label="cat")
+    assert_array_equal(found.classes, ["dog", "cat"])
+    assert_array_equal(found.proba, [[0.75, 0.25], [0.0, 1.0]])
+    assert_array_equal(found.labels, ["dog", "cat"])
+    assert_array_equal(read_predictions(csv_file(GOOD), pos_label="dog").classes, ["cat", "dog"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (GOOD, "--pos-label 'cow' is not one of two classes: cat, dog"),
+        ("a,b,c,label\n0.5,0.25,0.25,a\n", "--pos-label 'cow' is not one of two classes: a, b, c"),
+        ("p,label\n0.5,yes\n0.5,no\n", "--pos-label 'cow' is not one of two classes: no, yes"),
+        ("p,label\n0.5,yes\n0.5,yes\n", "--pos-label 'cow' needs two labels, found yes"),
+    ],
+)
+def test_a_positive_label_that_is_none_is_refused(csv_file, text, message):
+    with pytest.raises(FileError, match=message):
+        read_predictions(csv_file(text), pos_label="cow")
+
+
+def test_normalize_divides_rounded_rows_by_their_sums(csv_file):
+    path = csv_file("a,b,c,label\n0.333,0.333,0.333,a\n0.25,0.25,0.5,b\n")
+    found = read_predictions(path, normalize=True).proba
+    assert_array_equal(found, [[1 / 3, 1 / 3, 1 / 3], [0.25, 0.25, 0.5]])
+    path = csv_file("p,label\n0.3,1\n0.5,0\n")
+    assert_array_equal(read_predictions(path, normalize=True).proba, [0.3, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("0.5,0.44,a", "line 3 sums to 0.94, not 1. --normalize mends rounding alone"),
+        ("50,50,a", "line 3 sums to 100, not 1. --normalize mends rounding alone"),
+        ("1.02,-0.02,a", "line 3, column 'a' is 1.02, not a probability"),
+        ("nan,0.5,a", "contains NaN"),
+        ("inf,0.5,a", "contains infinity"),
+    ],
+)
+def test_normalize_mends_nothing_but_rounding(csv_file, row, message):
+    with pytest.raises(FileError, match=message):
+        read_predictions(csv_file(f"a,b,label\n0.5,0.5,b\n{row}\n"), normalize=True)
 
 
 def test_npz_holds_proba_labels_and_perhaps_classes(tmp_path):
@@ -167,6 +250,10 @@ def test_a_header_that_promises_more_than_the_file_holds_is_damage(tmp_path):
         read_predictions(path)
 
 
+def from_frame(path, frame, groups=None):
+    return _from_frame(path, frame, "label", groups, _check)
+
+
 def frame_of(columns):
     pd = pytest.importorskip("pandas")
     return pd.DataFrame(columns)
@@ -174,19 +261,19 @@ def frame_of(columns):
 
 def test_tables_are_read_as_csv_files_are(csv_file, tmp_path):
     frame = frame_of({"cat": [0.25, 1.0], "label": ["dog", "cat"], "dog": [0.75, 0.0]})
-    from_frame = _from_frame(tmp_path, frame, "label", None)
+    of_frame = from_frame(tmp_path, frame)
     from_csv = read_predictions(csv_file(GOOD))
-    for one, other in zip(from_frame[:3], from_csv[:3], strict=True):
+    for one, other in zip(of_frame[:3], from_csv[:3], strict=True):
         assert_array_equal(one, other)
 
 
 def test_numbers_name_columns_of_tables(tmp_path):
     frame = frame_of({0: [0.25, 1.0], 1: [0.75, 0.0], "label": [1.0, 0.0], "g": [7, 8]})
-    predictions = _from_frame(tmp_path, frame, "label", "g")
+    predictions = from_frame(tmp_path, frame, "g")
     assert_array_equal(predictions.labels, ["1", "0"])
     assert_array_equal(predictions.groups, ["7", "8"])
     frame = frame_of({"p": np.array([0.25, 1.0], dtype=np.float32), "label": [1, 0]})
-    assert_array_equal(_from_frame(tmp_path, frame, "label", None).labels, [1, 0])
+    assert_array_equal(from_frame(tmp_path, frame).labels, [1, 0])
 
 
 @pytest.mark.parametrize(
@@ -204,7 +291,7 @@ def test_numbers_name_columns_of_tables(tmp_path):
 )
 def test_bad_tables_are_named_by_row_and_column(tmp_path, columns, message):
     with pytest.raises(FileError, match=message):
-        _from_frame(tmp_path, frame_of(columns), "label", None)
+        from_frame(tmp_path, frame_of(columns))
 
 
 def test_parquet_files_are_read(tmp_path):
