@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 
 import numpy as np
 from scipy import sparse
@@ -114,7 +115,8 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _validate(self, X, y, sample_weight):
         """Check fit's arguments; return (X, residuals (n, m), weight) without weightless rows."""
-        X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
+        with telling_shapes(X, y):
+            X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
         residuals = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         self._n_residuals = residuals.shape[1]
         weight = check_weight(sample_weight, len(X))
@@ -125,7 +127,8 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _validate_features(self, X):
         check_is_fitted(self)
-        return validate_data(self, X, dtype=FLOATS, reset=False)
+        with telling_shapes(X):
+            return validate_data(self, X, dtype=FLOATS, reset=False)
 
     @property
     def _n_features_out(self):
@@ -139,6 +142,30 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return tags
 
 
+@contextmanager
+def telling_shapes(X, y=None):
+    """Let errors about X tell its shape instead of its values, and whether X and y are swapped."""
+    try:
+        yield
+    except ValueError as error:
+        text, swapped = str(error), " Are X and y swapped?"
+        if text.startswith("Expected 2D array, got 1D array"):
+            raise ValueError(
+                f"Expected 2D array, got 1D array instead: X has shape {np.shape(X)}. Reshape your "
+                "data by X.reshape(-1, 1) if it is single probabilities, P(positive class); else "
+                f"pass (n_samples, n_classes).{swapped * _are_probabilities(y)}"
+            ) from None
+        if text.startswith("could not convert string to float"):
+            raise ValueError(f"X holds strings: {text}. Pass probabilities.{swapped}") from None
+        raise
+
+
+def _are_probabilities(y) -> bool:
+    """Whether there are fractions, and none negative as residuals are."""
+    array = np.asarray(y)
+    return array.dtype.kind == "f" and bool((array % 1 != 0).any() and (array >= 0).all())
+
+
 def check_unit_interval(X: np.ndarray) -> None:
     """Raise unless every feature is a probability, up to the rounding of sums."""
     rounding = ROUNDING_ULPS * np.finfo(X.dtype).eps
@@ -149,6 +176,14 @@ def check_unit_interval(X: np.ndarray) -> None:
             f"X row {row}, column {column} is {X[row, column]:.6g}, not a probability in [0, 1]. "
             "Wrap the function in CalibrationErrorEstimator(function, from_logits=True) for logits."
         )
+
+
+def read_probabilities(estimator, X, y=None, reset=True) -> np.ndarray:
+    """The probabilities X (n, d) of a fit, or of a later call (``reset=False``)."""
+    with telling_shapes(X, y):
+        X = validate_data(estimator, X, dtype=FLOATS, reset=reset)
+    check_unit_interval(X)
+    return X
 
 
 def recover_outcomes(X: np.ndarray, residuals: np.ndarray) -> np.ndarray:

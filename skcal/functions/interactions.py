@@ -7,11 +7,10 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import SplineTransformer
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
-from skcal._validation import FLOATS
-from skcal.functions.base import check_unit_interval
+from skcal.functions.base import read_probabilities
 
 
 class ProbabilityInteractions(TransformerMixin, BaseEstimator):
@@ -61,15 +60,13 @@ class ProbabilityInteractions(TransformerMixin, BaseEstimator):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
         """Check the probabilities X of shape (n_samples, d); nothing is learnt."""
-        check_unit_interval(validate_data(self, X, dtype=FLOATS))
+        read_probabilities(self, X, y)
         return self
 
     def transform(self, X):
         """Return the products, (n_samples, d²) or (n_samples, d (n_knots + 1))."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, reset=False)
-        check_unit_interval(X)
-        X = X.astype(np.float64)
+        X = read_probabilities(self, X, reset=False).astype(np.float64)
         if self.by == "confidence":
             knots = np.linspace(0, 1, self.n_knots)[:, None]
             splines = SplineTransformer(knots=knots, degree=2).fit(knots)

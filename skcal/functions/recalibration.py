@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from numbers import Real
 
@@ -10,12 +11,14 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import Interval, _fit_context
-from skcal._validation import FLOATS, check_labels, check_weight
-from skcal.functions.base import check_unit_interval
+from skcal._validation import check_labels, check_weight
+from skcal.functions.base import read_probabilities
 from skcal.functions.coordinates import log_probabilities
+
+_CODES = "Pass y as column numbers of X, from 0; for a single column 0 and 1, the positive class."
 
 
 class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -33,15 +36,13 @@ class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):
         """Check the probabilities X of shape (n_samples, d); nothing is learnt."""
-        check_unit_interval(validate_data(self, X, dtype=FLOATS))
+        read_probabilities(self, X, y)
         return self
 
     def transform(self, X):
         """Return logarithms (or logits) of shape (n_samples, d)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, reset=False)
-        check_unit_interval(X)
-        return log_probabilities(X)
+        return log_probabilities(read_probabilities(self, X, reset=False))
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "n_features_in_")
@@ -51,19 +52,20 @@ class _ScalingMap(ClassifierMixin, BaseEstimator):
     """A map from log-probabilities to logits; subclasses fit it and give the logits."""
 
     def _validate(self, X, y, sample_weight):
-        X = validate_data(self, X, dtype=FLOATS)
-        check_unit_interval(X)
-        codes, self.classes_ = check_labels(
-            y, X[:, 0] if X.shape[1] == 1 else X, name="y", proba_name="X"
-        )
+        X = read_probabilities(self, X, y)
+        try:
+            codes, self.classes_ = check_labels(
+                y, X[:, 0] if X.shape[1] == 1 else X, name="y", proba_name="X"
+            )
+        except ValueError as error:
+            # Recalibration maps have no option for that.
+            raise ValueError(re.sub(r"Pass labels=.*", _CODES, str(error))) from None
         return _logits(X), codes, check_weight(sample_weight, len(X))
 
     def predict_proba(self, X):
         """Recalibrated probabilities of shape (n_samples, n_classes)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, reset=False)
-        check_unit_interval(X)
-        X = X.astype(np.float64, copy=False)
+        X = read_probabilities(self, X, reset=False).astype(np.float64, copy=False)
         return softmax(self._map(X, _logits(X)), axis=1)
 
     def predict(self, X):

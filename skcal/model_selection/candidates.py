@@ -158,7 +158,8 @@ def _as_pair(candidate, position):
     if not isinstance(function, BilinearFunction):
         raise ValueError(
             f"candidates[{position}] is {candidate!r}. Pass (function, param_grid) with a "
-            "calibration-estimation function such as skcal.Binning()."
+            "calibration-estimation function such as skcal.Binning(); wrap scikit-learn estimators "
+            "and recalibration maps as skcal.PlugIn(estimator)."
         )
     return function, grid
 

@@ -84,7 +84,15 @@ def _check_function(function) -> BilinearFunction:
 def _functions_have(method):
     def check(self):
         functions = getattr(self, "functions_", [self.function or KroneckerKernelRidge()])
-        return all(hasattr(function, method) for function in functions)
+        lacking = [
+            type(function).__name__ for function in functions if not hasattr(function, method)
+        ]
+        if lacking:
+            raise AttributeError(
+                f"{lacking[0]} has no {method}(X). Use TwoStepKernelRidge, PlugIn, Binning without "
+                "debias, DirichletKernelDensity, Boosting or Stacking."
+            )
+        return True
 
     return check
 

@@ -319,3 +319,14 @@ def test_things_that_are_no_estimators_raise():
     for options in ({"estimator": 3}, {"estimator": Ridge(), "target": "labels"}):
         with pytest.raises(ValueError, match=list(options)[-1]):
             PlugIn(**options).fit([[0.2], [0.4]], [0.8, -0.4])
+
+
+@pytest.mark.parametrize("function", [PlugIn(TemperatureScaling()), Zero()], ids=name_of)
+def test_one_dimensional_features_are_told_their_shape(function):
+    with pytest.raises(ValueError, match=r"X has shape \(2,\).*n_classes\)\.$"):
+        function.fit([0.5, 0.2], [0.5, -0.2])
+    with pytest.raises(ValueError, match=r"X has shape \(2,\).*Are X and y swapped\?"):
+        function.fit([0, 1], [[0.5, 0.5], [0.2, 0.8]])
+    function.fit([[0.5], [0.2]], [0.5, -0.2])
+    with pytest.raises(ValueError, match=r"X has shape \(3,\).*X\.reshape\(-1, 1\)"):
+        function.predict([0.5, 0.2, 0.3])

@@ -8,9 +8,11 @@ from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.base import clone
 
 from skcal import (
+    BetaCalibration,
     ClassBasedTemperatureScaling,
     LogProbabilities,
     MatrixScaling,
+    SplineScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -22,6 +24,7 @@ MAPS = [
     VectorScaling(),
     MatrixScaling(tol=1e-10),
 ]
+SCALAR_MAPS = [BetaCalibration(), SplineScaling()]
 LOWEST = np.log(PROBABILITY_FLOOR)  # -36.04
 
 
@@ -279,13 +282,36 @@ def test_labels_of_any_sortable_type_name_the_columns(scaling):
     [
         ([[0.5, 0.5], [1.2, -0.2]], [0, 1], r"X row 1, column 0 is 1\.2, not a probability"),
         ([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]], [0, 1, 5], "y has 3 classes"),
-        ([[0.5], [0.2]], ["a", "b"], r"y takes values in \['a', 'b'\]"),
+        ([[0.5], [0.2]], ["a", "b"], r"y takes values in \['a', 'b'\].*Pass y as column numbers"),
+        ([[0.5], [0.2]], [0.3, 0.6], r"arguments swapped\?.*Pass y as column numbers"),
         ([[0.5, 0.5], [0.2, 0.8]], [0, 1, 1], "inconsistent numbers of samples"),
     ],
 )
 def test_impossible_predictions_and_labels_raise(scaling, X, y, message):
     with pytest.raises(ValueError, match=message):
         scaling.fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [*MAPS, *SCALAR_MAPS, LogProbabilities()], ids=str)
+@pytest.mark.parametrize(
+    ("X", "y", "swapped"),
+    [([0.5, 0.2, 0.7], [0, 1, 1], False), ([0, 1, 1], [0.5, 0.2, 0.7], True),
+     ([0, 1, 1], [[0.5, 0.5]] * 3, True)],
+)  # fmt: skip
+def test_one_dimensional_input_is_told_its_shape_and_the_remedy(estimator, X, y, swapped):
+    with pytest.raises(ValueError, match=r"X has shape \(3,\).*X\.reshape\(-1, 1\)") as error:
+        estimator.fit(X, y)
+    assert ("Are X and y swapped?" in str(error.value)) == swapped
+    assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match=r"X holds strings: .*'b'.*Are X and y swapped\?"):
+        estimator.fit(np.array([["b"], ["a"]]), [0.5, 0.2])
+
+
+@pytest.mark.parametrize("estimator", [*MAPS, *SCALAR_MAPS], ids=str)
+def test_one_dimensional_predictions_are_told_their_shape(estimator, rng):
+    fitted = clone(estimator).fit(rng.uniform(size=(20, 1)), np.arange(20) % 2)
+    with pytest.raises(ValueError, match=r"X has shape \(5,\).*X\.reshape\(-1, 1\)"):
+        fitted.predict_proba(np.full(5, 0.5))
 
 
 @pytest.mark.parametrize(

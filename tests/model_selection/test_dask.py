@@ -7,8 +7,9 @@ import threading
 import joblib
 import numpy as np
 import pytest
+from sklearn.ensemble import ExtraTreesRegressor
 
-from skcal import CalibrationErrorSearchCV
+from skcal import CalibrationErrorSearchCV, PlugIn
 from skcal.datasets import make_tempered
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
@@ -47,3 +48,22 @@ def test_two_workers_give_the_numbers_of_one_process(client, dies):
     if dies:
         killer.join()
         assert victim not in client.run(os.getpid).values()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_the_documented_setting_ends_a_search_without_workers():
+    dask = pytest.importorskip("dask")
+    options = {"processes": True, "dashboard_address": ":0", "silence_logs": 50}
+    forests = [PlugIn(ExtraTreesRegressor(400, random_state=seed)) for seed in range(6)]
+    data = make_tempered(3000, n_truth_draws=0, random_state=0)
+    endless = CalibrationErrorSearchCV(forests, "confidence", n_jobs=-1, random_state=0)
+    with (
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "3s"}),
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, **options) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        threading.Timer(2, cluster.scale, [0]).start()
+        with pytest.raises(distributed.scheduler.NoWorkerError, match="without any running work"):
+            endless.fit(data.proba, data.labels)

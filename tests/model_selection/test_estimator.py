@@ -1,5 +1,7 @@
 """CalibrationErrorEstimator computes what its definitions say, under every notion."""
 
+import re
+
 import numpy as np
 import pytest
 from notion_cases import every_notion
@@ -260,6 +262,13 @@ def test_one_step_exists_where_the_function_is_a_plug_in(split, name):
     estimator = CalibrationErrorEstimator(FUNCTIONS[name], "confidence")
     assert hasattr(estimator, "one_step") == (name in HAVE_RESIDUAL)
     assert hasattr(estimator.fit(*split("confidence")[0]), "one_step") == (name in HAVE_RESIDUAL)
+
+
+def test_a_missing_one_step_says_why(split):
+    fitted = CalibrationErrorEstimator(notion="confidence").fit(*split("confidence")[0])
+    with pytest.raises(AttributeError) as caught:
+        fitted.one_step(*split("confidence")[1])
+    assert re.match(r"KroneckerKernelRidge has no residual.* TwoStep", str(caught.value.__cause__))
 
 
 def test_one_step_bounds_are_normal_quantiles(split):
