@@ -15,7 +15,7 @@ from skcal._report.inputs import make_seed, read_groups, read_second
 from skcal._report.numbers import Attempts, measure, run_searches
 from skcal._report.parts import Data, Measures, Settings
 from skcal._report.plain_data import as_settings, rebuild, version
-from skcal._report.rows import all_warnings, records_of
+from skcal._report.rows import all_warnings, paired_records, records_of
 from skcal._report.text import as_text
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.functions.partitions import SCALAR_PARTITIONS
@@ -121,7 +121,10 @@ class CalibrationReport:
         return rebuild(cls, json.loads(text))
 
     def to_frame(self):
-        """Return a pandas DataFrame: a row for each number of each set of predictions."""
+        """Return a pandas DataFrame: a row for each number of each set of predictions.
+
+        ``part`` is "all", "group", "second" (model) or "paired", differences of the two models.
+        """
         try:
             import pandas as pd
         except ImportError as error:
@@ -134,6 +137,8 @@ class CalibrationReport:
             for part, measures in parts
             for record in records_of(measures, self.settings)
         ]
+        if self.comparison is not None:
+            rows += paired_records(self)
         return pd.DataFrame(rows).astype(dict.fromkeys(("value", "low", "high", "pvalue"), float))
 
     def plot(self, *, groups=False, ax=None):
@@ -293,7 +298,7 @@ def calibration_report(
     Every number is that of the public function with the same seed:
     ``bootstrap_interval`` of ``expected_calibration_error`` (an end below 0 is shown as 0) and the
     null distribution of ``monte_carlo_test``; the bin of ``calibration_bins(…).largest_gap``;
-    ``skce_test`` of the scalar notion and, for several columns, of "canonical", where exact level
+    ``skce_test`` of the notion and of "canonical" (1-D: "binary"), where exact level
     costs seconds by Monte Carlo, for larger samples by the spectrum or by blocks, as the report
     says; ``brier_decomposition`` and ``score_decomposition`` by isotonic regression of each class.
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from skcal import CalibrationErrorSearchCV, Zero
 from skcal._report.numbers import skce_options
+from skcal._report.rows import comparison_rows, verdict
 from skcal.hypothesis_tests import (
     adjust_pvalues,
     compare_calibration,
@@ -284,11 +286,89 @@ def test_names_cannot_send_escape_sequences_to_a_terminal():
 
 def test_frame_has_a_row_for_each_number_of_each_part():
     frame = full_report().to_frame()
-    assert set(frame["part"]) == {"all", "group", "second"}
+    assert set(frame["part"]) == {"all", "group", "second", "paired"}
     table = frame[frame["part"] == "all"].set_index(["quantity", "notion"])
     assert table.loc[("ECE", "confidence"), "value"] == full_report().overall.ece.estimate
     assert table.loc[("canonical error, tuned: lower bound", "canonical"), "value"] >= 0
     assert (frame.dtypes[["value", "low", "high", "pvalue"]] == np.float64).all()
+
+
+def test_frame_holds_the_paired_tests():
+    report = full_report()
+    frame = report.to_frame()
+    paired = frame[frame["part"] == "paired"]
+    tests = report.comparison.tests
+    assert paired["notion"].tolist() == [test.notion for test in tests]
+    assert paired["value"].tolist() == [test.estimate for test in tests]
+    assert paired["pvalue"].tolist() == [test.pvalue for test in tests]
+    assert set(paired["quantity"]) == {"squared error, difference", "SKCE, difference"}
+    assert set(paired["name"]) == {f"{HOSTILE} minus second {HOSTILE}"}
+    assert not (plain_report().to_frame()["part"] == "paired").any()
+
+
+def with_tests(*tests):
+    """A comparison of A and B whose paired tests have these (estimate, p-value)."""
+    report = full_report()
+    [first, *_] = report.comparison.tests
+    made = [replace(first, estimate=estimate, pvalue=p) for estimate, p in tests]
+    second = replace(report.comparison.second, name="B")
+    return replace(
+        report,
+        overall=replace(report.overall, name="A"),
+        comparison=replace(report.comparison, second=second, tests=made),
+    )
+
+
+@pytest.mark.parametrize(
+    ("tests", "expected"),
+    [
+        ([(0.1, 0.01), (0.1, 0.2)], r"^B is better calibrated: [^;]*p = 0\.02 \(paired"),
+        ([(-0.1, 0.01), (-0.1, 0.02)], r"^A is better calibrated: .*0\.02 and .*0\.02 \(paired"),
+        ([(0.1, 0.03), (0.1, 0.2)], r"^Neither model is shown to be better .*p-value is 0\.06 "),
+        ([(0.1, 0.01), (-0.1, 0.01)], r"^Which .* depends on the measure: A by .*; B by "),
+        ([], r"^Which model is better calibrated was not tested\.$"),
+    ],
+)
+def test_the_verdict_is_that_of_the_adjusted_paired_tests(tests, expected):
+    report = with_tests(*tests)
+    assert re.search(expected, verdict(report)), verdict(report)
+    assert verdict(report).split(":")[0] in str(report)
+
+
+def test_scores_and_accuracy_come_after_calibration():
+    names = [row[0] for row in comparison_rows(full_report())]
+    assert names[0] == "confidence error, tuned"
+    assert names[-4:-2] == ["Brier score", "log loss"]
+    assert names[-1] == "accuracy"
+
+
+def test_rows_say_bins_guard_and_bootstrap():
+    text = " ".join(str(plain_report()).split())
+    mce = plain_report().overall.mce
+    assert "% basic bootstrap interval [" in text
+    assert f"largest gap of 15 uniform bins: from {mce.left:.3g} to" in text
+    assert f"{mce.n_left_out} bins of fewer than 30 samples left out" in text
+    bound = plain_report().overall.tuned[0]["one_step"]["lower_confidence_bound"]
+    shown = "these 100 test samples show no miscalibration" in text
+    assert shown == (bound <= 0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "notion", "expected"),
+    [
+        (1, "auto", ["binary"]),
+        (1, "confidence", ["confidence", "binary"]),
+        (2, "auto", ["confidence", "canonical"]),
+        (2, "binary", ["binary"]),
+    ],
+)
+def test_skce_is_of_the_notion_of_the_report(columns, notion, expected):
+    labels, proba = binary(100)
+    proba = proba if columns == 1 else np.column_stack([1 - proba, proba])
+    options = {**OPTIONS, "candidates": [CANDIDATES[2]]}
+    report = calibration_report(labels, proba, notion=notion, **options)
+    assert [part.notion for part in report.overall.skce] == expected
+    assert f"SKCE ({expected[0]})" in str(report)
 
 
 def test_parts_that_the_samples_do_not_allow_are_left_out_and_said():

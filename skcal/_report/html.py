@@ -21,6 +21,7 @@ from skcal._report.rows import (
     pvalue,
     root,
     rows_of,
+    verdict,
 )
 from skcal._report.style import STYLE
 
@@ -186,7 +187,8 @@ def _notes(cells) -> str:
 
 def _comparison(report) -> str:
     names = report.overall.name, report.comparison.second.name
-    return _table(("", *names), comparison_rows(report)) + _list(paired_lines(report))
+    table = _table(("", *names), comparison_rows(report))
+    return f"<p>{escape(verdict(report))}</p>\n{table}{_list(paired_lines(report))}"
 
 
 def _groups(report) -> str:

@@ -104,7 +104,10 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
     """Compute all parts but the searches, which are fitted; None is one that failed."""
     tuned = [tuned_error(search, settings) for search in searches if search is not None]
     ece = attempt("ECE", _binned_error, data, settings)
-    skce = [attempt(f"SKCE ({n})", _kernel_error, data, settings, n) for n in _skce_notions(data)]
+    skce = [
+        attempt(f"SKCE ({notion})", _kernel_error, data, settings, notion)
+        for notion in _skce_notions(data, settings)
+    ]
     mce = attempt("MCE", _worst_bin, data, settings)
     scores = [attempt(*score) for score in _scores(data)]
     overview = _overview(data)
@@ -124,8 +127,11 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
     )
 
 
-def _skce_notions(data):
-    return ["binary"] if data.proba.ndim == 1 else ["confidence", "canonical"]
+def _skce_notions(data, settings):
+    """That of the report, and of whole vectors; of two columns "canonical" is "binary" twice."""
+    if settings.notion == "binary":
+        return ["binary"]
+    return [settings.notion, "binary" if data.proba.ndim == 1 else "canonical"]
 
 
 def _all_classes(data):
@@ -207,6 +213,8 @@ def _worst_bin(data, settings) -> WorstBin:
         right=float(bins.right[row]),
         count=int(bins.count[row]),
         n_left_out=int(np.count_nonzero((bins.count > 0) & (bins.count < guard))),
+        n_bins=len(bins.count),
+        strategy=settings.strategy,
         **{name: float(getattr(bins, name)[row, 0]) for name in columns},
     )
 

@@ -54,6 +54,8 @@ class WorstBin:
     low: float
     high: float
     n_left_out: int
+    n_bins: int
+    strategy: str
 
 
 @dataclass(frozen=True)

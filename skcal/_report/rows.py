@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from skcal._report.cautions import STANDING
 from skcal._report.parts import Measures
+from skcal.hypothesis_tests import adjust_pvalues
 from skcal.model_selection.summary import format_setting
 
 
@@ -130,16 +131,16 @@ def tuned_rows(facts: dict) -> list[Row]:
     level = percent(one_step["confidence_level"])
     reading = f"the error is at least this, at {level} confidence"
     if bound <= 0:
-        count = facts["n_test_samples"]
         reading = (
-            f"at {level} confidence {count:,} test samples refute nothing; tests below use all"
+            f"at {level} confidence these {facts['n_test_samples']:,} test samples show no "
+            "miscalibration; the tests below use all samples"
         )
     return [*rows, Row("lower bound", root(bound), reading, notion, indented=True)]
 
 
 def _ece(ece, level):
     bins = f"mean gap of {ece.n_bins} {ece.strategy} bins"
-    interval = f"{percent(level)} bootstrap interval [{number(ece.low)}, {number(ece.high)}]"
+    interval = f"{percent(level)} basic bootstrap interval [{number(ece.low)}, {number(ece.high)}]"
     band = f"{percent(level)} of draws in [{number(ece.null_low)}, {number(ece.null_high)}]"
     return [
         Row("ECE", ece.estimate, f"{bins}; {interval}", ece.notion, ece.low, ece.high),
@@ -157,11 +158,13 @@ def _ece(ece, level):
 
 
 def _mce(mce):
-    where = f"bin from {mce.left:.3g} to {mce.right:.3g}, {mce.count:,} samples"
-    gap = f"predicted {mce.prediction:.3f}, observed {mce.frequency:.3f}"
-    guard = f"bins of fewer than {mce.min_samples} samples do not count"
-    left_out = f" ({mce.n_left_out} of them)" if mce.n_left_out else ""
-    return Row("MCE", mce.estimate, f"{where}: {gap}; {guard}{left_out}", mce.notion)
+    where = (
+        f"largest gap of {mce.n_bins} {mce.strategy} bins: from {mce.left:.3g} to {mce.right:.3g}"
+    )
+    gap = f"{mce.count:,} samples, predicted {mce.prediction:.3f}, observed {mce.frequency:.3f}"
+    bins = "bin" if mce.n_left_out == 1 else "bins"
+    guard = f"{mce.n_left_out} {bins} of fewer than {mce.min_samples} samples left out"
+    return Row("MCE", mce.estimate, f"{where}, {gap}; {guard}", mce.notion)
 
 
 def _score(part):
@@ -223,9 +226,7 @@ def comparison_rows(report) -> list[tuple[str, str, str, str]]:
     """Quantity, first model, second model, remark."""
     comparison = report.comparison
     first, second = report.overall, comparison.second
-    rows = [
-        ("accuracy", number(first.overview.accuracy), number(second.overview.accuracy), ""),
-    ]
+    rows = []
     for same in comparison.estimators:
         by = f"both by {same.function}" + (f" ({same.parameters})" * (same.parameters != "-"))
         tables = [{row.quantity: row for row in tuned_rows(facts)} for facts in same.errors]
@@ -240,16 +241,68 @@ def comparison_rows(report) -> list[tuple[str, str, str, str]]:
         limits = number(first.ece.null_limit), number(second.ece.null_limit)
         rows.append(("ECE if calibrated, at most", *limits, "each with its own predictions"))
     for one, other in zip(first.scores, second.scores, strict=False):
-        rows.append((one.name, number(one.score), number(other.score), ""))
-    return rows
+        both = "also of discrimination"
+        rows.append((one.name, number(one.score), number(other.score), both))
+    accuracies = number(first.overview.accuracy), number(second.overview.accuracy)
+    return [*rows, ("accuracy", *accuracies, "")]
+
+
+def verdict(report) -> str:
+    """Which model is better calibrated, by the paired tests together."""
+    names, tests = _compared(report), report.comparison.tests
+    if not tests:
+        return "Which model is better calibrated was not tested."
+    level = 1 - report.settings["confidence_level"]
+    adjusted = adjust_pvalues([test.pvalue for test in tests])
+    how = f"paired tests, adjusted by Holm's method over {len(tests)}"
+    evidence: list[list[str]] = [[], []]
+    for test, p in zip(tests, adjusted, strict=True):
+        if p <= level:
+            better = int(test.estimate > 0)
+            evidence[better].append(f"{test.notion} {test.measure}, {pvalue(p)}")
+    if all(evidence):
+        found = "; ".join(
+            f"{name} by {' and '.join(shown)}" for name, shown in zip(names, evidence, strict=True)
+        )
+        return f"Which model is better calibrated depends on the measure: {found} ({how})."
+    if not any(evidence):
+        return (
+            f"Neither model is shown to be better calibrated: the smallest p-value is "
+            f"{adjusted.min():.2g} ({how})."
+        )
+    better = int(bool(evidence[1]))
+    return f"{names[better]} is better calibrated: {' and '.join(evidence[better])} ({how})."
+
+
+def _compared(report) -> tuple[str, str]:
+    return report.overall.name, report.comparison.second.name
+
+
+def paired_records(report) -> list[dict]:
+    """The paired tests as dicts for a data frame."""
+    name = " minus ".join(_compared(report))
+    return [
+        {
+            "part": "paired",
+            "name": name,
+            "quantity": f"{test.measure}, difference",
+            "notion": test.notion,
+            "value": test.estimate,
+            "low": test.low,
+            "high": test.high,
+            "pvalue": test.pvalue,
+            "detail": f"{test.method}, {test.n_samples:,} samples",
+        }
+        for test in report.comparison.tests
+    ]
 
 
 def paired_lines(report) -> list[str]:
     """What the paired tests say."""
     level = percent(report.settings["confidence_level"])
     return [
-        f"{test.notion} {test.measure}, {report.overall.name} minus "
-        f"{report.comparison.second.name}: {test.estimate:+.2e}, {level} interval "
+        f"{test.notion} {test.measure}, {' minus '.join(_compared(report))}: "
+        f"{test.estimate:+.2e}, {level} interval "
         f"[{test.low:+.2e}, {test.high:+.2e}], {pvalue(test.pvalue)} ({test.method}, "
         f"{test.n_samples:,} samples)"
         for test in report.comparison.tests

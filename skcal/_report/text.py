@@ -15,6 +15,7 @@ from skcal._report.rows import (
     number,
     paired_lines,
     rows_of,
+    verdict,
 )
 from skcal.displays.base import as_label
 
@@ -99,7 +100,8 @@ def _comparison(report) -> list[str]:
     lines = [lines[0]] + [
         f"{line.ljust(width)}  {row[3]}".rstrip() for line, row in zip(lines[1:], rows, strict=True)
     ]
-    return [*lines, *(_wrapped(text, "", "  ") for text in paired_lines(report))]
+    paired = [_wrapped(text, "", "  ") for text in paired_lines(report)]
+    return [_wrapped(verdict(report), "", ""), "", *lines, "", *paired]
 
 
 def _classes(measures) -> list[str]:
