@@ -17,6 +17,7 @@ BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "black")
 MARKERS = "os^Dv<>"
 MAX_PANELS = 12
+_SMALLEST = 0.2  # of their size, to which axes are shrunk
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
 
@@ -90,6 +91,35 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     for unused in grid.ravel()[n_panels:]:
         figure.delaxes(unused)
     return grid.ravel()[:n_panels]
+
+
+def make_room(axes) -> None:
+    """Shrink axes until legends and labels fit, in a figure whose layout no engine arranges."""
+    for ax in axes:
+        spec, figure = ax.get_subplotspec(), ax.figure
+        if figure.get_layout_engine() is not None or spec is None:
+            return
+        lows, highs = _borders(spec, figure)
+        for _ in range(3):  # a title may be wider than what it shrinks to
+            inner = ax.get_position(original=True)
+            drawn = ax.get_tightbbox().transformed(figure.transSubfigure.inverted())
+            shown = ax.get_position()
+            low = np.maximum(inner.min, lows + shown.min - drawn.min)
+            high = np.minimum(inner.max, highs + shown.max - drawn.max)
+            if (high - low < _SMALLEST * inner.size).any():
+                return
+            ax.set_position([*low, *(high - low)])
+            ax.set_in_layout(True)  # as before: later calls of tight_layout arrange it
+
+
+def _borders(spec, figure):
+    """Lower left and upper right corner of what a subplot and its labels may take."""
+    bottoms, tops, lefts, rights = spec.get_gridspec().get_grid_positions(figure)
+    across = np.concatenate([[0], (rights[:-1] + lefts[1:]) / 2, [1]])
+    down = np.concatenate([[1], (bottoms[:-1] + tops[1:]) / 2, [0]])
+    columns, rows = spec.colspan, spec.rowspan
+    lows = np.array([across[columns.start], down[rows.stop]])
+    return lows, np.array([across[columns.stop], down[rows.start]])
 
 
 def note_left_out(ax, display) -> None:

@@ -9,7 +9,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.displays.base import BLUE, GREEN, ORANGE, ClassifierDisplay, as_label, make_axes
+from skcal.displays.base import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    ClassifierDisplay,
+    as_label,
+    make_axes,
+    make_room,
+)
 from skcal.hypothesis_tests.null import draw_codes
 from skcal.metrics import expected_calibration_error
 from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
@@ -233,6 +241,7 @@ class BinCountDisplay(ClassifierDisplay):
         ax.set_title(f"{name}{self.notion}, n = {self.n_samples:,}", fontsize="medium")
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
+        make_room([ax])
         return self
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal.displays.base import BLUE, GREEN, GREY, ORANGE, as_label, make_axes, number
+from skcal.displays.base import BLUE, GREEN, GREY, ORANGE, as_label, make_axes, make_room, number
 from skcal.displays.risks import require_search
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.result import CalibrationTestResult
@@ -180,6 +180,7 @@ class ComparisonDisplay:
         ax.set_xlabel(f"{as_label(self.notion)} calibration error, root of the squared error")
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="small", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
+        make_room([ax])
         return self
 
     def _bound_label(self):

@@ -15,6 +15,7 @@ from skcal.displays.base import (
     as_label,
     in_inches,
     make_axes,
+    make_room,
     note_left_out,
     number,
 )
@@ -150,6 +151,7 @@ class NullDistributionDisplay:
         for axis, panel in zip(axes, self.panels, strict=True):
             self._draw(axis, panel)
         self.axes_, self.figure_ = axes, axes[0].figure
+        make_room(axes)
         note_left_out(ax, self)
         return self
 

@@ -18,6 +18,7 @@ from skcal.displays.base import (
     as_label,
     in_inches,
     make_axes,
+    make_room,
     note_left_out,
     number,
 )
@@ -242,6 +243,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             self.histograms_.append(_draw_histogram(axis, panel))
             self.legends_.append(_finish(axis, panel, self.strategy))
         self.axes_, self.figure_ = axes, axes[0].figure
+        make_room(axes)
         note_left_out(ax, self)
         return self
 

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from skcal.displays.base import BLUE, COLOURS, GREY, MARKERS, ORANGE, as_label, make_axes, number
+from skcal.displays.base import (
+    BLUE,
+    COLOURS,
+    GREY,
+    MARKERS,
+    ORANGE,
+    as_label,
+    make_axes,
+    make_room,
+    number,
+)
 from skcal.displays.risks import (
     CandidateRisk,
     RiskCurve,
@@ -145,6 +155,7 @@ class RiskDisplay:
         z = norm.ppf((1 + self.confidence_level) / 2)
         (self._draw_candidates if side_by_side else self._draw_curves)(ax, z)
         self.ax_, self.figure_ = ax, ax.figure
+        make_room([ax])
         return self
 
     def _draw_curves(self, ax, z):
@@ -215,10 +226,19 @@ class RiskDisplay:
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
 
 
+_PLAIN = 3000  # ratio of the largest to the smallest value up to which ticks are plain numbers
+
+
 def _scale(ax, curves):
     values = np.concatenate([curve.values for curve in curves])
     if values.min() > 0 and values.max() > 20 * values.min():
         ax.set_xscale("log")
+        if values.max() < _PLAIN * values.min():
+            from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+            ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+            ax.xaxis.set_minor_formatter(NullFormatter())
     above = np.concatenate([curve.above_best for curve in curves])
     _symlog(ax, "y", above, np.concatenate([curve.standard_error for curve in curves]))
 

@@ -13,6 +13,7 @@ from skcal.displays.base import (
     ClassifierDisplay,
     as_label,
     make_axes,
+    make_room,
 )
 from skcal.displays.triangle import SimplexArrows, cells_of, make_arrows
 from skcal.functions.base import BilinearFunction
@@ -194,6 +195,7 @@ class SimplexDisplay(ClassifierDisplay):
         self.corner_texts_ = _draw_corners(ax, self.corners)
         ax.set_title(self._title(), fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
+        make_room([ax])
         return self
 
     def _draw_colorbar(self, ax) -> Any:

@@ -57,6 +57,34 @@ def test_two_displays_stand_on_one_figure(make, n_panels, figures):
 
 
 @EVERY
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_what_is_drawn_into_given_axes_fits_without_a_layout_engine(
+    make, n_panels, n_rows, figures
+):
+    size = (6.4 * n_panels, 4.8 * n_rows)
+    figure, axes = figures.subplots(n_rows, n_panels, squeeze=False, figsize=size)
+    display = make(ax=axes[0])
+    drawn = np.array([ax.get_tightbbox().extents for ax in axes[0]])
+    assert (drawn[:, :2] >= -1).all()
+    assert (drawn[:, 2:] <= figure.bbox.size + 1).all()
+    assert (drawn[:-1, 2] <= drawn[1:, 0] + 1).all()  # panels do not cover each other
+    if n_rows == 2:
+        assert (drawn[:, 1] >= axes[1, 0].get_tightbbox().y1 - 1).all()
+    figure.tight_layout()  # the axes are still in the layout
+    assert display.figure_ is figure
+
+
+@EVERY
+def test_axes_that_were_placed_by_hand_stay(make, n_panels, figures):
+    figure = figures.figure()
+    places = [[0.1, 0.1 + 0.8 * k / n_panels, 0.6, 0.7 / n_panels] for k in range(n_panels)]
+    axes = [figure.add_axes(place) for place in places]
+    make(ax=axes)
+    for ax, place in zip(axes, places, strict=True):
+        np.testing.assert_allclose(ax.get_position(original=True).bounds, place)
+
+
+@EVERY
 def test_a_wrong_number_of_axes_is_refused(make, n_panels, figures):
     axes = figures.subplots(1, n_panels + 1)[1]
     with pytest.raises(ValueError, match=f"{n_panels + 1} axes, the display has {n_panels} panel"):

@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skcal import Binning, CalibrationErrorSearchCV, DirichletKernelDensity
 from skcal.displays import RiskDisplay
+from skcal.displays.risks import RiskCurve
 
 
 def test_curves_are_the_scores_of_the_search():
@@ -86,6 +87,26 @@ def test_risks_of_very_different_size_are_shown_on_a_symmetric_logarithm():
     display = RiskDisplay.from_search(search.fit(proba, y), param="bandwidth")
     assert display.ax_.get_yscale() == "symlog"
     assert display.ax_.get_xscale() == "log"
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([0.3, 1, 3, 7], {"0.5", "1", "2", "5"}),
+        ([3, 5, 20, 80], {"5", "10", "20", "50"}),
+        ([1e-8, 1e-4, 1], {"$\\mathdefault{10^{-4}}$"}),
+    ],
+)
+def test_logarithmic_axes_show_plain_numbers_where_they_are_short(values, shown, figures):
+    curve = RiskCurve("a", *np.array([values, *[np.linspace(0, 1, len(values))] * 3]), 0)
+    display = RiskDisplay("C", curves=[curve], best_name="a", n_folds=5).plot()
+    display.figure_.draw_without_rendering()
+    low, high = display.ax_.get_xlim()
+    ticks = display.ax_.get_xticks(), display.ax_.get_xticklabels()
+    found = {label.get_text() for at, label in zip(*ticks, strict=True) if low <= at <= high}
+    assert shown <= found
+    if max(values) < 1000 * min(values):
+        assert not any("10^" in text for text in found)
 
 
 def test_a_single_fold_has_no_band_but_a_curve():
