@@ -122,9 +122,13 @@ def _refuse_other_kinds(array, name: str) -> None:
     if kind not in ("U", "S", "O", "T") or not array.size:
         return
     if isinstance(np.asarray(array).flat[0], (str, bytes)):
+        remedy = (
+            "Are the arguments swapped, or are these class predictions instead of predict_proba?"
+        )
+        if name == "sample_weight":
+            remedy = "Pass one weight per sample."
         raise ValueError(
-            f"{name} row 0 holds {np.asarray(array).flat[0]!r}, not a number. Are the arguments "
-            "swapped, or are these class predictions instead of predict_proba?"
+            f"{name} row 0 holds {str(np.asarray(array).flat[0])!r}, not a number. {remedy}"
         )
 
 
@@ -381,7 +385,9 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
         weight = check_array(sample_weight, **options)
     _check_finite(weight, "sample_weight")
     if weight.ndim != 1:
-        raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D array.")
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar, got {weight.ndim}D array as sample_weight."
+        )
     if len(weight) != n_samples:
         raise ValueError(
             f"sample_weight.shape == {weight.shape}, expected {(n_samples,)}: one per sample."

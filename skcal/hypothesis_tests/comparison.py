@@ -120,13 +120,13 @@ def compare_calibration(
     (True, True)
     """
     options = {"notion": notion, "labels": labels, "pos_label": pos_label, "at_least": 4}
-    a = read_sample(y_true, y_proba_a, **options)
+    a = _read(y_true, y_proba_a, "y_proba_a", options)
     if np.shape(y_proba_a) != np.shape(y_proba_b):
         raise ValueError(
             f"y_proba_a has shape {np.shape(y_proba_a)}, y_proba_b {np.shape(y_proba_b)}; the "
             "classifiers must predict the same classes for the same samples."
         )
-    b = read_sample(y_true, y_proba_b, **options)
+    b = _read(y_true, y_proba_b, "y_proba_b", options)
     if len(a.codes) < cv:
         raise ValueError(f"{len(a.codes)} samples are too few for cv={cv} folds. Lower cv.")
     if method == "one-step":
@@ -152,6 +152,13 @@ def compare_calibration(
         notion=a.notion_name,
         standard_error=float(error),
     )
+
+
+def _read(y_true, y_proba, name, options) -> Sample:
+    try:
+        return read_sample(y_true, y_proba, **options)
+    except ValueError as error:
+        raise ValueError(str(error).replace("y_proba", name)) from error
 
 
 def _mean(terms):

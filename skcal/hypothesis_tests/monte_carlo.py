@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any
@@ -175,6 +176,14 @@ def make_statistic(problem: WeightedProblem, statistic: str | Callable, params: 
     """The fastest form of a statistic: by counting, by kernel products, or one by one."""
     m = problem.features.shape[1]
     metric = STATISTICS[statistic] if isinstance(statistic, str) else statistic
+    try:
+        inspect.signature(metric).bind_partial(None, None, **params)
+    except TypeError as error:
+        raise TypeError(
+            f"statistic={_name(statistic)}(outcomes, features, **statistic_params): {error}."
+        ) from None
+    except ValueError:  # some compiled functions have no signature
+        pass
     if metric in STATISTICS.values():
         constraints = getattr(metric, "_skl_parameter_constraints", {})
         validate_parameter_constraints(constraints, params, metric.__name__)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control, norm
 
+from skcal._validation import naming
 from skcal.model_selection.estimator import ConfidenceInterval
 
 
@@ -46,6 +48,21 @@ class CalibrationTestResult:
     null_distribution: np.ndarray | None = field(default=None, repr=False)
     standard_error: float = field(default=np.nan, repr=False)
 
+    @property
+    def null_mean(self) -> float:
+        """Mean of the statistic under H0, where outcomes were resampled; else NaN."""
+        null = self.null_distribution
+        return np.nan if null is None else float(np.atleast_2d(null).sum(axis=0).mean())
+
+    def __str__(self):
+        lines = [f"{self.method}; notion {self.notion}", f"statistic  {self.statistic:.4g}"]
+        if not np.isnan(self.null_mean):
+            lines.append(f"under H0   {self.null_mean:.4g} on average")
+        if self.estimate != self.statistic and not np.isnan(self.estimate):
+            error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2g} (s.e.)"
+            lines.append(f"estimate   {self.estimate:.4g}{error}")
+        return "\n".join([*lines, f"p-value    {self.pvalue:.2g}"])
+
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Return the normal interval (low, high) of the estimate, where the theory gives one."""
         if np.isnan(self.standard_error):
@@ -53,6 +70,8 @@ class CalibrationTestResult:
                 f"No interval is known for {self.method}. Use skcal.metrics.bootstrap_interval of "
                 "a measure."
             )
+        if not isinstance(confidence_level, Real):
+            raise TypeError(f"confidence_level={confidence_level!r} must be a number.")
         if not 0 < confidence_level < 1:
             raise ValueError(f"confidence_level={confidence_level} must be between 0 and 1.")
         half = norm.isf((1 - confidence_level) / 2) * self.standard_error
@@ -88,7 +107,8 @@ def adjust_pvalues(pvalues: ArrayLike, method: str = "holm") -> np.ndarray:
     >>> adjust_pvalues([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
-    pvalues = np.asarray(pvalues, dtype=np.float64)
+    with naming("pvalues"):
+        pvalues = np.asarray(pvalues, dtype=np.float64)
     if pvalues.ndim != 1 or not len(pvalues) or not ((pvalues >= 0) & (pvalues <= 1)).all():
         raise ValueError(f"pvalues must be a 1-D array of numbers in [0, 1], got {pvalues}.")
     if method in ("bh", "by"):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from skcal._sklearn_compat import BaseScorer
+from skcal._sklearn_compat import BaseScorer, validate_parameter_constraints
+from skcal._validation import plain_labels
 from skcal.metrics.base import another
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.cox import integrated_calibration_index
@@ -71,16 +73,29 @@ class CalibrationScorer(BaseScorer):
         options = {**self._kwargs, **kwargs}
         # Not through method_caller: for two classes it returns one column, that of the pos_label
         # of whichever scorer asked first, and it refuses classifiers of one class.
+        if not hasattr(estimator, "predict_proba"):
+            raise AttributeError(
+                f"{type(estimator).__name__} has no predict_proba, which this scorer needs. Use "
+                "another classifier, or CalibratedClassifierCV around it."
+            )
         proba = np.asarray(estimator.predict_proba(X))
         proba, labels = _align(proba, estimator.classes_, y_true, options.get("pos_label"))
-        return self._sign * self._score_func(y_true, proba, labels=labels, **options)
+        score = self._score_func(y_true, proba, labels=labels, **options)
+        if not isinstance(score, Real):
+            raise TypeError(
+                f"{_name(self._score_func)} returns {type(score).__name__}, not a number. Make the "
+                "scorer of a function that returns one of its numbers."
+            )
+        return self._sign * score
 
 
 def _align(proba, classes, y_true, pos_label):
     """P(positive) for two classes; columns of zeros for labels that the classifier lacks."""
-    labels = np.asarray(classes)
-    unknown = np.setdiff1d(np.asarray(y_true), labels)
+    labels, y = np.asarray(classes), plain_labels(y_true, "y_true")
+    known = set(labels.tolist())
+    unknown = [label for label in dict.fromkeys(y.tolist()) if label not in known]
     if len(unknown):
+        _refuse_other_kinds(unknown[0], labels[0])
         zeros = np.zeros((len(proba), len(unknown)), dtype=proba.dtype)
         labels = np.concatenate([labels, unknown])
         order = np.argsort(labels)
@@ -91,6 +106,21 @@ def _align(proba, classes, y_true, pos_label):
         return proba, labels
     positive = 0 if pos_label is not None and labels[0] == pos_label else 1
     return proba[:, positive], labels[[1 - positive, positive]]
+
+
+def _refuse_other_kinds(label, known) -> None:
+    """Of a label that the classifier never saw."""
+    if isinstance(label, str) != isinstance(known, str):
+        raise ValueError(
+            f"y_true holds {label!r}, classes_ of the estimator {known!s}: labels of another type. "
+            "Score with labels as in fit."
+        )
+    if isinstance(label, float) and not label.is_integer():
+        raise ValueError(f"Unknown label type: continuous. y_true holds {label!r}; pass labels.")
+
+
+def _name(metric):
+    return getattr(metric, "__name__", repr(metric))
 
 
 def make_calibration_scorer(
@@ -116,6 +146,11 @@ def make_calibration_scorer(
         ``predict_proba`` and ``classes_``. For two classes the metric gets P(``classes_[1]``);
         a label that the estimator lacks gets a column of zeros.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If the metric does not take ``labels`` or an option, or refuses its value.
+
     See Also
     --------
     get_scorer : ready-made ones.
@@ -137,7 +172,16 @@ def make_calibration_scorer(
     """
     if not callable(metric):
         raise ValueError(f"metric={metric!r} is not callable; get_scorer takes names.")
-    inspect.signature(metric).bind_partial(None, None, **metric_params)  # a misspelt option raises
+    if not isinstance(greater_is_better, bool | np.bool_):
+        raise TypeError(f"greater_is_better={greater_is_better!r} must be True or False.")
+    if "labels" in metric_params:
+        raise TypeError("labels are those of the estimator's classes_. Leave labels= out.")
+    try:  # a misspelt option raises
+        inspect.signature(metric).bind_partial(None, None, labels=None, **metric_params)
+    except TypeError as error:
+        raise TypeError(f"metric={_name(metric)} {error}. It must take labels.") from None
+    constraints = getattr(metric, "_skl_parameter_constraints", {})
+    validate_parameter_constraints(constraints, metric_params, _name(metric))
     return CalibrationScorer(metric, 1 if greater_is_better else -1, metric_params, "predict_proba")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_array
 
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import naming
@@ -194,11 +195,20 @@ class CalibrationAccumulator(BaseEstimator):
     def _intervals(self) -> Intervals:
         if self.edges is None:
             return uniform_edges(self.n_bins)
-        edges = np.asarray(self.edges, dtype=np.float64)
+        with naming("edges"):
+            edges = check_array(self.edges, dtype=np.float64, ensure_2d=False, input_name="edges")
         if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1:
-            raise ValueError(f"edges={self.edges!r}: a 1-D array from 0 to 1 is needed.")
+            found = f"{edges[0]:g} to {edges[-1]:g}" if edges.ndim == 1 else f"shape {edges.shape}"
+            raise ValueError(
+                f"edges of {found}: a 1-D array from 0 to 1 is needed. Pass [0, …, 1] with the "
+                "inner edges between."
+            )
         if not (np.diff(edges) > 0).all():
-            raise ValueError(f"edges={self.edges!r} must increase from each to the next.")
+            k = int(np.argmin(np.diff(edges) > 0))
+            raise ValueError(
+                f"edges must increase, but edges[{k + 1}] = {edges[k + 1]:g} follows {edges[k]:g}. "
+                "Pass numpy.unique(edges)."
+            )
         return Intervals(edges)
 
     def merge(self, other):

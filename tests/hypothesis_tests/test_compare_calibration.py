@@ -187,6 +187,14 @@ def test_classifiers_predict_the_same_classes_for_the_same_samples():
         compare_calibration(y // 2, a[:, 0], np.column_stack([1 - a[:, 0], a[:, 0]]))
 
 
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_errors_name_the_classifier_whose_predictions_are_wrong(which):
+    y, a, b = pair("canonical")
+    {"a": a, "b": b}[which][3] = np.nan
+    with pytest.raises(ValueError, match=f"y_proba_{which} contains NaN: y_proba_{which} row 3"):
+        compare_calibration(y, a, b)
+
+
 @pytest.mark.parametrize("function", [KroneckerKernelRidge(), Binning(debias=True)])
 def test_one_step_estimates_need_a_residual(function):
     with pytest.raises(ValueError, match=r"has no residual\(X\)"):

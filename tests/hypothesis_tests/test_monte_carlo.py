@@ -207,6 +207,29 @@ def test_statistics_that_are_not_numbers_are_refused(test, value):
 
 
 @pytest.mark.parametrize(
+    ("statistic", "params", "message"),
+    [
+        (ECE, {"bins": 5}, "statistic=expected_calibration_error.*'bins'"),
+        (lambda outcomes: 0.0, {}, "statistic=<lambda>.*too many positional"),
+        (lambda outcomes, features: 0.0, {"width": 1}, "statistic=<lambda>.*'width'"),
+    ],
+)
+@pytest.mark.parametrize("test", [monte_carlo_test, consistency_test])
+def test_what_the_statistic_does_not_take_is_named(test, statistic, params, message):
+    with pytest.raises(TypeError, match=message):
+        test(*sample(), statistic, n_resamples=19, **params)
+
+
+@pytest.mark.parametrize(
+    "weight", ["abc", ["1"] * 40, {"a": 1}, [[1.0]] * 40, [1.0] * 39, [None] * 40, 1j, {1, 2}]
+)
+def test_weights_of_another_kind_are_named(weight):
+    y, proba = sample()
+    with pytest.raises((TypeError, ValueError), match="sample_weight"):
+        monte_carlo_test(y[:40], proba[:40], n_resamples=19, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
     ("statistic", "params"),
     [
         (ECE, {"n_bins": 0}),

@@ -60,6 +60,7 @@ def test_adjustment_follows_the_order_of_the_pvalues(method, rng):
         ([], "holm", "1-D array"),
         ([[0.1]], "holm", "1-D array"),
         (0.1, "holm", "1-D array"),
+        ("a", "holm", "pvalues: could not convert"),
         ([0.1], "bonferroni", "method='bonferroni' is unknown"),
     ],
 )
@@ -95,6 +96,30 @@ def test_reprs_are_short_and_hold_no_arrays(rng):
         assert word in repr(result)
 
 
+def test_what_is_printed_holds_the_mean_under_the_null(rng):
+    y, proba = rng.integers(0, 3, size=100), rng.dirichlet(np.ones(3), size=100)
+    result = monte_carlo_test(y, proba, random_state=0)
+    assert result.null_mean == result.null_distribution.mean()
+    assert str(result).splitlines() == [
+        "Monte Carlo (expected_calibration_error), exact level; notion confidence",
+        f"statistic  {result.statistic:.4g}",
+        f"under H0   {result.null_mean:.4g} on average",
+        f"p-value    {result.pvalue:.2g}",
+    ]
+    by_class = monte_carlo_test(y, proba, notion="classwise", random_state=0)
+    assert_allclose(by_class.null_mean, by_class.null_distribution.mean(axis=1).sum())
+
+
+def test_what_is_printed_leaves_out_what_is_not_known(result):
+    assert str(result).splitlines() == [
+        "z; notion binary",
+        "statistic  2",
+        "estimate   0.5 ± 0.25 (s.e.)",
+        "p-value    0.25",
+    ]
+    assert np.isnan(result.null_mean)
+
+
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 def test_confidence_intervals_are_normal(result, level):
     low, high = result.confidence_interval(level)
@@ -105,6 +130,11 @@ def test_confidence_intervals_are_normal(result, level):
 def test_confidence_levels_are_between_0_and_1(result, level):
     with pytest.raises(ValueError, match="must be between 0 and 1"):
         result.confidence_interval(level)
+
+
+def test_confidence_levels_are_numbers(result):
+    with pytest.raises(TypeError, match="confidence_level='95' must be a number"):
+        result.confidence_interval("95")
 
 
 def test_results_without_a_standard_error_have_no_interval():

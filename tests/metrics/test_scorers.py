@@ -10,8 +10,9 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import brier_score_loss, make_scorer
+from sklearn.metrics import accuracy_score, brier_score_loss, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     PredefinedSplit,
@@ -311,8 +312,61 @@ def test_binary_scorers_of_three_classes_raise(problem, name):
 def test_what_cannot_be_scored_raises(problem):
     X, y = problem(TWO)
     scorer = get_scorer("neg_expected_calibration_error")
-    with pytest.raises(AttributeError, match="predict_proba"):
+    with pytest.raises(AttributeError, match=r"LinearSVC has no predict_proba.*CalibratedClass"):
         scorer(LinearSVC().fit(X, y), X, y)
-    fixed = make_calibration_scorer(expected_calibration_error, labels=TWO)
-    with pytest.raises(TypeError, match="labels"):  # they are those of classes_
-        fixed(GaussianNB().fit(X, y), X, y)
+    with pytest.raises(NotFittedError):
+        scorer(GaussianNB(), X, y)
+
+
+@pytest.mark.parametrize(
+    ("metric", "options", "error", "message"),
+    [
+        (None, {}, ValueError, "metric=None is not callable"),
+        (expected_calibration_error, {"labels": TWO}, TypeError, "Leave labels= out"),
+        (expected_calibration_error, {"bins": 5}, TypeError, "metric=expected_cal.*'bins'"),
+        (expected_calibration_error, {"n_bins": "many"}, ValueError, "'n_bins' .* 'many'"),
+        (accuracy_score, {}, TypeError, "metric=accuracy_score .*'labels'.*must take labels"),
+        (lambda y, p: 0.0, {}, TypeError, "'labels'.*must take labels"),
+        (
+            smooth_calibration_error,
+            {"greater_is_better": "no"},
+            TypeError,
+            "greater_is_better='no'",
+        ),
+    ],
+)
+def test_what_no_call_could_score_is_refused_when_made(metric, options, error, message):
+    with pytest.raises(error, match=message):
+        make_calibration_scorer(metric, **options)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["0", "1", "2"], r"y_true holds '0', classes_ of the estimator 0: labels of another type"),
+        ([0.5, 0.25, 1], r"Unknown label type: continuous\. y_true holds 0\.5"),
+        (None, "y_true is None"),
+        ([0, None, 1], "y_true row 60 is missing"),
+        (np.eye(3), "y_true should be a 1d array"),
+    ],
+)
+def test_labels_of_another_kind_are_named(problem, labels, message):
+    X, y = problem(THREE)
+    model = GaussianNB().fit(X, np.searchsorted(THREE, y))
+    y_true = labels if labels is None else np.array(labels, dtype=object).repeat(60, axis=0)
+    with pytest.raises(ValueError, match=message):
+        get_scorer("neg_expected_calibration_error")(model, X, y_true)
+
+
+@pytest.mark.parametrize(
+    ("metric", "options", "kind"),
+    [
+        (metrics.brier_decomposition, {}, "BrierDecomposition"),
+        (expected_calibration_error, {"notion": "classwise", "average": None}, "ndarray"),
+    ],
+)
+def test_what_is_no_number_is_named(problem, metric, options, kind):
+    X, y = problem(THREE)
+    scorer = make_calibration_scorer(metric, **options)
+    with pytest.raises(TypeError, match=f"{metric.__name__} returns {kind}, not a number"):
+        scorer(GaussianNB().fit(X, y), X, y)
