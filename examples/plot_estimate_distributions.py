@@ -21,7 +21,7 @@ import numpy as np
 from skcal.datasets import make_dirichlet
 from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
 
-n_classes, models = (2, 10, 100), ("M1", "M2", "M3")
+n_classes, models = (2, 10, 100, 1000), ("M1", "M2", "M3")
 
 
 def estimates(C, model, seed):
@@ -54,7 +54,7 @@ truth = {(C, model): truths(C, model) for C in n_classes for model in models}
 # -------------
 # Compare the mean of the estimates with the truth, row by row.
 
-figure, axes = plt.subplots(2, 3, figsize=(9.4, 5.2), layout="constrained", sharey="row")
+figure, axes = plt.subplots(2, 4, figsize=(11, 5.2), layout="constrained", sharey="row")
 for row, name in enumerate(("ECE", "SKCE, unbiased")):
     for ax, C in zip(axes[row], n_classes, strict=True):
         draws = [values[C, model][:, row] for model in models]
@@ -66,6 +66,6 @@ for row, name in enumerate(("ECE", "SKCE, unbiased")):
         exact = [truth[C, model][row] for model in models]
         ax.plot([1, 2, 3], exact, "_", color="#D55E00", markersize=26, mew=2, label="truth")
         ax.set_xticks([1, 2, 3], models)
-        ax.set_title(f"{C} classes", fontsize="medium")
+        ax.set_title(f"{C:,} classes", fontsize="medium")
     axes[row, 0].set_ylabel(name)
 legend = figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
