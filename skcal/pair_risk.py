@@ -413,6 +413,11 @@ def _pair_mean(
     return _u_statistic(sums, own, weight)
 
 
+def quadratic_form(phi: _Matrix, form: _Matrix | None) -> np.ndarray:
+    """φᵀMφ of each row of φ (n, r); None is the identity."""
+    return _quadratic(phi, _form(form))
+
+
 def _quadratic(z: _Matrix, form: _Factor) -> np.ndarray:
     """zᵀMz of each row, by a triangular product: half the work of one with M."""
     if not (isinstance(z, np.ndarray) and isinstance(form, np.ndarray)):

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skcal._validation import FLOATS, ROUNDING_ULPS, check_weight
-from skcal.pair_risk import pair_risk, pair_risk_path
+from skcal.pair_risk import pair_risk, pair_risk_path, quadratic_form
 
 
 class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -54,8 +54,7 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             May be negative where M is not positive semidefinite.
         """
         check_is_fitted(self)
-        phi = self._phi(X)
-        return _rowwise(phi, phi if self.form_ is None else phi @ self.form_)
+        return quadratic_form(self._phi(X), self.form_)
 
     def predict_pairs(self, X, Z=None):
         """Values of h for all pairs of rows.
@@ -228,9 +227,3 @@ def recover_outcomes(X: np.ndarray, residuals: np.ndarray) -> np.ndarray:
 
 def _format(row: np.ndarray) -> str:
     return "[" + ", ".join(f"{value:.4g}" for value in row[:4]) + (", …]" if len(row) > 4 else "]")
-
-
-def _rowwise(a, b) -> np.ndarray:
-    if sparse.issparse(a):
-        return np.asarray(a.multiply(b).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", a, b)
