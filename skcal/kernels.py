@@ -27,6 +27,7 @@ _UNIT_DIAGONAL = ("rbf", "laplacian")  # k(x, x) = 1
 _DIAGONAL_BLOCK = 32
 _PIVOT_BLOCK, _FIRST_BLOCK = 64, 16
 _CACHE_BYTES = 2**23  # blocks of a kernel matrix
+_FORGOTTEN = 745.2  # exp of its negative is 0
 _SEGMENT = 500.0  # exp of it and of its negative are finite with room for sums
 _MEDIAN_ROWS = 3000
 # A pivot may fall behind samples outside its block by this factor before the block ends.
@@ -130,7 +131,7 @@ class Kernel(NamedTuple):
     def times(self, X: np.ndarray, V: np.ndarray) -> np.ndarray:
         """K V for K = k(X, X) and V (n, m), without the n×n matrix."""
         if self.name == "laplacian" and X.shape[1] == 1:
-            return laplacian_times(X[:, 0].astype(np.float64) * self.gamma, V)
+            return laplacian_times(X[:, 0].astype(np.float64), V, self.gamma)
         return np.concatenate(self._over_blocks(self._rows_times, X, V))
 
     def _rows_times(self, X: np.ndarray, V: np.ndarray, rows: slice) -> np.ndarray:
@@ -157,32 +158,36 @@ class Kernel(NamedTuple):
         )
 
 
-def laplacian_times(z: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """``Σ_j exp(-|z_i - z_j|) v_j`` for every i, in O(n log n).
+def laplacian_times(z: np.ndarray, V: np.ndarray, gamma: float = 1.0) -> np.ndarray:
+    """``Σ_j exp(-gamma |z_i - z_j|) v_j`` for every i, in O(n log n).
 
-    Along sorted z the sums from the left obey s_i = exp(-(z_i - z_{i-1})) s_{i-1} + v_i; within
-    segments that exp can span, they are cumulative sums of exp(z_j) v_j.
+    Along sorted z the sums from the left obey s_i = exp(-gamma (z_i - z_{i-1})) s_{i-1} + v_i;
+    within segments that exp can span, they are cumulative sums of exp(gamma z_j) v_j.
     """
     order = np.argsort(z)
     z, V = z[order], V[order]
-    left = _decayed_sums(z, V)
-    right = _decayed_sums(-z[::-1], V[::-1])[::-1]
+    left = _decayed_sums(z, V, gamma)
+    right = _decayed_sums(-z[::-1], V[::-1], gamma)[::-1]
     product = np.empty_like(left)
     product[order] = left + right - V  # v_i itself is in both
     return product
 
 
-def _decayed_sums(z: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Σ_{j ≤ i} exp(-(z_i - z_j)) v_j for ascending z."""
-    segment = np.floor((z - z[0]) / _SEGMENT)
-    starts = np.flatnonzero(np.diff(segment, prepend=-1.0))
-    sums = np.empty_like(V)
-    carry, last = np.zeros(V.shape[1]), z[0]
-    for start, stop in zip(starts, np.append(starts[1:], len(z)), strict=True):
-        grow = np.exp(z[start:stop] - z[start])[:, None]
-        within = np.cumsum(grow * V[start:stop], axis=0)
-        sums[start:stop] = (within + carry * np.exp(last - z[start])) / grow
-        carry, last = sums[stop - 1], z[stop - 1]
+def _decayed_sums(z: np.ndarray, V: np.ndarray, gamma: float) -> np.ndarray:
+    """Σ_{j ≤ i} exp(-gamma (z_i - z_j)) v_j for ascending z."""
+    # Differences first: the products with a large gamma would lose the digits of small ones.
+    gaps = gamma * np.diff(z)
+    travelled = np.append(0.0, np.cumsum(np.minimum(gaps, 2 * _SEGMENT)))
+    starts = np.append(0, 1 + np.flatnonzero(np.diff(np.floor(travelled / _SEGMENT))))
+    stops = np.append(starts[1:], len(z))
+    alone = np.append(True, gaps > _FORGOTTEN)[starts]  # from all samples before
+    sums = V.astype(np.float64)
+    inside = (stops - starts > 1) | ~alone
+    for start, stop, first in zip(starts[inside], stops[inside], alone[inside], strict=True):
+        if not first:
+            sums[start] += sums[start - 1] * np.exp(-gaps[start - 1])
+        grow = np.exp(gamma * (z[start:stop] - z[start]))[:, None]
+        sums[start:stop] = np.cumsum(grow * sums[start:stop], axis=0) / grow
     return sums
 
 

@@ -36,6 +36,17 @@ def test_laplacian_times_is_the_product_with_the_dense_matrix(points, width):
     assert_allclose(laplacian_times(-z[::-1], V[::-1])[::-1], product, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("bandwidth", [1e-300, 1e-30, 1e-19, 1e-12])
+def test_widths_far_below_the_scale_of_the_points_give_no_overflow(bandwidth):
+    """Probabilities of softmaxes spread over 20 orders of magnitude, and so do their distances."""
+    rng = np.random.default_rng(0)
+    z = np.sort(np.concatenate([10.0 ** -rng.uniform(0, 20, 300), np.zeros(5)]))
+    z = np.append(z, [np.nextafter(1.0, 0), 1.0, 1.0])
+    V = rng.normal(size=(len(z), 2))
+    dense = np.exp(-np.abs(z[:, None] - z) / bandwidth)
+    assert_allclose(laplacian_times(z, V, 1 / bandwidth), dense @ V, rtol=1e-12, atol=1e-12)
+
+
 def dense(X, Z, name, width):
     """mathematics.md §8: total variation (|x - z| for numbers), or Euclidean."""
     if callable(name):

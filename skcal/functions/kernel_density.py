@@ -204,7 +204,8 @@ class DirichletKernelDensity(BilinearFunction):
             for own, values in zip(sums, path, strict=True):
                 own[fast] = values
             if not fast.all():
-                sums[:, ~fast] = _kernel_sums(X[~fast], *points, bandwidths)
+                values, place = np.unique(X[~fast, 0], return_inverse=True)  # 0 and 1
+                sums[:, ~fast] = _kernel_sums(values[:, None], *points, bandwidths)[:, place]
         return sums[..., :-1] / sums[..., -1:] - X
 
     def transform(self, X):
@@ -339,10 +340,18 @@ def leave_one_out_residuals(proba, outcomes, weight, bandwidth) -> np.ndarray:
         points = _coordinates(proba)
         [sums[fast]] = beta_sums(points[fast], points, targets, [bandwidth])
         sums[fast] -= one_copy[fast]
-        fast = fast[sums[fast, -1] > _ALONE]
+        fast = fast[sums[fast, -1] > _ALONE * one_copy[fast, -1]]
     slow = np.delete(np.arange(len(proba)), fast)
     train = _Points(proba)
     norm = train.log_norm(bandwidth)
+    slow, repeated, first, place = _repeated(proba, weight, slow)
+    if len(repeated):
+        of_values, own = np.empty((len(first), targets.shape[1])), np.empty((len(first), 1))
+        for block in train.row_blocks(len(first)):
+            rows = first[block]
+            weights = _weights(train.products(proba[rows]), bandwidth, norm)
+            of_values[block], own[block, 0] = weights @ targets, weights[np.arange(len(rows)), rows]
+        sums[repeated] = of_values[place] - own[place] * one_copy[repeated]
     for block in train.row_blocks(len(slow)):
         rows = slow[block]
         products = train.products(proba[rows], np.where(weight[rows] <= 1, rows, -1))
@@ -351,6 +360,30 @@ def leave_one_out_residuals(proba, outcomes, weight, bandwidth) -> np.ndarray:
         sums[rows] = weights @ targets
         sums[rows] -= weights[np.arange(len(rows)), rows][:, None] * one_copy[rows]
     return sums[:, :-1] / sums[:, -1:] - proba
+
+
+def _repeated(proba, weight, rows):
+    """Split rows into those that are alone and those that share their only feature with others.
+
+    Sums at a value are computed once for all its samples, of which there may be many at 0 and 1.
+
+    Returns
+    -------
+    alone, repeated : ndarray of int
+    first : ndarray of int
+        A row of each repeated value.
+    place : ndarray of int
+        The position in ``first`` of each repeated row.
+    """
+    none = rows[:0]
+    if proba.shape[1] > 1:
+        return rows, none, none, none
+    _, group = np.unique(proba[rows, 0], return_inverse=True)
+    copy = np.minimum(weight[rows], 1)
+    shared = np.bincount(group, weight[rows], minlength=1)[group] - copy > _ALONE * copy
+    _, first, place = np.unique(group[shared], return_index=True, return_inverse=True)
+    repeated = rows[shared]
+    return rows[~shared], repeated, repeated[first], place
 
 
 def loo_log_likelihoods(proba, bandwidths, weight) -> np.ndarray:
@@ -383,15 +416,26 @@ def _loo_log_likelihood(proba, bandwidth, weight) -> float:
     if len(fast):
         points = _coordinates(proba)
         [density] = beta_sums(points[fast], points, weight[:, None], [bandwidth])
-        density = density[:, 0]
-        density -= np.minimum(weight[fast], 1)
-        clear = density > _ALONE
+        copy = np.minimum(weight[fast], 1)
+        density = density[:, 0] - copy
+        clear = density > _ALONE * copy
         fast = fast[clear]
         logs[fast] = np.log(density[clear]) + log_peak(points[fast], bandwidth)
         logs[fast] += gammaln(1 / bandwidth + 2)
     slow = np.delete(np.arange(len(proba)), fast)
     train = _Points(proba)
     norm = train.log_norm(bandwidth)
+    slow, repeated, first, place = _repeated(proba, weight, slow)
+    if len(repeated):
+        density, own, top = np.empty((3, len(first)))
+        for block in train.row_blocks(len(first)):
+            rows = first[block]
+            values = train.raw_products(_coordinates(proba[rows])) / bandwidth + norm
+            top[block] = values.max(axis=1)
+            kernels = _exp_in_place(values, top[block])
+            density[block], own[block] = kernels @ weight, kernels[np.arange(len(rows)), rows]
+        density = density[place] - own[place] * np.minimum(weight[repeated], 1)
+        logs[repeated] = np.log(density) + top[place]
     for block in train.row_blocks(len(slow)):
         rows = slow[block]
         exponents = train.raw_products(_coordinates(proba[rows])) / bandwidth + norm

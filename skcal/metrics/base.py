@@ -187,6 +187,9 @@ def estimate(sample: Sample, measure, *, at_least=1, norm=1, average="sum", root
         )
     )
     powers = [next(found) if len(p.weight) >= at_least else np.nan for p in problems]
+    for k, (power, problem) in enumerate(zip(powers, problems, strict=True)):
+        if np.isnan(power) and len(problem.weight) >= at_least:
+            raise FloatingPointError(f"The estimate of problem {k} is not a number.")
     return combine(powers, problems, norm, average, root)
 
 

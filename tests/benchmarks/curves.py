@@ -1,9 +1,10 @@
 """Print time, peak memory and fitted exponent of every promised cost, peers beside us.
 
     python tests/benchmarks/curves.py [name …]
+    python tests/benchmarks/curves.py --readme
 
 The exponent is that of the last two sizes; peers are measured in the same run where they are
-installed (extra ``peers``).
+installed (extra ``peers``). ``--readme`` prints the shorter table of the README.
 """
 
 import importlib.util
@@ -12,7 +13,6 @@ import sys
 import time
 import tracemalloc
 
-import numpy as np
 from benchmark_cases import CASES, binary
 
 
@@ -41,6 +41,15 @@ def peer_binned(n):
     return lambda: ECE(15).measure(p, y)
 
 
+README = (
+    "expected calibration error",
+    "smooth calibration error",
+    "Brier decomposition",
+    "MMCE",
+    "SKCE, canonical",
+    "Monte Carlo test of ECE, 199 draws",
+    "default search, confidence",
+)
 PEERS = {
     "expected calibration error": {
         "torchmetrics": peer_expected_calibration_error,
@@ -65,11 +74,16 @@ def measure(work, rounds=3):
     return min(seconds), peak / 2**20
 
 
+def figures_of(case, prepare):
+    """Seconds and peak MB of every size, and the fitted exponent."""
+    figures = [measure(prepare(size)) for size in case.sizes]
+    growth = math.log(figures[-1][0] / figures[-2][0])
+    return figures, growth / math.log(case.sizes[-1] / case.sizes[-2])
+
+
 def curve(title, case, prepare):
     """Measure every size of a case and print a line."""
-    figures = [measure(prepare(size)) for size in case.sizes]
-    seconds = np.array([time for time, _ in figures])
-    slope = math.log(seconds[-1] / seconds[-2]) / math.log(case.sizes[-1] / case.sizes[-2])
+    figures, slope = figures_of(case, prepare)
     cells = ", ".join(
         f"{size:,}: {time:.3g} s, {peak:.0f} MB"
         for size, (time, peak) in zip(case.sizes, figures, strict=True)
@@ -77,13 +91,43 @@ def curve(title, case, prepare):
     print(f"| {title} | {case.size} | {cells} | {slope:.2f} ({case.order}) |", flush=True)
 
 
+def installed_peers(name):
+    """Names of installed peers and what prepares their work."""
+    return [
+        (module, prepare)
+        for module, prepare in PEERS.get(name, {}).items()
+        if importlib.util.find_spec(module)
+    ]
+
+
+def readme():
+    """Print the table of the README: the largest size, peers beside."""
+    print(
+        "| what | size | time | peak memory | growth | peers, same run |\n|---|---|---|---|---|---|"
+    )
+    for name in README:
+        case = CASES[name]
+        figures, slope = figures_of(case, case.prepare)
+        seconds, peak = figures[-1]
+        others = []
+        for module, prepare in installed_peers(name):
+            time, memory = measure(prepare(case.sizes[-1]))
+            others.append(f"{module} {time:.2g} s, {memory:.0f} MB")
+        print(
+            f"| {name} | {case.size} = {case.sizes[-1]:,} | {seconds:.2g} s | {peak:.0f} MB | "
+            f"{case.size}^{slope:.2f} | {'; '.join(others) or '–'} |",
+            flush=True,
+        )
+
+
 def main(names):
+    if names == ["--readme"]:
+        return readme()
     print("| what | size | time and peak memory | exponent (promised) |\n|---|---|---|---|")
     for name in names or CASES:
         curve(name, CASES[name], CASES[name].prepare)
-        for module, prepare in PEERS.get(name, {}).items():
-            if importlib.util.find_spec(module):
-                curve(f"{name}, by {module}", CASES[name], prepare)
+        for module, prepare in installed_peers(name):
+            curve(f"{name}, by {module}", CASES[name], prepare)
 
 
 if __name__ == "__main__":

@@ -147,3 +147,43 @@ def test_memory_grows_with_samples_not_with_pairs():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 100_000 * 8 * 4 * _NODES  # pairs would be 80 GB
+
+
+@pytest.fixture
+def direct_rows(monkeypatch):
+    """How many rows were summed directly over all points."""
+    rows = []
+    raw = _Points.raw_products
+    monkeypatch.setattr(
+        _Points, "raw_products", lambda self, z: rows.append(len(z)) or raw(self, z)
+    )
+    return rows
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9])
+def test_samples_at_0_and_1_are_summed_once_a_value(direct_rows, scale):
+    p, outcomes, weight = draw("masses at 0 and 1", 4000, seed=6)
+    weight = scale * weight
+    assert np.isin(p, [0, 1]).sum() > 1000
+    function = DirichletKernelDensity().fit(p, outcomes - p, sample_weight=weight)
+    function.score_path(p, outcomes - p, BANDWIDTHS[:3], sample_weight=weight)
+    leave_one_out_residuals(p, outcomes, weight, 0.01)
+    if scale == 1:
+        loo_log_likelihoods(p, BANDWIDTHS[:3], weight)
+    assert sum(direct_rows) < 100
+
+
+@pytest.mark.parametrize("many", [True, False])
+@pytest.mark.parametrize("bandwidth", [1e-3, 0.3])
+def test_leaving_out_equals_removing_the_sample(monkeypatch, bandwidth, many):
+    p, outcomes, _ = draw("masses at 0 and 1", 60, seed=7)
+    p[:6], p[6:8], p[8:10] = 0.25, 0.75, 1e-12
+    weight = np.random.default_rng(0).choice([0.1, 0.5, 1.0], 60)
+    weight[0], weight[6] = 1e-9, 1e-9  # beside a weight of 1 nothing is left of its value
+    monkeypatch.setattr(kernel_density, "_MANY_PAIRS", 0 if many else np.inf)
+    found = leave_one_out_residuals(p, outcomes, weight, bandwidth)
+    for row in range(60):
+        others = np.arange(60) != row
+        function = DirichletKernelDensity(bandwidth)
+        function.fit(p[others], (outcomes - p)[others], sample_weight=weight[others])
+        assert_allclose(found[row], function.residual(p[[row]])[0], rtol=1e-7, atol=1e-9)
