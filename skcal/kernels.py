@@ -14,8 +14,8 @@ from sklearn.metrics.pairwise import (
     paired_manhattan_distances,
     pairwise_kernels,
 )
-from sklearn.utils.parallel import Parallel, delayed
 
+from skcal._parallel import over_jobs
 from skcal._validation import row_blocks
 
 _KernelLike: TypeAlias = str | Callable[..., np.ndarray]
@@ -132,30 +132,26 @@ class Kernel(NamedTuple):
         """K V for K = k(X, X) and V (n, m), without the n×n matrix."""
         if self.name == "laplacian" and X.shape[1] == 1:
             return laplacian_times(X[:, 0].astype(np.float64), V, self.gamma)
-        return np.concatenate(self._over_blocks(self._rows_times, X, V))
+        return np.concatenate(over_jobs(self._rows_times, _blocks(X), X, V))
 
-    def _rows_times(self, X: np.ndarray, V: np.ndarray, rows: slice) -> np.ndarray:
+    def _rows_times(self, rows: slice, X: np.ndarray, V: np.ndarray) -> np.ndarray:
         return self.matrix(X[rows], X) @ V
 
     def quadratic_form(self, X: np.ndarray, V: np.ndarray) -> float:
         """Σ_ij k(x_i, x_j) ⟨v_i, v_j⟩; blocks of half the pairs."""
         if self.name == "laplacian" and X.shape[1] == 1:
             return float(np.vdot(V, self.times(X, V)))
-        return float(sum(self._over_blocks(self._rows_form, X, V)))
+        return float(sum(over_jobs(self._rows_form, _blocks(X), X, V)))
 
-    def _rows_form(self, X: np.ndarray, V: np.ndarray, rows: slice) -> float:
+    def _rows_form(self, rows: slice, X: np.ndarray, V: np.ndarray) -> float:
         product = self.matrix(X[rows], X[rows.start :]) @ V[rows.start :]
         own = rows.stop - rows.start
         inner = self.matrix(X[rows], X[rows]) @ V[rows] if own < len(X) else product
         return 2 * np.vdot(V[rows], product) - np.vdot(V[rows], inner)
 
-    def _over_blocks(self, work: Callable[..., Any], X: np.ndarray, V: np.ndarray) -> list[Any]:
-        """``work(X, V, rows)`` of blocks of rows, on threads or what joblib's context says."""
-        blocks = list(row_blocks(len(X), 16 * len(X), most=_CACHE_BYTES))
-        n_jobs = None if len(blocks) > 1 else 1
-        return Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(work)(X, V, rows) for rows in blocks
-        )
+
+def _blocks(X: np.ndarray) -> list[slice]:
+    return list(row_blocks(len(X), 16 * len(X), most=_CACHE_BYTES))
 
 
 def laplacian_times(z: np.ndarray, V: np.ndarray, gamma: float = 1.0) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.linalg import block_diag
 
 from skcal import Binning
 from skcal.pair_risk import pair_products, pair_risk
@@ -69,7 +70,7 @@ def test_pair_products_hold_the_risks_of_all_weighted_sums():
     for a in np.random.default_rng(1).normal(size=(5, len(parts))):
         features = np.hstack([phi for phi, _ in parts])
         forms = [np.eye(phi.shape[1]) if form is None else form for phi, form in parts]
-        form = sparse.block_diag([k * M for k, M in zip(a, forms, strict=True)]).toarray()
+        form = block_diag(*(k * M for k, M in zip(a, forms, strict=True)))
         risk = pair_risk(features, residuals, form, sample_weight=weight).value
         assert_allclose(zero + (a @ gram @ a - 2 * moments @ a) / pairs, risk, rtol=1e-10)
 

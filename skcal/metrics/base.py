@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 
+from skcal._parallel import over_jobs
 from skcal._validation import (
     check_labels,
     check_proba,
@@ -173,19 +173,16 @@ def another(label):
     return 0 if label != 0 else 1
 
 
-def estimate(sample: Sample, measure, *, at_least=1, norm=1, average="sum", root=True, n_jobs=None):
+def estimate(
+    sample: Sample, measure, *, at_least=1, norm=1, average="sum", root=True, in_order=False
+):
     """Apply ``measure(problem) → float`` to each problem with enough samples, and combine.
 
-    Problems are spread over threads, or what ``joblib.parallel_config`` says; ``n_jobs=1`` is for
-    measures that draw random numbers.
+    ``in_order=True`` is for measures that draw random numbers one after the other.
     """
     problems = sample.problems()
     enough = [problem for problem in problems if len(problem.weight) >= at_least]
-    found = iter(
-        Parallel(n_jobs=n_jobs if len(enough) > 1 else 1, prefer="threads")(
-            delayed(measure)(problem) for problem in enough
-        )
-    )
+    found = iter([measure(p) for p in enough] if in_order else over_jobs(measure, enough))
     powers = [next(found) if len(p.weight) >= at_least else np.nan for p in problems]
     for k, (power, problem) in enumerate(zip(powers, problems, strict=True)):
         if np.isnan(power) and len(problem.weight) >= at_least:

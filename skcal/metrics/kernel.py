@@ -168,8 +168,8 @@ def squared_kernel_calibration_error(
         pairs, mass = block_sums(problem, root, width, size)
         return pairs.sum() / mass.sum()
 
-    n_jobs = 1 if method == "incomplete" else None
-    error = estimate(sample, measure, at_least=at_least, average=average, n_jobs=n_jobs)
+    in_order = method == "incomplete"
+    error = estimate(sample, measure, at_least=at_least, average=average, in_order=in_order)
     if not return_standard_error:
         return error
     if method != "incomplete" or sample.notion in ("classwise", "top-label"):
@@ -446,7 +446,7 @@ def mean_embedding_calibration_error(
         deviations = embedding_terms(problem, width, points, classes)
         return np.mean((problem.weight @ deviations / problem.weight.sum()) ** 2)
 
-    return estimate(sample, measure, n_jobs=1)
+    return estimate(sample, measure, in_order=True)
 
 
 def place_locations(X, locations, location_classes, n_locations, rng):

@@ -25,7 +25,8 @@ METRICS = {
         squared_kernel_calibration_error,
         {"notion": "classwise", "method": "incomplete", "random_state": 0},
     ),
-    "MMCE, rbf": (maximum_mean_calibration_error, {"kernel": "rbf"}),
+    "SKCE, rbf": (squared_kernel_calibration_error, {"notion": "confidence", "kernel": "rbf"}),
+    "MMCE": (maximum_mean_calibration_error, {"notion": "classwise"}),
     "mean embedding": (
         mean_embedding_calibration_error,
         {"notion": "top-label", "random_state": np.random.RandomState},
@@ -55,20 +56,28 @@ def test_the_number_of_jobs_changes_no_digit(name, backend):
 
 def test_blocks_of_pairs_run_at_the_same_time():
     data = make_tempered(300, n_truth_draws=0, random_state=0)
+    running, most = [], []
+
+    def kernel(X, Z):
+        running.append(0)
+        most.append(len(running))
+        time.sleep(0.01)
+        running.pop()
+        return np.exp(-((X[:, None] - Z) ** 2).sum(axis=2))
+
+    with config_context(working_memory=0.05), parallel_config(n_jobs=2):
+        squared_kernel_calibration_error(data.labels, data.proba, notion="canonical", kernel=kernel)
+    assert max(most) == 2
+
+
+def test_without_a_context_work_stays_in_the_calling_thread():
+    data = make_tempered(300, n_truth_draws=0, random_state=0)
     threads = set()
 
     def kernel(X, Z):
         threads.add(threading.get_ident())
-        time.sleep(0.001)
         return np.exp(-((X[:, None] - Z) ** 2).sum(axis=2))
 
-    def workers(n_jobs):
-        threads.clear()
-        with config_context(working_memory=0.05), parallel_config(n_jobs=n_jobs):
-            squared_kernel_calibration_error(
-                data.labels, data.proba, notion="canonical", kernel=kernel
-            )
-        return len(threads)
-
-    assert workers(1) == 1
-    assert workers(2) >= 2
+    with config_context(working_memory=0.05):
+        squared_kernel_calibration_error(data.labels, data.proba, notion="canonical", kernel=kernel)
+    assert threads == {threading.get_ident()}
