@@ -192,10 +192,16 @@ def _check_range(proba: np.ndarray, name: str) -> np.ndarray:
         outside = (proba < -rounding) | (proba > 1 + rounding)
         where = tuple(int(i) for i in np.argwhere(outside)[0])
         place = f"row {where[0]}" + (f", column {where[1]}" if len(where) > 1 else "")
-        raise ValueError(
-            f"{name} {place} is {proba[where]:.9g}, not a probability in [0, 1]. Pass "
-            "predict_proba output; divide percentages by 100; for logits apply "
+        remedy = (
+            "Pass predict_proba output; divide percentages by 100; for logits apply "
             "scipy.special.softmax or expit."
+        )
+        if proba.ndim == 1 and not (proba % 1).any():
+            remedy = f"Are the arguments swapped, or are these class predictions? {remedy}"
+        elif low > -SUM_TOLERANCE and high < 1 + SUM_TOLERANCE:
+            remedy = f"If that is rounding, pass numpy.clip({name}, 0, 1)."
+        raise ValueError(
+            f"{name} {place} is {proba[where]:.9g}, not a probability in [0, 1]. {remedy}"
         )
     return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
 
@@ -238,6 +244,7 @@ def check_labels(
         )
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if labels is None and columns is None and _are_codes(y, n_classes):
+        _warn_if_counted_from_1(y, proba, name, proba_name)
         return y.astype(np.int64, copy=False), np.arange(n_classes)  # without a sort
     try:
         present, inverse = np.unique(y, return_inverse=True)
@@ -265,6 +272,9 @@ def _labels_of_columns(columns, present, name, proba_name):
     """Names of the columns where they name all labels; a warning where only they could."""
     if set(present.tolist()) <= set(columns):
         return columns
+    numerals = {str(label) for label in present.tolist()}
+    if present.dtype.kind in "iu" and numerals <= set(columns) and _are_integers(columns):
+        return [int(entry) for entry in columns]  # names that were read from a file are strings
     if all(isinstance(entry, str) for entry in [*columns, *present.tolist()]):
         warnings.warn(
             f"The columns {columns[:8]} of {proba_name} do not name all labels of {name}, "
@@ -273,6 +283,27 @@ def _labels_of_columns(columns, present, name, proba_name):
             stacklevel=4,
         )
     return None
+
+
+def _are_integers(columns) -> bool:
+    return all(isinstance(entry, str) and entry.removeprefix("-").isdecimal() for entry in columns)
+
+
+def _warn_if_counted_from_1(y, proba, name, proba_name):
+    """Warn of integers from 1 that fit the columns significantly better when counted from 1."""
+    if proba.ndim == 1 or y.min() == 0 or y.max() == proba.shape[1]:
+        return
+    rows = np.arange(len(y))
+    gain = proba[rows, y - 1].astype(np.float64) - proba[rows, y]
+    if gain.mean() > 4 * gain.std() / np.sqrt(len(y)) > 0:
+        n_classes = proba.shape[1]
+        warnings.warn(
+            f"{name} holds integers from {y.min()}, which are read as column numbers from 0, but "
+            f"{proba_name} fits them better counted from 1. If so pass "
+            f"labels=range(1, {n_classes + 1}), else labels=range({n_classes}).",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _are_codes(y: np.ndarray, n_classes: int) -> bool:
@@ -305,7 +336,9 @@ def _column(values, name: str, warn: bool = False) -> np.ndarray:
         try:
             return column_or_1d(values, warn=warn)
         except ValueError as error:
-            raise ValueError(str(error).replace("y should", f"{name} should")) from error
+            several = np.ndim(values) == 2 and name != "labels"
+            remedy = " Pass one label per sample; are the arguments swapped?" if several else ""
+            raise ValueError(str(error).replace("y should", f"{name} should") + remedy) from error
 
 
 def _is_missing(label) -> bool:
@@ -353,8 +386,13 @@ def _binary_classes(present: np.ndarray, name: str, proba_name: str) -> np.ndarr
     raise ValueError(
         f"{name} takes values in {_shorten(present)}{swapped}, so the positive class of a 1-D "
         f"{proba_name} is unknown. Pass labels=[negative class, positive class]"
-        f"{_example(present)}, or labels in {{0, 1}} or {{-1, 1}}."
+        f"{_example(present)}{_where(name)}, or labels in {{0, 1}} or {{-1, 1}}."
     )
+
+
+def _where(name: str) -> str:
+    """Metrics and tests have y_true and take pos_label; estimators have y."""
+    return " or pos_label=" if name == "y_true" else " (of the constructor)" if name == "y" else ""
 
 
 def _example(present: np.ndarray) -> str:
