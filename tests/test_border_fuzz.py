@@ -514,6 +514,6 @@ def test_any_cell_in_any_dtype_is_refused_or_read_as_it_stands(entrance, example
             # A value beside a bin's edge may fall on its other side in another precision.
             clean = clean if np.dtype(dtype).itemsize > 4 else clean.astype(np.float32)
             assert_allclose(value, entrance(y, clean), rtol=1e-5, atol=1e-7)
-        np.testing.assert_array_equal(p, before)
+        assert repr(p.tolist()) == repr(before.tolist())  # NaN among objects equals nothing
 
     holds()

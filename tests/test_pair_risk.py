@@ -21,6 +21,7 @@ from skcal.pair_risk import (
     pair_risk_difference,
     pair_risk_path,
     plug_in_risks,
+    quadratic_form,
     weighted_mean,
 )
 
@@ -133,6 +134,17 @@ def test_the_difference_of_close_functions_does_not_cancel():
     # R((1 + ε)h) - R(h) = 2ε mean h (h - ⟨δ, δ'⟩) + O(ε²); 1 + ε itself has 7 digits of ε.
     slope = np.mean((h * (h - residuals @ residuals.T))[others])
     assert_allclose(difference, 2e-9 * slope, rtol=5e-7)
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "not symmetric", "identity", "sparse"])
+def test_quadratic_forms_of_rows(kind):
+    phi, _, form, _ = random_parts()
+    if kind == "not symmetric":
+        form = form + np.arange(form.size).reshape(form.shape)
+    given = {"identity": None, "sparse": sparse.csr_array(form)}.get(kind, form)
+    expected = [row @ (np.eye(len(row)) if given is None else form) @ row for row in phi]
+    assert_allclose(quadratic_form(phi, given), expected, rtol=1e-12)
+    assert_allclose(quadratic_form(sparse.csr_array(phi), given), expected, rtol=1e-12)
 
 
 def test_identical_functions_differ_by_rounding_alone():

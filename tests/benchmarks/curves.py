@@ -41,6 +41,7 @@ def peer_binned(n):
     return lambda: ECE(15).measure(p, y)
 
 
+UNTRACED = ("torchmetrics",)  # torch's memory is not Python's
 README = (
     "expected calibration error",
     "smooth calibration error",
@@ -112,7 +113,8 @@ def readme():
         others = []
         for module, prepare in installed_peers(name):
             time, memory = measure(prepare(case.sizes[-1]))
-            others.append(f"{module} {time:.2g} s, {memory:.0f} MB")
+            of_numpy = module not in UNTRACED
+            others.append(f"{module} {time:.2g} s" + f", {memory:.0f} MB" * of_numpy)
         print(
             f"| {name} | {case.size} = {case.sizes[-1]:,} | {seconds:.2g} s | {peak:.0f} MB | "
             f"{case.size}^{slope:.2f} | {'; '.join(others) or '–'} |",
