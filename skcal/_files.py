@@ -45,6 +45,9 @@ _SAVE = "Save it by numpy.savez(file, proba=…, labels=…)."
 class FileError(ValueError):
     """A file that cannot be read as predictions; the message is one line."""
 
+    def __init__(self, message):
+        super().__init__(re.sub(r"[\r\n]+", " ", message))
+
 
 def read_predictions(
     path,
@@ -101,6 +104,8 @@ def read_predictions(
         raise FileError(f"{path}: not UTF-8 text. Save it as UTF-8.") from error
     except MemoryError as error:
         raise FileError(f"{path}: its arrays do not fit into memory.") from error
+    except (LookupError, AttributeError) as error:  # of pyarrow's description of a data frame
+        raise FileError(f"{path}: a damaged file ({error!r}). Save it again.") from error
     except csv.Error as error:
         raise FileError(f"{path}: {error}. Save it as a table, one line a sample.") from error
     except (ValueError, TypeError) as error:
@@ -339,10 +344,16 @@ def _refuse_other_columns(values, labels, names) -> None:
     """Name columns that no label names and without which the rows sum to 1."""
     unnamed = ~np.isin(names, labels)
     if unnamed.all():
-        raise ValueError(
-            f"label row 0 is {labels[0]!r}, which is not one of the columns {_listed(names)}. Give "
-            "a column per class, named by the class, or a single column, of P(positive). "
+        like = _like_labels(names, labels)
+        remedy = (
+            f"Rename them to the labels, such as {like!r} to {labels[0]!r}."
+            if like
+            else "Give a column per class, named by the class, or a single column, of P(positive). "
             f"{_NO_CLASS}"
+        )
+        raise ValueError(
+            f"columns {_listed(names)}: none has the name of a label, such as {labels[0]!r} in row "
+            f"0. {remedy}"
         )
     if not _misses_1(values).any():
         return
@@ -353,6 +364,15 @@ def _refuse_other_columns(values, labels, names) -> None:
                 f"{_listed(others)}: no label has this name, and the rows sum to 1 without it. "
                 f"{_NO_CLASS}"
             )
+
+
+def _like_labels(names, labels):
+    """The first label's column if columns are named as p_cat, p_dog for labels cat, dog."""
+    first, others = labels[0], set(labels)
+    for name in names:
+        if first and first in name and {name.replace(first, k, 1) for k in others} <= set(names):
+            return name
+    return None
 
 
 def _misses_1(values) -> np.ndarray:

@@ -75,8 +75,18 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ("site,cat,dog,label\nx,0.5,0.5,cat\n", "column 'site' is 'x', not.*Remove.*--groups"),
         (
             "p,fold,label\n0.5,1,1\n",
-            "line 2 is '1', which is not one of the columns p, fold.* single",
+            "columns p, fold: none has the name of a label, such as '1' in line 2.* single",
         ),
+        (
+            "customer_id,p_yes,label\n17,0.8,yes\n18,0.3,no\n",
+            "columns customer_id, p_yes: none has .* 'yes' in line 2. Give .* Remove columns",
+        ),
+        (
+            "p_cat,p_dog,p_cow,label\n0.8,0.1,0.1,cat\n0.3,0.6,0.1,cow\n",
+            "columns p_cat, p_dog, p_cow: .* to the labels, such as 'p_cat' to 'cat'.$",
+        ),
+        ("id,0_p,1_p,label\n7,0.2,0.8,1\n8,0.3,0.7,0\n", "such as '1_p' to '1'.$"),
+        ("p,q,label\n0.2,0.8,\n", "such as '' in line 2. Give"),
         ("cat,cat,label\n0.5,0.5,cat\n", "line 1 names column 'cat' twice"),
     ],
 )
@@ -284,7 +294,10 @@ def test_numbers_name_columns_of_tables(tmp_path):
         ({"a": [0.5], "b": [0.6], "label": ["a"]}, r"row 0 sums to 1\.1"),
         ({"a": [1.5], "b": [-0.5], "label": ["a"]}, "row 0, column 'a' is 1.5"),
         ({"a": [0.5], "b": [0.5], "label": [None]}, "row 0 has no label"),
-        ({"a": [0.5], "b": [0.5], "label": ["c"]}, "row 0 is 'c', which is not one of"),
+        (
+            {"a": [0.5], "b": [0.5], "label": ["c"]},
+            "columns a, b: none has .*, such as 'c' in row 0",
+        ),
         ({"a": [], "b": [], "label": []}, "no rows of probabilities"),
         ({"label": ["a"]}, "no columns of probabilities"),
     ],

@@ -165,7 +165,25 @@ def _are_probabilities(y) -> bool:
     return array.dtype.kind == "f" and bool((array % 1 != 0).any() and (array >= 0).all())
 
 
-def check_unit_interval(X: np.ndarray) -> None:
+@contextmanager
+def telling_places(estimator, names):
+    """Let errors of ``set_params`` tell where a parameter is whose place in the name is wrong."""
+    try:
+        yield
+    except ValueError as error:
+        places = estimator.get_params()
+        wrong = next((name for name in sorted(names) if name not in places), None)
+        meant = [one for one in places if wrong and one.split("__")[-1] == wrong.split("__")[-1]]
+        if not meant:
+            raise
+        raise ValueError(f"{error} Write {' or '.join(meant)} for {wrong}.") from error
+
+
+def check_unit_interval(
+    X: np.ndarray,
+    remedy: str = "Wrap the function in CalibrationErrorEstimator(function, from_logits=True) for "
+    "logits.",
+) -> None:
     """Raise unless every feature is a probability, up to the rounding of sums."""
     rounding = ROUNDING_ULPS * np.finfo(X.dtype).eps
     outside = np.less(X, -rounding) | np.greater(X, 1 + rounding)
@@ -173,7 +191,7 @@ def check_unit_interval(X: np.ndarray) -> None:
         row, column = (int(i) for i in np.argwhere(outside)[0])
         raise ValueError(
             f"X row {row}, column {column} is {X[row, column]:.6g}, not a probability in [0, 1]. "
-            "Wrap the function in CalibrationErrorEstimator(function, from_logits=True) for logits."
+            f"{remedy}"
         )
 
 
@@ -181,7 +199,8 @@ def read_probabilities(estimator, X, y=None, reset=True) -> np.ndarray:
     """The probabilities X (n, d) of a fit, or of a later call (``reset=False``)."""
     with telling_shapes(X, y):
         X = validate_data(estimator, X, dtype=FLOATS, reset=reset)
-    check_unit_interval(X)
+    link = "softmax(logits, axis=1)" if X.shape[1] > 1 else "expit(logits)"
+    check_unit_interval(X, f"For logits pass scipy.special.{link}.")
     return X
 
 

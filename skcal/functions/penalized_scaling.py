@@ -375,8 +375,9 @@ class BetaCalibration(_PenalizedScaling):
 
 def _require_single_column(scaling, X):
     if X.shape[1] > 1:
+        two = "pass X[:, 1:], P(positive); or " if X.shape[1] == 2 else ""
         raise ValueError(
             f"X has {X.shape[1]} columns. {type(scaling).__name__} recalibrates a single "
-            'probability: use it for a scalar notion such as "confidence" or "classwise", or '
+            f'probability: {two}use it for a scalar notion such as "confidence" or "classwise", or '
             "MatrixScaling."
         )

@@ -18,8 +18,6 @@ from skcal._validation import check_labels, check_weight
 from skcal.functions.base import read_probabilities
 from skcal.functions.coordinates import log_probabilities
 
-_CODES = "Pass y as column numbers of X, from 0; for a single column 0 and 1, the positive class."
-
 
 class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Map probabilities to their logarithms, a single column to its logit.
@@ -59,7 +57,12 @@ class _ScalingMap(ClassifierMixin, BaseEstimator):
             )
         except ValueError as error:
             # Recalibration maps have no option for that.
-            raise ValueError(re.sub(r"Pass labels=.*", _CODES, str(error))) from None
+            single = X.shape[1] == 1
+            remedy = (
+                "Pass y == positive class." if single else "Pass y as column numbers of X, from 0."
+            )
+            message = str(error).replace("a 1-D X", "a single column X")
+            raise ValueError(re.sub(r"Pass labels=.*", remedy, message)) from None
         return _logits(X), codes, check_weight(sample_weight, len(X))
 
     def predict_proba(self, X):

@@ -121,7 +121,8 @@ class Stacking(BilinearFunction):
             if not isinstance(function, BilinearFunction):
                 raise ValueError(
                     f"functions[{position}] is {function!r}. Pass calibration-estimation "
-                    "functions, such as skcal.Binning()."
+                    "functions, such as skcal.Binning(); wrap scikit-learn estimators and "
+                    "recalibration maps as skcal.PlugIn(estimator)."
                 )
         if not self.functions:
             raise ValueError("functions is empty. Pass at least one function.")

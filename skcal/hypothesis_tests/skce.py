@@ -111,6 +111,10 @@ default="monte-carlo"
 
     Notes
     -----
+    There is no ``sample_weight``: the bounds and limits hold for samples of equal weight. With
+    weights use ``monte_carlo_test(y_true, y_proba, "squared_kernel_calibration_error",
+    sample_weight=…)``.
+
     Measured level at 5 % on model M1 of [1]_, C = 10, Dir(0.1), n = 250 (2,000 data sets, resampled
     methods 1,000): "monte-carlo" 5.0 % (standard error 0.7 %), "asymptotic" 4.3 %, "spectral"
     4.2 %, "block" 3.6 %, linear 4.2 %, bounds 0 %; at n = 50 (300 for resampled methods) 7.0, 3.0,

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcal._sklearn_compat import _fit_context
 from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.functions import BilinearFunction, KroneckerKernelRidge, Zero
+from skcal.functions.base import telling_places
 from skcal.notions import Problems, make_problems, resolve_notion
 from skcal.pair_risk import PairRisk, add_problems, excess_risk, one_step_terms, weighted_mean
 
@@ -163,6 +164,25 @@ class CalibrationErrorEstimator(BaseEstimator):
         self.notion = notion
         self.labels = labels
         self.from_logits = from_logits
+
+    def set_params(self, **params):
+        """Set parameters, those of the function by names such as ``function__n_bins``.
+
+        Parameters
+        ----------
+        **params : dict
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter.
+        """
+        with telling_places(self, params):
+            return super().set_params(**params)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, P, y, sample_weight=None):

@@ -20,6 +20,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.parallel import Parallel, delayed
 
 from skcal.functions import BilinearFunction, Zero
+from skcal.functions.base import telling_places
 from skcal.model_selection.candidates import family_name
 
 
@@ -55,7 +56,7 @@ class Family:
         n_splits = sum(key.startswith("split") for key in self.results)
         return (
             f"{self.name}: {len(self.settings)} setting(s), {n_splits} folds, "
-            f"lowest risk {-self.scores.max():.7f}"
+            f"lowest risk {-self.scores.max():.9g}"
         )
 
 
@@ -89,7 +90,8 @@ def make_families(candidates, memory=None) -> list[Family]:
             settings = list(ParameterGrid(grid)) if grid else [{}]
             if memory is not None and "memory" in function.get_params(deep=False):
                 function = clone(function).set_params(memory=memory)
-            functions = [clone(function).set_params(**setting) for setting in settings]
+            with telling_places(function, set().union(*settings)):
+                functions = [clone(function).set_params(**setting) for setting in settings]
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"candidates[{len(families)}], {family_name(function)}: {error}"

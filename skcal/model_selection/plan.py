@@ -109,7 +109,7 @@ def make_plan(search, data: Samples) -> list[Outer]:
         pairs.append((np.arange(len(data.y)), np.arange(0), -1))
     inner_cv = _splitter(search.cv, inner)
     plan = [
-        Outer(train, test, _split(inner_cv, data.take(train), "cv"), repeat)
+        Outer(train, test, _split(inner_cv, data.take(train), "cv", len(test)), repeat)
         for train, test, repeat in pairs
     ]
     for outer in plan:
@@ -148,15 +148,16 @@ def _splitter(cv, seed):
     return KFold(cv, shuffle=True, random_state=seed) if isinstance(cv, Integral) else check_cv(cv)
 
 
-def _split(cv, data, name):
+def _split(cv, data, name, n_test=0):
     try:
         pairs = cv.split(data.P, data.y)
         everyone = np.arange(len(data.y))  # turns masks into numbers, and refuses what is neither
         return [(everyone[train], everyone[test]) for train, test in pairs]
     except (ValueError, IndexError) as error:
+        n = len(data.y)
+        tested = f" ({n + n_test} less {n_test} for testing)" if n_test else ""
         raise ValueError(
-            f"{name} cannot split {len(data.y)} samples. Pass fewer folds or more samples. "
-            f"({error})"
+            f"{name} cannot split {n} samples{tested}. Pass fewer folds or more samples. ({error})"
         ) from error
 
 

@@ -282,14 +282,30 @@ def test_labels_of_any_sortable_type_name_the_columns(scaling):
     [
         ([[0.5, 0.5], [1.2, -0.2]], [0, 1], r"X row 1, column 0 is 1\.2, not a probability"),
         ([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]], [0, 1, 5], "y has 3 classes"),
-        ([[0.5], [0.2]], ["a", "b"], r"y takes values in \['a', 'b'\].*Pass y as column numbers"),
-        ([[0.5], [0.2]], [0.3, 0.6], r"arguments swapped\?.*Pass y as column numbers"),
+        (
+            [[0.5], [0.2]],
+            ["a", "b"],
+            r"y takes values in \['a', 'b'\].* single column X .*Pass y == positive class\.$",
+        ),
+        ([[0.5], [0.2]], [0.3, 0.6], r"arguments swapped\?.*Pass y == positive class\.$"),
+        ([[0.5, 0.2, 0.3]] * 2, ["a", "b"], r"Pass y as column numbers of X, from 0\.$"),
         ([[0.5, 0.5], [0.2, 0.8]], [0, 1, 1], "inconsistent numbers of samples"),
     ],
 )
 def test_impossible_predictions_and_labels_raise(scaling, X, y, message):
     with pytest.raises(ValueError, match=message):
         scaling.fit(X, y)
+
+
+@pytest.mark.parametrize("scaling", [*MAPS, LogProbabilities()])
+def test_logits_are_met_by_the_function_that_makes_them_probabilities(scaling):
+    logits, y = np.array([[2.0, -1.0], [0.5, 1.5], [0.1, 0.3]]), [0, 1, 0]
+    with pytest.raises(ValueError, match=r"pass scipy\.special\.softmax\(logits, axis=1\)\.$"):
+        scaling.fit(logits, y)
+    scaling.fit(softmax(logits, axis=1), y)
+    with pytest.raises(ValueError, match=r"pass scipy\.special\.expit\(logits\)\.$"):
+        scaling.fit(logits[:, :1], y)
+    scaling.fit(expit(logits[:, :1]), y)
 
 
 @pytest.mark.parametrize("estimator", [*MAPS, *SCALAR_MAPS, LogProbabilities()], ids=str)

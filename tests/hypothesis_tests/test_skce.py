@@ -324,6 +324,16 @@ def test_monte_carlo_is_the_default(estimator):
     assert (result.null_distribution == expected.null_distribution).all()
 
 
+def test_weights_go_to_the_monte_carlo_test():
+    y, proba = sample("canonical")
+    options = {"notion": "canonical", "n_resamples": 39, "random_state": 0}
+    with pytest.raises(TypeError, match=r"skce_test\(\) got .* 'sample_weight'"):
+        skce_test(y, proba, sample_weight=np.ones(len(y)), **options)
+    name = "squared_kernel_calibration_error"
+    weighted = monte_carlo_test(y, proba, name, sample_weight=np.ones(len(y)), **options)
+    assert weighted.pvalue == skce_test(y, proba, **options).pvalue
+
+
 @pytest.mark.parametrize("notion", ["classwise", "top-label"])
 @pytest.mark.parametrize("method", ["distribution-free", "asymptotic", "spectral", "block"])
 def test_several_problems_have_the_monte_carlo_test_only(notion, method):

@@ -19,6 +19,7 @@ from sklearn.utils.fixes import parse_version
 
 from skcal import (
     Binning,
+    Boosting,
     CalibrationErrorEstimator,
     ClassifierProbabilities,
     KroneckerKernelRidge,
@@ -256,6 +257,36 @@ def test_bad_evaluation_samples_are_named(data, change, message):
 def test_bad_parameters_are_named(data, parameters, message):
     with pytest.raises(ValueError, match=message):
         CalibrationErrorEstimator(**parameters).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "meant"),
+    [
+        (Binning(), "n_bins", "function__n_bins"),
+        (PlugIn(TemperatureScaling()), "max_temperature", "function__estimator__max_temperature"),
+        (
+            PlugIn(TemperatureScaling()),
+            "function__max_temperature",
+            "function__estimator__max_temperature",
+        ),
+        (
+            Boosting(KroneckerKernelRidge(), TwoStepKernelRidge()),
+            "alpha",
+            "function__first__alpha or function__rest__alpha",
+        ),
+    ],
+)
+def test_a_parameter_of_the_function_is_told_its_full_name(data, function, name, meant):
+    estimator = CalibrationErrorEstimator(function, "confidence")
+    with pytest.raises(ValueError, match=rf"Write {meant} for {name}\.$"):
+        GridSearchCV(estimator, {name: [7]}).fit(*data)
+    for full in meant.split(" or "):
+        assert estimator.set_params(**{full: 7}).get_params()[full] == 7
+
+
+def test_a_parameter_that_no_function_has_keeps_the_message_of_scikit_learn():
+    with pytest.raises(ValueError, match=r"Invalid parameter 'bins' .* \['[^\]]*'\]\.$"):
+        CalibrationErrorEstimator(Binning()).set_params(bins=3)
 
 
 @pytest.mark.parametrize("function", [Binning, LogisticRegression(), "binning"])

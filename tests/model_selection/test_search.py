@@ -1,6 +1,7 @@
 """CalibrationErrorSearchCV chooses as a plain grid search over the same folds does."""
 
 from functools import cache, partial
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -280,3 +281,26 @@ def test_a_path_takes_any_object_as_kernel(data, function):
     scores = called.cv_results_["mean_test_score"]
     assert_allclose(scores, named.cv_results_["mean_test_score"], rtol=1e-12)
     assert_allclose(called.squared_error_, named.squared_error_, rtol=1e-12)
+
+
+def test_times_of_settings_add_up_to_no_more_than_the_search(data):
+    candidates = [(DirichletKernelDensity(), {"bandwidth": np.logspace(-3, 0, 40).tolist()})]
+    start = perf_counter()
+    search = searched(data, candidates, "canonical")
+    elapsed = perf_counter() - start
+    results = search.cv_results_
+    assert 3 * np.sum(results["mean_fit_time"] + results["mean_score_time"]) < elapsed
+
+
+class Counting(Zero):
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_single_setting_is_fitted_once_a_fold(data):
+    Counting.fits = 0
+    searched(data, [(Counting(), {})])
+    assert Counting.fits == 1 + 3 + 1  # on few samples beforehand, on the folds, on all of them

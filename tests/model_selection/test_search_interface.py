@@ -24,7 +24,9 @@ from skcal import (
     ClassifierProbabilities,
     DirichletKernelDensity,
     KroneckerKernelRidge,
+    LogProbabilities,
     PlugIn,
+    SplineScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
@@ -174,6 +176,24 @@ def nan_kernel(X, Z):
     ("notion", "candidate", "message"),
     [
         ("confidence", (Binning(), {"bins": [3]}), "Invalid parameter 'bins'"),
+        (
+            "confidence",
+            (Binning(), {"function__n_bins": [5]}),
+            r"Write n_bins for function__n_bins\.$",
+        ),
+        (
+            "confidence",
+            (PlugIn(SplineScaling()), [{"target": ["outcome"]}, {"C": [1.0]}]),
+            r"Write estimator__C for C\.$",
+        ),
+        (
+            "canonical",
+            (
+                PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())),
+                {"estimator__C": [1]},
+            ),
+            r"Write estimator__logisticregression__C for estimator__C\.$",
+        ),
         ("confidence", (Binning(), {"n_bins": [5, 0]}), "'n_bins' parameter"),
         ("confidence", Binning(strategy="median-variance"), "'median-variance' does not fit 1 "),
         ("canonical", Binning(strategy="quantile"), "'quantile' does not fit 4 feature"),
@@ -230,8 +250,13 @@ def zeros(*ranges):
 @pytest.mark.parametrize(
     ("n_samples", "parameters", "weight", "message"),
     [
-        (8, {"cv": 10, "outer_cv": None}, None, r"cv cannot split 6 samples.*Pass fewer folds"),
-        (3, {"cv": 2, "outer_cv": 4}, None, "outer_cv cannot split 3 samples"),
+        (
+            8,
+            {"cv": 10, "outer_cv": None},
+            None,
+            r"cv cannot split 6 samples \(8 less 2 for testing\)\. Pass fewer folds",
+        ),
+        (3, {"cv": 2, "outer_cv": 4}, None, r"outer_cv cannot split 3 samples\. Pass"),
         (4, {"cv": 3, "outer_cv": None}, None, r"cv leaves 1 validation sample\(s\) in fold 0"),
         (1, {"outer_cv": None}, None, "n_samples"),
         (300, {"cv": 1}, None, "'cv' parameter"),
