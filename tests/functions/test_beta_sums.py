@@ -187,3 +187,22 @@ def test_leaving_out_equals_removing_the_sample(monkeypatch, bandwidth, many):
         function = DirichletKernelDensity(bandwidth)
         function.fit(p[others], (outcomes - p)[others], sample_weight=weight[others])
         assert_allclose(found[row], function.residual(p[[row]])[0], rtol=1e-7, atol=1e-9)
+
+
+def test_leaving_out_the_only_point_with_these_zeros_falls_back_on_the_least_mass():
+    p = np.array([[0.0, 0.4, 0.6], [0.1, 0.4, 0.5], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
+    outcomes = np.eye(3)[[1, 1, 0, 2]]
+    found = leave_one_out_residuals(p, outcomes, np.ones(4), 0.1)
+    function = DirichletKernelDensity(0.1).fit(p[1:], (outcomes - p)[1:])
+    assert_allclose(found[0], function.residual(p[:1])[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_leave_one_out_likelihood_of_fractional_weights(monkeypatch, many):
+    p, _, _ = draw("masses at 0 and 1", 80, seed=8)
+    weight = np.random.default_rng(0).uniform(0.2, 2.5, 80)
+    kernel = np.exp(exponents(p, p, 0.05))
+    density = kernel @ weight - np.minimum(weight, 1) * np.diagonal(kernel)
+    expected = weight @ np.log(density) - weight.sum() * np.log(weight.sum() - 1)
+    monkeypatch.setattr(kernel_density, "_MANY_PAIRS", 0 if many else np.inf)
+    assert_allclose(loo_log_likelihoods(p, [0.05], weight), [expected], rtol=1e-9)
