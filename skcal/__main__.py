@@ -15,19 +15,20 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
-from skcal import Binning, CalibrationErrorSearchCV
+from skcal import CalibrationErrorSearchCV
 from skcal._command_line import parse
 from skcal._files import FileError, Predictions, align, read_predictions
 from skcal._report.figure import draw, save_figure
-from skcal._report.numbers import skce_options
+from skcal._report.numbers import default_resamples, skce_options
 from skcal._report.rows import number
 from skcal._report.text import as_columns, comparison_text
 from skcal._validation import check_labels
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
+from skcal.metrics import expected_calibration_error
 from skcal.model_selection.summary import as_dict
-from skcal.notions import is_scalar, make_problems, resolve_notion
+from skcal.notions import is_scalar, resolve_notion
 from skcal.report import calibration_report
 
 _PATIENCE = 2.0  # seconds before progress is shown
@@ -150,6 +151,7 @@ def _run_plot(options):
     _check_output(options.out, _FIGURES)
     proba, labels, classes = _read(options)[:3]
     notion = _one_notion(options)
+    drawn = proba.size if notion == "classwise" else len(labels)  # a panel a class
     display = ReliabilityDisplay.from_predictions(
         labels,
         proba,
@@ -158,6 +160,7 @@ def _run_plot(options):
         method=options.method,
         n_bins=options.bins,
         strategy=options.strategy,
+        n_resamples=default_resamples(drawn),
         random_state=options.seed,
         name=Path(options.file).name,
         plot=False,
@@ -230,8 +233,8 @@ def _demonstration(seed):
 
 
 def _evaluate(name, predictions, options) -> dict:
-    report = {"name": name, **_scores(predictions), "searches": []}
     notions = _notions(options.notion, predictions.proba)
+    report = {"name": name, **_scores(predictions, notions), "searches": []}
     if not options.json:
         print(_heading(report), flush=True)
     for notion in notions:
@@ -260,30 +263,38 @@ def _notions(notions, proba):
     return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
-def _scores(predictions) -> dict:
-    """Accuracy, Brier score and the ECE of 15 equal bins, over all samples."""
+def _scores(predictions, notions) -> dict:
+    """Accuracy, Brier score and the ECE of 15 equal bins, over all samples.
+
+    ECE is of the first scalar notion that is searched; binary Brier scores are of one column.
+    """
     proba, labels, classes = predictions[:3]
+    notion = next(filter(is_scalar, notions), resolve_notion("auto", proba))
+    one_column = proba.ndim == 1 or notion == "binary"
     codes, _ = check_labels(labels, proba, classes)
     rows = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
     hits = rows.argmax(axis=1) == codes
     outcome = np.eye(rows.shape[1])[codes]
-    [problem] = make_problems(proba, codes, "confidence")
-    gaps = Binning(15).fit(problem.features, problem.residuals).residual(problem.features)
+    brier = float(np.mean(np.sum((rows - outcome) ** 2, axis=1)))
     return {
         "n_samples": len(codes),
         "n_classes": len(classes),
         "accuracy": float(hits.mean()),
-        "brier_score": float(np.mean(np.sum((rows - outcome) ** 2, axis=1))),
-        "ece_15_bins": float(np.abs(gaps).mean()),
+        "brier_score": brier / 2 if one_column else brier,
+        "brier_notion": "binary" if one_column else "classwise",
+        "ece_15_bins": expected_calibration_error(labels, proba, notion=notion, labels=classes),
+        "ece_notion": notion,
     }
 
 
 def _heading(report) -> str:
     line = "=" * len(report["name"])
+    summed = "one column" if report["brier_notion"] == "binary" else "sum over classes"
     return (
         f"{report['name']}\n{line}\n{report['n_samples']:,} predictions of "
         f"{report['n_classes']} classes: accuracy {report['accuracy']:.4f}, Brier score "
-        f"{report['brier_score']:.4f}, untuned 15-bin ECE {report['ece_15_bins']:.4f}"
+        f"{report['brier_score']:.4f} ({summed}), untuned {report['ece_notion']} ECE "
+        f"{report['ece_15_bins']:.4f} (15 bins)"
     )
 
 

@@ -12,7 +12,7 @@ import skcal._report.html as html
 from skcal._report.comparison import Comparison, compare_models
 from skcal._report.figure import reliability
 from skcal._report.inputs import make_seed, read_groups, read_second
-from skcal._report.numbers import Attempts, measure, run_searches
+from skcal._report.numbers import Attempts, default_resamples, measure, run_searches
 from skcal._report.parts import Data, Measures, Settings
 from skcal._report.plain_data import as_settings, rebuild, version
 from skcal._report.rows import all_warnings, paired_records, records_of
@@ -24,8 +24,6 @@ from skcal.metrics.base import read_sample
 from skcal.model_selection.candidates import CANDIDATES
 
 __all__ = ["CalibrationReport", "calibration_report"]
-
-_LARGE = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,7 +298,8 @@ def calibration_report(
     null distribution of ``monte_carlo_test``; the bin of ``calibration_bins(…).largest_gap``;
     ``skce_test`` of the notion and of "canonical" (1-D: "binary"), where exact level
     costs seconds by Monte Carlo, for larger samples by the spectrum or by blocks, as the report
-    says; ``brier_decomposition`` and ``score_decomposition`` by isotonic regression of each class.
+    says; ``brier_decomposition`` and ``score_decomposition`` by isotonic regression of each class,
+    for "binary" of the positive class, also of two columns.
 
     With ``compare``, both models are also measured by one function: of those that estimate the
     residual the one with the lowest sum of both models' validation risks, so that it favours
@@ -326,7 +325,7 @@ def calibration_report(
     data = Data(sample.classes[sample.codes], sample.proba, sample.classes, sample.codes)
     second = None if compare is None else read_second(y_true, y_proba, compare, strategy, options)
     parts = [] if groups is None else read_groups(groups, len(data.codes))
-    n_resamples = n_resamples or (999 if len(data.codes) <= _LARGE else 199)
+    n_resamples = n_resamples or default_resamples(len(data.codes))
     settings = Settings(
         notion=sample.notion,
         search=search,

@@ -9,6 +9,8 @@ from report_cases import CANDIDATES, HOSTILE, binary, predictions
 
 from skcal.__main__ import main
 from skcal._command_line import make_parser
+from skcal._report.figure import reliability
+from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
 from skcal.model_selection import candidates
 from skcal.report import CalibrationReport, calibration_report
@@ -137,6 +139,26 @@ def test_plot_writes_the_same_figure_each_time(run, npz, tmp_path, ending, start
         assert run("plot", npz, "--out", file) == ""
     assert files[0].read_bytes().startswith(start)
     assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.parametrize("notion", ["confidence", "classwise"])
+def test_plot_shows_the_numbers_of_the_report(run, npz, tmp_path, monkeypatch, notion):
+    drawn = []
+    monkeypatch.setattr("skcal.__main__.draw", drawn.append)
+    monkeypatch.setattr("skcal.__main__.save_figure", lambda *_: None)
+    run("plot", npz, "--out", tmp_path / "p.svg", "--notion", notion)
+    [display] = drawn
+    if notion == "confidence":
+        report = calibration_report(*predictions(200), random_state=0)
+        expected = reliability([report.overall], notion, report.settings).panels
+    else:
+        options = {"notion": notion, "n_resamples": 999, "random_state": 0, "plot": False}
+        expected = ReliabilityDisplay.from_predictions(*predictions(200), **options).panels
+    for found, panel in zip(display.panels, expected, strict=True):
+        assert found.error == panel.error
+        assert found.null_error == pytest.approx(panel.null_error, rel=1e-12)
+        assert found.error_interval == pytest.approx(panel.error_interval, rel=1e-10)
+        np.testing.assert_array_equal(found.band_low, panel.band_low)
 
 
 def test_plot_by_class(run, npz, tmp_path):

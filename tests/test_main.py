@@ -7,9 +7,13 @@ import sys
 
 import numpy as np
 import pytest
+from report_cases import binary
+from sklearn.metrics import brier_score_loss
 
 from skcal import CalibrationErrorSearchCV
-from skcal.__main__ import _LateProgress, main
+from skcal.__main__ import _heading, _LateProgress, _scores, main
+from skcal._files import Predictions
+from skcal.metrics import expected_calibration_error
 
 
 @pytest.fixture
@@ -54,6 +58,48 @@ def test_scores_beside_the_search_are_those_of_their_definitions(report, tempere
     assert result["accuracy"] == hit.mean()
     brier = np.mean(np.sum((proba - np.eye(4)[labels]) ** 2, axis=1))
     assert result["brier_score"] == pytest.approx(brier, rel=1e-12)
+
+
+def test_scores_beside_a_binary_search_are_of_one_column(tmp_path, capsys):
+    labels, proba = binary()
+    np.savez(tmp_path / "1.npz", proba=proba, labels=labels)
+    np.savez(tmp_path / "2.npz", proba=np.column_stack([1 - proba, proba]), labels=labels)
+    options = ["--notion", "binary", "--cv", "2"]
+    expected = {
+        "brier_score": pytest.approx(brier_score_loss(labels, proba), rel=1e-12),
+        "brier_notion": "binary",
+        "ece_15_bins": pytest.approx(expected_calibration_error(labels, proba), rel=1e-12),
+        "ece_notion": "binary",
+    }
+    for file in ("1.npz", "2.npz"):
+        assert main(["evaluate", str(tmp_path / file), *options, "--json"]) == 0
+        [result] = json.loads(capsys.readouterr().out)
+        assert {name: result[name] for name in expected} == expected
+    assert main(["evaluate", str(tmp_path / "1.npz"), *options]) == 0
+    brier, ece = (f"{result[name]:.4f}" for name in ("brier_score", "ece_15_bins"))
+    assert (
+        f"Brier score {brier} (one column), untuned binary ECE {ece} (15 bins)\n"
+        in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("notions", "notion"),
+    [
+        ([], "confidence"),
+        (["canonical"], "confidence"),
+        (["top-2", "classwise"], "classwise"),
+        (["top-label", "classwise"], "top-label"),
+    ],
+)
+def test_ece_beside_the_searches_is_of_the_first_scalar_notion(tempered, notions, notion):
+    proba, labels = (array[:400] for array in tempered)
+    predictions = Predictions(proba, labels, np.arange(4))
+    scores = _scores(predictions, notions)
+    assert (scores["ece_notion"], scores["brier_notion"]) == (notion, "classwise")
+    assert scores["ece_15_bins"] == expected_calibration_error(labels, proba, notion=notion)
+    heading = _heading({"name": "x", **scores})
+    assert f"(sum over classes), untuned {notion} ECE {scores['ece_15_bins']:.4f}" in heading
 
 
 def test_notions_are_confidence_and_canonical_unless_asked(report):

@@ -109,6 +109,26 @@ def test_scores_are_scikit_learns_with_the_parts_of_the_decompositions():
     assert plain_report().overall.sharpness == sharpness(labels, proba)
 
 
+def test_a_binary_report_of_two_columns_is_that_of_one():
+    labels, proba = binary()
+    both = np.column_stack([1 - proba, proba])
+    [one, two] = (
+        calibration_report(labels, given, notion="binary", **OPTIONS) for given in (proba, both)
+    )
+    assert str(two) == str(one)
+    brier, _ = two.overall.scores
+    assert brier.score == pytest.approx(brier_score_loss(labels, proba), rel=1e-12)
+
+
+def test_scores_and_sharpness_say_when_they_are_sums_over_classes():
+    def details(report):
+        frame = report.to_frame().set_index("quantity")["detail"]
+        return frame["Brier score"], frame["sharpness"]
+
+    assert all(text.endswith("summed over classes") for text in details(plain_report()))
+    assert not any("summed over classes" in text for text in details(binary_report()))
+
+
 def test_scores_of_one_column_are_those_of_the_positive_class():
     labels, proba = binary()
     brier, loss = binary_report().overall.scores

@@ -33,12 +33,12 @@ from skcal.metrics import (
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
 
-_FIGURE_RESAMPLES = 199
 _BY_CLASS = "log loss, one class against the rest"
 # Work that takes about a second: pairs × columns (× resamples), samples × resamples.
 _MONTE_CARLO_WORK = 5e10
 _SPECTRAL_WORK = 1e10
 _MONTE_CARLO_SAMPLES = 50_000
+_LARGE = 100_000
 
 
 @dataclass
@@ -109,7 +109,7 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
         for notion in _skce_notions(data, settings)
     ]
     mce = attempt("MCE", _worst_bin, data, settings)
-    scores = [attempt(*score) for score in _scores(data)]
+    scores = [attempt(*score) for score in _scores(data, settings)]
     overview = _overview(data)
     return Measures(
         name=name,
@@ -120,7 +120,7 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
         skce=[part for part in skce if part is not None],
         scores=[part for part in scores if part is not None],
         sharpness=sharpness(
-            data.labels, data.proba, notion=_all_classes(data), labels=data.classes
+            data.labels, data.proba, notion=_all_classes(data, settings), labels=data.classes
         ),
         diagram=attempt("reliability diagram", _diagram, name, data, settings, ece),
         warnings=[*caution(data, overview, ece, tuned), *attempt.messages],
@@ -134,8 +134,9 @@ def _skce_notions(data, settings):
     return [settings.notion, "binary" if data.proba.ndim == 1 else "canonical"]
 
 
-def _all_classes(data):
-    return "binary" if data.proba.ndim == 1 else "classwise"
+def _all_classes(data, settings):
+    """Of two columns a binary report shows what it shows of one."""
+    return "binary" if data.proba.ndim == 1 or settings.notion == "binary" else "classwise"
 
 
 def _overview(data) -> Overview:
@@ -219,6 +220,11 @@ def _worst_bin(data, settings) -> WorstBin:
     )
 
 
+def default_resamples(n_samples: int) -> int:
+    """How often outcomes and samples are redrawn unless the user says."""
+    return 999 if n_samples <= _LARGE else 199
+
+
 def skce_options(n_samples: int, n_columns: int, n_resamples: int) -> dict:
     """Options of ``skce_test`` that take seconds: exact level where affordable."""
     pairs = n_samples**2 * n_columns
@@ -249,9 +255,9 @@ def _kernel_error(data, settings, notion) -> KernelError:
     return KernelError(notion, float(test.estimate), test.pvalue, test.method)
 
 
-def _scores(data) -> list[tuple]:
+def _scores(data, settings) -> list[tuple]:
     """Name, function and arguments of each score."""
-    notion = _all_classes(data)
+    notion = _all_classes(data, settings)
     brier, log_loss = ("Brier score", _brier, data, notion), (_log_loss, data, notion)
     if notion == "binary":
         return [brier, ("log loss", *log_loss)]
@@ -284,7 +290,7 @@ def _diagram(name, data, settings, ece) -> dict:
         data.proba,
         labels=data.classes,
         confidence_level=settings.confidence_level,
-        n_resamples=_FIGURE_RESAMPLES,
+        n_resamples=settings.n_resamples,
         random_state=settings.random_state,
         name=name,
         plot=False,

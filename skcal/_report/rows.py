@@ -74,7 +74,9 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
         for part in measures.skce
     ]
     rows += [_score(part) for part in measures.scores]
-    what = "variance of the probabilities, summed over classes"
+    what = "variance of the probabilities"
+    if any(part.notion == "classwise" for part in measures.scores):
+        what += ", summed over classes"
     return [*rows, Row("sharpness", measures.sharpness, what)]
 
 
@@ -174,6 +176,8 @@ def _score(part):
         f"= {number(part.miscalibration)} miscalibration − {number(part.discrimination)} "
         f"discrimination + {number(part.uncertainty)} uncertainty"
     )
+    if part.notion == "classwise":
+        parts += "; summed over classes"
     return Row(part.name, part.score, parts, part.notion)
 
 
@@ -241,7 +245,7 @@ def comparison_rows(report) -> list[tuple[str, str, str, str]]:
         limits = number(first.ece.null_limit), number(second.ece.null_limit)
         rows.append(("ECE if calibrated, at most", *limits, "each with its own predictions"))
     for one, other in zip(first.scores, second.scores, strict=False):
-        both = "also of discrimination"
+        both = "also of discrimination" + "; summed over classes" * (one.notion == "classwise")
         rows.append((one.name, number(one.score), number(other.score), both))
     accuracies = number(first.overview.accuracy), number(second.overview.accuracy)
     return [*rows, ("accuracy", *accuracies, "")]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
+from sklearn.utils import check_random_state
 
 from skcal.displays.base import fitted_functions, require_residual
 from skcal.functions import DirichletKernelDensity
@@ -87,15 +88,18 @@ def make_curves(method, sample: Sample) -> list:
     return [_Fixed(function) for function in fitted_functions(method, sample)]
 
 
-def make_panel(label, problem, curve, rule, level, n_resamples, rng) -> ReliabilityPanel:
-    """Compute a panel; ``rule`` holds ``n_bins`` and ``strategy``."""
+def make_panel(label, problem, curve, rule, level, n_resamples, seed) -> ReliabilityPanel:
+    """Compute a panel; ``rule`` holds ``n_bins`` and ``strategy``, ``seed`` a random state.
+
+    An int seeds band and interval alike, so that they are those of the public functions.
+    """
     sums = BinSums.of(problem, min_samples=1, **rule)
     table = _table(problem, rule, level)
     filled = table.count > 0
     bins = np.searchsorted(np.flatnonzero(filled), sums.bins)
     points = None if curve is None else _Points.of(problem)
     groups = [bins] if points is None else [bins, points.group]
-    null_hits = _null_hits(problem, groups, n_resamples, rng)
+    null_hits = _null_hits(problem, groups, n_resamples, check_random_state(seed))
     mass = sums.weight[filled]
     gaps = null_hits[0] - mass * table.prediction[filled, 0]
     null_errors = np.abs(gaps).sum(axis=1) / mass.sum()
@@ -111,7 +115,7 @@ def make_panel(label, problem, curve, rule, level, n_resamples, rng) -> Reliabil
         histogram_edges=edges,
         n_bins=len(table),
         error=binned_error(sums),
-        error_interval=_error_interval(problem, sums, level, n_resamples, rng),
+        error_interval=_error_interval(problem, sums, level, n_resamples, seed),
         null_error=float(np.quantile(null_errors, level)),
         **parts,
     )
@@ -144,7 +148,7 @@ def _null_hits(problem, groups, n_resamples, rng) -> list[np.ndarray]:
     return sums
 
 
-def _error_interval(problem, sums, level, n_resamples, rng) -> tuple[float, float]:
+def _error_interval(problem, sums, level, n_resamples, seed) -> tuple[float, float]:
     """Basic bootstrap interval of the error, with the bins that are drawn."""
     if len(problem.weight) < 2:
         return np.nan, np.nan
@@ -161,7 +165,7 @@ def _error_interval(problem, sums, level, n_resamples, rng) -> tuple[float, floa
         sample_weight=problem.weight,
         confidence_level=level,
         n_resamples=n_resamples,
-        random_state=rng,
+        random_state=seed,
     )
     return max(interval.low, 0.0), max(interval.high, 0.0)
 

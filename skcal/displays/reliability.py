@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     BLUE,
+    COLOURS,
     GREY,
     MAX_PANELS,
     ORANGE,
@@ -31,6 +31,9 @@ from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSea
 from skcal.notions import is_scalar
 
 _FEW = 10  # bins with fewer samples are drawn hollow
+_HOLLOW = f"fewer than {_FEW} samples"
+_STRIP = "histogram of predictions"
+_ROOM = 1.7  # of the histogram, above its highest bar
 _TICKS = (0, 0.25, 0.5, 0.75, 1)
 
 
@@ -70,7 +73,8 @@ class ReliabilityDisplay(ClassifierDisplay):
     -----
     A point outside its band is more than chance at this n, for that point alone; the legend tells
     what ECE calibrated predictions reach. Bars say where the frequency of the bin may be. Hollow
-    points stand for fewer than 10 samples, hatched stretches hold none.
+    points stand for fewer than 10 samples, hatched stretches hold none (of the first display on
+    the axes).
 
     The band redraws the outcomes from the predictions, the interval of ECE resamples the samples
     (see :func:`skcal.metrics.bootstrap_interval`: it need not hold its estimate); both keep the
@@ -176,10 +180,12 @@ class ReliabilityDisplay(ClassifierDisplay):
         pos_label : label, default=None
             The positive class of 1-D or two-column predictions.
         random_state : int, RandomState instance or None, default=None
+            An int goes to band and interval of every panel as it is.
         name : str, default=None
-            Of the classifier, for the title.
+            Of the classifier, for title and legend.
         ax : matplotlib axes or array of axes, default=None
-            One a panel; None makes a figure.
+            One a panel; None makes a figure. On axes that hold a diagram the next one takes the
+            next colour.
         plot : bool, default=True
             False computes the numbers alone, without matplotlib.
 
@@ -196,14 +202,19 @@ class ReliabilityDisplay(ClassifierDisplay):
             pos_label=pos_label,
         )
         _require_scalar(sample)
-        rng = check_random_state(random_state)
         rule = {"n_bins": n_bins, "strategy": strategy}
         curves = make_curves(method, sample)
         problems = [(k, p) for k, p in enumerate(sample.problems()) if len(p.weight)]
         shown = _largest_errors(problems, rule)
         panels = [
             make_panel(
-                _title(sample, k, name), p, curves[k], rule, confidence_level, n_resamples, rng
+                _title(sample, k, name),
+                p,
+                curves[k],
+                rule,
+                confidence_level,
+                n_resamples,
+                random_state,
             )
             for k, p in shown
         ]
@@ -236,12 +247,13 @@ class ReliabilityDisplay(ClassifierDisplay):
         self.histograms_: list[Any] = []
         self.legends_: list[Any] = []
         for axis, panel in zip(axes, self.panels, strict=True):
+            style = _Style.on(axis)
             axis.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
-            self.bands_.append(_draw_band(axis, panel, self.confidence_level))
-            self.lines_.append(_draw_curve(axis, panel))
-            self.bars_.append(_draw_bars(axis, panel))
-            self.histograms_.append(_draw_histogram(axis, panel))
-            self.legends_.append(_finish(axis, panel, self.strategy))
+            self.bands_.append(_draw_band(axis, panel, self.confidence_level, style))
+            self.lines_.append(_draw_curve(axis, panel, style))
+            self.bars_.append(_draw_bars(axis, panel, style))
+            self.histograms_.append(_draw_histogram(axis, panel, style))
+            self.legends_.append(_finish(axis, panel, self.strategy, style))
         self.axes_, self.figure_ = axes, axes[0].figure
         make_room(axes)
         note_left_out(ax, self)
@@ -274,53 +286,94 @@ def _largest_errors(problems, rule):
     return [problems[k] for k in sorted(np.argsort(errors)[-MAX_PANELS:])]
 
 
-def _draw_band(ax, panel, level):
+class _Style(NamedTuple):
+    """Colours of one display among those on the same axes."""
+
+    curve: str
+    band: str
+    histogram: str
+    strip: Any  # axes of the histogram; None: this display is the first
+
+    @classmethod
+    def on(cls, ax):
+        strip = next((one for one in ax.child_axes if one.get_label() == _STRIP), None)
+        if strip is None:
+            return cls(BLUE, ORANGE, GREY, None)
+        others = [colour for colour in COLOURS if colour != ORANGE]
+        colour = others[len(strip.containers) % len(others)]
+        return cls(colour, colour, colour, strip)
+
+
+def _named(panel, text: str) -> str:
+    *name, _ = panel.label.split("\n")
+    label = ": ".join([*name, text])
+    return f" {label}" if label.startswith("_") else label  # legends leave out "_…"
+
+
+def _draw_band(ax, panel, level, style):
     if panel.band_low is None:
         return None
     label = f"{100 * level:g} % if calibrated, then ECE ≤ {number(panel.null_error)}"
+    if style.strip is not None:
+        label = _named(panel, label)
     x, low, high = panel.prediction, panel.band_low, panel.band_high
     if panel.count is None:
-        return ax.fill_between(x, low, high, color=ORANGE, alpha=0.25, linewidth=0, label=label)
-    return ax.vlines(x, low, high, color=ORANGE, alpha=0.4, linewidth=6, label=label)
+        look = {"alpha": 0.25, "linewidth": 0}
+        return ax.fill_between(x, low, high, color=style.band, label=label, **look)
+    return ax.vlines(x, low, high, color=style.band, alpha=0.4, linewidth=6, label=label)
 
 
-def _draw_curve(ax, panel):
+def _draw_curve(ax, panel, style):
     low, high = panel.error_interval
     text = f"ECE {number(panel.error)}"
     if not np.isnan(low):
         text += f" [{number(low)}, {number(high)}]"
-    x, y = panel.prediction, panel.frequency
+    text = _named(panel, text)
+    x, y, colour = panel.prediction, panel.frequency, style.curve
     if panel.count is None:
-        return ax.plot(x, y, color=BLUE, linewidth=1.5, label=text)[0]
+        return ax.plot(x, y, color=colour, linewidth=1.5, label=text)[0]
     few = panel.count < _FEW
-    ax.plot(x, y, color=BLUE, linewidth=0.7, alpha=0.6)
+    ax.plot(x, y, color=colour, linewidth=0.7, alpha=0.6)
     if few.any():
-        hollow = {"markerfacecolor": "white", "markeredgecolor": BLUE, "markersize": 4}
-        ax.plot(x[few], y[few], "o", **hollow, label=f"fewer than {_FEW} samples", zorder=4)
-    return ax.plot(x[~few], y[~few], "o", color=BLUE, markersize=4, label=text, zorder=4)[0]
+        hollow = {"markerfacecolor": "white", "markeredgecolor": colour, "markersize": 4}
+        known = any(line.get_label() == _HOLLOW for line in ax.lines)
+        label = None if known else _HOLLOW
+        ax.plot(x[few], y[few], "o", **hollow, label=label, zorder=4)
+    return ax.plot(x[~few], y[~few], "o", color=colour, markersize=4, label=text, zorder=4)[0]
 
 
-def _draw_bars(ax, panel):
+def _draw_bars(ax, panel, style):
     if panel.count is None:
         return None
-    if len(panel.empty):
+    if len(panel.empty) and style.strip is None:
         spans = np.column_stack([panel.empty[:, 0], np.diff(panel.empty)[:, 0]])
         ax.broken_barh(
             spans, (0, 1), facecolor="none", edgecolor="0.88", hatch="///", linewidth=0, zorder=0
         )
     bars = np.abs(np.stack([panel.low, panel.high]) - panel.frequency)
     return ax.errorbar(
-        panel.prediction, panel.frequency, bars, fmt="none", ecolor=BLUE, elinewidth=1, zorder=3
+        panel.prediction,
+        panel.frequency,
+        bars,
+        fmt="none",
+        ecolor=style.curve,
+        elinewidth=1,
+        zorder=3,
     )
 
 
-def _draw_histogram(ax, panel):
+def _draw_histogram(ax, panel, style):
     """Counts above the diagram, on a logarithmic scale: bins of one sample are seen."""
-    strip = ax.inset_axes([0, 0.08, 1, 0.45], transform=in_inches(ax, 1), sharex=ax)
     edges, counts = panel.histogram_edges, panel.histogram
-    bars = strip.bar(edges[:-1], counts, np.diff(edges), align="edge", color=GREY)
-    most = counts.max()
-    strip.set(yscale="log", ylim=(0.6, 1.7 * most))
+    look: dict[str, Any] = {"align": "edge", "color": style.histogram}
+    if style.strip is not None:
+        strip, look = style.strip, {"align": "edge", "fill": False, "edgecolor": style.histogram}
+        most = max(counts.max(), strip.get_ylim()[1] / _ROOM)
+    else:
+        place = {"transform": in_inches(ax, 1), "sharex": ax}
+        strip, most = ax.inset_axes([0, 0.08, 1, 0.45], label=_STRIP, **place), counts.max()
+    bars = strip.bar(edges[:-1], counts, np.diff(edges), **look)
+    strip.set(yscale="log", ylim=(0.6, _ROOM * most))
     decade = 10 ** int(np.log10(most))
     strip.set_yticks([1, decade] if decade > 1 else [1], minor=False)
     strip.set_yticks([], minor=True)
@@ -330,12 +383,13 @@ def _draw_histogram(ax, panel):
     return bars
 
 
-def _finish(ax, panel, strategy):
+def _finish(ax, panel, strategy, style):
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set(xticks=_TICKS, yticks=_TICKS, aspect="equal")
     ax.set(xlabel="predicted probability", ylabel="observed frequency")
     bins = f"{panel.n_bins} {strategy} bin{'s' if panel.n_bins > 1 else ''}"
-    ax.set_title(f"{panel.label}\nn = {panel.n_samples:,}, {bins}", fontsize="small")
+    title = panel.label if style.strip is None else panel.label.split("\n")[-1]
+    ax.set_title(f"{title}\nn = {panel.n_samples:,}, {bins}", fontsize="small")
     # Below the axes, since at small n there is no corner without bars.
     return ax.legend(
         loc="upper center",

@@ -21,7 +21,11 @@ from skcal.kernels import Kernel
 from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.kernel import class_residuals
 from skcal.model_selection import CalibrationErrorEstimator
-from skcal.model_selection.candidates import MATRIX_SCALING_MAX_CLASSES, matrix_scaling
+from skcal.model_selection.candidates import (
+    MATRIX_SCALING_MAX_CLASSES,
+    family_name,
+    matrix_scaling,
+)
 
 
 @validate_params(
@@ -132,9 +136,10 @@ def compare_calibration(
     if method == "one-step":
         folds = KFold(cv, shuffle=True, random_state=check_random_state(random_state))
         splits = list(folds.split(a.codes))
+        function = _default_function(a) if function is None else function
         difference = _one_step_terms(a, function, splits) - _one_step_terms(b, function, splits)
         estimate, error = _mean(difference)
-        name = f"paired one-step estimates, {cv} folds"
+        name = f"paired one-step estimates by {family_name(function)}, {cv} folds"
     else:
         estimate, error = _skce_difference(a, b, kernel, bandwidth)
         name = "paired SKCE, jackknife"
@@ -168,7 +173,6 @@ def _mean(terms):
 def _one_step_terms(sample: Sample, function, splits):
     """Σ over problems of 2 ⟨δ_i, ĝ(x_i)⟩ - ‖ĝ(x_i)‖², ĝ fitted on the other folds."""
     labels = range(len(sample.classes)) if sample.proba.ndim == 2 else [0, 1]
-    function = _default_function(sample) if function is None else function
     if not hasattr(function, "residual"):
         raise ValueError(
             f"function={function!r} has no residual(X), which a one-step estimate needs. Use "

@@ -61,6 +61,10 @@ class CalibrationTestResult:
         if self.estimate != self.statistic and not np.isnan(self.estimate):
             error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2g} (s.e.)"
             lines.append(f"estimate   {self.estimate:.4g}{error}")
+            if self.method.startswith("paired"):
+                lines[-1] += ", first minus second"
+                low, high = self.confidence_interval()
+                lines.append(f"interval   [{low:.4g}, {high:.4g}] at 95 % confidence")
         return "\n".join([*lines, f"p-value    {self.pvalue:.2g}"])
 
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:

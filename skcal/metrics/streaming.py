@@ -43,7 +43,8 @@ class CalibrationAccumulator(BaseEstimator):
     """Binned calibration errors and scores, accumulated chunk by chunk.
 
     Holds sums over bins, so its size does not depend on the number of samples, and gives what the
-    functions of :mod:`skcal.metrics` give for all samples at once, up to the rounding of sums.
+    functions of :mod:`skcal.metrics` give for all samples at once in the same bins, up to the
+    rounding of sums. The default of the decompositions there is isotonic regression instead.
 
     Parameters
     ----------
@@ -331,6 +332,9 @@ class CalibrationAccumulator(BaseEstimator):
     def brier_decomposition(self):
         """Brier score in parts, as :func:`skcal.metrics.brier_decomposition` in bins.
 
+        That is, with ``strategy="uniform"``; its default, isotonic regression, needs all samples
+        at once.
+
         Returns
         -------
         parts : BrierDecomposition
@@ -340,6 +344,9 @@ class CalibrationAccumulator(BaseEstimator):
     @validate_params(SCORES, prefer_skip_nested_validation=True)
     def score_decomposition(self, *, score="log_loss"):
         """Proper score in parts, as :func:`skcal.metrics.score_decomposition` in bins.
+
+        That is, with ``strategy="uniform"``; its default, isotonic regression, needs all samples
+        at once.
 
         Parameters
         ----------

@@ -110,15 +110,16 @@ def _align(row, widths) -> str:
 def _reading(facts) -> list[str]:
     chosen = next(fact["candidate"] for fact in facts["candidates"] if fact["chosen"])
     simplest = facts["simplest_not_worse"]
+    shown = ((facts["one_step"] or {}).get("lower_confidence_bound") or 0) > 0
     lines = [f"* chosen: {chosen}, the lowest validation risk (mean squared error over pairs)."]
-    if simplest != chosen:
+    if simplest != chosen and not (simplest == "Zero" and shown):  # the bound refutes Zero
         lines.append(
             f"  {simplest} is simpler and its risk not significantly higher (p > 0.05, said after "
             "the choice)."
         )
     lines.append(
         f"calibration error   {_root(facts['squared_error'])}, plug-in; "
-        f"fold models spread by {facts['fold_spread']:.6f}"
+        f"fold models spread by {_number(facts['fold_spread'])}"
     )
     if facts["one_step"] is None:
         return [*lines, "one-step estimate   none: no candidate estimates the residual itself"]
@@ -133,7 +134,7 @@ def _one_step(fact) -> list[str]:
             f"{estimate}, by {fact['function']}",
             "lower bound         none: too few test samples",
         ]
-    line = f"{estimate} ± {fact['standard_error']:.6f} (s.e.), by {fact['function']}"
+    line = f"{estimate} ± {_number(fact['standard_error'])} (s.e.), by {fact['function']}"
     reading = "the error is at least this, at 95 % confidence"
     if bound <= 0:
         reading = "the test samples do not refute calibration"
@@ -143,5 +144,11 @@ def _one_step(fact) -> list[str]:
 def _root(squared: float) -> str:
     """The root in probability units, with its square."""
     if squared < 0:
-        return f"0.0000   (its square is estimated as {squared:.6f})"
-    return f"{math.sqrt(squared):.4f}   root of {squared:.6f}"
+        return f"0.0000   (its square is estimated as {_number(squared)})"
+    return f"{_number(math.sqrt(squared), 4)}   root of {_number(squared)}"
+
+
+def _number(value: float, decimals: int = 6) -> str:
+    """Fixed decimals, or two digits where these would show fewer."""
+    fixed = value == 0 or abs(value) >= 10.0 ** (1 - decimals)
+    return f"{value:.{decimals}f}" if fixed else f"{value:.1e}"

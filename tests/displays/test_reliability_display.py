@@ -54,10 +54,8 @@ def test_null_error_is_a_quantile_of_the_monte_carlo_test():
 def test_interval_of_the_error_is_the_bootstrap_of_the_metric():
     y, proba = binary(300)
     [panel] = numbers_of(y, proba, n_resamples=99).panels
-    rng = np.random.RandomState(0)
-    rng.randint(2**31 - 1, size=99)  # the seeds of the band
     expected = bootstrap_interval(
-        expected_calibration_error, y, proba, n_resamples=99, random_state=rng
+        expected_calibration_error, y, proba, n_resamples=99, random_state=0
     )
     assert_allclose(panel.error_interval, (expected.low, expected.high), rtol=1e-10)
 
@@ -227,6 +225,44 @@ def test_the_legend_holds_the_error_its_interval_and_what_calibration_allows():
     assert f"95 % if calibrated, then ECE ≤ {panel.null_error:.3g}" in texts
     assert "n = 300, 15 uniform bins" in display.axes_[0].get_title()
     assert display.axes_[0].get_xlabel() == "predicted probability"
+
+
+def test_the_legend_holds_a_name_that_matplotlib_would_leave_out():
+    display = ReliabilityDisplay.from_predictions(*binary(300), random_state=0, name="_old")
+    texts = [text.get_text() for text in display.legends_[0].get_texts()]
+    assert any(text.startswith(" _old: ECE") for text in texts)
+
+
+@pytest.mark.parametrize("method", ["bins", "isotonic"])
+def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(method, figures):
+    from matplotlib.colors import same_color
+
+    y, proba = binary(300)
+    _, ax = figures.subplots()
+    displays = [
+        ReliabilityDisplay.from_predictions(
+            y, proba**power, method=method, n_resamples=19, random_state=0, name=name, ax=ax
+        )
+        for name, power in [("tree", 1), ("forest", 1.5), ("logit", 0.5)]
+    ]
+    colours = [display.lines_[0].get_color() for display in displays]
+    assert len(set(colours)) == 3
+    for display, colour in zip(displays[1:], colours[1:], strict=True):
+        [band] = display.bands_
+        drawn = band.get_facecolor() if method == "isotonic" else band.get_color()
+        assert same_color(drawn[0][:3], colour)
+        assert same_color(display.histograms_[0][0].get_edgecolor(), colour)
+    texts = [text.get_text() for text in displays[-1].legends_[0].get_texts()]
+    for display, name in zip(displays, ["tree", "forest", "logit"], strict=True):
+        error = f"{name}: ECE {display.panels[0].error:.3g} "
+        assert sum(text.startswith(error) for text in texts) == 1
+    assert any(text.startswith("forest: 95 % if calibrated") for text in texts)
+    assert texts.count("fewer than 10 samples") <= 1
+    assert ax.get_title() == "P(1)\nn = 300, 15 uniform bins"  # of no single classifier
+    [strip] = ax.child_axes
+    highest = max(display.panels[0].histogram.max() for display in displays)
+    assert strip.get_ylim()[1] > highest
+    assert displays[0].axes_[0] is ax
 
 
 @pytest.mark.parametrize("proba", [[0.5], [0.0, 1.0], [1.0, 1.0, 1.0], [0.3] * 30])

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import false_discovery_control, norm
 
-from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test
+from skcal import Binning
+from skcal.hypothesis_tests import adjust_pvalues, compare_calibration, monte_carlo_test
 from skcal.hypothesis_tests.result import CalibrationTestResult, resampled_pvalue
 
 MANY = [
@@ -118,6 +119,21 @@ def test_what_is_printed_leaves_out_what_is_not_known(result):
         "p-value    0.25",
     ]
     assert np.isnan(result.null_mean)
+
+
+def test_what_is_printed_of_a_comparison_has_its_direction_function_and_interval(rng):
+    y, a, b = rng.integers(0, 2, size=200), rng.uniform(size=200), rng.uniform(size=200)
+    for function, name in [(None, "MatrixScaling"), (Binning(5), "Binning")]:
+        result = compare_calibration(y, a, b, function=function, random_state=0)
+        low, high = result.confidence_interval()
+        assert str(result).splitlines() == [
+            f"paired one-step estimates by {name}, 5 folds, asymptotic level; notion binary",
+            f"statistic  {result.statistic:.4g}",
+            f"estimate   {result.estimate:.4g} ± {result.standard_error:.2g} (s.e.), "
+            "first minus second",
+            f"interval   [{low:.4g}, {high:.4g}] at 95 % confidence",
+            f"p-value    {result.pvalue:.2g}",
+        ]
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])

@@ -15,6 +15,7 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
+from skcal.model_selection.summary import as_dict
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
 CANDIDATES = [
@@ -221,7 +222,7 @@ def test_verbose_prints_a_line_per_candidate_and_outer_split(data, capsys):
     for line, family in zip(lines[-len(CANDIDATES) :], search.families_, strict=True):
         assert line.startswith(f"[CalibrationErrorSearchCV] {family.name}: ")
         assert f"{len(family.settings)} setting(s), 3 folds" in line
-        assert line.endswith(f"lowest risk {-family.scores.max():.7f}")
+        assert line.endswith(f"lowest risk {-family.scores.max():.9g}")
 
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
@@ -241,3 +242,32 @@ def test_summary_names_every_candidate_its_risk_and_the_choice(data, notion):
     assert (search.simplest_family_ is search.best_family_) or (
         f"{search.simplest_family_.name} is simpler and its risk not significantly higher" in text
     )
+
+
+def summary_of(monkeypatch, search, one_step, **changes):
+    """The summary with other numbers."""
+    facts = as_dict(search)
+    changed = facts | changes | {"one_step": facts["one_step"] | one_step}
+    monkeypatch.setattr("skcal.model_selection.summary.as_dict", lambda _: changed)
+    return search.summary()
+
+
+@pytest.mark.parametrize("bound", [-1e-4, None, 1e-4])
+def test_zero_is_not_called_no_worse_above_a_bound_that_refutes_it(data, monkeypatch, bound):
+    one_step = {"lower_confidence_bound": bound}
+    text = summary_of(monkeypatch, searched(data), one_step, simplest_not_worse="Zero")
+    assert ("Zero is simpler" in text) == (bound != 1e-4)
+
+
+def test_small_numbers_of_the_summary_keep_their_digits(data, monkeypatch):
+    text = summary_of(
+        monkeypatch,
+        searched(data),
+        {"standard_error": 1.236e-6, "lower_confidence_bound": 0.25},
+        squared_error=4.016e-7,
+        fold_spread=5.5e-8,
+    )
+    assert "calibration error   6.3e-04   root of 4.0e-07, plug-in" in text
+    assert "spread by 5.5e-08" in text
+    assert "± 1.2e-06 (s.e.)" in text
+    assert "0.5000   root of 0.250000" in text
