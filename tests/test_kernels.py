@@ -240,7 +240,7 @@ def test_pivots_in_blocks_need_hardly_more_rank_than_greedy_ones(rng, concentrat
     X = rng.dirichlet(np.full(10, concentration), 600)
     expected = greedy_rank(kernel_matrix(X, X, "rbf", GAMMA), 1e-4)
     found = factor_kernel(X, np.ones(600), "rbf", GAMMA, 1e-4, 600)
-    assert len(found.eigenvalues) <= 1.1 * expected + 2
+    assert expected <= len(found.eigenvalues) <= 1.1 * expected + 64  # the end of a block
 
 
 def test_neighbours_are_not_taken_one_by_one(rng, monkeypatch):
