@@ -37,11 +37,9 @@ def _places(edges: np.ndarray, x: np.ndarray) -> np.ndarray:
     n_bins = len(edges) - 1
     few = n_bins * np.finfo(edges.dtype).eps < 0.01
     if few and np.array_equal(edges, (np.arange(n_bins + 1) / n_bins).astype(edges.dtype)):
-        # Of equal bins the right one is found at once, but for rounding to a neighbour.
+        # Of equal bins the right one is found at once, or by a rounded product the one after it.
         place = np.clip((x * n_bins).astype(np.intp), 0, n_bins - 1)
-        place += (x > edges[place + 1]) & (place < n_bins - 1)
-        place -= (x <= edges[place]) & (place > 0)
-        return place
+        return place - ((x <= edges[place]) & (place > 0))
     return np.searchsorted(edges[1:-1], x, side="left")
 
 
