@@ -120,41 +120,13 @@ def excess_risk(
 ) -> PairRisk:
     """Risk of h minus that of h = 0, the mean of h² - 2⟨δ, δ'⟩h over pairs.
 
-    The irreducible ⟨δ_i, δ_j⟩² is never computed, so that differences of two functions keep their
-    digits. Parameters, errors and cost as of :func:`pair_risk`.
+    The irreducible ⟨δ_i, δ_j⟩² is never computed, so that the difference of two functions, one's
+    result minus the other's, keeps its digits and has its own, paired standard error. Parameters,
+    errors and cost as of :func:`pair_risk`.
     """
     phi, residuals = _check_parts(phi, residuals)
     weight = check_weight(sample_weight, len(residuals))
     return _pair_mean(phi, residuals, _form(form), (0.0, 2.0), weight)
-
-
-def pair_risk_difference(
-    phi_a: ArrayLike | sparse.sparray,
-    form_a: ArrayLike | sparse.sparray | None,
-    phi_b: ArrayLike | sparse.sparray,
-    form_b: ArrayLike | sparse.sparray | None,
-    residuals: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-) -> PairRisk:
-    """Risk of h_A minus risk of h_B on the same samples, with its own standard error.
-
-    Parameters
-    ----------
-    phi_a : array-like or sparse array of shape (n_samples, r_a)
-    form_a : array-like or sparse array of shape (r_a, r_a), or None
-    phi_b : array-like or sparse array of shape (n_samples, r_b)
-    form_b : array-like or sparse array of shape (r_b, r_b), or None
-    residuals : array-like of shape (n_samples,) or (n_samples, m)
-    sample_weight : array-like of shape (n_samples,), default=None
-
-    Returns
-    -------
-    difference : PairRisk
-        ``value`` < 0 means that A has the lower risk.
-    """
-    a = excess_risk(phi_a, residuals, form_a, sample_weight=sample_weight)
-    return a - excess_risk(phi_b, residuals, form_b, sample_weight=sample_weight)
 
 
 def linear_pair_risk(

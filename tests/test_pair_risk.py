@@ -15,15 +15,24 @@ from skcal.pair_risk import (
     PairRisk,
     add_problems,
     dense_pair_risk,
+    excess_risk,
     linear_pair_risk,
     one_step_terms,
     pair_risk,
-    pair_risk_difference,
     pair_risk_path,
     plug_in_risks,
     quadratic_form,
     weighted_mean,
 )
+
+
+def pair_risk_difference(phi_a, form_a, phi_b, form_b, residuals, sample_weight=None):
+    a, b = (
+        excess_risk(phi, residuals, form, sample_weight=sample_weight)
+        for phi, form in ((phi_a, form_a), (phi_b, form_b))
+    )
+    return a - b
+
 
 EXACT = {"rtol": 1e-12}  # sums of some 10⁴ terms in double precision
 ROUNDED = {"rtol": 0, "atol": 1e-14}  # sums of some 100 terms below 1
