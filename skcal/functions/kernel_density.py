@@ -193,18 +193,18 @@ class DirichletKernelDensity(BilinearFunction):
         """ĝ under each bandwidth, shape (n_bandwidths, n_samples, d)."""
         check_unit_interval(X)
         points = self.proba_, self.outcomes_, self.weight_
-        fast = _suits_interpolation(X, self.proba_)
-        if not fast.any():
+        if X.shape[1] > 1:
             sums = _kernel_sums(X, *points, bandwidths)
         else:
             sums = np.empty((len(bandwidths), len(X), 2))
-            path = beta_sums(
-                _coordinates(X[fast]), _coordinates(self.proba_), _targets(*points[1:]), bandwidths
-            )
-            for own, values in zip(sums, path, strict=True):
-                own[fast] = values
-            if not fast.all():
-                values, place = np.unique(X[~fast, 0], return_inverse=True)  # 0 and 1
+            fast = _suits_interpolation(X, self.proba_)
+            if fast.any():
+                queries, train = _coordinates(X[fast]), _coordinates(self.proba_)
+                path = beta_sums(queries, train, _targets(*points[1:]), bandwidths)
+                for own, values in zip(sums, path, strict=True):
+                    own[fast] = values
+            if not fast.all():  # many at 0 and 1
+                values, place = np.unique(X[~fast, 0], return_inverse=True)
                 sums[:, ~fast] = _kernel_sums(values[:, None], *points, bandwidths)[:, place]
         return sums[..., :-1] / sums[..., -1:] - X
 

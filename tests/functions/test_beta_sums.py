@@ -173,6 +173,15 @@ def test_samples_at_0_and_1_are_summed_once_a_value(direct_rows, scale):
     assert sum(direct_rows) < 100
 
 
+def test_hard_predictions_are_summed_once_a_value(direct_rows):
+    p = np.repeat([0.0, 1.0], 3000)[:, None]
+    outcomes = np.random.default_rng(0).integers(0, 2, p.shape).astype(float)
+    function = DirichletKernelDensity().fit(p, outcomes - p)
+    frequencies = [outcomes[:3000].mean(), outcomes[3000:].mean()]
+    assert_allclose(function.residual(p)[[0, -1], 0], np.subtract(frequencies, [0, 1]), rtol=1e-12)
+    assert sum(direct_rows) == 2
+
+
 @pytest.mark.parametrize("many", [True, False])
 @pytest.mark.parametrize("bandwidth", [1e-3, 0.3])
 def test_leaving_out_equals_removing_the_sample(monkeypatch, bandwidth, many):
