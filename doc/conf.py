@@ -104,7 +104,7 @@ MARKED = re.compile(r"^\.\. table starts\n(.*?)^\.\. table ends$", re.MULTILINE 
 def to_list_table(markdown: str) -> str:
     """Translate a table of Markdown."""
     rows = [line.strip().strip("|").split("|") for line in markdown.strip().splitlines()]
-    text = ".. list-table::\n   :header-rows: 1\n   :widths: 26 8 50 16\n\n"
+    text = ".. list-table::\n   :header-rows: 1\n   :widths: auto\n\n"
     for row in [rows[0], *rows[2:]]:
         cells = [re.sub(r" MB, (?=\d)", " MB\n       | ", cell.strip()) for cell in row]
         cells = ["| " + cell if "\n" in cell else cell for cell in cells]
