@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -29,7 +30,7 @@ _PIVOT_BLOCK, _FIRST_BLOCK = 64, 16
 _CACHE_BYTES = 2**23  # blocks of a kernel matrix
 _FORGOTTEN = 745.2  # exp of its negative is 0
 _SEGMENT = 500.0  # exp of it and of its negative are finite with room for sums
-_MEDIAN_ROWS = 3000
+_MEDIAN_ROWS, _BRACKET_ROWS = 3000, 60
 # A pivot may fall behind samples outside its block by this factor before the block ends.
 _PIVOT_QUALITY = 0.25
 _PIVOT_MERIT = 0.7  # of the best sample's, from which on a sample is a good candidate
@@ -194,15 +195,66 @@ def median_distance(X: np.ndarray, metric: str) -> float:
     entries (so the names of the classes do not matter), then of the rows. Where half of the
     pairs coincide, the median of the others; 1 where all do.
     """
+    if X.shape[1] == 1:
+        ascending = np.sort(X[:, 0]).astype(np.float64)
+        return _median_gap(ascending[_evenly(len(X), _MEDIAN_ROWS)])
     if len(X) > _MEDIAN_ROWS:
         order = np.lexsort(np.hstack([-np.sort(-X, axis=1), X]).T[::-1])
-        X = X[order[np.linspace(0, len(X) - 1, _MEDIAN_ROWS).round().astype(np.intp)]]
+        X = X[order[_evenly(len(X), _MEDIAN_ROWS)]]
     distances = pdist(X.astype(np.float64), metric)
     median = float(np.median(distances)) if len(distances) else 0.0
     if median == 0:
         distances = distances[distances > 0]
         median = float(np.median(distances)) if len(distances) else 1.0
     return median
+
+
+def _evenly(n_rows: int, most: int) -> np.ndarray:
+    """At most so many positions, at equal steps."""
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).round().astype(np.intp)
+
+
+def _median_gap(x: np.ndarray) -> float:
+    """:func:`median_distance` of ascending numbers, from few of their differences.
+
+    Differences of some of the numbers bracket the median, as counting along x tells; all that fall
+    into the bracket are then sorted.
+    """
+    values, repeats = np.unique(x, return_counts=True)
+    up_to, own = np.cumsum(repeats), np.arange(len(values))
+    pairs, coincide = len(x) * (len(x) - 1) // 2, int(repeats @ (repeats - 1)) // 2
+    if pairs == coincide:
+        return 1.0
+    if pairs // 2 < coincide:
+        pairs, coincide = pairs - coincide, 0
+    # Ranks among the differences that are not 0.
+    first, last = (pairs - 1) // 2 - coincide, pairs // 2 - coincide
+
+    def count(gap: float) -> int:
+        within = np.searchsorted(values, values + gap, side="right") - 1
+        return int(repeats @ (up_to[within] - up_to))
+
+    some = x[_evenly(len(x), _BRACKET_ROWS)]
+    gaps = np.append(0.0, np.sort(pdist(some[:, None], "cityblock")))
+    low = bisect_left(gaps, first + 1, hi=len(gaps) - 1, key=count)
+    high = bisect_left(gaps, last + 1, lo=low, hi=len(gaps) - 1, key=count)
+    slack = 4 * np.finfo(np.float64).eps  # x + gap is rounded
+    start = np.searchsorted(values, (values + gaps[max(low - 1, 0)]) * (1 - slack))
+    stop = np.searchsorted(values, (values + gaps[high]) * (1 + slack), side="right")
+    start = np.maximum(start, own + 1)
+    sizes = np.maximum(stop - start, 0)
+    left = np.repeat(own, sizes)
+    right = np.arange(len(left)) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
+    found = values[right] - values[left]
+    order = np.argsort(found)
+    total = repeats @ (up_to[start - 1] - up_to) + np.cumsum(
+        (repeats[left] * repeats[right])[order]
+    )
+    middle = [
+        0.0 if rank < 0 else found[order[np.searchsorted(total, rank, side="right")]]
+        for rank in (first, last)
+    ]
+    return float(np.mean(middle))
 
 
 class KernelFactor(NamedTuple):

@@ -137,6 +137,28 @@ def test_up_to_3000_rows_count_and_of_more_a_sample_that_ignores_their_order():
     assert median_distance(X[order], "cityblock") == sampled
 
 
+SCALARS = {
+    "spread": lambda rng, n: rng.uniform(size=n),
+    "halves": lambda rng, n: rng.integers(0, 3, n) / 2,
+    "grid": lambda rng, n: rng.integers(0, 101, n) / 100,
+    "many orders": lambda rng, n: np.exp(-700 * rng.uniform(size=n)),
+    "float32 softmax": lambda rng, n: rng.beta(0.01, 3, n).astype(np.float32),
+    "mostly 1": lambda rng, n: np.where(rng.uniform(size=n) < 0.6, 1, rng.uniform(size=n)),
+    "neighbours": lambda rng, n: 1 - rng.integers(0, 50, n) * np.finfo(float).eps / 2,
+    "tiny": lambda rng, n: rng.integers(0, 9, n) * 1e-300,
+}
+
+
+@pytest.mark.parametrize("kind", SCALARS)
+def test_the_median_of_scalars_is_to_the_bit_that_of_all_pairs(kind):
+    rng = np.random.default_rng(0)
+    for n in [*range(2, 40), 100, 500]:
+        X = SCALARS[kind](rng, n)[:, None].astype(float)
+        gaps = pdist(X, "cityblock")
+        expected = np.median(gaps) or (np.median(gaps[gaps > 0]) if gaps.any() else 1)
+        assert median_distance(X, "cityblock") == median_distance(X, "euclidean") == expected
+
+
 @pytest.mark.parametrize("metric", ["cityblock", "euclidean"])
 def test_coinciding_pairs_are_left_out_when_they_are_half_of_all(metric):
     copies = np.zeros((8, 1))

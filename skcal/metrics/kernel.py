@@ -453,7 +453,9 @@ def place_locations(X, locations, location_classes, n_locations, rng):
     """Return test locations (J, d) and their columns (J,), given or taken from the features X."""
     n_columns = X.shape[1]
     if locations is None:
-        points = np.unique(X, axis=0).astype(np.float64)
+        # Along an axis numpy compares rows, which is far slower than numbers.
+        points = np.unique(X, axis=None if n_columns == 1 else 0).astype(np.float64)
+        points = points.reshape(-1, n_columns)
         size = min(n_locations, len(points))
         if n_columns == 1:
             rows = ((np.arange(size) + 0.5) / size * len(points)).astype(np.intp)

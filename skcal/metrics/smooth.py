@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.fft import dct, dst
-from scipy.optimize import brentq
+from scipy.fft import dct, dst, next_fast_len
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.functions.kernel_density import BANDWIDTHS, leave_one_out_residuals, loo_log_likelihoods
@@ -18,8 +17,9 @@ from skcal.metrics.base import estimate, read_sample
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 _SMALLEST_WIDTH = 1e-5
 _NEGLIGIBLE = 37.0  # exp(-37) is below the rounding of 1
-_POINTS_PER_MODE = 8  # the grid is then 1/22 of the width or finer
-_TAYLOR_TERMS = 10
+_POINTS_PER_MODE = 8  # the grid is then 1/22 of the width
+_CELLS_PER_MODE = 2, 32  # of the Taylor series: the fewer, the more terms
+_SETTLED = 1e-6  # a relative step of Newton's after which the next is below 1e-11
 
 
 @validate_params(
@@ -116,17 +116,29 @@ def _smooth_error(problem, bandwidth):
     series = CosineSeries(x, mass)
     if bandwidth != "self-consistent":
         return series.smooth_error(max(bandwidth, _SMALLEST_WIDTH))
-    unsmoothed = np.abs(np.bincount(np.unique(x, return_inverse=True)[1], mass)).sum()
-    if unsmoothed <= _SMALLEST_WIDTH:  # no width has a larger error
-        return float(unsmoothed)
-    low = high = 1.0  # smECE falls with σ, and is at most 1
-    if series.smooth_error(low) >= low:  # 1 but for rounding
-        return 1.0
-    while series.smooth_error(low) < low:
-        if low == _SMALLEST_WIDTH:
-            return low
-        low, high = max(low / 4, _SMALLEST_WIDTH), low
-    return float(brentq(lambda s: series.smooth_error(s) - s, low, high, xtol=1e-12, rtol=1e-13))
+    if np.abs(mass).sum() > _SMALLEST_WIDTH:
+        width = _own_width(series)
+        if width > _SMALLEST_WIDTH:
+            return width
+    unsmoothed = np.bincount(np.unique(x, return_inverse=True)[1], mass)
+    return min(float(np.abs(unsmoothed).sum()), _SMALLEST_WIDTH)
+
+
+def _own_width(series):
+    """The width that is its own error, from wide ones down: the finer, the dearer."""
+    low, high, width, step = 0.0, 1.0, 1.0, np.inf
+    while True:
+        error, slope = series.smooth_error(width, with_slope=True)
+        if error <= width == _SMALLEST_WIDTH:
+            return width
+        # The error falls with the width, so that the solution is between the two.
+        low, high = max(low, min(width, error)), min(high, max(width, error))
+        last, step = step, (error - width) / (1 - slope)
+        if abs(step) <= _SETTLED * width:
+            return float(np.clip(width + step, low, high))
+        width = max(width + step, width / 4, _SMALLEST_WIDTH)
+        if not low <= width <= high or abs(step) > abs(last) / 2:
+            width = max(np.sqrt(low * high), _SMALLEST_WIDTH)
 
 
 class CosineSeries:
@@ -144,39 +156,44 @@ class CosineSeries:
 
     def _compute(self, n_modes):
         # cos(kπ(c + d)) = Σ_p (kπd)^p / p! cos(kπc + pπ/2) for the centre c of the cell of x.
-        n_cells = 2 ** int(np.ceil(np.log2(8 * n_modes)))
+        fewest, most = (ratio * n_modes for ratio in _CELLS_PER_MODE)
+        n_cells = next_fast_len(int(np.clip(len(self.x) / 4, fewest, most)), real=True)
         cell = np.minimum((self.x * n_cells).astype(np.intp), n_cells - 1)
         offset = self.x - (cell + 0.5) / n_cells
         order = np.arange(n_modes) * np.pi
         total, moment, scale = np.zeros(n_modes), self.mass, np.ones(n_modes)
-        for p in range(_TAYLOR_TERMS):
+        p = 0
+        while scale[-1] / (2 * n_cells) ** p > np.finfo(np.float64).eps:  # (kπd)^p / p!
             sums = np.bincount(cell, moment, minlength=n_cells)
             total += (-1) ** ((p + 1) // 2) * scale * _transform(sums, n_modes, odd=p % 2 == 1)
             moment = moment * offset
-            scale = scale * order / (p + 1)
+            p += 1
+            scale = scale * order / p
         return total
 
-    def smooth_error(self, width: float) -> float:
-        """∫ |g(t)| dt of g(t) = Σ_i m_i K_σ(t, x_i)."""
+    def smooth_error(self, width: float, with_slope=False):
+        """∫ |g(t)| dt of g(t) = Σ_i m_i K_σ(t, x_i), and on request its derivative by σ."""
         n_modes = int(np.sqrt(2 * _NEGLIGIBLE) / (np.pi * width)) + 2
         k = np.arange(n_modes)
         decayed = self.up_to(n_modes) * np.exp(-((k * np.pi * width) ** 2) / 2)
-        n_points = 2 ** int(np.ceil(np.log2(_POINTS_PER_MODE * n_modes)))
+        n_points = next_fast_len(_POINTS_PER_MODE * n_modes, real=True)
         # g and its derivatives at j / n_points; g is the derivative of ``area``.
         area = np.arange(n_points + 1) / n_points * decayed[0]
         area[1:-1] += _sines(np.append(0.0, decayed[1:] / (k[1:] * np.pi)), n_points)
         g = _cosines(decayed, n_points)
-        total = np.abs(np.diff(area)).sum()
-        crossing = np.flatnonzero(g[:-1] * g[1:] < 0)
+        total, rises = np.abs(np.diff(area)).sum(), 0.0
+        crossing = np.flatnonzero(np.diff(np.signbit(g)))
         if len(crossing):
             slope = np.pad(_sines(-decayed * k * np.pi, n_points), 1)
             bend = _cosines(-decayed * (k * np.pi) ** 2, n_points)
-            total += _folded(crossing, area, g, slope, bend, 1 / n_points)
-        return float(total)
+            excess, rises = _folded(crossing, area, g, slope, bend, 1 / n_points)
+            total += excess
+        # dg/dσ = σ g'', whose integral over the pieces between zeros is that of g' at their ends.
+        return (float(total), float(-2 * width * rises)) if with_slope else float(total)
 
 
 def _folded(crossing, area, g, slope, bend, step):
-    """What ∫ |g| exceeds Σ |∫ g| by in cells in which g has a zero."""
+    """What ∫ |g| exceeds Σ |∫ g| by in cells in which g has a zero, and Σ |g'| at the zeros."""
     near = np.where(np.abs(g[crossing]) < np.abs(g[crossing + 1]), crossing, crossing + 1)
     low, high = (crossing - near) * step, (crossing + 1 - near) * step
     third = (bend[crossing + 1] - bend[crossing]) / step
@@ -189,7 +206,9 @@ def _folded(crossing, area, g, slope, bend, step):
         g[near] + s * (slope[near] / 2 + s * (bend[near] / 6 + s * third / 24))
     )
     left, right = at_zero - area[crossing], area[crossing + 1] - at_zero
-    return (np.abs(left) + np.abs(right) - np.abs(left + right)).sum()
+    excess = np.abs(left) + np.abs(right) - np.abs(left + right)
+    rise = slope[near] + s * (bend[near] + s * third / 2)
+    return excess.sum(), np.abs(rise).sum()
 
 
 def _cosines(coefficients, n_points):

@@ -13,6 +13,7 @@ from skcal.metrics import (
     kolmogorov_smirnov_calibration_error,
     smooth_calibration_error,
 )
+from skcal.metrics.smooth import CosineSeries
 
 kuiper_error = partial(kolmogorov_smirnov_calibration_error, kuiper=True)
 METRICS = [
@@ -111,6 +112,36 @@ def test_the_self_consistent_error_is_its_own_width(kind):
     assert_allclose(smooth_calibration_error(y, p, bandwidth=error), error, rtol=1e-9)
     if kind != "calibrated":
         assert_allclose(smooth_by_zeros(y, p, error), error, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize("width", [0.5, 0.1, 0.01, 1e-3])
+def test_the_slope_that_newton_takes_is_the_derivative_by_the_width(kind, width):
+    y, p = draw(kind)
+    series = CosineSeries(p, (y - p) / len(p))
+    _, slope = series.smooth_error(width, with_slope=True)
+    step = 1e-3 * width
+    near = [series.smooth_error(width + sign * step) for sign in (1, -1)]
+    assert_allclose(slope, (near[0] - near[1]) / (2 * step), rtol=1e-5, atol=1e-13 / step)
+
+
+@pytest.mark.parametrize("n", [100, 20_000, 200_000])
+@pytest.mark.parametrize("n_modes", [1024, 5000])
+def test_coefficients_are_the_sums_of_cosines(n, n_modes):
+    """Whatever the number of cells that n and the modes ask for, and of terms in each."""
+    rng = np.random.default_rng(2)
+    p, mass = np.append(rng.beta(0.3, 2, size=n - 2), [0, 1]), rng.normal(size=n) / n
+    coefficients = CosineSeries(p, mass).up_to(n_modes)
+    for k in (0, 1, n_modes // 2, n_modes - 1):
+        expected = mass @ np.cos(k * np.pi * p)
+        assert_allclose(coefficients[k], expected, atol=2e-13 * np.abs(mass).sum())
+
+
+@pytest.mark.parametrize("share", [0.3, 0.02, 2e-5])
+def test_one_value_has_the_error_of_its_residual_whatever_the_width(share):
+    n = 100_000
+    y = np.arange(n) < (0.5 + share) * n
+    assert_allclose(smooth_calibration_error(y, np.full(n, 0.5)), share, rtol=1e-9)
 
 
 def test_the_limit_of_small_widths_is_the_ece_of_distinct_predictions():
