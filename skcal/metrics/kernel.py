@@ -446,7 +446,7 @@ def mean_embedding_calibration_error(
         deviations = embedding_terms(problem, width, points, classes)
         return np.mean((problem.weight @ deviations / problem.weight.sum()) ** 2)
 
-    return estimate(sample, measure, in_order=True)
+    return estimate(sample, measure)  # only the single problem of a vector draws
 
 
 def place_locations(X, locations, location_classes, n_locations, rng):

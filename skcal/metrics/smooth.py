@@ -149,9 +149,9 @@ class CosineSeries:
         self.coefficients = np.empty(0)
 
     def up_to(self, n_modes: int) -> np.ndarray:
-        """Return a_0 … a_{n_modes-1}, for twice as many when there are not enough."""
+        """Return a_0 … a_{n_modes-1}, for half as many more when there are not enough."""
         if len(self.coefficients) < n_modes:
-            self.coefficients = self._compute(max(2 * n_modes, 1024))
+            self.coefficients = self._compute(max(3 * n_modes // 2, 1024))
         return self.coefficients[:n_modes]
 
     def _compute(self, n_modes):
@@ -183,6 +183,8 @@ class CosineSeries:
         g = _cosines(decayed, n_points)
         total, rises = np.abs(np.diff(area)).sum(), 0.0
         crossing = np.flatnonzero(np.diff(np.signbit(g)))
+        size = np.abs(g[[crossing, crossing + 1]]).max(axis=0)
+        crossing = crossing[size > np.finfo(np.float64).eps * np.abs(g).max()]  # no rounding
         if len(crossing):
             slope = np.pad(_sines(-decayed * k * np.pi, n_points), 1)
             bend = _cosines(-decayed * (k * np.pi) ** 2, n_points)
