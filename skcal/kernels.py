@@ -8,7 +8,9 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
+from scipy.linalg.blas import dtrsm
 from scipy.spatial.distance import cdist, pdist
+from sklearn import config_context
 from sklearn.metrics.pairwise import (
     PAIRWISE_KERNEL_FUNCTIONS,
     paired_euclidean_distances,
@@ -26,7 +28,7 @@ KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
 
 _UNIT_DIAGONAL = ("rbf", "laplacian")  # k(x, x) = 1
 _DIAGONAL_BLOCK = 32
-_PIVOT_BLOCK, _FIRST_BLOCK = 64, 16
+_PIVOT_BLOCK, _FIRST_BLOCK = 128, 16
 _CACHE_BYTES = 2**23  # blocks of a kernel matrix
 _FORGOTTEN = 745.2  # exp of its negative is 0
 _SEGMENT = 500.0  # exp of it and of its negative are finite with room for sums
@@ -62,7 +64,9 @@ def kernel_matrix(
                 "kernel(X, Z) must return the matrix of values for all pairs of rows."
             )
     else:
-        values = pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
+        # X was checked; to check it again costs as much as a narrow kernel matrix.
+        with config_context(assume_finite=True):
+            values = pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
     if not np.isfinite(values).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
         raise ValueError(
@@ -334,7 +338,7 @@ def factor_kernel(
         approximation = "nystroem"
     else:
         approximation = "low-rank"
-    weighted = np.sqrt(weight)[:, None] * psi
+    weighted = psi if (weight == 1).all() else np.sqrt(weight)[:, None] * psi
     eigenvalues, rotation = eigh(weighted.T @ weighted)
     # ψ(x) = L⁻¹ k(B, x) with K_BB = L Lᵀ, so φ(x) = Uᵀ ψ(x) = (L⁻ᵀ U)ᵀ k(B, x).
     projection = solve_triangular(psi[pivots], rotation, lower=True, trans="T")
@@ -366,15 +370,15 @@ def _pivoted_cholesky(
         _raise_indefinite(X, diagonal)
     rest, trace = diagonal.copy(), weight @ diagonal
     pivots, error = np.arange(0), 1.0
-    factors: list[np.ndarray] = []
+    transposed = np.empty((min(max_rank, _PIVOT_BLOCK), len(X)))  # Ψᵀ
     size = _FIRST_BLOCK
     while error > tol and len(pivots) < max_rank:
         block, outside = _candidates(weight * rest, min(size, len(X) - len(pivots)))
-        columns = kernel_matrix(X, X[block], kernel, parameters)
-        for psi in factors:
-            columns -= psi @ psi[block].T
+        known = transposed[: len(pivots)]
+        remainder = kernel_matrix(X[block], X, kernel, parameters)
+        remainder -= known[:, block].T @ known
         chosen, lower = _choose_pivots(
-            columns[block],
+            remainder[:, block],
             weight[block],
             _PIVOT_QUALITY * outside,
             _REMAINDER * scale,
@@ -383,18 +387,23 @@ def _pivoted_cholesky(
         if not len(chosen):
             break  # what is left is rounding
         size = min(_PIVOT_BLOCK, 4 * len(chosen))
-        psi = solve_triangular(lower, columns[:, chosen].T, lower=True, check_finite=False).T
-        psi[pivots] = 0.0
-        psi[block[chosen]] = lower
+        if len(pivots) + len(chosen) > len(transposed):  # in place, where memory can grow
+            transposed.resize((min(max_rank, 2 * len(transposed)), len(X)), refcheck=False)
+        psi = transposed[len(pivots) :][: len(chosen)]
+        # Ψ Lᵀ = remainder, in the memory of the right-hand side.
+        psi[:] = remainder[chosen]
+        dtrsm(1.0, lower, psi.T, side=1, lower=1, trans_a=1, overwrite_b=1)
+        psi[:, pivots] = 0.0
+        psi[:, block[chosen]] = lower.T
         pivots = np.append(pivots, block[chosen])
-        factors.append(psi)
-        rest -= np.einsum("ij,ij->i", psi, psi)
+        rest -= np.einsum("ij,ij->j", psi, psi)
         rest[pivots] = 0.0
         if rest.min() < -1e-8 * scale:
             _raise_indefinite(X, rest)
         np.maximum(rest, 0.0, out=rest)
         error = float(weight @ rest / trace)
-    return pivots, np.hstack(factors), error
+    transposed.resize((len(pivots), len(X)), refcheck=False)
+    return pivots, transposed.T, error
 
 
 def _candidates(merit: np.ndarray, size: int) -> tuple[np.ndarray, float]:

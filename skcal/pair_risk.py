@@ -486,6 +486,9 @@ def _inner(a: _Matrix, b: _Factor) -> float:
 
 
 def _times_rows(z: _Matrix, weight: np.ndarray) -> _Matrix:
+    """Rows times their weights; z itself, no copy, where all are 1."""
+    if (weight == 1).all():
+        return z
     return sparse.diags_array(weight) @ z if sparse.issparse(z) else weight[:, None] * z
 
 

@@ -206,7 +206,10 @@ class DirichletKernelDensity(BilinearFunction):
             if not fast.all():  # many at 0 and 1
                 values, place = np.unique(X[~fast, 0], return_inverse=True)
                 sums[:, ~fast] = _kernel_sums(values[:, None], *points, bandwidths)[:, place]
-        return sums[..., :-1] / sums[..., -1:] - X
+        residuals = sums[..., :-1]
+        residuals /= sums[..., -1:]
+        residuals -= X
+        return residuals
 
     def transform(self, X):
         """Return φ(x) = ĝ(x)."""
@@ -237,16 +240,21 @@ def _kernel_sums(X, proba, outcomes, weight, bandwidths):
         targets = _targets(outcomes, weight)
     train = _Points(proba)
     norms = [train.log_norm(bandwidth) for bandwidth in bandwidths]
+    if by_class:
+        norms = [norm + np.log(weight) for norm in norms]
     sums = np.zeros((len(bandwidths), len(X), n_outcomes + 1))
-    for rows in train.row_blocks(len(X)):
-        products = train.products(X[rows])
-        for own, bandwidth, norm in zip(sums, bandwidths, norms, strict=True):
-            weights = _weights(products, bandwidth, norm)
-            if by_class:
-                weights *= weight
-                own[rows, present] = np.add.reduceat(weights, starts, axis=1)
-            else:
-                own[rows] = weights @ targets
+    blocks = list(train.row_blocks(len(X)))
+    memory = np.empty((blocks[0].stop, len(proba)))  # fresh memory for each would cost as much
+    for rows in blocks:
+        products = train.products(X[rows], out=memory[: rows.stop - rows.start])
+        block = sums[:, rows]
+        for few in row_blocks(len(products), 8 * len(proba), most=_BLOCK_BYTES):
+            for own, bandwidth, norm in zip(block, bandwidths, norms, strict=True):
+                weights = _weights(products[few], bandwidth, norm)
+                if by_class:
+                    own[few, present] = np.add.reduceat(weights, starts, axis=1)
+                else:
+                    own[few] = weights @ targets
     if by_class:
         sums[..., -1] = sums[..., :-1].sum(axis=-1)
     return sums
@@ -262,8 +270,12 @@ class _Points:
         """Return lnΓ(Σ_c p_c / b + C) - Σ_c lnΓ(p_c / b + 1) of each point."""
         # Printed rows miss a sum of 1 by 1e-7, which moves the first term by more than rounding
         # when b is small.
-        concentration = self.proba / bandwidth + 1
-        return gammaln(concentration.sum(axis=1)) - gammaln(concentration).sum(axis=1)
+        log_norm = np.empty(len(self.proba))
+        for rows in row_blocks(len(log_norm), 8 * self.proba.shape[1], most=_BLOCK_BYTES):
+            concentration = self.proba[rows] / bandwidth + 1
+            of_classes = gammaln(concentration).sum(axis=1)
+            log_norm[rows] = gammaln(concentration.sum(axis=1)) - of_classes
+        return log_norm
 
     def row_blocks(self, n_rows):
         n_train, n_classes = self.proba.shape
@@ -271,7 +283,7 @@ class _Points:
         rows = max(_BLOCK_ROWS, size // (8 * n_train))
         return row_blocks(n_rows, 8 * n_train, most=8 * n_train * rows)
 
-    def products(self, Z, without=None):
+    def products(self, Z, without=None, out=None):
         """Return Σ_c p_c log z_c (n, k); about -1e280 stands for log 0.
 
         In rows where every point has mass on zeros of z they are the limits for z_c → 0: points
@@ -279,7 +291,7 @@ class _Points:
         that gets -inf too, or -1.
         """
         z = _coordinates(Z)
-        products = self.raw_products(z)
+        products = self.raw_products(z, out)
         without = np.full(len(z), -1) if without is None else without
         left_out = np.flatnonzero(without >= 0)
         products[left_out, without[left_out]] = -np.inf
@@ -293,10 +305,10 @@ class _Points:
             products[limits] = np.where(mass > least, -np.inf, inner)
         return products
 
-    def raw_products(self, z):
+    def raw_products(self, z, out=None):
         """Return Σ_c p_c log z_c for rows (n, C)."""
         log_z = np.log(z, out=np.full_like(z, _LOG_ZERO), where=z > 0)
-        return log_z @ self.proba.T
+        return np.matmul(log_z, self.proba.T, out=out)
 
 
 def _weights(products, bandwidth, log_norm):

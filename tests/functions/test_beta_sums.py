@@ -155,7 +155,7 @@ def direct_rows(monkeypatch):
     rows = []
     raw = _Points.raw_products
     monkeypatch.setattr(
-        _Points, "raw_products", lambda self, z: rows.append(len(z)) or raw(self, z)
+        _Points, "raw_products", lambda self, z, *out: rows.append(len(z)) or raw(self, z, *out)
     )
     return rows
 
