@@ -114,7 +114,7 @@ def default_search(n):
     return lambda: search.fit(proba, y)
 
 
-MILLION = (10_000, 100_000, 1_000_000)
+MILLION = (1000, 10_000, 100_000, 1_000_000)
 FAMILIES = {
     family_name(function): clone(function).set_params(**next(iter(ParameterGrid(grid))))
     for function, grid in resolve_candidates(None, "confidence", 10, 1e5)
@@ -132,13 +132,13 @@ CASES = {
     ),
     "SKCE, incomplete, canonical": Case(
         "n",
-        MILLION[:2],
+        MILLION[:3],
         1,
         of_simplex(squared_kernel_calibration_error, notion="canonical", method="incomplete"),
     ),
     "Monte Carlo test of ECE, 199 draws": Case(
         "n",
-        MILLION[:2],
+        MILLION[:3],
         1,
         of_binary(monte_carlo_test, statistic="expected_calibration_error", n_resamples=199),
     ),

@@ -3,16 +3,16 @@
     python tests/benchmarks/curves.py [name …]
     python tests/benchmarks/curves.py --readme
 
-The exponent is that of the last two sizes; peers are measured in the same run where they are
-installed (extra ``peers``). ``--readme`` prints the shorter table of the README.
+Exponents are fitted to all sizes, and to the last two alone. Peers are measured in the same run
+where they are installed (extra ``peers``). ``--readme`` prints the shorter table of the README.
 """
 
 import importlib.util
-import math
 import sys
 import time
 import tracemalloc
 
+import numpy as np
 from benchmark_cases import CASES, binary
 
 
@@ -76,20 +76,21 @@ def measure(work, rounds=3):
 
 
 def figures_of(case, prepare):
-    """Seconds and peak MB of every size, and the fitted exponent."""
+    """Seconds and peak MB of every size; exponents fitted to all sizes and to the last two."""
     figures = [measure(prepare(size)) for size in case.sizes]
-    growth = math.log(figures[-1][0] / figures[-2][0])
-    return figures, growth / math.log(case.sizes[-1] / case.sizes[-2])
+    logs = np.log([[size, time] for size, (time, _) in zip(case.sizes, figures, strict=True)])
+    return figures, [np.polyfit(*logs[-last:].T, 1)[0] for last in (len(logs), 2)]
 
 
 def curve(title, case, prepare):
     """Measure every size of a case and print a line."""
-    figures, slope = figures_of(case, prepare)
+    figures, (fitted, last) = figures_of(case, prepare)
     cells = ", ".join(
         f"{size:,}: {time:.3g} s, {peak:.0f} MB"
         for size, (time, peak) in zip(case.sizes, figures, strict=True)
     )
-    print(f"| {title} | {case.size} | {cells} | {slope:.2f} ({case.order}) |", flush=True)
+    exponents = f"{fitted:.2f}, {last:.2f} ({case.order})"
+    print(f"| {title} | {case.size} | {cells} | {exponents} |", flush=True)
 
 
 def installed_peers(name):
@@ -108,7 +109,7 @@ def readme():
     )
     for name in README:
         case = CASES[name]
-        figures, slope = figures_of(case, case.prepare)
+        figures, (_, slope) = figures_of(case, case.prepare)
         seconds, peak = figures[-1]
         others = []
         for module, prepare in installed_peers(name):
@@ -125,7 +126,7 @@ def readme():
 def main(names):
     if names == ["--readme"]:
         return readme()
-    print("| what | size | time and peak memory | exponent (promised) |\n|---|---|---|---|")
+    print("| what | size | time and peak memory | exponents (promised) |\n|---|---|---|---|")
     for name in names or CASES:
         curve(name, CASES[name], CASES[name].prepare)
         for module, prepare in installed_peers(name):
