@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from skcal.metrics import (
     expected_calibration_error,
     kolmogorov_smirnov_calibration_error,
     smooth_calibration_error,
 )
-from skcal.metrics.smooth import CosineSeries
+from skcal.metrics.smooth import CosineSeries, _own_width
 
 kuiper_error = partial(kolmogorov_smirnov_calibration_error, kuiper=True)
 METRICS = [
@@ -135,6 +135,35 @@ def test_coefficients_are_the_sums_of_cosines(n, n_modes):
     for k in (0, 1, n_modes // 2, n_modes - 1):
         expected = mass @ np.cos(k * np.pi * p)
         assert_allclose(coefficients[k], expected, atol=2e-13 * np.abs(mass).sum())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_newton_finds_what_bisection_finds(seed):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(*rng.uniform(0.2, 3, size=2), size=int(10 ** rng.uniform(0.5, 4)))
+    y = rng.uniform(size=len(p)) < p ** rng.uniform(0.5, 2)
+    series = CosineSeries(p, (y - p) / len(p))
+    expected = brentq(lambda w: series.smooth_error(w) - w, 1e-4, 1, xtol=1e-15, rtol=1e-14)
+    assert_allclose(smooth_calibration_error(y, p), expected, rtol=2e-9)
+
+
+@pytest.mark.parametrize("steepness", [0.02, 0.002])
+def test_newton_is_kept_between_its_bounds_where_the_error_falls_steeply(steepness):
+    class Cliff:
+        calls = 0
+
+        def smooth_error(self, width, with_slope):
+            self.calls += 1
+            assert self.calls < 60
+            share = expit((0.2 - width) / steepness)
+            return 0.01 + 0.49 * share, -0.49 * share * (1 - share) / steepness
+
+    width = _own_width(cliff := Cliff())
+    assert_allclose(cliff.smooth_error(width, True)[0], width, rtol=1e-9)
+
+
+def test_residuals_that_cancel_within_the_smallest_width_have_that_error():
+    assert smooth_calibration_error([1, 0], [0.5, 0.5 + 1e-10]) == 1e-5
 
 
 @pytest.mark.parametrize("share", [0.3, 0.02, 2e-5])
