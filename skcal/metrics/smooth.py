@@ -15,7 +15,7 @@ from skcal.functions.kernel_density import BANDWIDTHS, leave_one_out_residuals, 
 from skcal.metrics.base import estimate, read_sample
 
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
-_SMALLEST_WIDTH = 1e-5
+_SMALLEST_WIDTH, _FINE_WIDTH = 1e-5, 1e-3
 _NEGLIGIBLE = 37.0  # exp(-37) is below the rounding of 1
 _POINTS_PER_MODE = 8  # the grid is then 1/22 of the width
 _CELLS_PER_MODE = 2, 32  # of the Taylor series: the fewer, the more terms
@@ -116,18 +116,17 @@ def _smooth_error(problem, bandwidth):
     series = CosineSeries(x, mass)
     if bandwidth != "self-consistent":
         return series.smooth_error(max(bandwidth, _SMALLEST_WIDTH))
-    if np.abs(mass).sum() > _SMALLEST_WIDTH:
-        width = _own_width(series)
-        if width > _SMALLEST_WIDTH:
-            return width
-    unsmoothed = np.bincount(np.unique(x, return_inverse=True)[1], mass)
-    return min(float(np.abs(unsmoothed).sum()), _SMALLEST_WIDTH)
+    return _own_width(series)
 
 
 def _own_width(series):
     """The width that is its own error, from wide ones down: the finer, the dearer."""
-    low, high, width, step = 0.0, 1.0, 1.0, np.inf
+    low, high, width, step, limit = 0.0, 1.0, 1.0, np.inf, None
     while True:
+        if width < _FINE_WIDTH and limit is None:
+            limit = series.limit()
+            if limit <= _SMALLEST_WIDTH:  # no width has a larger error
+                return limit
         error, slope = series.smooth_error(width, with_slope=True)
         if error <= width == _SMALLEST_WIDTH:
             return width
@@ -147,6 +146,11 @@ class CosineSeries:
     def __init__(self, x, mass):
         self.x, self.mass = x, mass
         self.coefficients = np.empty(0)
+
+    def limit(self) -> float:
+        """∫ |g(t)| dt for σ → 0: the absolute masses of the distinct points."""
+        _, place = np.unique(self.x, return_inverse=True)
+        return float(np.abs(np.bincount(place, self.mass)).sum())
 
     def up_to(self, n_modes: int) -> np.ndarray:
         """Return a_0 … a_{n_modes-1}, for half as many more when there are not enough."""
