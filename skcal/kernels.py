@@ -20,6 +20,7 @@ from sklearn.metrics.pairwise import (
 
 from skcal._parallel import over_jobs
 from skcal._validation import row_blocks
+from skcal.pair_risk import times_rows
 
 _KernelLike: TypeAlias = str | Callable[..., np.ndarray]
 _Parameters: TypeAlias = dict[str, Any]
@@ -219,46 +220,47 @@ def _evenly(n_rows: int, most: int) -> np.ndarray:
 
 
 def _median_gap(x: np.ndarray) -> float:
-    """:func:`median_distance` of ascending numbers, from few of their differences.
-
-    Differences of some of the numbers bracket the median, as counting along x tells; all that fall
-    into the bracket are then sorted.
-    """
+    """:func:`median_distance` of ascending numbers (n,)."""
     values, repeats = np.unique(x, return_counts=True)
-    up_to, own = np.cumsum(repeats), np.arange(len(values))
     pairs, coincide = len(x) * (len(x) - 1) // 2, int(repeats @ (repeats - 1)) // 2
     if pairs == coincide:
         return 1.0
     if pairs // 2 < coincide:
         pairs, coincide = pairs - coincide, 0
-    # Ranks among the differences that are not 0.
-    first, last = (pairs - 1) // 2 - coincide, pairs // 2 - coincide
+    middle = np.array([(pairs - 1) // 2, pairs // 2]) - coincide  # among those that are not 0
+    gaps = _ordered_gaps(values, repeats, np.maximum(middle, 0), x[_evenly(len(x), _BRACKET_ROWS)])
+    return float(np.where(middle < 0, 0.0, gaps).mean())
+
+
+def _ordered_gaps(
+    values: np.ndarray, repeats: np.ndarray, ranks: np.ndarray, some: np.ndarray
+) -> np.ndarray:
+    """Order statistics of the differences of distinct numbers, all pairs of their copies counted.
+
+    Differences of ``some`` of the numbers bracket the ``ranks``, ascending, as counting along the
+    values tells; all that fall into the bracket are then sorted.
+    """
+    up_to, own = np.cumsum(repeats), np.arange(len(values))
 
     def count(gap: float) -> int:
         within = np.searchsorted(values, values + gap, side="right") - 1
         return int(repeats @ (up_to[within] - up_to))
 
-    some = x[_evenly(len(x), _BRACKET_ROWS)]
     gaps = np.append(0.0, np.sort(pdist(some[:, None], "cityblock")))
-    low = bisect_left(gaps, first + 1, hi=len(gaps) - 1, key=count)
-    high = bisect_left(gaps, last + 1, lo=low, hi=len(gaps) - 1, key=count)
-    slack = 4 * np.finfo(np.float64).eps  # x + gap is rounded
-    start = np.searchsorted(values, (values + gaps[max(low - 1, 0)]) * (1 - slack))
-    stop = np.searchsorted(values, (values + gaps[high]) * (1 + slack), side="right")
-    start = np.maximum(start, own + 1)
+    low = bisect_left(gaps, ranks[0] + 1, hi=len(gaps) - 1, key=count)
+    high = bisect_left(gaps, ranks[-1] + 1, lo=low, hi=len(gaps) - 1, key=count)
+    least, most = gaps[max(low - 1, 0)], gaps[high]
+    slack = 4 * np.finfo(np.float64).eps * (np.abs(values) + most)  # sums are rounded
+    start = np.maximum(np.searchsorted(values, values + least - slack), own + 1)
+    stop = np.searchsorted(values, values + most + slack, side="right")
     sizes = np.maximum(stop - start, 0)
     left = np.repeat(own, sizes)
     right = np.arange(len(left)) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
     found = values[right] - values[left]
     order = np.argsort(found)
-    total = repeats @ (up_to[start - 1] - up_to) + np.cumsum(
-        (repeats[left] * repeats[right])[order]
-    )
-    middle = [
-        0.0 if rank < 0 else found[order[np.searchsorted(total, rank, side="right")]]
-        for rank in (first, last)
-    ]
-    return float(np.mean(middle))
+    below = repeats @ (up_to[start - 1] - up_to)
+    total = below + np.cumsum((repeats[left] * repeats[right])[order])
+    return found[order[np.searchsorted(total, ranks, side="right")]]
 
 
 class KernelFactor(NamedTuple):
@@ -338,7 +340,7 @@ def factor_kernel(
         approximation = "nystroem"
     else:
         approximation = "low-rank"
-    weighted = psi if (weight == 1).all() else np.sqrt(weight)[:, None] * psi
+    weighted = times_rows(psi, np.sqrt(weight))
     eigenvalues, rotation = eigh(weighted.T @ weighted)
     # ψ(x) = L⁻¹ k(B, x) with K_BB = L Lᵀ, so φ(x) = Uᵀ ψ(x) = (L⁻ᵀ U)ᵀ k(B, x).
     projection = solve_triangular(psi[pivots], rotation, lower=True, trans="T")

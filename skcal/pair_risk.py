@@ -259,13 +259,13 @@ def plug_in_risks(
     pairs = weight @ (weight.sum() - weight)
     _require_pairs(pairs, int(np.count_nonzero(weight)))
     root = np.sqrt(weight)
-    weighted, norms = _times_rows(residuals, root), _rowwise_dot(residuals, residuals)
+    weighted, norms = times_rows(residuals, root), _rowwise_dot(residuals, residuals)
     constant = _square_of_products(weighted)
     risks = []
     for phi in phis:
         # ΣΣ w w (⟨δ, δ'⟩ - ⟨φ, φ'⟩)² = ‖S_δδ‖² - 2 ‖S_φδ‖² + ‖S_φφ‖²
         own = weight * (norms - _rowwise_dot(phi, phi))
-        phi = _times_rows(phi, root)
+        phi = times_rows(phi, root)
         cross = phi.T @ weighted
         total = constant - 2 * _inner(cross, cross) + _square_of_products(phi)
         risks.append((total - own @ own) / pairs)
@@ -303,7 +303,7 @@ def pair_products(
     total = -(own @ own.T)
     for k, (phi, form) in enumerate(parts):
         for j, (other, other_form) in enumerate(parts[: k + 1]):
-            scatter = phi.T @ _times_rows(other, weight)  # tr(M_k S M_j Sᵀ), S = Φ_kᵀWΦ_j
+            scatter = phi.T @ times_rows(other, weight)  # tr(M_k S M_j Sᵀ), S = Φ_kᵀWΦ_j
             total[k, j] += _inner(_times(form, scatter), _times(scatter, other_form))
             total[j, k] = total[k, j]
     return total[1:, 1:], total[1:, 0]
@@ -419,7 +419,7 @@ def _scatter(parts: Sequence[_Matrix], weight: np.ndarray) -> _Scatter:
     scatter: _Scatter = {}
     root = np.sqrt(weight)  # ZᵀZ of one matrix costs half of a product of two
     for rows in _blocks(parts):
-        z = [_times_rows(_rows_of(part, rows), root[rows]) for part in parts]
+        z = [times_rows(_rows_of(part, rows), root[rows]) for part in parts]
         for j, other in enumerate(z):
             for i in range(j + 1):
                 scatter[i, j] = scatter.get((i, j), 0.0) + z[i].T @ other
@@ -485,7 +485,7 @@ def _inner(a: _Matrix, b: _Factor) -> float:
     return float(np.vdot(a, b))
 
 
-def _times_rows(z: _Matrix, weight: np.ndarray) -> _Matrix:
+def times_rows(z: _Matrix, weight: np.ndarray) -> _Matrix:
     """Rows times their weights; z itself, no copy, where all are 1."""
     if (weight == 1).all():
         return z

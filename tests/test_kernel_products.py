@@ -145,6 +145,8 @@ SCALARS = {
     "float32 softmax": lambda rng, n: rng.beta(0.01, 3, n).astype(np.float32),
     "mostly 1": lambda rng, n: np.where(rng.uniform(size=n) < 0.6, 1, rng.uniform(size=n)),
     "neighbours": lambda rng, n: 1 - rng.integers(0, 50, n) * np.finfo(float).eps / 2,
+    "logarithms": lambda rng, n: np.log(rng.integers(1, 40, n) / 40) - 9,
+    "both signs": lambda rng, n: rng.integers(-7, 8, n) / 7,
     "tiny": lambda rng, n: rng.integers(0, 9, n) * 1e-300,
 }
 

@@ -127,7 +127,7 @@ def _own_width(series):
             limit = series.limit()
             if limit <= _SMALLEST_WIDTH:  # no width has a larger error
                 return limit
-        error, slope = series.smooth_error(width, with_slope=True)
+        error, slope = series.error_and_slope(width)
         if error <= width == _SMALLEST_WIDTH:
             return width
         # The error falls with the width, so that the solution is between the two.
@@ -175,8 +175,12 @@ class CosineSeries:
             scale = scale * order / p
         return total
 
-    def smooth_error(self, width: float, with_slope=False):
-        """∫ |g(t)| dt of g(t) = Σ_i m_i K_σ(t, x_i), and on request its derivative by σ."""
+    def smooth_error(self, width: float) -> float:
+        """∫ |g(t)| dt of g(t) = Σ_i m_i K_σ(t, x_i)."""
+        return self.error_and_slope(width)[0]
+
+    def error_and_slope(self, width: float) -> tuple[float, float]:
+        """Return the smooth error and its derivative by σ."""
         n_modes = int(np.sqrt(2 * _NEGLIGIBLE) / (np.pi * width)) + 2
         k = np.arange(n_modes)
         decayed = self.up_to(n_modes) * np.exp(-((k * np.pi * width) ** 2) / 2)
@@ -195,7 +199,7 @@ class CosineSeries:
             excess, rises = _folded(crossing, area, g, slope, bend, 1 / n_points)
             total += excess
         # dg/dσ = σ g'', whose integral over the pieces between zeros is that of g' at their ends.
-        return (float(total), float(-2 * width * rises)) if with_slope else float(total)
+        return float(total), float(-2 * width * rises)
 
 
 def _folded(crossing, area, g, slope, bend, step):

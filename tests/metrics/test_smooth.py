@@ -119,7 +119,7 @@ def test_the_self_consistent_error_is_its_own_width(kind):
 def test_the_slope_that_newton_takes_is_the_derivative_by_the_width(kind, width):
     y, p = draw(kind)
     series = CosineSeries(p, (y - p) / len(p))
-    _, slope = series.smooth_error(width, with_slope=True)
+    _, slope = series.error_and_slope(width)
     step = 1e-3 * width
     near = [series.smooth_error(width + sign * step) for sign in (1, -1)]
     assert_allclose(slope, (near[0] - near[1]) / (2 * step), rtol=1e-5, atol=1e-13 / step)
@@ -152,14 +152,14 @@ def test_newton_is_kept_between_its_bounds_where_the_error_falls_steeply(steepne
     class Cliff:
         calls = 0
 
-        def smooth_error(self, width, with_slope):
+        def error_and_slope(self, width):
             self.calls += 1
             assert self.calls < 60
             share = expit((0.2 - width) / steepness)
             return 0.01 + 0.49 * share, -0.49 * share * (1 - share) / steepness
 
     width = _own_width(cliff := Cliff())
-    assert_allclose(cliff.smooth_error(width, True)[0], width, rtol=1e-9)
+    assert_allclose(cliff.error_and_slope(width)[0], width, rtol=1e-9)
 
 
 def test_residuals_that_cancel_within_the_smallest_width_have_that_error():
