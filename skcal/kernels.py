@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
-from scipy.linalg.blas import dtrsm
 from scipy.spatial.distance import cdist, pdist
 from sklearn import config_context
 from sklearn.metrics.pairwise import (
@@ -18,9 +18,10 @@ from sklearn.metrics.pairwise import (
     pairwise_kernels,
 )
 
+from skcal._cholesky import IndefiniteError, pivoted_cholesky
+from skcal._matrices import times_rows
 from skcal._parallel import over_jobs
 from skcal._validation import row_blocks
-from skcal.pair_risk import times_rows
 
 _KernelLike: TypeAlias = str | Callable[..., np.ndarray]
 _Parameters: TypeAlias = dict[str, Any]
@@ -29,16 +30,10 @@ KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
 
 _UNIT_DIAGONAL = ("rbf", "laplacian")  # k(x, x) = 1
 _DIAGONAL_BLOCK = 32
-_PIVOT_BLOCK, _FIRST_BLOCK = 128, 16
 _CACHE_BYTES = 2**23  # blocks of a kernel matrix
 _FORGOTTEN = 745.2  # exp of its negative is 0
 _SEGMENT = 500.0  # exp of it and of its negative are finite with room for sums
 _MEDIAN_ROWS, _BRACKET_ROWS = 3000, 60
-# A pivot may fall behind samples outside its block by this factor before the block ends.
-_PIVOT_QUALITY = 0.25
-_PIVOT_MERIT = 0.7  # of the best sample's, from which on a sample is a good candidate
-# A remainder of k(x, x) below this share of the largest k(x, x) is rounding.
-_REMAINDER = 1e-15
 
 
 def kernel_matrix(
@@ -58,7 +53,7 @@ def kernel_matrix(
     # scikit-learn's kernels of float32 are float32, too coarse for a factor.
     X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
     if callable(kernel):
-        values = np.asarray(kernel(X, Z), dtype=np.float64)
+        values = np.array(kernel(X, Z), dtype=np.float64)  # the caller's own stays as it is
         if values.shape != (len(X), len(Z)):
             raise ValueError(
                 f"The kernel returned shape {values.shape}, not {(len(X), len(Z))}. A callable "
@@ -332,9 +327,19 @@ def factor_kernel(
     -----
     O(n r²) time, O(n r) memory; no n×n matrix unless r = n.
     """
-    n_samples = len(X)
-    pivots, psi, trace_error = _pivoted_cholesky(X, weight, kernel, parameters, tol, max_rank)
-    if len(pivots) == n_samples:
+    X64 = X.astype(np.float64, copy=False)  # once, not for every block
+    diagonal = kernel_diagonal(X64, kernel, parameters).astype(np.float64)
+    if not diagonal.any():
+        raise ValueError("k(x, x) is zero on all training samples. Choose another kernel.")
+    rows_at = partial(_rows_at, X64, kernel, parameters)
+    try:
+        pivots, psi, trace_error = pivoted_cholesky(diagonal, rows_at, weight, tol, max_rank)
+    except IndefiniteError as error:
+        raise ValueError(
+            f"The kernel is not positive semidefinite: at X row {X64[error.row].tolist()} the "
+            f"remainder of k(x, x) is {error.remainder:.3g}. Choose a positive semidefinite kernel."
+        ) from None
+    if len(pivots) == len(X):
         approximation = "exact"
     elif trace_error > tol and len(pivots) == max_rank:
         approximation = "nystroem"
@@ -349,103 +354,7 @@ def factor_kernel(
     )
 
 
-def _pivoted_cholesky(
-    X: np.ndarray,
-    weight: np.ndarray,
-    kernel: _KernelLike,
-    parameters: _Parameters,
-    tol: float,
-    max_rank: int,
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return pivots (r,), Ψ (n, r) with K ≈ ΨΨᵀ, and the relative weighted trace error.
-
-    Greedy pivots, found in blocks so that the work is matrix products: of candidates with large
-    remainders those are taken, one after the other, that stay close to the largest remainder
-    outside the block. Where few do, the next block is small.
-    """
-    X = X.astype(np.float64, copy=False)  # once, not for every block
-    diagonal = kernel_diagonal(X, kernel, parameters).astype(np.float64)
-    scale = diagonal.max()
-    if not diagonal.any():
-        raise ValueError("k(x, x) is zero on all training samples. Choose another kernel.")
-    if diagonal.min() < 0:
-        _raise_indefinite(X, diagonal)
-    rest, trace = diagonal.copy(), weight @ diagonal
-    pivots, error = np.arange(0), 1.0
-    transposed = np.empty((min(max_rank, _PIVOT_BLOCK), len(X)))  # Ψᵀ
-    size = _FIRST_BLOCK
-    while error > tol and len(pivots) < max_rank:
-        block, outside = _candidates(weight * rest, min(size, len(X) - len(pivots)))
-        known = transposed[: len(pivots)]
-        remainder = kernel_matrix(X[block], X, kernel, parameters)
-        remainder -= known[:, block].T @ known
-        chosen, lower = _choose_pivots(
-            remainder[:, block],
-            weight[block],
-            _PIVOT_QUALITY * outside,
-            _REMAINDER * scale,
-            max_rank - len(pivots),
-        )
-        if not len(chosen):
-            break  # what is left is rounding
-        size = min(_PIVOT_BLOCK, 4 * len(chosen))
-        if len(pivots) + len(chosen) > len(transposed):  # in place, where memory can grow
-            transposed.resize((min(max_rank, 2 * len(transposed)), len(X)), refcheck=False)
-        psi = transposed[len(pivots) :][: len(chosen)]
-        # Ψ Lᵀ = remainder, in the memory of the right-hand side.
-        psi[:] = remainder[chosen]
-        dtrsm(1.0, lower, psi.T, side=1, lower=1, trans_a=1, overwrite_b=1)
-        psi[:, pivots] = 0.0
-        psi[:, block[chosen]] = lower.T
-        pivots = np.append(pivots, block[chosen])
-        rest -= np.einsum("ij,ij->j", psi, psi)
-        rest[pivots] = 0.0
-        if rest.min() < -1e-8 * scale:
-            _raise_indefinite(X, rest)
-        np.maximum(rest, 0.0, out=rest)
-        error = float(weight @ rest / trace)
-    transposed.resize((len(pivots), len(X)), refcheck=False)
-    return pivots, transposed.T, error
-
-
-def _candidates(merit: np.ndarray, size: int) -> tuple[np.ndarray, float]:
-    """Positions of good candidates, with the best one, and the largest merit of the others.
-
-    Where more than ``size`` are good, they are taken at equal steps of their ranking: the largest
-    merits of all are often those of neighbours, of which one is enough.
-    """
-    good = np.flatnonzero(merit >= _PIVOT_MERIT * merit.max())
-    if len(good) > size:
-        ranking = good[np.argsort(-merit[good], kind="stable")]
-        block = ranking[np.arange(size) * len(good) // size]
-    else:
-        block = np.argpartition(-merit, size - 1)[:size]
-    return block, np.delete(merit, block).max(initial=0.0)
-
-
-def _choose_pivots(
-    schur: np.ndarray, weight: np.ndarray, floor: float, smallest: float, most: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Pivoted Cholesky of a block's remainder, while the best pivot is worth taking."""
-    factor = np.zeros((len(schur), min(len(schur), most)))
-    rest = np.diagonal(schur).copy()
-    chosen: list[int] = []
-    for rank in range(factor.shape[1]):
-        pivot = int(np.argmax(weight * rest))
-        if rest[pivot] <= smallest or (chosen and weight[pivot] * rest[pivot] < floor):
-            break
-        factor[:, rank] = schur[:, pivot] - factor[:, :rank] @ factor[pivot, :rank]
-        factor[:, rank] /= np.sqrt(rest[pivot])
-        factor[chosen, rank] = 0.0
-        chosen.append(pivot)
-        rest -= factor[:, rank] ** 2
-        rest[chosen] = 0.0
-    return np.array(chosen, dtype=np.intp), factor[chosen, : len(chosen)]
-
-
-def _raise_indefinite(X: np.ndarray, rest: np.ndarray) -> NoReturn:
-    row = int(np.argmin(rest))
-    raise ValueError(
-        f"The kernel is not positive semidefinite: at X row {X[row].tolist()} the remainder of "
-        f"k(x, x) is {rest[row]:.3g}. Choose a positive semidefinite kernel."
-    )
+def _rows_at(
+    X: np.ndarray, kernel: _KernelLike, parameters: _Parameters, positions: np.ndarray
+) -> np.ndarray:
+    return kernel_matrix(X[positions], X, kernel, parameters)

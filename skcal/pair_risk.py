@@ -21,19 +21,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.linalg.blas import dtrmm
 from sklearn.utils import check_consistent_length
 
+from skcal._matrices import (
+    Factor,
+    Matrix,
+    as_factor,
+    inner_product,
+    rows_of,
+    rowwise_dot,
+    rowwise_quadratic,
+    square_of_products,
+    times,
+    times_rows,
+)
 from skcal._validation import check_weight, row_blocks
 
-_Matrix: TypeAlias = np.ndarray | sparse.sparray
-_Factor: TypeAlias = _Matrix | float  # a number is a multiple of the identity
-_Scatter: TypeAlias = dict[tuple[int, int], _Matrix]  # blocks of ZᵀWZ
+_Scatter: TypeAlias = dict[tuple[int, int], Matrix]  # blocks of ZᵀWZ
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +117,7 @@ def pair_risk(
     """
     phi, residuals = _check_parts(phi, residuals)
     weight = check_weight(sample_weight, len(residuals))
-    return _pair_mean(phi, residuals, _form(form), (1.0, 1.0), weight)
+    return _pair_mean(phi, residuals, as_factor(form), (1.0, 1.0), weight)
 
 
 def excess_risk(
@@ -126,7 +135,7 @@ def excess_risk(
     """
     phi, residuals = _check_parts(phi, residuals)
     weight = check_weight(sample_weight, len(residuals))
-    return _pair_mean(phi, residuals, _form(form), (0.0, 2.0), weight)
+    return _pair_mean(phi, residuals, as_factor(form), (0.0, 2.0), weight)
 
 
 def linear_pair_risk(
@@ -150,7 +159,7 @@ def linear_pair_risk(
     _require_pairs(pair_weight.sum())
     pair_weight = pair_weight / pair_weight.sum()
     projected = phi[first] if form is None else phi[first] @ form
-    gap = _rowwise_dot(residuals[first], residuals[second]) - _rowwise_dot(projected, phi[second])
+    gap = rowwise_dot(residuals[first], residuals[second]) - rowwise_dot(projected, phi[second])
     value = float(pair_weight @ gap**2)
     influence = np.zeros(len(residuals))
     influence[first] = pair_weight * (gap**2 - value)
@@ -193,9 +202,9 @@ def dense_pair_risk(
 
 
 def pair_risk_path(
-    phi: _Matrix,
+    phi: Matrix,
     residuals: np.ndarray,
-    forms: Iterable[_Matrix | None],
+    forms: Iterable[Matrix | None],
     *,
     sample_weight: ArrayLike | None = None,
 ) -> np.ndarray:
@@ -219,21 +228,21 @@ def pair_risk_path(
     weight = check_weight(sample_weight, len(residuals))
     pairs = weight @ (weight.sum() - weight)
     _require_pairs(pairs, int(np.count_nonzero(weight)))
-    norms = _rowwise_dot(residuals, residuals)
+    norms = rowwise_dot(residuals, residuals)
     # With few samples pairs are the cheaper way.
     few = not sparse.issparse(phi) and len(phi) < phi.shape[1]
     if not few:
         constant, cross, inner = _form_products(_scatter([residuals, phi], weight))
     risks = []
-    for form in map(_form, forms):
+    for form in map(as_factor, forms):
         if few:
-            h = _times(phi, form) @ phi.T
+            h = times(phi, form) @ phi.T
             own = norms - np.diagonal(h)
             total = weight @ (residuals @ residuals.T - h) ** 2 @ weight
         else:
-            own = norms - _quadratic(phi, form)
-            product = _times(form, inner)  # tr(Q S Q S), Q = diag(I, -M)
-            total = constant - 2 * _inner(cross, form) + _inner(product, product.T)
+            own = norms - rowwise_quadratic(phi, form)
+            product = times(form, inner)  # tr(Q S Q S), Q = diag(I, -M)
+            total = constant - 2 * inner_product(cross, form) + inner_product(product, product.T)
         risks.append((total - (weight * own) @ (weight * own)) / pairs)
     return np.array(risks)
 
@@ -259,21 +268,21 @@ def plug_in_risks(
     pairs = weight @ (weight.sum() - weight)
     _require_pairs(pairs, int(np.count_nonzero(weight)))
     root = np.sqrt(weight)
-    weighted, norms = times_rows(residuals, root), _rowwise_dot(residuals, residuals)
-    constant = _square_of_products(weighted)
+    weighted, norms = times_rows(residuals, root), rowwise_dot(residuals, residuals)
+    constant = square_of_products(weighted)
     risks = []
     for phi in phis:
         # ΣΣ w w (⟨δ, δ'⟩ - ⟨φ, φ'⟩)² = ‖S_δδ‖² - 2 ‖S_φδ‖² + ‖S_φφ‖²
-        own = weight * (norms - _rowwise_dot(phi, phi))
+        own = weight * (norms - rowwise_dot(phi, phi))
         phi = times_rows(phi, root)
         cross = phi.T @ weighted
-        total = constant - 2 * _inner(cross, cross) + _square_of_products(phi)
+        total = constant - 2 * inner_product(cross, cross) + square_of_products(phi)
         risks.append((total - own @ own) / pairs)
     return np.array(risks)
 
 
 def pair_products(
-    parts: Sequence[tuple[_Matrix, _Matrix | None]],
+    parts: Sequence[tuple[Matrix, Matrix | None]],
     residuals: np.ndarray,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -298,13 +307,13 @@ def pair_products(
     """
     weight = check_weight(sample_weight, len(residuals))
     # The residuals are one more function, h = ⟨δ, δ'⟩.
-    parts = [(phi, _form(form)) for phi, form in [(residuals, None), *parts]]
-    own = np.array([weight * _rowwise_dot(_times(phi, form), phi) for phi, form in parts])
+    parts = [(phi, as_factor(form)) for phi, form in [(residuals, None), *parts]]
+    own = np.array([weight * rowwise_dot(times(phi, form), phi) for phi, form in parts])
     total = -(own @ own.T)
     for k, (phi, form) in enumerate(parts):
         for j, (other, other_form) in enumerate(parts[: k + 1]):
             scatter = phi.T @ times_rows(other, weight)  # tr(M_k S M_j Sᵀ), S = Φ_kᵀWΦ_j
-            total[k, j] += _inner(_times(form, scatter), _times(scatter, other_form))
+            total[k, j] += inner_product(times(form, scatter), times(scatter, other_form))
             total[j, k] = total[k, j]
     return total[1:, 1:], total[1:, 0]
 
@@ -328,7 +337,7 @@ def one_step_terms(correction: np.ndarray, residuals: np.ndarray) -> np.ndarray:
     terms : ndarray of shape (n_samples,)
     """
     correction, residuals = _check_parts(correction, residuals)
-    return _rowwise_dot(correction, 2 * residuals - correction)
+    return rowwise_dot(correction, 2 * residuals - correction)
 
 
 def weighted_mean(terms: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
@@ -361,9 +370,9 @@ def add_problems(
 
 
 def _pair_mean(
-    phi: _Matrix,
+    phi: Matrix,
     residuals: np.ndarray,
-    form: _Factor,
+    form: Factor,
     factors: tuple[float, float],
     weight: np.ndarray,
 ) -> PairRisk:
@@ -372,54 +381,43 @@ def _pair_mean(
     # L = diag(a, -M) and R = diag(b, -M).
     a, b = factors
     scatter = _scatter([residuals, phi], weight)
-    outcomes, cross = a * b * scatter[0, 0], -(a + b) * _times(scatter[0, 1], form)
-    inner = _times(_times(form, scatter[1, 1]), form)
+    outcomes, cross = a * b * scatter[0, 0], -(a + b) * times(scatter[0, 1], form)
+    inner = times(times(form, scatter[1, 1]), form)
     sums, own = np.zeros(len(weight)), np.empty(len(weight))
     for rows in _blocks([residuals, phi]):
-        delta, own_phi = _rows_of(residuals, rows), _rows_of(phi, rows)
-        sums[rows] = _rowwise_dot(delta @ cross, own_phi) + _quadratic(own_phi, inner)
+        delta, own_phi = rows_of(residuals, rows), rows_of(phi, rows)
+        sums[rows] = rowwise_dot(delta @ cross, own_phi) + rowwise_quadratic(own_phi, inner)
         if a * b:
-            sums[rows] += _quadratic(delta, outcomes)
-        norms, h = _rowwise_dot(delta, delta), _quadratic(own_phi, form)
+            sums[rows] += rowwise_quadratic(delta, outcomes)
+        norms, h = rowwise_dot(delta, delta), rowwise_quadratic(own_phi, form)
         own[rows] = (a * norms - h) * (b * norms - h)
     return _u_statistic(sums, own, weight)
 
 
-def quadratic_form(phi: _Matrix, form: _Matrix | None) -> np.ndarray:
+def quadratic_form(phi: Matrix, form: Matrix | None) -> np.ndarray:
     """φᵀMφ of each row of φ (n, r); None is the identity."""
-    return _quadratic(phi, _form(form))
+    return rowwise_quadratic(phi, as_factor(form))
 
 
-def _quadratic(z: _Matrix, form: _Factor) -> np.ndarray:
-    """zᵀMz of each row, by a triangular product: half the work of one with M."""
-    if not (isinstance(z, np.ndarray) and isinstance(form, np.ndarray)):
-        return _rowwise_dot(_times(z, form), z)
-    triangle = np.tril(form + form.T)
-    triangle[np.diag_indices_from(triangle)] /= 2
-    return np.einsum("ji,ji->i", dtrmm(1.0, triangle.T, z.T), z.T)
-
-
-def _form_products(scatter: _Scatter) -> tuple[float, _Matrix, _Matrix]:
+def _form_products(scatter: _Scatter) -> tuple[float, Matrix, Matrix]:
     """‖S_δδ‖², S_φδ S_δφ and S_φφ, of which every form takes its part."""
-    return _inner(scatter[0, 0], scatter[0, 0]), scatter[0, 1].T @ scatter[0, 1], scatter[1, 1]
+    return (
+        inner_product(scatter[0, 0], scatter[0, 0]),
+        scatter[0, 1].T @ scatter[0, 1],
+        scatter[1, 1],
+    )
 
 
-def _square_of_products(rows: np.ndarray) -> float:
-    """‖ZᵀZ‖² or, where that is smaller, the equal ‖ZZᵀ‖²; of one matrix BLAS computes half."""
-    product = rows.T @ rows if len(rows) > rows.shape[1] else rows @ rows.T
-    return _inner(product, product)
-
-
-def _blocks(parts: Sequence[_Matrix]) -> Iterator[slice]:
+def _blocks(parts: Sequence[Matrix]) -> Iterator[slice]:
     return row_blocks(parts[0].shape[0], 8 * 4 * sum(part.shape[1] for part in parts))
 
 
-def _scatter(parts: Sequence[_Matrix], weight: np.ndarray) -> _Scatter:
+def _scatter(parts: Sequence[Matrix], weight: np.ndarray) -> _Scatter:
     """S = ZᵀWZ, its blocks on and above the diagonal."""
     scatter: _Scatter = {}
     root = np.sqrt(weight)  # ZᵀZ of one matrix costs half of a product of two
     for rows in _blocks(parts):
-        z = [times_rows(_rows_of(part, rows), root[rows]) for part in parts]
+        z = [times_rows(rows_of(part, rows), root[rows]) for part in parts]
         for j, other in enumerate(z):
             for i in range(j + 1):
                 scatter[i, j] = scatter.get((i, j), 0.0) + z[i].T @ other
@@ -450,49 +448,9 @@ def _require_pairs(pairs: float, n_positive: int = 0) -> None:
 
 def _check_parts(
     phi: ArrayLike | sparse.sparray, residuals: ArrayLike
-) -> tuple[_Matrix, np.ndarray]:
+) -> tuple[Matrix, np.ndarray]:
     """Features and residuals as (n, r) and (n, m) arrays of equal lengths."""
     phi = phi if sparse.issparse(phi) else np.asarray(phi)
     residuals = np.asarray(residuals)
     check_consistent_length(phi, residuals)
     return phi, residuals[:, None] if residuals.ndim == 1 else residuals
-
-
-def _form(form: ArrayLike | sparse.sparray | None) -> _Factor:
-    """A matrix, or 1.0 for the identity."""
-    if form is None:
-        return 1.0
-    return form if sparse.issparse(form) else np.asarray(form)
-
-
-def _rows_of(part: _Matrix, rows: slice) -> _Matrix:
-    if sparse.issparse(part):
-        return sparse.csr_array(part[rows], dtype=np.float64)
-    return np.asarray(part[rows], dtype=np.float64)
-
-
-def _times(a: Any, b: Any) -> Any:
-    """The matrix product, where one factor may be a multiple of the identity."""
-    return a * b if np.isscalar(a) or np.isscalar(b) else a @ b
-
-
-def _inner(a: _Matrix, b: _Factor) -> float:
-    """Sum of the products of the entries; a number stands for a multiple of the identity."""
-    if np.isscalar(b):
-        return float(b * a.trace())
-    if sparse.issparse(a) or sparse.issparse(b):
-        return float(sparse.csr_array(a).multiply(b).sum())
-    return float(np.vdot(a, b))
-
-
-def times_rows(z: _Matrix, weight: np.ndarray) -> _Matrix:
-    """Rows times their weights; z itself, no copy, where all are 1."""
-    if (weight == 1).all():
-        return z
-    return sparse.diags_array(weight) @ z if sparse.issparse(z) else weight[:, None] * z
-
-
-def _rowwise_dot(a: _Matrix, b: _Matrix) -> np.ndarray:
-    if sparse.issparse(a) or sparse.issparse(b):
-        return np.asarray(sparse.csr_array(a).multiply(b).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", a, b, dtype=np.float64)

@@ -18,6 +18,8 @@ ROOT = Path(skcal.__file__).parent
 LAYERS = [
     "_sklearn_compat",
     "_parallel",
+    "_matrices",
+    "_cholesky",
     "datasets",
     "_validation",
     "notions",
