@@ -18,10 +18,10 @@ ROOT = Path(skcal.__file__).parent
 LAYERS = [
     "_sklearn_compat",
     "_parallel",
-    "_matrices",
-    "_cholesky",
     "datasets",
     "_validation",
+    "_matrices",
+    "_cholesky",
     "notions",
     "pair_risk",
     "kernels",

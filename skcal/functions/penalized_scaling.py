@@ -12,6 +12,7 @@ from scipy.special import expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import SplineTransformer
 
+from skcal._matrices import weighted_gram
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
 from skcal.functions.coordinates import COORDINATES, PROBABILITY_FLOOR
 from skcal.functions.partitions import quantile
@@ -112,7 +113,8 @@ def _penalized_likelihood(offset, features, codes, weight, inverse_penalty, max_
     share = weight / weight.sum()
     precision = 1 / (inverse_penalty * weight.sum())
     # A bound of the Hessian's diagonal is 1/4 of the features' squares: unit curvature.
-    scale = 1 / np.sqrt((share @ features**2)[:, None] / 4 + precision)
+    squares = np.einsum("i,ij,ij->j", share, features, features)
+    scale = 1 / np.sqrt(squares[:, None] / 4 + precision)
     if inverse_penalty.shape[1] == 1:
         problem = _two_classes(offset[:, 1] - offset[:, 0], features, codes, share)
     else:
@@ -148,7 +150,7 @@ def _two_classes(offset, features, codes, share):
     def hessian(coefficients):
         margin = offset + features @ coefficients[:, 0]
         curvature = share * expit(margin) * expit(-margin)
-        return (features * curvature[:, None]).T @ features
+        return weighted_gram(features, curvature)
 
     return {"likelihood": likelihood, "hessian": hessian, "options": {}}
 
