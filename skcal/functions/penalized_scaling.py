@@ -14,9 +14,12 @@ from sklearn.preprocessing import SplineTransformer
 
 from skcal._matrices import weighted_gram
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
+from skcal._validation import row_blocks
 from skcal.functions.coordinates import COORDINATES, PROBABILITY_FLOOR
 from skcal.functions.partitions import quantile
 from skcal.functions.recalibration import TemperatureScaling, _ScalingMap
+
+_BLOCK_BYTES = 2**21  # of features
 
 
 class _PenalizedScaling(_ScalingMap):
@@ -69,7 +72,7 @@ class _PenalizedScaling(_ScalingMap):
         X, logits, codes, weight = X[kept], logits[kept], codes[kept], weight[kept]
         self._start(X, weight)
         self.temperature_ = self._temperature(X, codes, weight)
-        features = _with_intercept(self._features(X))
+        features = self._features_and_one(X)
         result = _penalized_likelihood(
             logits / self.temperature_,
             features,
@@ -92,20 +95,25 @@ class _PenalizedScaling(_ScalingMap):
         self.coef_, self.intercept_ = coefficients[:-1], coefficients[-1]
         return self
 
+    def _features_and_one(self, X):
+        """f(p) and a column of ones, in blocks: the temporaries of a map may be larger than it."""
+        width = self._features(X[:1]).shape[1]
+        features = np.ones((len(X), width + 1))
+        for rows in row_blocks(len(X), 8 * width, most=_BLOCK_BYTES):
+            features[rows, :-1] = self._features(X[rows])
+        return features
+
     def _map(self, X, logits):
-        added = self._features(X) @ self.coef_ + self.intercept_
         logits = logits / self.temperature_
-        logits[:, -added.shape[1] :] += added
+        free = logits[:, -self.coef_.shape[1] :]
+        for rows in row_blocks(len(X), 8 * len(self.coef_), most=_BLOCK_BYTES):
+            free[rows] += self._features(X[rows]) @ self.coef_ + self.intercept_
         return logits
 
 
 def _n_free(n_classes):
     """Logits that are free: of two classes only the second one's."""
     return 1 if n_classes == 2 else n_classes
-
-
-def _with_intercept(features):
-    return np.hstack([features, np.ones((len(features), 1))])
 
 
 def _penalized_likelihood(offset, features, codes, weight, inverse_penalty, max_iter, tol):

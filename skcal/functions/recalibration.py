@@ -240,25 +240,26 @@ def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0)
     """1/T of the highest likelihood, less penalty (1/(center T) - 1)² / 2."""
     logits = logits - logits.max(axis=1, keepdims=True)  # rows without information are 0
     chosen = weight @ np.take_along_axis(logits, codes[:, None], axis=1)[:, 0]
-    margin = logits[:, 1] - logits[:, 0]
-
-    def slope(log_scale):
-        scale = np.exp(log_scale)
-        if logits.shape[1] == 2:
-            mean = logits[:, 0] + margin * expit(scale * margin)
-        else:
-            mean = np.einsum("ij,ij->i", softmax(scale * logits, axis=1), logits)
-        return weight @ mean - chosen + penalty * (scale / center - 1) / center
-
+    # Not a closure: brentq's cycle of references would keep its arrays until a collection.
+    sample = logits, logits[:, 1] - logits[:, 0], weight, chosen, center, penalty
     limit = np.log(max_temperature)
-    start = np.log(center)
-    if slope(start) == 0:
+    if _slope(np.log(center), *sample) == 0:
         return center
-    if slope(-limit) >= 0:
+    if _slope(-limit, *sample) >= 0:
         return np.exp(-limit)
-    if slope(limit) <= 0:
+    if _slope(limit, *sample) <= 0:
         return np.exp(limit)
-    return np.exp(brentq(slope, -limit, limit, xtol=1e-12))
+    return np.exp(brentq(_slope, -limit, limit, args=sample, xtol=1e-12))
+
+
+def _slope(log_scale, logits, margin, weight, chosen, center, penalty):
+    """Minus the likelihood's derivative in the scale, 1/T."""
+    scale = np.exp(log_scale)
+    if logits.shape[1] == 2:
+        mean = logits[:, 0] + margin * expit(scale * margin)
+    else:
+        mean = np.einsum("ij,ij->i", softmax(scale * logits, axis=1), logits)
+    return weight @ mean - chosen + penalty * (scale / center - 1) / center
 
 
 class VectorScaling(_ScalingMap):

@@ -406,11 +406,17 @@ def fit_intercept(logit, outcome, weight) -> _LogisticFit:
     """
     centre = log_odds(weight @ outcome / weight.sum())
     bracket = centre - logit.max() - 1, centre - logit.min() + 1
-    a = brentq(lambda a: weight @ (outcome - expit(a + logit)), *bracket, xtol=1e-13, maxiter=1000)
+    # Not a closure: brentq's cycle of references would keep its arrays until a collection.
+    sample = logit, outcome, weight
+    a = brentq(_intercept_score, *bracket, args=sample, xtol=1e-13, maxiter=1000)
     frequency = expit(a + logit)
     variance = 1 / (weight @ (frequency * (1 - frequency)))
     best = log_likelihood(a + logit, outcome, weight)
     return _LogisticFit(np.array([a]), np.array([[variance]]), best)
+
+
+def _intercept_score(a, logit, outcome, weight):
+    return weight @ (outcome - expit(a + logit))
 
 
 def _fit_logistic(design, outcome, weight) -> _LogisticFit:
