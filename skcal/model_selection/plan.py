@@ -27,21 +27,18 @@ class Samples(NamedTuple):
         weight = None if self.weight is None else self.weight[rows]
         return Samples(self.P[rows], self.y[rows], weight)
 
-    @property
-    def n_positive(self) -> int:
-        """Number of samples of positive weight."""
-        return len(self.y) if self.weight is None else int(np.count_nonzero(self.weight))
+    def n_positive(self, rows) -> int:
+        """Number of samples of positive weight among some, without a copy of their predictions."""
+        return len(rows) if self.weight is None else int(np.count_nonzero(self.weight[rows]))
 
-    @property
-    def classes(self) -> set:
-        """Labels of the samples of positive weight."""
-        y = self.y if self.weight is None else self.y[self.weight > 0]
+    def classes(self, rows=slice(None)) -> set:
+        """Labels of the samples of positive weight among some."""
+        y = self.y[rows] if self.weight is None else self.y[rows][self.weight[rows] > 0]
         return set(np.unique(y).tolist())
 
-    @property
-    def total_weight(self) -> float:
-        """Sum of the weights, or the number of samples."""
-        return len(self.y) if self.weight is None else self.weight.sum()
+    def total_weight(self, rows) -> float:
+        """Sum of the weights of some samples, or their number."""
+        return float(len(rows) if self.weight is None else self.weight[rows].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,13 +127,15 @@ def _outer_pairs(search, data, seed):
         )
     pairs = _split(_splitter(outer_cv, seed), data, "outer_cv")
     for number, (train, test) in enumerate(pairs):
-        shared = np.intersect1d(train, test)
+        trained = np.zeros(len(data.y), dtype=bool)
+        trained[train] = True
+        shared = np.unique(test[trained[test]])
         if len(shared):
             raise ValueError(
                 f"outer_cv puts sample {shared[0]} into both parts of split {number} "
                 f"({len(shared)} such samples). Choices must not see the test samples."
             )
-        if not data.take(test).n_positive:
+        if not data.n_positive(test):
             raise ValueError(
                 f"outer_cv leaves 0 test samples in split {number} of {len(data.y)} samples. "
                 "Pass fewer splits or a larger test_size."
@@ -162,10 +161,9 @@ def _split(cv, data, name, n_test=0):
 
 
 def _check_outer(outer, data):
-    training = data.take(outer.train)
     for number, (train, validation) in enumerate(outer.splits):
         for rows, part in ((train, "training"), (validation, "validation")):
-            count = training.take(rows).n_positive
+            count = data.n_positive(outer.train[rows])
             if count < 2:
                 raise ValueError(
                     f"cv leaves {count} {part} sample(s) in fold {number} of {len(data.y)} samples "
@@ -177,9 +175,10 @@ def _warn_of_absent_classes(plan, data, search):
     """Say which classes a training fold lacks, where functions learn outcomes class by class."""
     if search.notion_ not in ("canonical", "classwise", "binary"):
         return
+    classes = data.classes()
     for outer in plan:
         for number, (train, _) in enumerate(outer.splits):
-            absent = data.classes - data.take(outer.train[train]).classes
+            absent = classes - data.classes(outer.train[train])
             if absent:
                 warnings.warn(
                     f"Class {min(absent, key=str)!r} does not occur in the training part of fold "

@@ -246,7 +246,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         return self
 
     def _families(self, width, samples, outer):
-        n_train = float(samples.take(outer.first_fold).total_weight)
+        n_train = samples.total_weight(outer.first_fold)
         candidates = resolve_candidates(self.candidates, self.notion_, width, n_train)
         return make_families(candidates, self.memory)
 
@@ -326,7 +326,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         ]
         tests = [result.outer.test for result in self.outer_results_]
         self.n_samples_ = len(weight)
-        self.n_test_samples_ = int(np.count_nonzero(weight[np.unique(np.concatenate(tests))]))
+        tested = np.zeros(len(weight), dtype=bool)
+        tested[np.concatenate(tests)] = True
+        self.n_test_samples_ = int(np.count_nonzero(weight[tested]))
         self.squared_error_ = float(np.median([_mean_plug_in(r, weight) for r in repeats]))
         self.fold_spread_ = float(np.std(np.concatenate([r.plug_ins for r in self.outer_results_])))
         if self.squared_error_ < 0:
