@@ -144,6 +144,7 @@ def _penalized_likelihood(offset, features, codes, weight, inverse_penalty, max_
     else:
         solver = {"method": "L-BFGS-B"}
     result = minimize(objective, np.zeros(scale.size), jac=True, options=options, **solver)
+    problem.clear()  # older versions of scipy keep the objective until a collection
     result.x = result.x.reshape(scale.shape) * scale
     return result
 

@@ -323,12 +323,13 @@ class VectorScaling(_ScalingMap):
         -------
         self : object
         """
-        logits, codes, weight = self._validate(X, y, sample_weight)
-        n_classes, total = logits.shape[1], weight.sum()
-        rows = np.arange(len(codes))
+        sample = [*self._validate(X, y, sample_weight)]
+        n_classes, total = sample[0].shape[1], sample[2].sum()
         identity = np.repeat([1.0, 0.0], n_classes)
 
         def objective(parameters):
+            logits, codes, weight = sample
+            rows = np.arange(len(codes))
             slope, intercept = np.split(parameters, 2)
             log_c = log_softmax(slope * logits + intercept, axis=1)
             error = np.exp(log_c)
@@ -346,6 +347,7 @@ class VectorScaling(_ScalingMap):
             method="L-BFGS-B",
             options={"maxiter": int(self.max_iter), "gtol": self.tol, "ftol": 1e-14},
         )
+        sample.clear()  # older versions of scipy keep the objective until a collection
         self.n_iter_ = result.nit
         if result.nit >= self.max_iter:
             warnings.warn(
