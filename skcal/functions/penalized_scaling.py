@@ -96,7 +96,7 @@ class _PenalizedScaling(_ScalingMap):
         return self
 
     def _features_and_one(self, X):
-        """f(p) and a column of ones, in blocks: the temporaries of a map may be larger than it."""
+        """f(p) and a column of ones, (n_samples, n_features + 1), without a second such array."""
         width = self._features(X[:1]).shape[1]
         features = np.ones((len(X), width + 1))
         for rows in row_blocks(len(X), 8 * width, most=_BLOCK_BYTES):

@@ -21,7 +21,7 @@ from skcal.metrics.binned import BinSums, gap_distances
 
 _BLOCK_BYTES = 2**24
 _SINGLE = 1e-6  # rounding of float32 sums
-_UNSEEN = 1e-18  # beside terms of size 1
+_UNSEEN = 1e-18  # of the largest number
 
 
 def nothing(codes):
@@ -162,7 +162,8 @@ class KernelStatistic:
 def _single(values):
     """float32, where 0 stands for what sums do not see: subnormal factors are slow."""
     single = values.astype(np.float32)
-    single[np.abs(single) < _UNSEEN] = 0
+    size = np.abs(single)
+    single[size < _UNSEEN * size.max(initial=0)] = 0
     return single
 
 

@@ -194,11 +194,22 @@ def test_tiny_probabilities_enter_no_product_as_subnormal_numbers(rng, monkeypat
     assert not any(is_subnormal(V).any() for V in seen)
 
 
-def test_single_precision_leaves_out_only_what_is_not_seen():
+@pytest.mark.parametrize("scale", [1.0, 1e-15, 1e15])
+def test_single_precision_leaves_out_only_what_is_not_seen(scale):
     values = np.array([[1.0, -1e-17, 1e-17, 1e-19], [-1e-19, 1e-40, -1e-300, 0.0]])
-    expected = [[1.0, -1e-17, 1e-17, 0.0], [0.0, 0.0, 0.0, 0.0]]
-    assert _single(values).dtype == np.float32
-    assert_allclose(_single(values), expected, rtol=1e-7)
+    expected = np.array([[1.0, -1e-17, 1e-17, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    assert _single(scale * values).dtype == np.float32
+    assert_allclose(_single(scale * values), scale * expected, rtol=1e-6)
+    assert _single(values[:0]).shape == (0, 4)
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e-18, 1e15])
+def test_the_scale_of_a_kernel_is_that_of_the_statistic(scale):
+    problem, codes = problem_and_codes("canonical")
+    unit = make_statistic(problem, SKCE, {"kernel": polynomial})
+    scaled = make_statistic(problem, SKCE, {"kernel": lambda X, Z: scale * polynomial(X, Z)})
+    assert_allclose(scaled(codes) / scale, unit(codes), rtol=0, atol=1e-5)
+    assert scaled.slack / scale == pytest.approx(unit.slack)
 
 
 def test_a_single_sample_has_no_pairs():
