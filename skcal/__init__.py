@@ -1,21 +1,13 @@
 """Estimate and test the calibration errors of probabilistic classifiers."""
 
 from skcal.functions import (
-    BetaCalibration,
     Binning,
     Boosting,
-    ClassBasedTemperatureScaling,
     DirichletKernelDensity,
     KroneckerKernelRidge,
-    LogProbabilities,
-    MatrixScaling,
     PlugIn,
-    ProbabilityInteractions,
-    SplineScaling,
     Stacking,
-    TemperatureScaling,
     TwoStepKernelRidge,
-    VectorScaling,
     Zero,
 )
 from skcal.model_selection import (
@@ -23,6 +15,16 @@ from skcal.model_selection import (
     CalibrationErrorSearchCV,
     ClassifierProbabilities,
     compare_risks,
+)
+from skcal.recalibration import (
+    BetaCalibration,
+    ClassBasedTemperatureScaling,
+    LogProbabilities,
+    MatrixScaling,
+    ProbabilityInteractions,
+    SplineScaling,
+    TemperatureScaling,
+    VectorScaling,
 )
 from skcal.report import calibration_report
 

@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import skcal.hypothesis_tests
-from skcal.__main__ import main
+from skcal.cli.commands import main
 
 DOC = Path(__file__).parents[1] / "doc"
 GENERATED = {"_build", "_templates", "auto_examples", "generated"}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skcal._bins import SCALAR_PARTITIONS
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     BLUE,
@@ -24,7 +25,6 @@ from skcal.displays.base import (
 )
 from skcal.displays.curves import ReliabilityPanel, binned_error, make_curves, make_panel
 from skcal.functions.base import BilinearFunction
-from skcal.functions.partitions import SCALAR_PARTITIONS
 from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
 from skcal.metrics.binned import BinSums
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcal._validation import FLOATS, ROUNDING_ULPS, check_weight
+from skcal._validation import FLOATS, check_unit_interval, check_weight, telling_shapes
 from skcal.pair_risk import pair_risk, pair_risk_path, quadratic_form
 
 
@@ -142,30 +142,6 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
 
 @contextmanager
-def telling_shapes(X, y=None):
-    """Let errors about X tell its shape instead of its values, and whether X and y are swapped."""
-    try:
-        yield
-    except ValueError as error:
-        text, swapped = str(error), " Are X and y swapped?"
-        if text.startswith("Expected 2D array, got 1D array"):
-            raise ValueError(
-                f"Expected 2D array, got 1D array instead: X has shape {np.shape(X)}. Reshape your "
-                "data by X.reshape(-1, 1) if it is single probabilities, P(positive class); else "
-                f"pass (n_samples, n_classes).{swapped * _are_probabilities(y)}"
-            ) from None
-        if text.startswith("could not convert string to float"):
-            raise ValueError(f"X holds strings: {text}. Pass probabilities.{swapped}") from None
-        raise
-
-
-def _are_probabilities(y) -> bool:
-    """Whether there are fractions, and none negative as residuals are."""
-    array = np.asarray(y)
-    return array.dtype.kind == "f" and bool((array % 1 != 0).any() and (array >= 0).all())
-
-
-@contextmanager
 def telling_places(estimator, names):
     """Let errors of ``set_params`` tell where a parameter is whose place in the name is wrong."""
     try:
@@ -177,31 +153,6 @@ def telling_places(estimator, names):
         if not meant:
             raise
         raise ValueError(f"{error} Write {' or '.join(meant)} for {wrong}.") from error
-
-
-def check_unit_interval(
-    X: np.ndarray,
-    remedy: str = "Wrap the function in CalibrationErrorEstimator(function, from_logits=True) for "
-    "logits.",
-) -> None:
-    """Raise unless every feature is a probability, up to the rounding of sums."""
-    rounding = ROUNDING_ULPS * np.finfo(X.dtype).eps
-    outside = np.less(X, -rounding) | np.greater(X, 1 + rounding)
-    if outside.any():
-        row, column = (int(i) for i in np.argwhere(outside)[0])
-        raise ValueError(
-            f"X row {row}, column {column} is {X[row, column]:.6g}, not a probability in [0, 1]. "
-            f"{remedy}"
-        )
-
-
-def read_probabilities(estimator, X, y=None, reset=True) -> np.ndarray:
-    """The probabilities X (n, d) of a fit, or of a later call (``reset=False``)."""
-    with telling_shapes(X, y):
-        X = validate_data(estimator, X, dtype=FLOATS, reset=reset)
-    link = "softmax(logits, axis=1)" if X.shape[1] > 1 else "expit(logits)"
-    check_unit_interval(X, f"For logits pass scipy.special.{link}.")
-    return X
 
 
 def recover_outcomes(X: np.ndarray, residuals: np.ndarray) -> np.ndarray:

@@ -8,15 +8,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 
-from skcal._sklearn_compat import Interval, StrOptions, _fit_context
-from skcal.functions.base import BilinearFunction, check_unit_interval, recover_outcomes
-from skcal.functions.partitions import (
+from skcal._bins import (
     SCALAR_PARTITIONS,
     SIMPLEX_PARTITIONS,
     bin_sums,
     find_partition,
     variance_of_means,
 )
+from skcal._sklearn_compat import Interval, StrOptions, _fit_context
+from skcal._validation import check_unit_interval
+from skcal.functions.base import BilinearFunction, recover_outcomes
 
 
 def _has_residual(self):

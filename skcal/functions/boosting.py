@@ -8,8 +8,8 @@ from sklearn.base import clone
 from skcal._sklearn_compat import _fit_context
 from skcal.functions.base import BilinearFunction
 from skcal.functions.kernel_ridge import TwoStepKernelRidge
-from skcal.functions.penalized_scaling import MatrixScaling
 from skcal.functions.plug_in import PlugIn
+from skcal.recalibration.penalized import MatrixScaling
 
 
 class Boosting(BilinearFunction):

@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
-from skcal._validation import row_blocks
-from skcal.functions.base import BilinearFunction, check_unit_interval, recover_outcomes
+from skcal._validation import check_unit_interval, row_blocks
+from skcal.functions.base import BilinearFunction, recover_outcomes
 from skcal.functions.beta_sums import beta_sums, log_peak
 from skcal.pair_risk import plug_in_risks
 

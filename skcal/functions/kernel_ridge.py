@@ -11,10 +11,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
-from skcal.functions.base import BilinearFunction, check_unit_interval
-from skcal.functions.coordinates import COORDINATES
+from skcal._validation import check_unit_interval
+from skcal.functions.base import BilinearFunction
 from skcal.kernels import KERNEL_NAMES, factor_kernel, kernel_matrix, median_distance
 from skcal.pair_risk import pair_risk_path, plug_in_risks
+from skcal.recalibration.coordinates import COORDINATES
 
 
 class _KernelRidge(BilinearFunction):

@@ -12,7 +12,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context
-from skcal.functions.base import BilinearFunction, check_unit_interval, recover_outcomes
+from skcal._validation import check_unit_interval
+from skcal.functions.base import BilinearFunction, recover_outcomes
 
 
 class Zero(BilinearFunction):

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
+from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.functions.partitions import bin_sums
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.metrics import cox_recalibration
 from skcal.metrics.base import read_sample

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.functions import MatrixScaling, PlugIn, VectorScaling
+from skcal.functions import PlugIn
 from skcal.functions.base import BilinearFunction
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.kernels import Kernel
@@ -26,6 +26,7 @@ from skcal.model_selection.candidates import (
     family_name,
     matrix_scaling,
 )
+from skcal.recalibration import MatrixScaling, VectorScaling
 
 
 @validate_params(

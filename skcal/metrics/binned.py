@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
 
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.functions.partitions import (
+from skcal._bins import (
     SCALAR_PARTITIONS,
     SIMPLEX_PARTITIONS,
     Intervals,
     bin_sums,
 )
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.base import WeightedProblem, combine, read_sample
 from skcal.metrics.moments import GAPS, BinMoments, bin_moments, find_bins
 

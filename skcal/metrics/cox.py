@@ -18,8 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
 from skcal._sklearn_compat import HasMethods, Interval, validate_params
-from skcal.functions.coordinates import log_probabilities
 from skcal.metrics.base import read_sample
+from skcal.recalibration.coordinates import log_probabilities
 
 _MAX_ITERATIONS = 100
 _TOLERANCE = 1e-12  # of the last step, relative to 1 + |coefficients|

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.special import xlogy
 from sklearn.isotonic import isotonic_regression
 
+from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.functions.partitions import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
 from skcal.metrics.base import read_sample
 from skcal.metrics.moments import (
     BinMoments,

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
+from skcal._bins import Intervals, bin_sums, find_partition, variance_of_means
 from skcal._validation import row_blocks
-from skcal.functions.partitions import Intervals, bin_sums, find_partition, variance_of_means
 from skcal.metrics.base import Sample, WeightedProblem
 from skcal.notions import is_scalar
 

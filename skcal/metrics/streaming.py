@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array
 
+from skcal._bins import Intervals
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import naming
-from skcal.functions.partitions import Intervals
 from skcal.metrics.base import Sample
 from skcal.metrics.binned import (
     ERROR_OPTIONS,

@@ -12,23 +12,25 @@ from sklearn.pipeline import make_pipeline
 
 from skcal.functions import (
     Binning,
-    ClassBasedTemperatureScaling,
     DirichletKernelDensity,
     KroneckerKernelRidge,
-    LogProbabilities,
-    MatrixScaling,
     PlugIn,
-    ProbabilityInteractions,
-    SplineScaling,
     Stacking,
-    TemperatureScaling,
     TwoStepKernelRidge,
-    VectorScaling,
     Zero,
 )
 from skcal.functions.base import BilinearFunction
 from skcal.functions.kernel_density import BANDWIDTHS
 from skcal.notions import is_scalar
+from skcal.recalibration import (
+    ClassBasedTemperatureScaling,
+    LogProbabilities,
+    MatrixScaling,
+    ProbabilityInteractions,
+    SplineScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
 
 # Above this the default ridge forms are Nyström approximations; `trace_error_` tells how good.
 _MAX_RANK = 1000

@@ -10,13 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skcal.functions.coordinates import PROBABILITY_FLOOR
 from skcal.metrics import (
     calibration_intercept,
     calibration_slope,
     cox_recalibration,
     integrated_calibration_index,
 )
+from skcal.recalibration.coordinates import PROBABILITY_FLOOR
 
 EVERY = [
     calibration_intercept,

@@ -9,7 +9,7 @@ from scipy.special import xlogy
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss, log_loss
 
-from skcal.functions.partitions import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, find_partition
+from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, find_partition
 from skcal.metrics import brier_decomposition, score_decomposition, sharpness
 from skcal.notions import make_problems
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skcal.functions.partitions import (
+from skcal._bins import (
     SCALAR_PARTITIONS,
     median_variance,
     quantile,

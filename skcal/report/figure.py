@@ -7,10 +7,10 @@ import io
 import warnings
 from math import ceil
 
-from skcal._report.numbers import panel_of
-from skcal._report.parts import Measures
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import MAX_PANELS
+from skcal.report.numbers import panel_of
+from skcal.report.parts import Measures
 
 _SIZE = (4.2, 5.8)
 

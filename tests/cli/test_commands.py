@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from report_cases import CANDIDATES, HOSTILE, binary, predictions
 
-from skcal.__main__ import main
-from skcal._command_line import make_parser
-from skcal._report.figure import reliability
+from skcal.cli.commands import main
+from skcal.cli.parser import make_parser
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
 from skcal.model_selection import candidates
 from skcal.report import CalibrationReport, calibration_report
+from skcal.report.figure import reliability
 
 COMMANDS = ["evaluate", "report", "test", "plot", "compare"]
 
@@ -144,8 +144,8 @@ def test_plot_writes_the_same_figure_each_time(run, npz, tmp_path, ending, start
 @pytest.mark.parametrize("notion", ["confidence", "classwise"])
 def test_plot_shows_the_numbers_of_the_report(run, npz, tmp_path, monkeypatch, notion):
     drawn = []
-    monkeypatch.setattr("skcal.__main__.draw", drawn.append)
-    monkeypatch.setattr("skcal.__main__.save_figure", lambda *_: None)
+    monkeypatch.setattr("skcal.cli.commands.draw", drawn.append)
+    monkeypatch.setattr("skcal.cli.commands.save_figure", lambda *_: None)
     run("plot", npz, "--out", tmp_path / "p.svg", "--notion", notion)
     [display] = drawn
     if notion == "confidence":

@@ -12,12 +12,12 @@ from scipy.special import expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import SplineTransformer
 
+from skcal._bins import quantile
 from skcal._matrices import weighted_gram
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
 from skcal._validation import row_blocks
-from skcal.functions.coordinates import COORDINATES, PROBABILITY_FLOOR
-from skcal.functions.partitions import quantile
-from skcal.functions.recalibration import TemperatureScaling, _ScalingMap
+from skcal.recalibration.coordinates import COORDINATES, PROBABILITY_FLOOR
+from skcal.recalibration.maps import TemperatureScaling, _ScalingMap
 
 _BLOCK_BYTES = 2**21  # of features
 

@@ -8,17 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from skcal._report.cautions import caution
-from skcal._report.parts import (
-    BinnedError,
-    Data,
-    KernelError,
-    Measures,
-    Overview,
-    Score,
-    Settings,
-    WorstBin,
-)
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.curves import ReliabilityPanel
 from skcal.hypothesis_tests import monte_carlo_test, skce_test
@@ -32,6 +21,17 @@ from skcal.metrics import (
 )
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
+from skcal.report.cautions import caution
+from skcal.report.parts import (
+    BinnedError,
+    Data,
+    KernelError,
+    Measures,
+    Overview,
+    Score,
+    Settings,
+    WorstBin,
+)
 
 _BY_CLASS = "log loss, one class against the rest"
 # Work that takes about a second: pairs × columns (× resamples), samples × resamples.

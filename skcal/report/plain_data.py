@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 
-from skcal._report.comparison import Comparison, PairedTest, SameEstimator
-from skcal._report.parts import (
+from skcal.model_selection.candidates import family_name, resolve_candidates
+from skcal.report.comparison import Comparison, PairedTest, SameEstimator
+from skcal.report.parts import (
     BinnedError,
     KernelError,
     Measures,
@@ -15,7 +16,6 @@ from skcal._report.parts import (
     Settings,
     WorstBin,
 )
-from skcal.model_selection.candidates import family_name, resolve_candidates
 
 
 def version() -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from skcal._report.cautions import STANDING
-from skcal._report.parts import Measures
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.model_selection.summary import format_setting
+from skcal.report.cautions import STANDING
+from skcal.report.parts import Measures
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from html import escape
 
-from skcal._report.figure import draw, reliability, single_panels, svg_uri
-from skcal._report.rows import (
+from skcal.report.figure import draw, reliability, single_panels, svg_uri
+from skcal.report.rows import (
     GROUP_COLUMNS,
     Row,
     all_warnings,
@@ -23,7 +23,7 @@ from skcal._report.rows import (
     rows_of,
     verdict,
 )
-from skcal._report.style import STYLE
+from skcal.report.style import STYLE
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _LONG = 15  # rows; longer tables scroll on screens

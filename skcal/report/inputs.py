@@ -7,10 +7,10 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcal._report.numbers import plain
-from skcal._report.parts import Data
 from skcal._validation import plain_labels
 from skcal.metrics.base import read_sample
+from skcal.report.numbers import plain
+from skcal.report.parts import Data
 
 
 def make_seed(random_state) -> int:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skcal import Zero
-from skcal.__main__ import main
-from skcal._files import FileError, read_predictions
+from skcal.cli.commands import main
+from skcal.cli.files import FileError, read_predictions
 from skcal.model_selection import candidates
 
 TABLE = "cat,dog,label\n0.25,0.75,dog\n1.0,0.0,cat\n0.5,0.5,dog\n"

@@ -16,7 +16,7 @@ from skcal import (
     TemperatureScaling,
     VectorScaling,
 )
-from skcal.functions.coordinates import PROBABILITY_FLOOR
+from skcal.recalibration.coordinates import PROBABILITY_FLOOR
 
 MAPS = [
     TemperatureScaling(),

@@ -11,8 +11,8 @@ from report_cases import binary
 from sklearn.metrics import brier_score_loss
 
 from skcal import CalibrationErrorSearchCV
-from skcal.__main__ import _heading, _LateProgress, _scores, main
-from skcal._files import Predictions
+from skcal.cli.commands import _heading, _LateProgress, _scores, main
+from skcal.cli.files import Predictions
 from skcal.metrics import expected_calibration_error
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skcal._files import FileError, Predictions, _check, _from_frame, align, read_predictions
+from skcal.cli.files import FileError, Predictions, _check, _from_frame, align, read_predictions
 
 GOOD = "cat,label,dog\n0.25,dog,0.75\n1.0,cat,0.0\n"
 

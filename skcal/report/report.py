@@ -8,22 +8,20 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-import skcal._report.html as html
-from skcal._report.comparison import Comparison, compare_models
-from skcal._report.figure import reliability
-from skcal._report.inputs import make_seed, read_groups, read_second
-from skcal._report.numbers import Attempts, default_resamples, measure, run_searches
-from skcal._report.parts import Data, Measures, Settings
-from skcal._report.plain_data import as_settings, rebuild, version
-from skcal._report.rows import all_warnings, paired_records, records_of
-from skcal._report.text import as_text
+import skcal.report.html as html
+from skcal._bins import SCALAR_PARTITIONS
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.functions.partitions import SCALAR_PARTITIONS
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.metrics.base import read_sample
 from skcal.model_selection.candidates import CANDIDATES
-
-__all__ = ["CalibrationReport", "calibration_report"]
+from skcal.report.comparison import Comparison, compare_models
+from skcal.report.figure import reliability
+from skcal.report.inputs import make_seed, read_groups, read_second
+from skcal.report.numbers import Attempts, default_resamples, measure, run_searches
+from skcal.report.parts import Data, Measures, Settings
+from skcal.report.plain_data import as_settings, rebuild, version
+from skcal.report.rows import all_warnings, paired_records, records_of
+from skcal.report.text import as_text
 
 
 @dataclass(frozen=True, eq=False)

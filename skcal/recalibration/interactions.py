@@ -10,7 +10,7 @@ from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
-from skcal.functions.base import read_probabilities
+from skcal._validation import read_probabilities
 
 
 class ProbabilityInteractions(TransformerMixin, BaseEstimator):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-from skcal._report.rows import (
+from skcal.displays.base import as_label
+from skcal.report.rows import (
     GROUP_COLUMNS,
     all_warnings,
     class_rows,
@@ -17,7 +18,6 @@ from skcal._report.rows import (
     rows_of,
     verdict,
 )
-from skcal.displays.base import as_label
 
 _WIDTH = 100
 _CLASSES = 12

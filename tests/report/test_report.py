@@ -21,8 +21,6 @@ from sklearn.base import clone
 from sklearn.metrics import brier_score_loss, log_loss
 
 from skcal import CalibrationErrorSearchCV, Zero
-from skcal._report.numbers import skce_options
-from skcal._report.rows import comparison_rows, verdict
 from skcal.hypothesis_tests import (
     adjust_pvalues,
     compare_calibration,
@@ -39,6 +37,8 @@ from skcal.metrics import (
     sharpness,
 )
 from skcal.report import CalibrationReport, calibration_report
+from skcal.report.numbers import skce_options
+from skcal.report.rows import comparison_rows, verdict
 
 RESAMPLING = {"n_resamples": 99, "random_state": 0}
 

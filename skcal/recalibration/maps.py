@@ -14,9 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import Interval, _fit_context
-from skcal._validation import check_labels, check_weight
-from skcal.functions.base import read_probabilities
-from skcal.functions.coordinates import log_probabilities
+from skcal._validation import check_labels, check_weight, read_probabilities
+from skcal.recalibration.coordinates import log_probabilities
 
 
 class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

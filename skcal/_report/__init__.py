@@ -1,1 +1,0 @@
-"""The parts of :mod:`skcal.report`: numbers, comparison, rows of tables, HTML."""

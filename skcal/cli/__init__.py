@@ -1,0 +1,1 @@
+"""``python -m skcal``: the options, the commands and the files that they read."""
