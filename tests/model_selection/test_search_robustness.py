@@ -48,7 +48,7 @@ def test_columns_with_other_names_are_in_the_order_of_the_sorted_labels_and_said
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(data[0], columns=["p0", "p1", "p2", "p3"])
     estimator = CalibrationErrorEstimator(Binning(), "confidence")
-    with pytest.warns(UserWarning, match=r"'p3'\] of P do not name all labels .* pass labels="):
+    with pytest.warns(UserWarning, match=r"'p3'\] of X do not name all labels .* pass labels="):
         estimator.fit(frame, NAMES[data[1]])
     assert estimator.classes_.tolist() == sorted(NAMES)
 
