@@ -165,6 +165,7 @@ SIMPLICITY = (
     "SplineScaling",
     "VectorScaling",
     "MatrixScaling",
+    "StructuredMatrixScaling",
     None,
     "Binning",
     "TwoStepKernelRidge",

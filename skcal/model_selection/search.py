@@ -62,7 +62,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     candidates : list of (function, param_grid), str or None, default=None
         None or "recommended": :class:`~skcal.Zero`, the published search space, temperature
         scaling; for scalar notions isotonic regression, splines and their stack; for vectors
-        matrix scaling, boosting by a ridge form and their stack (vector scaling above 100 classes).
+        structured matrix scaling and a stack of maps and trees (vector scaling above 100 classes).
         "gruber-bach": the search space of [1]_. A grid may be a callable of the number of
         training samples in a fold.
     notion : str or callable, default="canonical"
