@@ -100,7 +100,7 @@ class _KernelRidge(BilinearFunction):
     def _path_risks(self, functions, features, y, sample_weight):
         """Risks of functions that share these (n, r) features of the factor."""
 
-    path_parameter = "alpha"  #: what :meth:`score_path` varies
+    path_parameter = "alpha"
 
     def shares_factor(self, other) -> bool:
         """Whether a fit of ``other`` would factor the same kernel matrix."""
@@ -113,48 +113,21 @@ class _KernelRidge(BilinearFunction):
         )
 
     def with_factor_of(self, fitted):
-        """Return a copy of this function, fitted by what ``fitted`` has computed: O(r²).
-
-        Parameters
-        ----------
-        fitted : KroneckerKernelRidge or TwoStepKernelRidge
-            Fitted on the samples in question, for which ``self.shares_factor(fitted)`` holds.
-
-        Returns
-        -------
-        function : object of the type of self
-        """
+        """As of :class:`BilinearFunction`: O(r²)."""
         function = clone(self)
         own = {*self.get_params(), "form_", "coef_"}
         vars(function).update({k: v for k, v in vars(fitted).items() if k not in own})
         function._solve()
         return function
 
-    def score_path(self, X, y, alphas, sample_weight=None):
-        """Scores of this fitted function under other values of ``alpha``.
-
-        The factor and the products of the evaluation samples are computed once.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, d)
-        y : array-like of shape (n_samples,) or (n_samples, m)
-            Residuals.
-        alphas : array-like of shape (n_alphas,)
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        scores : ndarray of shape (n_alphas,)
-            Minus the pair risk.
-        """
+    def score_path(self, X, y, values, sample_weight=None):
+        """As of :class:`BilinearFunction`; the features of the samples are computed once."""
         check_is_fitted(self)
-        alphas = np.asarray(alphas, dtype=np.float64)
+        alphas = np.asarray(values, dtype=np.float64)
         if not (alphas.size and (alphas > 0).all()):
             raise ValueError(f"alphas is {alphas.tolist()}; pass at least one, every alpha > 0.")
-        functions = (clone(self).set_params(alpha=alpha).with_factor_of(self) for alpha in alphas)
         features, y = self._factor_features(X), self._check_residuals(y)
-        return -np.array(self._path_risks(functions, features, y, sample_weight))
+        return -np.array(self._path_risks(self._along_path(alphas), features, y, sample_weight))
 
     def _rank_limit(self, n_samples):
         """The rank that was asked for, or at which the (n, r) factor fills ``working_memory``."""
@@ -271,13 +244,12 @@ class KroneckerKernelRidge(_KernelRidge):
         penalty = self._total**2 * self.alpha
         s = self.eigenvalues_
         self.form_ = (self._moments.T @ self._moments) / (np.outer(s, s) + penalty)
-        self._n_outputs = self.rank_
 
     def _path_risks(self, functions, features, y, sample_weight):
         forms = (function.form_ for function in functions)
         return pair_risk_path(features, y, forms, sample_weight=sample_weight)
 
-    def transform(self, X):
+    def feature_map(self, X):
         """Return φ(x), the rotated kernel features, shape ``(n_samples, rank_)``."""
         return self._factor_features(X)
 
@@ -351,7 +323,6 @@ class TwoStepKernelRidge(_KernelRidge):
         penalty = self._total * self.alpha
         self.coef_ = (self._moments / (self.eigenvalues_ + penalty)).T
         self.form_ = None
-        self._n_outputs = self.coef_.shape[1]
 
     def _path_risks(self, functions, features, y, sample_weight):
         phis = (features @ function.coef_ for function in functions)
@@ -360,7 +331,3 @@ class TwoStepKernelRidge(_KernelRidge):
     def residual(self, X):
         """Estimate ĝ(x) of E[δ | x], shape (n_samples, m)."""
         return self._factor_features(X) @ self.coef_
-
-    def transform(self, X):
-        """Return φ(x) = ĝ(x)."""
-        return self.residual(X)

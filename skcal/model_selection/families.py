@@ -217,7 +217,8 @@ def _one_convergence_warning(family):
 
 
 def _refit(best, fitted):
-    return best.with_factor_of(fitted) if hasattr(fitted, "with_factor_of") else fitted
+    """``best`` by what ``fitted`` holds, unless that is h = 0, for want of training samples."""
+    return best.with_factor_of(fitted) if best.shares_factor(fitted) else fitted
 
 
 def _results(scores, times):
@@ -300,9 +301,8 @@ def group_families(families) -> list[list[Family]]:
 
 
 def _is_path(family) -> bool:
-    return hasattr(family.function, "score_path") and all(
-        setting.keys() == {family.function.path_parameter} for setting in family.settings
-    )
+    parameter = family.function.path_parameter
+    return parameter is not None and all(s.keys() == {parameter} for s in family.settings)
 
 
 def try_families(families, problem, weight, rows, n_rows=30):

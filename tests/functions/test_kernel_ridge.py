@@ -143,7 +143,7 @@ def test_error_of_the_factor_is_what_tol_allows(rng, tol):
     assert np.linalg.norm(error) <= 200 * tol / penalty * size
     allowed = np.sqrt(200 * tol) / penalty + 200 * tol / (2 * penalty**1.5)
     assert np.linalg.norm(unseen, axis=1).max() <= allowed * size
-    features = KroneckerKernelRidge(tol=tol).fit(X, residuals).transform(X)
+    features = KroneckerKernelRidge(tol=tol).fit(X, residuals).feature_map(X)
     left_out = 1 - np.sum(features**2) / 200  # of the trace, which is n
     assert_allclose(function.trace_error_, left_out, atol=1e-13)
     assert left_out <= tol
