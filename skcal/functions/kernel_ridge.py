@@ -13,9 +13,18 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from skcal._validation import check_unit_interval
 from skcal.functions.base import BilinearFunction
-from skcal.kernels import KERNEL_NAMES, factor_kernel, kernel_matrix, median_distance
+from skcal.kernels import (
+    KERNEL_NAMES,
+    factor_kernel,
+    kernel_diagonal,
+    kernel_matrix,
+    median_distance,
+)
 from skcal.pair_risk import pair_risk_path, plug_in_risks
 from skcal.recalibration.coordinates import COORDINATES
+
+_ACCURACY = 1e-7  # of h beside its maximum, a tenth of what tol="auto" promises
+_ROUNDING, _COARSEST = 1e-15, 1e-8  # tolerances between which it chooses
 
 
 class _KernelRidge(BilinearFunction):
@@ -27,7 +36,7 @@ class _KernelRidge(BilinearFunction):
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"}), None],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "tol": [Interval(Real, 0, 1, closed="left")],
+        "tol": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "max_rank": [Interval(Integral, 1, None, closed="left"), None],
         "coordinates": [StrOptions(set(COORDINATES)), None],
         "memory": [str, HasMethods("cache"), None],
@@ -40,7 +49,7 @@ class _KernelRidge(BilinearFunction):
         gamma=1.0,
         degree=3,
         coef0=1,
-        tol=1e-8,
+        tol="auto",
         max_rank=None,
         coordinates=None,
         memory=None,
@@ -79,8 +88,9 @@ class _KernelRidge(BilinearFunction):
         X, residuals, weight = self._validate(X, y, sample_weight)
         X = self._in_coordinates(X)
         self.gamma_ = self._width(X)
+        self.tol_ = self._tolerance(X, weight)
         factor = check_memory(self.memory).cache(factor_kernel)(
-            X, weight, self.kernel, self._kernel_parameters(), self.tol, self._rank_limit(len(X))
+            X, weight, self.kernel, self._kernel_parameters(), self.tol_, self._rank_limit(len(X))
         )
         self.landmarks_, self.projection_ = factor.landmarks, factor.projection
         self.eigenvalues_ = factor.eigenvalues
@@ -102,9 +112,24 @@ class _KernelRidge(BilinearFunction):
 
     path_parameter = "alpha"
 
+    def _tolerance(self, X, weight):
+        """Share of the trace that changes h by less than ``_ACCURACY`` of its maximum.
+
+        What is left out of K, of norm at most tol tr K, moves ĝ by that over nα and the Kronecker
+        solution, where it is multiplied by K, by tol (tr K)² over n²α.
+        """
+        if self.tol != "auto":
+            return self.tol
+        diagonal = kernel_diagonal(X, self.kernel, self._kernel_parameters())
+        mean = weight @ diagonal / weight.sum()
+        share = _ACCURACY * self.alpha / max(mean, mean**2, np.finfo(np.float64).tiny)
+        return float(np.clip(share, _ROUNDING, _COARSEST))
+
     def shares_factor(self, other) -> bool:
-        """Whether a fit of ``other`` would factor the same kernel matrix."""
+        """Whether a fit of ``other`` factors the same kernel matrix, accurately enough."""
         if not isinstance(other, _KernelRidge):
+            return False
+        if self.tol == "auto" and self.alpha < other.alpha:
             return False
         mine, its = self.get_params(deep=False), other.get_params(deep=False)
         return all(
@@ -183,10 +208,11 @@ class KroneckerKernelRidge(_KernelRidge):
         Of the polynomial kernel.
     coef0 : float, default=1
         Of the polynomial and sigmoid kernels.
-    tol : float in [0, 1), default=1e-8
-        Share of the kernel's trace that its low-rank factor may leave out. It should lie well
-        below alpha: on 600 predictions of 10 classes the default changes h(x, x) by 2e-4 of its
-        maximum at alpha 4e-6, by 9e-3 at alpha 4e-9.
+    tol : float in [0, 1) or "auto", default="auto"
+        Share of the kernel's trace that its low-rank factor may leave out. "auto" follows
+        ``alpha``, so that h(x, x) is off by less than 1e-6 of its maximum; where ``alpha`` is
+        below 4e-9, by less than 4e-15 / alpha, to which the kernel's rounding determines it. (Of
+        a kernel of mean diagonal m ≠ 1 read alpha / max(m, m²) for alpha.)
     max_rank : int, default=None
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
@@ -194,7 +220,7 @@ class KroneckerKernelRidge(_KernelRidge):
         In which the kernel measures: √p (Hellinger distances), log p, log p minus its mean
         (Aitchison's), or the features as they are.
     memory : str or object with the joblib.Memory interface, default=None
-        Caches the factor, so that both ridge forms and every ``alpha`` share it.
+        Caches the factor, so that both ridge forms and every ``alpha`` of one ``tol_`` share it.
 
     Attributes
     ----------
@@ -202,6 +228,8 @@ class KroneckerKernelRidge(_KernelRidge):
         M; not always positive semidefinite, so that h(x, x) may be negative.
     gamma_ : float or None
         The width used.
+    tol_ : float
+        The tolerance used.
     landmarks_ : ndarray of shape (r, d)
     projection_ : ndarray of shape (r, r)
         φ(x) is ``k(x, landmarks_) @ projection_``.
@@ -272,10 +300,11 @@ class TwoStepKernelRidge(_KernelRidge):
         Of the polynomial kernel.
     coef0 : float, default=1
         Of the polynomial and sigmoid kernels.
-    tol : float in [0, 1), default=1e-8
-        Share of the kernel's trace that its low-rank factor may leave out. It should lie well
-        below alpha: on 600 predictions of 10 classes the default changes h(x, x) by 7e-5 of its
-        maximum at alpha 2e-5, by 1.2e-2 at alpha 2e-8.
+    tol : float in [0, 1) or "auto", default="auto"
+        Share of the kernel's trace that its low-rank factor may leave out. "auto" follows
+        ``alpha``, so that h(x, x) is off by less than 1e-6 of its maximum; where ``alpha`` is
+        below 4e-9, by less than 4e-15 / alpha, to which the kernel's rounding determines it. (Of
+        a kernel of mean diagonal m ≠ 1 read alpha / max(m, m²) for alpha.)
     max_rank : int, default=None
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
@@ -283,7 +312,7 @@ class TwoStepKernelRidge(_KernelRidge):
         In which the kernel measures: √p (Hellinger distances), log p, log p minus its mean
         (Aitchison's), or the features as they are.
     memory : str or object with the joblib.Memory interface, default=None
-        Caches the factor, so that both ridge forms and every ``alpha`` share it.
+        Caches the factor, so that both ridge forms and every ``alpha`` of one ``tol_`` share it.
 
     Attributes
     ----------
@@ -291,7 +320,7 @@ class TwoStepKernelRidge(_KernelRidge):
         The identity.
     coef_ : ndarray of shape (r, m)
         ĝ(x) is ``k(x, landmarks_) @ projection_ @ coef_``.
-    gamma_, landmarks_, projection_, eigenvalues_, rank_, trace_error_, approximation_
+    gamma_, tol_, landmarks_, projection_, eigenvalues_, rank_, trace_error_, approximation_
         As in :class:`skcal.KroneckerKernelRidge`.
     n_features_in_ : int
 

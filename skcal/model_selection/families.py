@@ -142,10 +142,19 @@ def _tasks(group, n_parts) -> list[_Task]:
             (f.function, [setting[f.function.path_parameter] for setting in f.settings])
             for f in group
         ]
-        return [_Task([group[0].function], paths, True)]
+        return [_Task([_source(group)], paths, True)]
     functions = group[0].functions
     parts = np.array_split(np.arange(len(functions)), min(n_parts, len(functions)))
     return [_Task([functions[k] for k in part], [], len(functions) == 1) for part in parts]
+
+
+def _source(group) -> BilinearFunction:
+    """A function of a group whose fit serves all others."""
+    source, *others = (function for family in group for function in family.functions)
+    for function in others:
+        if not function.shares_factor(source):
+            source = function
+    return source
 
 
 class _Fold(NamedTuple):
@@ -292,7 +301,9 @@ def group_families(families) -> list[list[Family]]:
     for family in families:
         for group in groups:
             first = group[0].function
-            if _is_path(family) and _is_path(group[0]) and first.shares_factor(family.function):
+            other = family.function
+            shares = first.shares_factor(other) or other.shares_factor(first)
+            if shares and _is_path(family) and _is_path(group[0]):
                 group.append(family)
                 break
         else:
