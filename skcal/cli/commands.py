@@ -24,7 +24,7 @@ from skcal.displays.base import require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
 from skcal.metrics import expected_calibration_error
 from skcal.model_selection.summary import as_dict
-from skcal.notions import is_scalar, resolve_notion
+from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw, save_figure
 from skcal.report.numbers import default_resamples, skce_options
@@ -151,7 +151,7 @@ def _run_plot(options):
     _check_output(options.out, _FIGURES)
     proba, labels, classes = _read(options)[:3]
     notion = _one_notion(options)
-    drawn = proba.size if notion == "classwise" else len(labels)  # a panel a class
+    drawn = len(labels) * resolve_notion(notion, proba).values_per_row(len(classes))
     display = ReliabilityDisplay.from_predictions(
         labels,
         proba,
@@ -205,12 +205,11 @@ def _tests(predictions, notion, options):
         "n_jobs": options.n_jobs,
     }
     results = []
-    if is_scalar(notion):
+    if notion.scalar:
         results.append(monte_carlo_test(labels, proba, n_resamples=options.resamples, **shared))
-    one_problem = notion not in ("classwise", "top-label")
-    n_columns = 1 if is_scalar(notion) else len(classes)
+    n_columns = 1 if notion.scalar else len(classes)
     method = skce_options(len(labels), n_columns, options.resamples)
-    if one_problem or method["method"] == "monte-carlo":
+    if not notion.by_class or method["method"] == "monte-carlo":
         results.append(skce_test(labels, proba, **shared, **method))
     for result in results:
         yield {
@@ -258,8 +257,8 @@ def _evaluate(name, predictions, options) -> dict:
 
 
 def _notions(notions, proba):
-    """The notions asked for; by default confidence and canonical, for 1-D input binary too."""
-    notions = notions or (["confidence", "canonical"] if proba.ndim == 2 else ["binary"])
+    """The notions asked for; by default "auto" and, of three and more columns, canonical."""
+    notions = notions or ["auto", "canonical"][: 2 if proba.ndim == 2 and proba.shape[1] > 2 else 1]
     return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
@@ -269,7 +268,7 @@ def _scores(predictions, notions) -> dict:
     ECE is of the first scalar notion that is searched; binary Brier scores are of one column.
     """
     proba, labels, classes = predictions[:3]
-    notion = next(filter(is_scalar, notions), resolve_notion("auto", proba))
+    notion = next((one for one in notions if one.scalar), resolve_notion("auto", proba))
     one_column = proba.ndim == 1 or notion == "binary"
     codes, _ = check_labels(labels, proba, classes)
     rows = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba

@@ -14,6 +14,7 @@ from skcal import CalibrationErrorSearchCV
 from skcal.cli.commands import _heading, _LateProgress, _scores, main
 from skcal.cli.files import Predictions
 from skcal.metrics import expected_calibration_error
+from skcal.notions import resolve_notion
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_scores_beside_a_binary_search_are_of_one_column(tmp_path, capsys):
 def test_ece_beside_the_searches_is_of_the_first_scalar_notion(tempered, notions, notion):
     proba, labels = (array[:400] for array in tempered)
     predictions = Predictions(proba, labels, np.arange(4))
-    scores = _scores(predictions, notions)
+    scores = _scores(predictions, [resolve_notion(one, proba) for one in notions])
     assert (scores["ece_notion"], scores["brier_notion"]) == (notion, "classwise")
     assert scores["ece_15_bins"] == expected_calibration_error(labels, proba, notion=notion)
     heading = _heading({"name": "x", **scores})
