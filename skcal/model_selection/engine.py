@@ -175,9 +175,10 @@ def fit_and_compare(
     evaluations: list[np.ndarray],
 ) -> tuple[Fit | None, list[PairRisk]]:
     """Excess risks on each set of evaluation rows; the fit too, if it was not ``fitted`` yet."""
-    # What is known is not sent back.
-    new = fit_again(function, data.take(train)) if fitted is None else None
-    return new, [excess(fitted or new or [], data.take(rows)) for rows in evaluations]
+    new: Fit | None = None  # what is known is not sent back
+    if fitted is None:
+        new = fitted = fit_again(function, data.take(train))
+    return new, [excess(fitted, data.take(rows)) for rows in evaluations]
 
 
 def fit_again(template: BilinearFunction, data: Problems) -> Fit:
