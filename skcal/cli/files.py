@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-import re
 import zipfile
 import zlib
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from skcal._validation import check_labels, check_proba
+from skcal._validation import LOGITS, SWAPPED, InputError, check_labels, check_proba
 
 MAX_BYTES = 4 * 2**30
 
@@ -46,7 +46,30 @@ class FileError(ValueError):
     """A file that cannot be read as predictions; the message is one line."""
 
     def __init__(self, message):
-        super().__init__(re.sub(r"[\r\n]+", " ", message))
+        super().__init__(" ".join(message.splitlines()))
+
+
+class _Places(NamedTuple):
+    """What messages call a file and the rows and columns of its array.
+
+    Parameters
+    ----------
+    path : path-like
+    lines : list of int, default=()
+        The line of each row.
+    names : list of str, default=()
+        The name of each column.
+    """
+
+    path: Path
+    lines: Sequence[int] = ()
+    names: Sequence[str] = ()
+
+    def row(self, row: int) -> str:
+        return f"line {self.lines[row]}" if self.lines else f"row {row}"
+
+    def column(self, column: int) -> str:
+        return f"column {self.names[column]!r}" if self.names else f"column {column}"
 
 
 def read_predictions(
@@ -109,7 +132,7 @@ def read_predictions(
     except csv.Error as error:
         raise FileError(f"{path}: {error}. Save it as a table, one line a sample.") from error
     except (ValueError, TypeError) as error:
-        raise FileError(f"{path}: {_for_files(str(error))}") from error
+        raise FileError(f"{path}: {_sentence(str(error))}") from error
 
 
 def align(first: Predictions, second: Predictions, first_name, second_name) -> Predictions:
@@ -181,7 +204,7 @@ def _from_archive(path, file, groups, check) -> Predictions:
             )
         found = None if groups is None else _plain_array(path, data, groups)
         arrays = (_plain_array(path, data, name) for name in ("proba", "labels", "classes"))
-        return check(*arrays)._replace(groups=found)
+        return check(_Places(path), *arrays)._replace(groups=found)
 
 
 def _plain_array(path, data, name):
@@ -216,10 +239,7 @@ def _from_frame(path, frame, label, groups, check) -> Predictions:
     _require_cells(path, names, frame)
     columns = [_column(path, frame, k, header[k]) for k in range(len(header)) if k not in apart]
     labels = [_plain_label(path, row, value) for row, value in enumerate(frame.iloc[:, apart[0]])]
-    try:
-        predictions = _from_table(np.column_stack(columns), labels, names, check)
-    except ValueError as error:
-        raise FileError(f"{path}: {_in_columns(_for_files(str(error)), names)}") from error
+    predictions = _from_table(np.column_stack(columns), labels, check, _Places(path, names=names))
     found = None if groups is None else frame.iloc[:, apart[1]].astype(str).to_numpy(dtype=str)
     return predictions._replace(groups=found)
 
@@ -258,10 +278,7 @@ def _read_csv(path, label, groups, max_bytes, check) -> Predictions:
                 found.append(row[apart[-1]].strip())
                 lines.append(rows.line_num)
     _require_cells(path, names, values)
-    try:
-        predictions = _from_table(np.array(values), labels, names, check)
-    except ValueError as error:
-        raise FileError(f"{path}: {_in_lines(_for_files(str(error)), lines, names)}") from error
+    predictions = _from_table(np.array(values), labels, check, _Places(path, lines, names))
     return predictions._replace(groups=None if groups is None else np.array(found))
 
 
@@ -333,15 +350,17 @@ def _numbers(path, line, header, row, apart) -> list[float]:
     return numbers
 
 
-def _from_table(values, labels, names, check) -> Predictions:
+def _from_table(values, labels, check, places) -> Predictions:
+    names = places.names
     if len(names) == 1:
-        return check(values[:, 0], np.array(labels), None)
-    _refuse_other_columns(values, labels, names)
-    return check(values, np.array(labels), np.array(names))
+        return check(places, values[:, 0], np.array(labels), None)
+    _refuse_other_columns(values, labels, places)
+    return check(places, values, np.array(labels), np.array(names))
 
 
-def _refuse_other_columns(values, labels, names) -> None:
+def _refuse_other_columns(values, labels, places) -> None:
     """Name columns that no label names and without which the rows sum to 1."""
+    names = places.names
     unnamed = ~np.isin(names, labels)
     if unnamed.all():
         like = _like_labels(names, labels)
@@ -351,18 +370,18 @@ def _refuse_other_columns(values, labels, names) -> None:
             else "Give a column per class, named by the class, or a single column, of P(positive). "
             f"{_NO_CLASS}"
         )
-        raise ValueError(
-            f"columns {_listed(names)}: none has the name of a label, such as {labels[0]!r} in row "
-            f"0. {remedy}"
+        raise FileError(
+            f"{places.path}: columns {_listed(names)}: none has the name of a label, such as "
+            f"{labels[0]!r} in {places.row(0)}. {remedy}"
         )
     if not _misses_1(values).any():
         return
     for apart in (unnamed & ((values < 0) | (values > 1)).any(axis=0), unnamed):
         if apart.any() and not _misses_1(values[:, ~apart]).any():
             others = [repr(name) for name, out in zip(names, apart, strict=True) if out]
-            raise ValueError(
-                f"{_listed(others)}: no label has this name, and the rows sum to 1 without it. "
-                f"{_NO_CLASS}"
+            raise FileError(
+                f"{places.path}: {_listed(others)}: no label has this name, and the rows sum to 1 "
+                f"without it. {_NO_CLASS}"
             )
 
 
@@ -381,7 +400,32 @@ def _misses_1(values) -> np.ndarray:
         return ~(np.abs(values.sum(axis=1, dtype=np.float64) - 1) <= _ROUNDING)
 
 
-def _check(proba, labels, classes, pos_label=None, normalize=False) -> Predictions:
+def _check(places, proba, labels, classes, pos_label=None, normalize=False) -> Predictions:
+    """Check arrays; errors name the file's lines and columns, and what its owner can do."""
+    try:
+        return _check_arrays(proba, labels, classes, pos_label, normalize)
+    except InputError as error:
+        remedy = _REMEDIES.get(error.kind)
+        if error.kind == "integers":
+            remedy = f"{SWAPPED}{_REMEDIES['range']}"
+        if error.kind == "sum" and not _misses_1(np.asarray(proba)[[error.row]]).any():
+            remedy = f"{error.remedy} If it was rounded, --normalize does that."
+        row = None if error.row is None else places.row(error.row)
+        k = 0 if error.argument == "proba" and len(places.names) == 1 else error.column
+        column = None if k is None else places.column(k)
+        message = _sentence(error.told(remedy, row, column))
+        raise FileError(f"{places.path}: {message}") from error
+
+
+_REMEDIES = {
+    "logits": "If these are logits, apply the softmax.",
+    "range": LOGITS.format("the softmax, to a single column the logistic function"),
+    "classes": "Every label must be the name of a column of probabilities.",
+    "positive class": "Name the positive one by --pos-label.",
+}
+
+
+def _check_arrays(proba, labels, classes, pos_label, normalize) -> Predictions:
     proba = check_proba(_normalized(proba) if normalize else proba, name="proba")
     if proba.ndim == 1 and classes is None:
         labels, classes = _two_labels(labels, pos_label)
@@ -405,10 +449,9 @@ def _normalized(proba) -> np.ndarray:
     wrong = _misses_1(proba)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(
-            f"proba row {row} sums to {proba[row].sum():.6g}, not 1. --normalize mends rounding "
-            f"alone, sums within {_ROUNDING} of 1."
-        )
+        reason = f"sums to {proba[row].sum():.6g}, not 1."
+        remedy = f"--normalize mends rounding alone, sums within {_ROUNDING} of 1."
+        raise InputError("proba", reason, remedy, row=row)
     return proba / proba.sum(axis=1, dtype=np.float64, keepdims=True)
 
 
@@ -425,44 +468,15 @@ def _two_labels(labels, pos_label):
         return labels, None
     for row, label in enumerate(labels.tolist()):
         if label not in ("0", "1"):
-            raise ValueError(
-                f"label row {row} is {label!r}. With a single column of probabilities labels must "
-                "be 0 or 1; for other labels name the positive one by --pos-label."
+            remedy = (
+                "With a single column of probabilities labels must be 0 or 1; for other labels "
+                "name the positive one by --pos-label."
             )
+            raise InputError("label", f"is {label!r}.", remedy, row=row)
     return labels.astype(int), None
 
 
-def _for_files(message: str) -> str:
-    """Replace remedies for callers of Python functions."""
-    for python, file in (
-        (
-            "Pass labels= with the class of every column.",
-            "Every label must be the name of a column of probabilities.",
-        ),
-        (", apply scipy.special.softmax(…, axis=1).", ", apply the softmax."),
-        (
-            "; for logits apply scipy.special.softmax or expit.",
-            "; for logits apply the softmax, to a single column the logistic function.",
-        ),
-    ):
-        message = message.replace(python, file)
-    message = re.sub(
-        r"Pass labels=\[negative class.*", "Name the positive one by --pos-label.", message
-    )
-    total = re.search(r"sums to (\S+), not 1\. Pass", message)
-    if total and abs(float(total[1]) - 1) <= _ROUNDING:
-        message += " If it was rounded, --normalize does that."
+def _sentence(message: str) -> str:
+    """The message on one line, with a remedy where numpy gives none."""
     message = " ".join(message.split())
     return message if message.endswith((".", "?")) else f"{message}. Give numbers and labels."
-
-
-def _in_lines(message, lines, names) -> str:
-    """Turn row and column numbers of arrays into lines and names of the file."""
-    if len(names) == 1:
-        message = re.sub(r"^proba row (\d+) is", r"proba row \1, column 0 is", message)
-    message = re.sub(r"\brow (\d+)", lambda match: f"line {lines[int(match[1])]}", message)
-    return _in_columns(message, names)
-
-
-def _in_columns(message, names) -> str:
-    return re.sub(r"\bcolumn (\d+)", lambda match: f"column {names[int(match[1])]!r}", message)

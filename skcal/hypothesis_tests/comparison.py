@@ -161,10 +161,7 @@ def compare_calibration(
 
 
 def _read(y_true, y_proba, name, options) -> Sample:
-    try:
-        return read_sample(y_true, y_proba, **options)
-    except ValueError as error:
-        raise ValueError(str(error).replace("y_proba", name)) from error
+    return read_sample(y_true, y_proba, proba_name=name, **options)
 
 
 def _mean(terms):
