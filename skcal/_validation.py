@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -42,7 +43,7 @@ class InputError(ValueError):
     lead : str, default=""
         Words that scikit-learn's own checks expect before the rest.
     kind : {"", "sum", "logits", "range", "integers", "classes", "positive class"}, default=""
-        By which callers choose another remedy.
+        The failure, by which callers choose another remedy.
     """
 
     def __init__(self, argument, reason, remedy="", *, row=None, column=None, lead="", kind=""):
@@ -508,6 +509,14 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
         lead = "Sample weights must contain at least one non-zero number; "
         raise InputError("sample_weight", "is all zero.", lead=lead)
     return weight
+
+
+def check_confidence_level(level: Any) -> None:
+    """Raise unless the level is a number between 0 and 1."""
+    if not isinstance(level, Real):
+        raise TypeError(f"confidence_level={level!r} must be a number.")
+    if not 0 < level < 1:
+        raise ValueError(f"confidence_level={level!r} must be between 0 and 1.")
 
 
 @contextmanager

@@ -19,6 +19,7 @@ ROOT = Path(skcal.__file__).parent
 LAYERS = [
     "_sklearn_compat",
     "_parallel",
+    "_text",
     "datasets",
     "_validation",
     "_matrices",

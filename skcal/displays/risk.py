@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from skcal._validation import check_confidence_level
 from skcal.displays.base import (
     BLUE,
     COLOURS,
@@ -122,8 +123,7 @@ class RiskDisplay:
         display : RiskDisplay
         """
         require_search("search", search)
-        if not 0 < confidence_level < 1:
-            raise ValueError(f"confidence_level={confidence_level!r} must be between 0 and 1.")
+        check_confidence_level(confidence_level)
         display = cls(
             param,
             curves=[] if param is None else make_curves(search, param),

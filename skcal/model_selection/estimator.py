@@ -13,7 +13,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import _fit_context
-from skcal._validation import check_labels, check_proba, check_weight, column_names
+from skcal._validation import (
+    check_confidence_level,
+    check_labels,
+    check_proba,
+    check_weight,
+    column_names,
+)
 from skcal.functions import BilinearFunction, KroneckerKernelRidge, Zero
 from skcal.functions.base import telling_places
 from skcal.notions import Problems, make_problems, resolve_notion
@@ -61,8 +67,7 @@ class OneStepEstimate:
         return float(self.value - norm.ppf(confidence_level) * self.standard_error)
 
     def _check_level(self, confidence_level):
-        if not 0 < confidence_level < 1:
-            raise ValueError(f"confidence_level={confidence_level!r} must be between 0 and 1.")
+        check_confidence_level(confidence_level)
         if not np.isfinite(self.standard_error):
             raise ValueError(
                 f"An interval needs at least 2 test samples, there are {len(self.terms)}. "

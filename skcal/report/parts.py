@@ -113,6 +113,11 @@ class Settings(NamedTuple):
     n_jobs: int | None
     random_state: int
 
+    @property
+    def bins(self) -> dict:
+        """The options of a function that bins predictions."""
+        return {name: getattr(self, name) for name in ("notion", "n_bins", "strategy")}
+
 
 class Data(NamedTuple):
     """Checked predictions; labels are values, ``classes`` those of the columns."""

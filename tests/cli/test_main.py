@@ -11,8 +11,9 @@ from report_cases import binary
 from sklearn.metrics import brier_score_loss
 
 from skcal import CalibrationErrorSearchCV
-from skcal.cli.commands import _heading, _LateProgress, _scores, main
-from skcal.cli.files import Predictions
+from skcal.cli.checks import Predictions
+from skcal.cli.commands import main
+from skcal.cli.evaluate import _heading, _LateProgress, _scores
 from skcal.metrics import expected_calibration_error
 
 
