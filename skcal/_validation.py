@@ -515,7 +515,7 @@ def check_confidence_level(level: Any) -> None:
     """Raise unless the level is a number between 0 and 1."""
     if not isinstance(level, Real):
         raise TypeError(f"confidence_level={level!r} must be a number.")
-    if not 0 < level < 1:
+    if not 0 < float(level) < 1:
         raise ValueError(f"confidence_level={level!r} must be between 0 and 1.")
 
 
