@@ -87,12 +87,13 @@ def check_proba(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     from_logits : bool, default=False
-        Apply the softmax to each row first (the logistic function to a 1-D array).
+        Whether to apply the softmax to each row first (the logistic function to a 1-D array).
     name : str, default="y_proba"
         The argument that error messages name.
     estimator : object, default=None
-        Whose number and names of columns are set (``reset=True``) or compared.
+        The estimator whose number and names of columns are set (``reset=True``) or compared.
     reset : bool, default=True
+        Whether to set them instead of comparing.
 
     Returns
     -------

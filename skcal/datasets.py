@@ -77,13 +77,17 @@ def make_dirichlet(
     Parameters
     ----------
     n_samples : int, default=1000
+        The number of draws.
     n_classes : int, default=10
-    concentration : float, default=0.1
-        α.
+        The number of columns.
+    concentration : float > 0, default=0.1
+        The concentration α of the Dirichlet distribution.
     model : {"M1", "M2", "M3"}, default="M1"
+        The distribution of labels.
     noise : float in [0, 1], default=0.5
-        π, for M2.
+        The share π of M2.
     random_state : int, RandomState instance or None, default=None
+        The seed of the draws.
 
     Returns
     -------
@@ -128,19 +132,23 @@ def make_tempered(
     Parameters
     ----------
     n_samples : int, default=1000
+        The number of draws.
     n_classes : int, default=5
+        The number of columns.
     temperature : float, default=2.0
-        T; 1 is calibrated.
-    concentration : float, default=0.3
-        α.
+        The temperature T; 1 is calibrated.
+    concentration : float > 0, default=0.3
+        The concentration α of the Dirichlet distribution.
     n_truth_draws : int, default=1_000_000
         Draws by which the true errors are computed when asked for, once per process and setting; 0
         leaves them out.
     random_state : int, RandomState instance or None, default=None
+        The seed of the draws.
 
     Returns
     -------
     data : CalibrationDataset
+        Predictions, labels and the truth, by Monte Carlo with a stated error.
 
     References
     ----------
@@ -176,22 +184,26 @@ def make_distorted(
     Parameters
     ----------
     n_samples : int, default=1000
+        The number of draws.
     n_classes : int, default=5
+        The number of columns.
     distortion : {"class-dependent", "non-monotone", "confused-pair"}, default="class-dependent"
         "class-dependent": q ∝ √p where the most probable class has an even number, q ∝ p^1.5 where
         it is odd. "non-monotone": q = (1 - s) p + s p', p' the probabilities of the previous
         classes and s = ½ sin²(2π max p). "confused-pair": the same with p' the probabilities after
         the two largest changed places, and s of their difference.
-    concentration : float, default=0.3
-        α of p ~ Dir(α 1).
+    concentration : float > 0, default=0.3
+        The concentration α of p ~ Dir(α 1).
     n_truth_draws : int, default=1_000_000
         Draws by which the true errors are computed when asked for, once per process and setting; 0
         leaves them out.
     random_state : int, RandomState instance or None, default=None
+        The seed of the draws.
 
     Returns
     -------
     data : CalibrationDataset
+        Predictions, labels and the truth, by Monte Carlo with a stated error.
 
     Examples
     --------
@@ -336,14 +348,19 @@ def tempered_true_errors(
     Parameters
     ----------
     n_classes : int
+        The number of columns.
     temperature : float
-    concentration : float
+        The temperature T of :func:`make_tempered`.
+    concentration : float > 0
+        The concentration α of the Dirichlet distribution.
     n_draws : int, default=10_000_000
+        The number of draws in all batches.
 
     Returns
     -------
     errors : dict
-        Notion → :class:`TrueError`; the standard error is that of the mean of the batches.
+        The :class:`TrueError` of each notion; its standard error is that of the mean of the
+        batches.
 
     Examples
     --------
@@ -370,14 +387,18 @@ def distorted_true_errors(
     Parameters
     ----------
     n_classes : int
+        The number of columns.
     distortion : str
-    concentration : float
+        The distortion of :func:`make_distorted`.
+    concentration : float > 0
+        The concentration α of the Dirichlet distribution.
     n_draws : int, default=10_000_000
+        The number of draws in all batches.
 
     Returns
     -------
     errors : dict
-        Notion → :class:`TrueError`.
+        The :class:`TrueError` of each notion.
 
     Examples
     --------

@@ -103,9 +103,9 @@ def align(first: Predictions, second: Predictions, first_name, second_name) -> P
     Parameters
     ----------
     first, second : Predictions
-        Of the same samples in the same order, with the same labels.
+        Predictions for the same samples in the same order, with the same labels.
     first_name, second_name : str
-        Their files, for messages.
+        The names of their files, for messages.
     """
     if len(first.labels) != len(second.labels):
         raise FileError(

@@ -66,33 +66,37 @@ def calibration_report(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels.
+        The label of each sample.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
-        Of ECE, MCE, the figure and the tuned error; "auto" is "binary" for 1-D predictions and
+        The notion of ECE, MCE, the figure and the tuned error; "auto" is "binary" for 1-D predictions and
         "confidence" otherwise.
     search : bool, default=False
-        Also tune the canonical and the class-wise error, which takes longer.
+        Whether to tune the canonical and the class-wise error too, which takes longer.
     groups : array-like of shape (n_samples,), default=None
-        The subgroup of each sample: the same numbers for each.
+        The subgroup of each sample; the report holds the same numbers for each subgroup.
     compare : array-like of the shape of ``y_proba``, default=None
         Predictions of a second model for the same samples.
     n_bins : int, default=15
+        The number of bins.
     strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
-        Bins as in :func:`skcal.metrics.expected_calibration_error`; with ``compare`` "uniform",
-        since the others depend on the predictions.
+        The rule of the bins, as in :func:`skcal.metrics.expected_calibration_error`. With
+        ``compare`` it is "uniform", since the others depend on the predictions.
     min_bin_samples : int, default=30
-        Bins with fewer samples do not count for MCE.
+        The number of samples that a bin needs in order to count for MCE.
     confidence_level : float in (0, 1), default=0.95
-        Of intervals, bands and the one-sided lower bound.
+        The confidence level of intervals, bands and the one-sided lower bound.
     n_resamples : int ≥ 19, default=None
-        Of intervals, null bands and tests; None is 999, above 100,000 samples 199.
+        The number of resamples of intervals, null bands and tests; None is 999, above 100,000
+        samples 199.
     candidates : list of (function, param_grid), str or None, default=None
-    cv, outer_cv : default=5 and None
-        Of :class:`skcal.CalibrationErrorSearchCV`.
+        The candidates of :class:`skcal.CalibrationErrorSearchCV`.
+    cv, outer_cv : int, cross-validation generator or iterable, default=5 and None
+        The inner and the outer splits of that search.
     max_search_samples : int, default=100_000
-        Of more samples tuned errors and their paired test use this many, drawn by
+        The largest number of samples for tuned errors and their paired test; of more, they use this
+        many, drawn by
         ``np.random.default_rng(seed).choice(n_samples, …, replace=False)`` and sorted; None uses
         all.
     labels : array-like of shape (n_classes,), default=None
@@ -100,17 +104,18 @@ def calibration_report(
     pos_label : label, default=None
         The positive class of 1-D or two-column predictions.
     name, compare_name : str, default="classifier" and "second classifier"
-        For titles.
+        The names of the models, for titles.
     random_state : int, RandomState instance or None, default=None
-        An int goes to every function as it is; otherwise one is drawn and kept in ``settings``.
+        The seed. An int goes to every function as it is; otherwise one is drawn and kept in
+        ``settings``.
     n_jobs : int, default=None
-        Workers; results do not depend on it.
+        The number of workers; results do not depend on it.
 
     Returns
     -------
     report : CalibrationReport
-        ``print(report)``, ``report.save("report.html")``, ``report.plot()``, ``to_frame()``,
-        ``to_json()``.
+        The numbers, which ``print(report)``, ``report.save("report.html")``, ``report.plot()``,
+        ``report.to_frame()`` and ``report.to_json()`` show.
 
     Raises
     ------
@@ -120,8 +125,8 @@ def calibration_report(
 
     See Also
     --------
-    skcal.CalibrationErrorSearchCV : the tuned error.
-    skcal.hypothesis_tests.compare_calibration : the paired test.
+    skcal.CalibrationErrorSearchCV : The search behind the tuned error.
+    skcal.hypothesis_tests.compare_calibration : The paired test of two models.
 
     Notes
     -----

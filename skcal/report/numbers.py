@@ -127,14 +127,14 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
 
 
 def _skce_notions(data, settings):
-    """That of the report, and of whole vectors; of two columns "canonical" is "binary" twice."""
+    """The report's notion and "canonical", which for two columns would be "binary" twice."""
     if settings.notion == "binary":
         return ["binary"]
     return [settings.notion, "binary" if data.proba.ndim == 1 else "canonical"]
 
 
 def _all_classes(data, settings):
-    """Of two columns a binary report shows what it shows of one."""
+    """The notion of scores; a binary report shows of two columns what it shows of one."""
     return "binary" if data.proba.ndim == 1 or settings.notion == "binary" else "classwise"
 
 

@@ -139,7 +139,7 @@ class Data(NamedTuple):
         return len(self.codes) if most is None else min(most, len(self.codes))
 
     def searched(self, settings: Settings) -> Data:
-        """At most ``max_search_samples`` of them, drawn without replacement, in their order."""
+        """At most ``max_search_samples`` of the samples, drawn without replacement, in order."""
         size = self.n_searched(settings)
         if size == len(self.codes):
             return self

@@ -23,27 +23,28 @@ class CalibrationReport:
     Parameters
     ----------
     overall : Measures
-        ``overview``, ``tuned`` (a dict a notion, as the command line's JSON), ``ece``, ``mce``,
-        ``skce`` and ``scores`` (lists), ``sharpness``, ``diagram``, ``warnings``; None is what the
-        samples do not allow.
+        All samples: ``overview``, ``tuned`` (a dict for each notion, as in the command line's
+        JSON), ``ece``, ``mce``, ``skce`` and ``scores`` (lists), ``sharpness``, ``diagram`` and
+        ``warnings``. What the samples do not allow is None.
     groups : list of Measures
-        The same of each subgroup.
+        The measures of each subgroup.
     group_pvalues : list of float or None
-        Tests of calibration of the subgroups by ECE, adjusted by Holm's method.
+        The p-values of the subgroups' tests by ECE, adjusted by Holm's method.
     comparison : Comparison or None
-        ``second`` (its Measures), ``estimators`` (both models under one function) and ``tests``.
+        The second model: ``second`` (its measures), ``estimators`` (both models under one function)
+        and ``tests``.
     notion : str
-        Of ECE, MCE and the figure.
+        The notion of ECE, MCE and the figure.
     n_searched : int
-        Samples on which tuned errors are estimated.
+        The number of samples on which tuned errors are estimated.
     settings : dict
         The options that made the report, with the seed.
     version : str
-        Of skcal.
+        The version of skcal that made the report.
 
     See Also
     --------
-    calibration_report : makes it.
+    calibration_report : The function that makes a report.
 
     Examples
     --------

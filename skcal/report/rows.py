@@ -36,7 +36,7 @@ def pvalue(value: float) -> str:
 
 
 def root(squared: float) -> float:
-    """Of a squared error, 0 where it is negative."""
+    """The root of a squared error, 0 where it is negative."""
     return math.sqrt(max(squared, 0.0))
 
 

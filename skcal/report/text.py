@@ -44,7 +44,7 @@ def comparison_text(report) -> str:
 
 
 def _printable(lines) -> str:
-    """Names from outside cannot send escape sequences to a terminal."""
+    """The text without escape sequences, which names from outside could send to a terminal."""
     text = "\n".join(lines)
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
