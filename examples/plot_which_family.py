@@ -18,14 +18,12 @@ alone: 200 are so few that it can choose worse than to assume calibration.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 from skcal import (
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
-    LogProbabilities,
+    MatrixScaling,
     PlugIn,
     Stacking,
     TemperatureScaling,
@@ -35,7 +33,7 @@ from skcal import (
 from skcal.datasets import make_distorted, make_tempered
 
 temperature = PlugIn(TemperatureScaling())
-matrix = PlugIn(make_pipeline(LogProbabilities(), LogisticRegression(solver="newton-cholesky")))
+matrix = PlugIn(MatrixScaling())
 trees = PlugIn(ExtraTreesRegressor(n_estimators=10, min_samples_leaf=20, random_state=0))
 candidates = {
     "assume calibrated": (Zero(), {}),

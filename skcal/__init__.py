@@ -23,6 +23,7 @@ from skcal.recalibration import (
     MatrixScaling,
     ProbabilityInteractions,
     SplineScaling,
+    StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "ProbabilityInteractions",
     "SplineScaling",
     "Stacking",
+    "StructuredMatrixScaling",
     "TemperatureScaling",
     "TwoStepKernelRidge",
     "VectorScaling",

@@ -10,7 +10,7 @@ from sklearn.base import clone
 import skcal
 from skcal import metrics
 from skcal.functions import BilinearFunction
-from skcal.recalibration.maps import _ScalingMap
+from skcal.recalibration import _ScalingMap
 
 N_SAMPLES = 4000
 SCALAR_ONLY = {"BetaCalibration", "SplineScaling"}

@@ -20,6 +20,7 @@ from skcal import (
     ProbabilityInteractions,
     SplineScaling,
     Stacking,
+    StructuredMatrixScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     VectorScaling,
@@ -41,11 +42,14 @@ FUNCTIONS = [
     PlugIn(TemperatureScaling()),
     PlugIn(ClassBasedTemperatureScaling()),
     PlugIn(VectorScaling()),
-    PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
     PlugIn(MatrixScaling()),
-    PlugIn(MatrixScaling(coordinates="log-ratio", C_intercept=0.1)),
+    PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
+    PlugIn(StructuredMatrixScaling()),
+    PlugIn(StructuredMatrixScaling(coordinates="log-ratio", C_intercept=0.1)),
     Boosting(),
-    Stacking([Zero(), Binning(debias=True), TwoStepKernelRidge(), PlugIn(MatrixScaling())]),
+    Stacking(
+        [Zero(), Binning(debias=True), TwoStepKernelRidge(), PlugIn(StructuredMatrixScaling())]
+    ),
     PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())),
 ]
 SCALAR_FUNCTIONS = [Binning(), PlugIn(SplineScaling()), PlugIn(BetaCalibration())]

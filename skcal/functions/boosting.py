@@ -9,7 +9,7 @@ from skcal._sklearn_compat import _fit_context
 from skcal.functions.base import BilinearFunction
 from skcal.functions.kernel_ridge import TwoStepKernelRidge
 from skcal.functions.plug_in import PlugIn
-from skcal.recalibration.penalized import MatrixScaling
+from skcal.recalibration import StructuredMatrixScaling
 
 
 class Boosting(BilinearFunction):
@@ -21,7 +21,7 @@ class Boosting(BilinearFunction):
     Parameters
     ----------
     first : calibration-estimation function with ``residual``, default=None
-        None: ``PlugIn(MatrixScaling())``.
+        None: ``PlugIn(StructuredMatrixScaling())``.
     rest : calibration-estimation function with ``residual``, default=None
         Fitted to y minus the first one's ĝ, so not one that needs outcomes; None:
         ``TwoStepKernelRidge(alpha=1e-3)``. Pass the functions themselves where their parameters
@@ -78,7 +78,7 @@ class Boosting(BilinearFunction):
         ValueError
             If a function has no ``residual``.
         """
-        first = PlugIn(MatrixScaling()) if self.first is None else clone(self.first)
+        first = PlugIn(StructuredMatrixScaling()) if self.first is None else clone(self.first)
         rest = TwoStepKernelRidge(alpha=1e-3) if self.rest is None else clone(self.rest)
         for name, function in (("first", first), ("rest", rest)):
             require_residual(name, function)

@@ -64,7 +64,7 @@ class PlugIn(BilinearFunction):
     """h(x, x') = ⟨ĝ(x), ĝ(x')⟩ with ĝ from any scikit-learn estimator.
 
     So regressors, classifiers and recalibration maps compete with the kernel estimators under one
-    risk. ``PlugIn(make_pipeline(LogProbabilities(), LogisticRegression()))`` is matrix scaling.
+    risk. ``PlugIn(MatrixScaling())`` is matrix scaling.
 
     Parameters
     ----------

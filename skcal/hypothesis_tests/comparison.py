@@ -21,12 +21,8 @@ from skcal.kernels import Kernel
 from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.kernel import class_residuals
 from skcal.model_selection import CalibrationErrorEstimator
-from skcal.model_selection.candidates import (
-    MATRIX_SCALING_MAX_CLASSES,
-    family_name,
-    matrix_scaling,
-)
-from skcal.recalibration import MatrixScaling, VectorScaling
+from skcal.model_selection.candidates import MATRIX_SCALING_MAX_CLASSES, family_name
+from skcal.recalibration import MatrixScaling, StructuredMatrixScaling, VectorScaling
 
 
 @validate_params(
@@ -71,7 +67,7 @@ def compare_calibration(
         calibration errors, with the same kernel and width on both sides.
     function : calibration-estimation function with ``residual``, default=None
         For "one-step", the same for both. None: for scalar notions logistic recalibration of the
-        logit; for vectors ``MatrixScaling(C=0.1)``, of more than 100 classes
+        logit; for vectors ``StructuredMatrixScaling(C=0.1)``, of more than 100 classes
         ``VectorScaling(C=0.1)``.
     cv : int ≥ 2, default=5
         Shuffled folds of the cross-fitting.
@@ -188,9 +184,9 @@ def _default_function(sample: Sample):
     """A map that is shrunk towards a temperature, which favours neither sharp nor flat models."""
     n_columns = sample.problems()[0].features.shape[1]
     if n_columns == 1:
-        return matrix_scaling(2)
+        return PlugIn(MatrixScaling())
     few = n_columns <= MATRIX_SCALING_MAX_CLASSES
-    return PlugIn(MatrixScaling(C=0.1) if few else VectorScaling(C=0.1))
+    return PlugIn(StructuredMatrixScaling(C=0.1) if few else VectorScaling(C=0.1))
 
 
 def _skce_difference(a: Sample, b: Sample, kernel, bandwidth):

@@ -13,13 +13,14 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, validate_params
+from skcal.functions import PlugIn
 from skcal.functions.base import BilinearFunction
 from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
 from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import CalibrationErrorEstimator
-from skcal.model_selection.candidates import matrix_scaling
+from skcal.recalibration import MatrixScaling
 
 
 @validate_params(
@@ -138,8 +139,8 @@ def risk_test(
 def default_function(sample: Sample):
     """Logistic recalibration, on the logit or on log-probabilities (matrix scaling)."""
     if nonempty(sample)[0].features.shape[1] == 1:
-        return matrix_scaling(2)
-    return matrix_scaling(len(sample.classes), C=0.01)
+        return PlugIn(MatrixScaling())
+    return PlugIn(MatrixScaling(C=0.01))
 
 
 class _RiskGain:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 
 from skcal.functions import (
@@ -24,10 +24,10 @@ from skcal.functions.kernel_density import BANDWIDTHS
 from skcal.notions import is_scalar
 from skcal.recalibration import (
     ClassBasedTemperatureScaling,
-    LogProbabilities,
     MatrixScaling,
     ProbabilityInteractions,
     SplineScaling,
+    StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -40,7 +40,6 @@ _ISOTONIC = IsotonicRegression(out_of_bounds="clip")
 _RIDGE = RidgeCV(alphas=np.logspace(-2, 4, 13))
 MATRIX_SCALING_MAX_CLASSES = 100
 _INTERACTIONS_MAX_CLASSES = 30  # there are C² of them
-_CHOLESKY_MAX_CLASSES = 30  # its Hessian has (C (C + 1))² entries
 
 
 def gruber_bach(notion, n_classes: int, n_train: float) -> list[tuple]:
@@ -103,8 +102,8 @@ def _scalar_maps():
 def _matrix_maps(n_classes):
     # Maps shrunk towards the identity and towards uniform predictions, and trees and maps with
     # varying coefficients for what these cannot express.
-    parts = [PlugIn(TemperatureScaling()), PlugIn(MatrixScaling()), matrix_scaling(n_classes, 0.01)]
-    parts.append(PlugIn(_TREES))
+    maps = [TemperatureScaling(), StructuredMatrixScaling(), MatrixScaling(C=0.01), _TREES]
+    parts = [PlugIn(one) for one in maps]
     if n_classes <= _INTERACTIONS_MAX_CLASSES:
         by_confidence = make_pipeline(ProbabilityInteractions("confidence"), _RIDGE)
         parts += [
@@ -114,17 +113,9 @@ def _matrix_maps(n_classes):
             PlugIn(by_confidence, equivariant=True),
         ]
     return [
-        (PlugIn(MatrixScaling()), {"estimator__C": _C_GRID}),
+        (PlugIn(StructuredMatrixScaling()), {"estimator__C": _C_GRID}),
         (Stacking(parts, cv=3), {}),
     ]
-
-
-def matrix_scaling(n_classes: int, C: float = 1.0) -> PlugIn:
-    """Logistic regression on log-probabilities, C the inverse of its penalty."""
-    # Logarithms of small probabilities are badly scaled, which second-order solvers bear.
-    solver = "newton-cholesky" if n_classes <= _CHOLESKY_MAX_CLASSES else "newton-cg"
-    logistic = LogisticRegression(C=C, solver=solver, max_iter=1000)
-    return PlugIn(make_pipeline(LogProbabilities(), logistic))
 
 
 CANDIDATES: dict[str, Callable] = {"recommended": recommended, "gruber-bach": gruber_bach}
@@ -171,9 +162,4 @@ def family_name(function: BilinearFunction) -> str:
     if not isinstance(function, PlugIn):
         return type(function).__name__
     estimator = function.estimator
-    if hasattr(estimator, "steps"):
-        first, last = estimator.steps[0][1], estimator.steps[-1][1]
-        if isinstance(first, LogProbabilities) and isinstance(last, LogisticRegression):
-            return "MatrixScaling"
-        estimator = last
-    return type(estimator).__name__
+    return type(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator).__name__

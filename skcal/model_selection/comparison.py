@@ -50,7 +50,7 @@ class RiskComparison:
         )
 
 
-def compare_risks(a, b, P, y, sample_weight=None) -> RiskComparison:
+def compare_risks(a, b, X, y, sample_weight=None) -> RiskComparison:
     """Test whether two fitted estimators have equal risks, on samples neither has seen.
 
     The irreducible part of the risk cancels in the paired difference, so functions can be ranked
@@ -61,7 +61,7 @@ def compare_risks(a, b, P, y, sample_weight=None) -> RiskComparison:
     a, b : CalibrationErrorEstimator
         Fitted, of the same notion and classes; a fitted
         :class:`~skcal.CalibrationErrorSearchCV` stands for its best estimator.
-    P : array-like of shape (n_samples,) or (n_samples, n_classes)
+    X : array-like of shape (n_samples,) or (n_samples, n_classes)
         Predictions.
     y : array-like of shape (n_samples,)
         Labels.
@@ -86,18 +86,18 @@ def compare_risks(a, b, P, y, sample_weight=None) -> RiskComparison:
     >>> from skcal import CalibrationErrorEstimator, PlugIn, TemperatureScaling, Zero, compare_risks
     >>> from skcal.datasets import make_tempered
     >>> data = make_tempered(4000, temperature=2.0, random_state=0)
-    >>> P, y = data.proba, data.labels
+    >>> X, y = data.proba, data.labels
     >>> a, b = (
-    ...     CalibrationErrorEstimator(function, "confidence").fit(P[:2000], y[:2000])
+    ...     CalibrationErrorEstimator(function, "confidence").fit(X[:2000], y[:2000])
     ...     for function in (PlugIn(TemperatureScaling()), Zero())
     ... )
-    >>> comparison = compare_risks(a, b, P[2000:], y[2000:])
+    >>> comparison = compare_risks(a, b, X[2000:], y[2000:])
     >>> bool(comparison.difference < 0), bool(comparison.pvalue < 0.05)
     (True, True)
     """
     a, b = _fitted("a", a), _fitted("b", b)
     _check_comparable(a, b)
-    return as_comparison([risk_difference(a, b, P, y, sample_weight)])
+    return as_comparison([risk_difference(a, b, X, y, sample_weight)])
 
 
 def _fitted(name, estimator) -> CalibrationErrorEstimator:
@@ -125,9 +125,9 @@ def _check_comparable(a, b):
         raise ValueError("a and b were fitted with different classes_. Pass the same labels=.")
 
 
-def risk_difference(a, b, P, y, sample_weight=None) -> PairRisk:
+def risk_difference(a, b, X, y, sample_weight=None) -> PairRisk:
     """Risk of a minus risk of b, summed over the problems of the notion."""
-    data = a._read(P, sample_weight, y)
+    data = a._read(X, sample_weight, y)
     return a._excess_risk(data) - b._excess_risk(data)
 
 
@@ -165,6 +165,7 @@ SIMPLICITY = (
     "SplineScaling",
     "VectorScaling",
     "MatrixScaling",
+    "StructuredMatrixScaling",
     None,
     "Binning",
     "TwoStepKernelRidge",

@@ -190,12 +190,12 @@ class CalibrationErrorEstimator(BaseEstimator):
             return super().set_params(**params)
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, P, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None):
         """Fit the function on the pairs of training samples.
 
         Parameters
         ----------
-        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predicted probabilities.
         y : array-like of shape (n_samples,)
             Labels.
@@ -208,16 +208,16 @@ class CalibrationErrorEstimator(BaseEstimator):
         Raises
         ------
         ValueError
-            If P is not probabilities, y not the labels of its columns, a weight negative, the
+            If X is not probabilities, y not the labels of its columns, a weight negative, the
             notion unknown, or the function does not fit the notion; names the argument and the
             first row.
         TypeError
             If the function is not a calibration-estimation function.
         """
         _check_function(self.function)
-        proba = check_proba(P, from_logits=self.from_logits, name="P", estimator=self)
+        proba = check_proba(X, from_logits=self.from_logits, name="X", estimator=self)
         codes, self.classes_ = check_labels(
-            y, proba, self.labels, columns=column_names(P), name="y", proba_name="P"
+            y, proba, self.labels, columns=column_names(X), name="y", proba_name="X"
         )
         weight = check_weight(sample_weight, len(proba))
         self.notion_ = resolve_notion(self.notion, proba)
@@ -238,19 +238,19 @@ class CalibrationErrorEstimator(BaseEstimator):
             self.functions_.append(function)
         return self
 
-    def predict(self, P):
+    def predict(self, X):
         """Estimated squared calibration error at each prediction.
 
         Parameters
         ----------
-        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
 
         Returns
         -------
         h : ndarray of shape (n_samples,)
             h(x, x), summed over the class-wise problems. Its mean is :meth:`squared_error`.
         """
-        return self._pointwise(self._read(P, None))
+        return self._pointwise(self._read(X, None))
 
     def _pointwise(self, data):
         total = np.zeros(len(data.weight))
@@ -259,12 +259,12 @@ class CalibrationErrorEstimator(BaseEstimator):
                 total[problem.rows] += function.predict(problem.features)
         return total
 
-    def squared_error(self, P, sample_weight=None):
+    def squared_error(self, X, sample_weight=None):
         """Plug-in estimate of the squared calibration error.
 
         Parameters
         ----------
-        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predictions that the function was not fitted on.
         sample_weight : array-like of shape (n_samples,), default=None
 
@@ -273,18 +273,18 @@ class CalibrationErrorEstimator(BaseEstimator):
         squared_error : float
             In squared probability units; signed, an estimate may be negative.
         """
-        return self._plug_in(self._read(P, sample_weight))
+        return self._plug_in(self._read(X, sample_weight))
 
     def _plug_in(self, data):
         return float(np.average(self._pointwise(data), weights=data.weight))
 
     @available_if(_functions_have("residual"))
-    def one_step(self, P, y, sample_weight=None):
+    def one_step(self, X, y, sample_weight=None):
         """One-step estimate of the squared calibration error, in expectation never too high.
 
         Parameters
         ----------
-        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predictions that neither the fit nor any choice has seen.
         y : array-like of shape (n_samples,)
             Labels.
@@ -294,7 +294,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         -------
         estimate : OneStepEstimate
         """
-        return self._one_step(self._read(P, sample_weight, y))
+        return self._one_step(self._read(X, sample_weight, y))
 
     def _one_step(self, data):
         terms = np.zeros(len(data.weight))
@@ -305,12 +305,12 @@ class CalibrationErrorEstimator(BaseEstimator):
         value, standard_error = weighted_mean(terms, data.weight)
         return OneStepEstimate(value, standard_error, terms)
 
-    def risk(self, P, y, sample_weight=None) -> PairRisk:
+    def risk(self, X, y, sample_weight=None) -> PairRisk:
         """Pair risk on held-out samples, with its standard error.
 
         Parameters
         ----------
-        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
 
@@ -318,12 +318,12 @@ class CalibrationErrorEstimator(BaseEstimator):
         -------
         risk : PairRisk
         """
-        data = self._read(P, sample_weight, y)
+        data = self._read(X, sample_weight, y)
         return self._sum_over_problems(lambda function, *problem: function.risk(*problem), data)
 
-    def score(self, P, y, sample_weight=None):
+    def score(self, X, y, sample_weight=None):
         """Minus the pair risk; greater is better. Arguments as for :meth:`risk`."""
-        return self._score(self._read(P, sample_weight, y))
+        return self._score(self._read(X, sample_weight, y))
 
     def _score(self, data):
         return float(self._add_scores(lambda function, *problem: function.score(*problem), data))
@@ -381,13 +381,13 @@ class CalibrationErrorEstimator(BaseEstimator):
         """Whether a problem has enough samples; of ``top-label`` some may be too small."""
         return self.notion_ != "top-label" or int(np.count_nonzero(rows_weight)) >= 2
 
-    def _read(self, P, sample_weight, *labels) -> Problems:
+    def _read(self, X, sample_weight, *labels) -> Problems:
         """Check the arguments; return the problems of the notion, with residuals if labelled."""
         check_is_fitted(self)
-        proba = check_proba(P, from_logits=self.from_logits, name="P", estimator=self, reset=False)
+        proba = check_proba(X, from_logits=self.from_logits, name="X", estimator=self, reset=False)
         codes = None
         for y in labels:
-            codes, _ = check_labels(y, proba, self.classes_, name="y", proba_name="P")
+            codes, _ = check_labels(y, proba, self.classes_, name="y", proba_name="X")
         weight = check_weight(sample_weight, len(proba))
         return Problems(make_problems(proba, codes, self.notion_), weight)
 

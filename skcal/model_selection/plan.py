@@ -18,14 +18,14 @@ from skcal.pair_risk import weighted_mean
 class Samples(NamedTuple):
     """Predictions, labels and weights (or None), taken together."""
 
-    P: np.ndarray
+    X: np.ndarray
     y: np.ndarray
     weight: np.ndarray | None
 
     def take(self, rows) -> Samples:
         """Return the samples of the given rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return Samples(self.P[rows], self.y[rows], weight)
+        return Samples(self.X[rows], self.y[rows], weight)
 
     def n_positive(self, rows) -> int:
         """Number of samples of positive weight among some, without a copy of their predictions."""
@@ -149,7 +149,7 @@ def _splitter(cv, seed):
 
 def _split(cv, data, name, n_test=0):
     try:
-        pairs = cv.split(data.P, data.y)
+        pairs = cv.split(data.X, data.y)
         everyone = np.arange(len(data.y))  # turns masks into numbers, and refuses what is neither
         return [(everyone[train], everyone[test]) for train, test in pairs]
     except (ValueError, IndexError) as error:

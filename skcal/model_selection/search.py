@@ -62,7 +62,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     candidates : list of (function, param_grid), str or None, default=None
         None or "recommended": :class:`~skcal.Zero`, the published search space, temperature
         scaling; for scalar notions isotonic regression, splines and their stack; for vectors
-        matrix scaling, boosting by a ridge form and their stack (vector scaling above 100 classes).
+        structured matrix scaling and a stack of maps and trees (vector scaling above 100 classes).
         "gruber-bach": the search space of [1]_. A grid may be a callable of the number of
         training samples in a fold.
     notion : str or callable, default="canonical"
@@ -196,12 +196,12 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, P, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None):
         """Choose on the training samples, estimate on the test samples.
 
         Parameters
         ----------
-        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predicted probabilities of samples that the classifier was not trained on.
         y : array-like of shape (n_samples,)
             Labels.
@@ -217,13 +217,13 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
             As in :class:`CalibrationErrorEstimator`, and if there are too few samples for the
             splits, the splits overlap, or a candidate cannot be fitted; said before the long work.
         """
-        proba = check_proba(P, from_logits=self.from_logits, name="P", estimator=self)
+        proba = check_proba(X, from_logits=self.from_logits, name="X", estimator=self)
         codes, self.classes_ = check_labels(
-            y, proba, self.labels, columns=column_names(P), name="y", proba_name="P"
+            y, proba, self.labels, columns=column_names(X), name="y", proba_name="X"
         )
         self.notion_ = resolve_notion(self.notion, proba)
         weight = None if sample_weight is None else check_weight(sample_weight, len(proba))
-        samples = Samples(np.asarray(P), self.classes_[codes], weight)
+        samples = Samples(np.asarray(X), self.classes_[codes], weight)
         plan = make_plan(self, samples)
         problems = make_problems(proba, codes, self.notion_)
         if self.notion_ == "top-label":
@@ -234,7 +234,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         with limit_blas_threads(1 if problem.features.size < _MANY_FEATURES else None):
             try_families(first, problem, weight, plan[0].first_fold)
             context = self._init_callback_context(max_subtasks=len(plan))
-            context.call_on_fit_task_begin(estimator=self, X=P, y=y)
+            context.call_on_fit_task_begin(estimator=self, X=X, y=y)
             data = Problems(problems, check_weight(weight, len(proba)))
             self.outer_results_ = []
             for outer in plan:
@@ -242,7 +242,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
                 self._search(families, data, outer, context)
             self._set_choice(families, data, plan[-1])
             self._set_estimates(data.weight)
-            context.call_on_fit_task_end(estimator=self, X=P, y=y)
+            context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
     def _families(self, width, samples, outer):
@@ -384,26 +384,26 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
             )
         return self.one_step_
 
-    def predict(self, P):
+    def predict(self, X):
         """Estimated squared error at each prediction, by ``best_estimator_``.
 
         Parameters
         ----------
-        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
 
         Returns
         -------
         h : ndarray of shape (n_samples,)
         """
-        P = self._checked(P)
-        return self.best_estimator_.predict(P)
+        X = self._checked(X)
+        return self.best_estimator_.predict(X)
 
-    def score(self, P, y, sample_weight=None):
+    def score(self, X, y, sample_weight=None):
         """Minus the pair risk of ``best_estimator_``; greater is better.
 
         Parameters
         ----------
-        P : array-like of shape (n_samples,) or (n_samples, n_classes)
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
 
@@ -411,14 +411,14 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         -------
         score : float
         """
-        P = self._checked(P)
-        return self.best_estimator_.score(P, y, sample_weight)
+        X = self._checked(X)
+        return self.best_estimator_.score(X, y, sample_weight)
 
-    def _checked(self, P):
+    def _checked(self, X):
         """Compare the columns with those of ``fit``; return an array."""
         check_is_fitted(self)
-        check_proba(P, from_logits=self.from_logits, name="P", estimator=self, reset=False)
-        return np.asarray(P)
+        check_proba(X, from_logits=self.from_logits, name="X", estimator=self, reset=False)
+        return np.asarray(X)
 
     def summary(self) -> str:
         """Table of the candidates, what was chosen and why, and the estimates."""

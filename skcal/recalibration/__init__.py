@@ -1,13 +1,11 @@
 """Recalibration maps: scikit-learn estimators from predicted to recalibrated probabilities."""
 
+from skcal.recalibration.coordinates import LogProbabilities
 from skcal.recalibration.interactions import ProbabilityInteractions
-from skcal.recalibration.maps import (
-    ClassBasedTemperatureScaling,
-    LogProbabilities,
-    TemperatureScaling,
-    VectorScaling,
-)
-from skcal.recalibration.penalized import BetaCalibration, MatrixScaling, SplineScaling
+from skcal.recalibration.matrix import MatrixScaling, StructuredMatrixScaling
+from skcal.recalibration.scalar import BetaCalibration, SplineScaling
+from skcal.recalibration.temperature import ClassBasedTemperatureScaling, TemperatureScaling
+from skcal.recalibration.vector import VectorScaling
 
 __all__ = [
     "BetaCalibration",
@@ -16,6 +14,7 @@ __all__ = [
     "MatrixScaling",
     "ProbabilityInteractions",
     "SplineScaling",
+    "StructuredMatrixScaling",
     "TemperatureScaling",
     "VectorScaling",
 ]

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skcal._validation import read_probabilities
 
 #: Smallest probability whose logarithm is taken: 2⁻⁵² ≈ 2.2e-16, so that log p ≥ -36.04.
 PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
@@ -44,3 +48,30 @@ COORDINATES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "log": log_probabilities,
     "log-ratio": log_ratios,
 }
+
+
+class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Map probabilities to their logarithms, a single column to its logit.
+
+    Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that floor, so that 0 and 1 stay finite.
+
+    Examples
+    --------
+    >>> from skcal import LogProbabilities
+    >>> LogProbabilities().fit_transform([[0.25, 0.75], [1.0, 0.0]]).round(2)
+    array([[ -1.39,  -0.29],
+           [  0.  , -36.04]])
+    """
+
+    def fit(self, X, y=None):
+        """Check the probabilities X of shape (n_samples, d); nothing is learnt."""
+        read_probabilities(self, X, y)
+        return self
+
+    def transform(self, X):
+        """Return logarithms (or logits) of shape (n_samples, d)."""
+        check_is_fitted(self)
+        return log_probabilities(read_probabilities(self, X, reset=False))
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "n_features_in_")

@@ -1,4 +1,4 @@
-"""Recalibration maps with many parameters, shrunk towards the identity or one temperature."""
+"""The penalised likelihood of maps that are shrunk towards the identity or one temperature."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import SplineTransformer
 
-from skcal._bins import quantile
 from skcal._matrices import weighted_gram
-from skcal._sklearn_compat import Interval, StrOptions, _fit_context
+from skcal._sklearn_compat import Interval, _fit_context
 from skcal._validation import row_blocks
-from skcal.recalibration.coordinates import COORDINATES, PROBABILITY_FLOOR
-from skcal.recalibration.maps import TemperatureScaling, _ScalingMap
+from skcal.recalibration.base import ScalingMap
+from skcal.recalibration.temperature import TemperatureScaling
 
 _BLOCK_BYTES = 2**21  # of features
 
 
-class _PenalizedScaling(_ScalingMap):
+class PenalizedScaling(ScalingMap):
     """c(p) = softmax(log p / T + Vᵀf(p) + b), the penalty Σ V² / (2C) + ‖b‖² / (2C)."""
 
     _parameter_constraints: dict = {
@@ -73,25 +71,17 @@ class _PenalizedScaling(_ScalingMap):
         self._start(X, weight)
         self.temperature_ = self._temperature(X, codes, weight)
         features = self._features_and_one(X)
-        result = _penalized_likelihood(
+        coefficients = penalized_coefficients(
+            self,
             logits / self.temperature_,
-            features,
+            Affine(features),
             codes,
             weight,
             self._inverse_penalty((features.shape[1], _n_free(logits.shape[1]))),
-            self.max_iter,
-            self.tol,
         )
-        self.n_iter_ = result.nit
-        coefficients = result.x
-        if result.nit >= self.max_iter or not np.isfinite(coefficients).all():
-            warnings.warn(
-                f"{self} did not converge in {result.nit} iterations and stays the identity. "
-                "Lower C or raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-            self.temperature_, coefficients = 1.0, np.zeros_like(coefficients)
+        if coefficients is None:
+            self.temperature_ = 1.0
+            coefficients = np.zeros((features.shape[1], _n_free(logits.shape[1])))
         self.coef_, self.intercept_ = coefficients[:-1], coefficients[-1]
         return self
 
@@ -116,17 +106,91 @@ def _n_free(n_classes):
     return 1 if n_classes == 2 else n_classes
 
 
-def _penalized_likelihood(offset, features, codes, weight, inverse_penalty, max_iter, tol):
-    """Coefficients (n_features, n_logits) of softmax(offset + features @ coefficients)."""
+class Affine:
+    """Logits features @ coefficients, of which the last feature is 1."""
+
+    def __init__(self, features):
+        self.features = features
+
+    def logits(self, coefficients):
+        """Logits (n_samples, n_logits)."""
+        return self.features @ coefficients
+
+    def gradient(self, error):
+        """Derivative in the coefficients, (n_features, n_logits), by that in the logits."""
+        return self.features.T @ error
+
+    def mean_squares(self, share):
+        """Weighted mean squares of the features, (n_features, 1)."""
+        return np.einsum("i,ij,ij->j", share, self.features, self.features)[:, None]
+
+
+class ClassByClass:
+    """Logits a ⊙ z + b of logits z: coefficients (2, n_classes)."""
+
+    def __init__(self, z):
+        self.z = z
+
+    def logits(self, coefficients):
+        """Logits (n_samples, n_classes)."""
+        return coefficients[0] * self.z + coefficients[1]
+
+    def gradient(self, error):
+        """Derivative in the coefficients, (2, n_classes), by that in the logits."""
+        return np.stack([np.einsum("ij,ij->j", error, self.z), error.sum(axis=0)])
+
+    def mean_squares(self, share):
+        """Weighted mean squares of what is multiplied, (2, n_classes)."""
+        squares = np.einsum("i,ij,ij->j", share, self.z, self.z)
+        return np.stack([squares, np.ones_like(squares)])
+
+
+def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penalty):
+    """Coefficients of the highest penalised likelihood of softmax(offset + design.logits(…)).
+
+    Sets ``n_iter_`` of the map; None, with a warning, where ``max_iter`` iterations do not suffice.
+
+    Parameters
+    ----------
+    scaling : ScalingMap
+        With ``max_iter`` and ``tol``.
+    offset : ndarray of shape (n_samples, n_classes)
+        Logits.
+    design : Affine or ClassByClass
+        Of two classes an ``Affine`` one gives the second one's logit.
+    codes : ndarray of shape (n_samples,)
+        Labels.
+    weight : ndarray of shape (n_samples,)
+    inverse_penalty : ndarray of the coefficients' shape
+        C of each.
+
+    Returns
+    -------
+    coefficients : ndarray or None
+    """
     share = weight / weight.sum()
     precision = 1 / (inverse_penalty * weight.sum())
-    # A bound of the Hessian's diagonal is 1/4 of the features' squares: unit curvature.
-    squares = np.einsum("i,ij,ij->j", share, features, features)
-    scale = 1 / np.sqrt(squares[:, None] / 4 + precision)
-    if inverse_penalty.shape[1] == 1:
-        problem = _two_classes(offset[:, 1] - offset[:, 0], features, codes, share)
+    if isinstance(design, Affine) and inverse_penalty.shape[1] == 1:
+        problem = _two_classes(offset[:, 1] - offset[:, 0], design.features, codes, share)
     else:
-        problem = _many_classes(offset, features, codes, share)
+        problem = _many_classes(offset, design, codes, share)
+    # A bound of the Hessian's diagonal is 1/4 of the features' squares: unit curvature.
+    scale = 1 / np.sqrt(design.mean_squares(share) / 4 + precision)
+    result = _minimize(problem, scale, precision, scaling.max_iter, scaling.tol)
+    scaling.n_iter_ = result.nit
+    if result.nit < scaling.max_iter and np.isfinite(result.x).all():
+        return result.x.reshape(scale.shape) * scale
+    warnings.warn(
+        f"{scaling} did not converge in {result.nit} iterations and stays the identity. "
+        "Lower C or raise max_iter.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+    return None
+
+
+def _minimize(problem, scale, precision, max_iter, tol):
+    """Minimise over coefficients / scale."""
 
     def objective(scaled):
         coefficients = scaled.reshape(scale.shape) * scale
@@ -145,7 +209,6 @@ def _penalized_likelihood(offset, features, codes, weight, inverse_penalty, max_
         solver = {"method": "L-BFGS-B"}
     result = minimize(objective, np.zeros(scale.size), jac=True, options=options, **solver)
     problem.clear()  # older versions of scipy keep the objective until a collection
-    result.x = result.x.reshape(scale.shape) * scale
     return result
 
 
@@ -164,231 +227,14 @@ def _two_classes(offset, features, codes, share):
     return {"likelihood": likelihood, "hessian": hessian, "options": {}}
 
 
-def _many_classes(offset, features, codes, share):
+def _many_classes(offset, design, codes, share):
     rows = np.arange(len(codes))
 
     def likelihood(coefficients):
-        log_c = log_softmax(offset + features @ coefficients, axis=1)
+        log_c = log_softmax(offset + design.logits(coefficients), axis=1)
         error = np.exp(log_c)
         error[rows, codes] -= 1
         error *= share[:, None]
-        return -(share @ log_c[rows, codes]), features.T @ error
+        return -(share @ log_c[rows, codes]), design.gradient(error)
 
     return {"likelihood": likelihood, "options": {"maxfun": 10**9, "ftol": 1e-15}}
-
-
-class MatrixScaling(_PenalizedScaling):
-    """A matrix on coordinates of p, shrunk towards temperature scaling.
-
-    c(p) = softmax(log p / T + Vᵀf(p) + b), T the maximum likelihood temperature, and V and b
-    penalised by (‖V‖² + ‖b‖²) / (2 C). For a single column, c is the logistic function of
-    logit(p) / T + vᵀf(p) + b.
-
-    Parameters
-    ----------
-    C : float > 0, default=1.0
-        Inverse strength of the penalty, as in
-        :class:`~sklearn.linear_model.LogisticRegression`.
-    coordinates : {"square-root", "probability", "log", "log-ratio"}, default="square-root"
-        f(p): √p, p, log p or log p minus its mean. With logarithms this is matrix scaling [1]_
-        or Dirichlet calibration [2]_; bounded coordinates are better conditioned, and on real
-        predictions of deep networks had lower risks.
-    C_off_diagonal, C_intercept : float > 0, default=None
-        The same for the off-diagonal of V and for b [2]_; None: C.
-    max_iter : int, default=1000
-    tol : float, default=1e-6
-        Gradient tolerance, in units of the curvature's root.
-
-    Attributes
-    ----------
-    temperature_ : float
-    coef_ : ndarray of shape (n_coordinates, n_classes), for two classes (n_coordinates, 1)
-        V; for two classes, of the second one's logit.
-    intercept_ : ndarray of shape (n_classes,) or (1,)
-        b.
-    n_iter_ : int
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-
-    See Also
-    --------
-    skcal.VectorScaling : one slope a class; for hundreds of classes.
-
-    Notes
-    -----
-    O(n C²) an iteration. Probabilities below 2⁻⁵² count as that floor in logarithms.
-
-    References
-    ----------
-    .. [1] Guo et al., On calibration of modern neural networks, ICML 2017.
-    .. [2] Kull et al., Beyond temperature scaling: obtaining well-calibrated multi-class
-       probabilities with Dirichlet calibration, NeurIPS 2019.
-
-    Examples
-    --------
-    >>> from skcal import MatrixScaling
-    >>> p = [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]] * 4
-    >>> scaling = MatrixScaling().fit(p, [0, 1, 2, 0, 1, 2, 0, 0, 2, 0, 1, 2])
-    >>> scaling.predict_proba(p)[1].round(2)
-    array([0.13, 0.8 , 0.07])
-    """
-
-    _parameter_constraints: dict = {
-        **_PenalizedScaling._parameter_constraints,
-        "coordinates": [StrOptions(set(COORDINATES))],
-        "C_off_diagonal": [Interval(Real, 0, None, closed="neither"), None],
-        "C_intercept": [Interval(Real, 0, None, closed="neither"), None],
-    }
-
-    def __init__(
-        self,
-        C=1.0,
-        coordinates="square-root",
-        C_off_diagonal=None,
-        C_intercept=None,
-        max_iter=1000,
-        tol=1e-6,
-    ):
-        self.C = C
-        self.coordinates = coordinates
-        self.C_off_diagonal = C_off_diagonal
-        self.C_intercept = C_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-
-    def _features(self, X):
-        return COORDINATES[self.coordinates](X)
-
-    def _inverse_penalty(self, shape):
-        inverse = np.full(shape, self.C)
-        if self.C_off_diagonal is not None and shape[1] > 1:
-            inverse[:-1][~np.eye(shape[1], dtype=bool)] = self.C_off_diagonal
-        if self.C_intercept is not None:
-            inverse[-1] = self.C_intercept
-        return inverse
-
-
-class SplineScaling(_PenalizedScaling):
-    """A cubic spline added to the logit of a single probability, shrunk towards a temperature.
-
-    c(p) = σ(logit(p) / T + s(p)), T the maximum likelihood temperature, the coefficients of the
-    B-splines penalised by ‖v‖² / (2 C). For scalar notions: confidence, top-label, class-wise,
-    binary.
-
-    Parameters
-    ----------
-    C : float > 0, default=1.0
-        Inverse strength of the penalty.
-    n_knots : int ≥ 2, default=10
-        Knots, at quantiles of the predictions; fewer where predictions repeat.
-    max_iter : int, default=1000
-    tol : float, default=1e-6
-
-    Attributes
-    ----------
-    temperature_ : float
-    coef_ : ndarray of shape (n_splines, 1)
-    intercept_ : ndarray of shape (1,)
-    n_iter_ : int
-    classes_ : ndarray of shape (2,)
-    n_features_in_ : int
-
-    References
-    ----------
-    .. [1] Gupta et al., Calibration of neural networks using splines, ICLR 2021, who fit a spline
-       to the empirical distribution function instead.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcal import SplineScaling
-    >>> p = np.linspace(0.05, 0.95, 19)[:, None]
-    >>> SplineScaling().fit(p, p[:, 0] > 0.5).predict_proba([[0.7]])[0, 1].round(2)
-    np.float64(1.0)
-    """
-
-    _parameter_constraints: dict = {
-        **_PenalizedScaling._parameter_constraints,
-        "n_knots": [Interval(Integral, 2, None, closed="left")],
-    }
-
-    def __init__(self, C=1.0, n_knots=10, max_iter=1000, tol=1e-6):
-        self.C = C
-        self.n_knots = n_knots
-        self.max_iter = max_iter
-        self.tol = tol
-
-    def _start(self, X, weight):
-        _require_single_column(self, X)
-        inner = quantile(X, None, weight, n_bins=self.n_knots - 1, min_samples=1).edges[1:-1]
-        knots = np.unique([X.min(), *inner, X.max()])
-        if len(knots) == 1:
-            knots = np.array([0.0, 1.0])
-        self._splines = SplineTransformer(knots=knots[:, None], extrapolation="constant").fit(X)
-
-    def _features(self, X):
-        return self._splines.transform(X)
-
-
-class BetaCalibration(_PenalizedScaling):
-    """Beta calibration of a single probability, shrunk towards the identity.
-
-    c(p) = σ(a log p - b log(1 - p) + m), penalised by ((a - 1)² + (b - 1)² + m²) / (2 C).
-
-    Parameters
-    ----------
-    C : float > 0, default=1.0
-        Inverse strength of the penalty.
-    max_iter : int, default=1000
-    tol : float, default=1e-6
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (2, 1)
-        a - 1 and b - 1.
-    intercept_ : ndarray of shape (1,)
-        m.
-    n_iter_ : int
-    classes_ : ndarray of shape (2,)
-    n_features_in_ : int
-
-    Notes
-    -----
-    Probabilities below 2⁻⁵² count as that floor.
-
-    References
-    ----------
-    .. [1] Kull, Silva Filho & Flach, Beta calibration: a well-founded and easily implemented
-       improvement on logistic calibration for binary classifiers, AISTATS 2017.
-
-    Examples
-    --------
-    >>> from skcal import BetaCalibration
-    >>> p = [[0.9], [0.8], [0.9], [0.2], [0.1], [0.8]]
-    >>> BetaCalibration(C=1e-9).fit(p, [1, 1, 0, 0, 0, 0]).predict_proba([[0.9]]).round(2)
-    array([[0.1, 0.9]])
-    """
-
-    def __init__(self, C=1.0, max_iter=1000, tol=1e-6):
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-
-    def _start(self, X, weight):
-        _require_single_column(self, X)
-
-    def _temperature(self, X, codes, weight):
-        return 1.0
-
-    def _features(self, X):
-        return np.log(np.maximum(np.hstack([X, 1 - X]), PROBABILITY_FLOOR)) * [1.0, -1.0]
-
-
-def _require_single_column(scaling, X):
-    if X.shape[1] > 1:
-        two = "pass X[:, 1:], P(positive); or " if X.shape[1] == 2 else ""
-        raise ValueError(
-            f"X has {X.shape[1]} columns. {type(scaling).__name__} recalibrates a single "
-            f'probability: {two}use it for a scalar notion such as "confidence" or "classwise", or '
-            "MatrixScaling."
-        )

@@ -12,9 +12,9 @@ from skcal import (
     Boosting,
     DirichletKernelDensity,
     KroneckerKernelRidge,
-    MatrixScaling,
     PlugIn,
     Stacking,
+    StructuredMatrixScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
@@ -22,7 +22,10 @@ from skcal import (
 
 PAIRS = [
     (PlugIn(TemperatureScaling()), TwoStepKernelRidge(1e-2)),
-    (PlugIn(MatrixScaling(C=0.1)), PlugIn(DecisionTreeRegressor(max_depth=2, random_state=0))),
+    (
+        PlugIn(StructuredMatrixScaling(C=0.1)),
+        PlugIn(DecisionTreeRegressor(max_depth=2, random_state=0)),
+    ),
     (DirichletKernelDensity(0.1), Binning(3)),
     (Boosting(Zero(), Binning(2)), TwoStepKernelRidge(1e-1)),
 ]
@@ -69,7 +72,9 @@ def test_weight_zero_removes_a_row(canonical, rng):
 
 def test_the_defaults_are_matrix_scaling_and_a_two_step_ridge(canonical):
     X, residuals = canonical
-    named = Boosting(PlugIn(MatrixScaling()), TwoStepKernelRidge(alpha=1e-3)).fit(X, residuals)
+    named = Boosting(PlugIn(StructuredMatrixScaling()), TwoStepKernelRidge(alpha=1e-3)).fit(
+        X, residuals
+    )
     assert_array_equal(Boosting().fit(X, residuals).residual(X), named.residual(X))
 
 

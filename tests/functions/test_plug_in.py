@@ -16,7 +16,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from skcal import LogProbabilities, MatrixScaling, PlugIn, TemperatureScaling, VectorScaling, Zero
+from skcal import (
+    LogProbabilities,
+    PlugIn,
+    StructuredMatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+    Zero,
+)
 
 REGRESSORS = [
     LinearRegression(),
@@ -31,7 +38,7 @@ CLASSIFIERS = [
     RandomForestClassifier(5, random_state=0),
     TemperatureScaling(),
     VectorScaling(),
-    MatrixScaling(),
+    StructuredMatrixScaling(),
 ]
 
 

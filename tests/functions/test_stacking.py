@@ -15,9 +15,9 @@ from skcal import (
     Binning,
     DirichletKernelDensity,
     KroneckerKernelRidge,
-    MatrixScaling,
     PlugIn,
     Stacking,
+    StructuredMatrixScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
@@ -35,7 +35,7 @@ MIXED = [
     Binning(4, debias=True),  # a sparse form
     KroneckerKernelRidge(1e-3),
     TwoStepKernelRidge(1e-2),
-    PlugIn(MatrixScaling(C=0.1, tol=1e-10)),
+    PlugIn(StructuredMatrixScaling(C=0.1, tol=1e-10)),
 ]
 every_list = pytest.mark.parametrize("functions", [PLUG_INS, MIXED], ids=["plug-ins", "mixed"])
 

@@ -20,12 +20,13 @@ from skcal import (
     PlugIn,
     SplineScaling,
     Stacking,
+    StructuredMatrixScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     VectorScaling,
     Zero,
 )
-from skcal.model_selection.candidates import family_name, matrix_scaling, resolve_candidates
+from skcal.model_selection.candidates import family_name, resolve_candidates
 
 SCALAR = ["confidence", "top-label", "classwise", "binary"]
 SIMPLEX = ["canonical", "top-2", lambda proba: np.zeros(proba.shape, int)]
@@ -54,8 +55,8 @@ def test_scalar_notions_get_isotonic_regression_splines_and_binning(candidates, 
 @pytest.mark.parametrize(
     ("n_classes", "last"),
     [
-        (3, ["MatrixScaling", "Stacking"]),
-        (100, ["MatrixScaling", "Stacking"]),
+        (3, ["StructuredMatrixScaling", "Stacking"]),
+        (100, ["StructuredMatrixScaling", "Stacking"]),
         (101, ["VectorScaling"]),
     ],
 )
@@ -76,7 +77,7 @@ def test_other_notions_get_matrix_scaling_and_vector_scaling_above_100_classes(
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
 def test_maps_are_tried_over_a_grid_of_C(notion):
     for function, grid in resolve_candidates(None, notion, 10, 1000):
-        if family_name(function) in ("MatrixScaling", "SplineScaling"):
+        if family_name(function) in ("StructuredMatrixScaling", "SplineScaling"):
             [(name, values)] = grid.items()
             assert name == "estimator__C"
             assert {0.01, 1.0} <= set(values)
@@ -97,16 +98,6 @@ def test_the_stack_has_varying_coefficients_up_to_30_classes(n_classes, n_parts)
     stack, _ = resolve_candidates(None, "canonical", n_classes, 1000)[-1]
     assert len(stack.functions) == n_parts
     assert sum(getattr(f, "equivariant", False) for f in stack.functions) == (n_classes <= 30)
-
-
-@pytest.mark.parametrize(
-    ("n_classes", "solver"), [(30, "newton-cholesky"), (31, "newton-cg"), (100, "newton-cg")]
-)
-def test_logistic_matrix_scaling_works_on_logarithms_by_a_solver_that_bears_them(n_classes, solver):
-    first, last = (step for _, step in matrix_scaling(n_classes, 0.01).estimator.steps)
-    assert isinstance(first, LogProbabilities)
-    assert isinstance(last, LogisticRegression)
-    assert (last.C, last.solver) == (0.01, solver)
 
 
 def test_lists_resolved_twice_share_no_function():
@@ -181,12 +172,13 @@ def test_the_search_scales_the_published_grid_by_the_weight_of_a_training_fold(t
         (PlugIn(TemperatureScaling()), "TemperatureScaling"),
         (PlugIn(VectorScaling()), "VectorScaling"),
         (PlugIn(MatrixScaling()), "MatrixScaling"),
+        (PlugIn(StructuredMatrixScaling()), "StructuredMatrixScaling"),
         (PlugIn(SplineScaling()), "SplineScaling"),
         (PlugIn(BetaCalibration()), "BetaCalibration"),
         (Boosting(), "Boosting"),
         (Stacking([Zero()]), "Stacking"),
         (PlugIn(IsotonicRegression(), target="outcome"), "IsotonicRegression"),
-        (PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())), "MatrixScaling"),
+        (PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())), "LogisticRegression"),
         (PlugIn(make_pipeline(LogProbabilities(), TemperatureScaling())), "TemperatureScaling"),
         (PlugIn(LogisticRegression()), "LogisticRegression"),
     ],

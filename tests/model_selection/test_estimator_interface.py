@@ -21,6 +21,7 @@ from skcal import (
     Binning,
     Boosting,
     CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
     ClassifierProbabilities,
     KroneckerKernelRidge,
     PlugIn,
@@ -159,6 +160,14 @@ def test_routed_weights_reach_fit_and_score_through_grid_search(data, weight):
         assert_allclose(scores, weighted_scores(P, y, weight, function), rtol=1e-12)
 
 
+@pytest.mark.parametrize("estimator", [CalibrationErrorEstimator(), CalibrationErrorSearchCV()])
+def test_sample_weight_is_the_only_metadata(estimator):
+    with config_context(enable_metadata_routing=True):
+        requests = estimator.get_metadata_routing()
+    names = {name: set(getattr(requests, name).requests) for name in ("fit", "predict", "score")}
+    assert names == {"fit": {"sample_weight"}, "predict": set(), "score": {"sample_weight"}}
+
+
 def routed_pipeline(classifier):
     probabilities = ClassifierProbabilities(FrozenEstimator(classifier))
     return make_pipeline(probabilities, routed(CalibrationErrorEstimator(FUNCTION)))
@@ -249,7 +258,7 @@ def test_bad_evaluation_samples_are_named(data, change, message):
         ({"notion": lambda proba: proba}, "lens returned float64 of shape .300, 4."),
         ({"notion": lambda proba: np.zeros(4, int)}, r"lens returned int64 of shape \(4,\)"),
         ({"function": Binning(0)}, "'n_bins' parameter"),
-        ({"labels": [0, 1, 2]}, "labels holds 3 distinct classes, P has 4 columns"),
+        ({"labels": [0, 1, 2]}, "labels holds 3 distinct classes, X has 4 columns"),
         ({"labels": [0, 1, 2, 2]}, "labels holds 3 distinct classes"),
         ({"labels": [0, 1, 2, 9]}, "row .* is .*3.*, which is not one of the classes"),
     ],

@@ -15,11 +15,11 @@ from skcal import (
     ClassBasedTemperatureScaling,
     DirichletKernelDensity,
     KroneckerKernelRidge,
-    MatrixScaling,
     PlugIn,
     ProbabilityInteractions,
     SplineScaling,
     Stacking,
+    StructuredMatrixScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
 )
@@ -38,10 +38,10 @@ FUNCTIONS = {
     "class-based": PlugIn(ClassBasedTemperatureScaling()),
     "equivariant": PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
     "by class": PlugIn(make_pipeline(ProbabilityInteractions("predicted class"), Ridge())),
-    "matrix": PlugIn(MatrixScaling(C=0.1, tol=1e-12)),
+    "matrix": PlugIn(StructuredMatrixScaling(C=0.1, tol=1e-12)),
     "spline": PlugIn(SplineScaling(n_knots=4, tol=1e-12)),
     "boosting": Boosting(
-        PlugIn(MatrixScaling(C=0.1, tol=1e-12)), TwoStepKernelRidge(1e-3, tol=1e-13)
+        PlugIn(StructuredMatrixScaling(C=0.1, tol=1e-12)), TwoStepKernelRidge(1e-3, tol=1e-13)
     ),
     "stacking": Stacking(
         [PlugIn(TemperatureScaling()), Binning(3), KroneckerKernelRidge(1e-2, tol=1e-13)]

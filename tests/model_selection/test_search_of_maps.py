@@ -15,10 +15,10 @@ from skcal import (
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     KroneckerKernelRidge,
-    MatrixScaling,
     PlugIn,
     SplineScaling,
     Stacking,
+    StructuredMatrixScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
@@ -28,7 +28,7 @@ from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import as_comparison, compare_risks, risk_difference
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
-STOPPED = PlugIn(MatrixScaling(max_iter=1))
+STOPPED = PlugIn(StructuredMatrixScaling(max_iter=1))
 
 
 @pytest.fixture
@@ -51,14 +51,19 @@ def test_a_family_that_does_not_converge_warns_once_for_all_folds_and_settings(d
     )
     assert len(messages) == 1
     # Two settings on three folds.
-    assert messages[0].startswith("MatrixScaling: 6 fit(s) did not converge, the first said: ")
-    assert "MatrixScaling(max_iter=1) did not converge in 1 iterations" in messages[0]
+    assert messages[0].startswith(
+        "StructuredMatrixScaling: 6 fit(s) did not converge, the first said: "
+    )
+    assert "StructuredMatrixScaling(max_iter=1) did not converge in 1 iterations" in messages[0]
 
 
 def test_every_family_that_does_not_converge_is_named_once(data):
     candidates = [PlugIn(TemperatureScaling()), STOPPED, Stacking([STOPPED]), Boosting(STOPPED)]
     messages = convergence_warnings(data, candidates[:3])
-    assert [message.split(":")[0] for message in messages] == ["MatrixScaling", "Stacking"]
+    assert [message.split(":")[0] for message in messages] == [
+        "StructuredMatrixScaling",
+        "Stacking",
+    ]
     messages = convergence_warnings(data, [PlugIn(TemperatureScaling()), candidates[3]])
     assert [message.split(":")[0] for message in messages] == ["Boosting"]
 
@@ -98,7 +103,7 @@ def test_a_single_setting_is_scored_as_one_of_several(data, rng, notion, weighte
     """Its fold models are those that were scored, of several settings the best is refitted."""
     weight = rng.uniform(0.5, 2, 300) if weighted else None
     options = {"cv": KFold(3), "outer_cv": [(TRAIN, TEST)]}
-    scaling, name = PlugIn(MatrixScaling()), "estimator__C"
+    scaling, name = PlugIn(StructuredMatrixScaling()), "estimator__C"
     one, two = (
         CalibrationErrorSearchCV([(scaling, {name: values})], notion, **options).fit(
             *data, sample_weight=weight
@@ -174,7 +179,7 @@ def test_maps_of_the_default_search_beat_the_published_forms_on_overconfident_pr
     data = make_tempered(2000, temperature=2.0, n_truth_draws=0, random_state=0)
     search = CalibrationErrorSearchCV(random_state=0).fit(data.proba, data.labels)
     families = {family.name: family for family in search.families_}
-    for name in ("TemperatureScaling", "MatrixScaling", "Stacking"):
+    for name in ("TemperatureScaling", "StructuredMatrixScaling", "Stacking"):
         for other in ("Zero", *PUBLISHED):
             # About -3.5 to -5.5 on this sample; the truth is a temperature.
             assert z_score(search, families[name], families[other], data.proba, data.labels) < -2
@@ -224,7 +229,9 @@ def test_matrix_scaling_has_a_lower_risk_than_the_best_published_form_on_resnet1
     P, y = cifar10("resnet18")
     # The best setting of the published search, see test_published.
     ridge = TwoStepKernelRidge(10**-3.5 / 6400**0.25, max_rank=1000)
-    search = CalibrationErrorSearchCV([ridge, PlugIn(MatrixScaling())], random_state=0).fit(P, y)
+    search = CalibrationErrorSearchCV(
+        [ridge, PlugIn(StructuredMatrixScaling())], random_state=0
+    ).fit(P, y)
     published, scaling = search.families_
     assert z_score(search, scaling, published, P, y) < -2  # -3.9 here
 

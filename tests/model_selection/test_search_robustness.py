@@ -48,7 +48,7 @@ def test_columns_with_other_names_are_in_the_order_of_the_sorted_labels_and_said
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(data[0], columns=["p0", "p1", "p2", "p3"])
     estimator = CalibrationErrorEstimator(Binning(), "confidence")
-    with pytest.warns(UserWarning, match=r"'p3'\] of P do not name all labels .* pass labels="):
+    with pytest.warns(UserWarning, match=r"'p3'\] of X do not name all labels .* pass labels="):
         estimator.fit(frame, NAMES[data[1]])
     assert estimator.classes_.tolist() == sorted(NAMES)
 
@@ -99,7 +99,7 @@ def test_candidates_are_sized_by_the_problem_and_by_the_fold(tempered):
         None, "top-2", labels=range(120), cv=3, outer_cv=3, random_state=0
     ).fit(P, y)
     names = [family_name(family.function) for family in search.families_]
-    assert "MatrixScaling" in names
+    assert "StructuredMatrixScaling" in names
     assert "VectorScaling" not in names
     kronecker = next(f for f in search.families_ if f.name == "KroneckerKernelRidge")
     assert kronecker.settings[0]["alpha"] == pytest.approx(1e8 / np.sqrt(60))  # of 90, not of 60

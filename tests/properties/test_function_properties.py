@@ -45,6 +45,7 @@ from skcal.recalibration import (
     MatrixScaling,
     ProbabilityInteractions,
     SplineScaling,
+    StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -77,7 +78,8 @@ FUNCTIONS = {
         make_pipeline(ProbabilityInteractions(n_knots=3), Ridge(solver="svd")), equivariant=True
     ),
     "VectorScaling": PlugIn(VectorScaling(C=0.1, tol=1e-12)),
-    "MatrixScaling": PlugIn(MatrixScaling(C=0.1, tol=1e-12)),
+    "MatrixScaling": PlugIn(MatrixScaling(C=0.1)),
+    "StructuredMatrixScaling": PlugIn(StructuredMatrixScaling(C=0.1, tol=1e-12)),
     "SplineScaling": PlugIn(SplineScaling(n_knots=4, tol=1e-12)),
     "BetaCalibration": PlugIn(BetaCalibration(tol=1e-12)),
     "Boosting": Boosting(PlugIn(TemperatureScaling()), RIDGE),

@@ -6,6 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
 from skcal import (
     BetaCalibration,
@@ -13,6 +15,7 @@ from skcal import (
     LogProbabilities,
     MatrixScaling,
     SplineScaling,
+    StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -22,7 +25,8 @@ MAPS = [
     TemperatureScaling(),
     ClassBasedTemperatureScaling(),
     VectorScaling(),
-    MatrixScaling(tol=1e-10),
+    MatrixScaling(),
+    StructuredMatrixScaling(tol=1e-10),
 ]
 SCALAR_MAPS = [BetaCalibration(), SplineScaling()]
 LOWEST = np.log(PROBABILITY_FLOOR)  # -36.04
@@ -234,6 +238,44 @@ def test_a_strong_penalty_leaves_the_identity(rng, d):
     X = X if d > 1 else X[:, 1:]
     proba = VectorScaling(C=1e-10).fit(X, rng.integers(0, max(d, 2), 60)).predict_proba(X)
     assert_allclose(proba if d > 1 else proba[:, 1:], X, atol=1e-7)
+
+
+def test_vector_scaling_that_does_not_converge_is_the_identity_and_says_so(rng):
+    X = rng.dirichlet(np.ones(3), size=60)
+    scaling = VectorScaling(C=10.0, max_iter=1)
+    with pytest.warns(ConvergenceWarning, match=r"^VectorScaling.* not converge in 1 .*Lower C or"):
+        scaling.fit(X, rng.integers(0, 3, 60))
+    assert_allclose(scaling.predict_proba(X), X, rtol=1e-12)
+    assert scaling.n_iter_ == 1
+
+
+# Matrix scaling
+
+
+@pytest.mark.parametrize(
+    ("d", "solver"), [(1, "newton-cholesky"), (3, "newton-cholesky"), (31, "newton-cg")]
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_matrix_scaling_is_logistic_regression_on_log_probabilities(rng, d, solver, weighted):
+    X = rng.dirichlet(np.ones(max(d, 2)), size=150)
+    y, weight = draw(rng, temper(X, 0.5)), with_weights(rng, 150, weighted)
+    y[: max(d, 2)] = np.arange(max(d, 2))
+    weight[: max(d, 2)] = 1.0
+    X = X if d > 1 else X[:, 1:]
+    features = np.log(X) if d > 1 else logit(X)
+    logistic = LogisticRegression(C=0.1, solver=solver, max_iter=1000)
+    kept = weight > 0
+    logistic.fit(features[kept], y[kept], weight[kept])
+    expected = logistic.predict_proba(features)
+    assert_allclose(MatrixScaling(C=0.1).fit(X, y, weight).predict_proba(X), expected, 1e-6)
+
+
+def test_matrix_scaling_gives_absent_classes_nothing_and_a_single_one_everything(rng):
+    X = rng.dirichlet(np.ones(4), size=60)
+    proba = MatrixScaling().fit(X, rng.choice([0, 2], 60)).predict_proba(X)
+    assert_array_equal(proba[:, [1, 3]], 0)
+    alone = MatrixScaling().fit(X, np.full(60, 3)).predict_proba(X)
+    assert_array_equal(alone, np.tile(np.eye(4)[3], (60, 1)))
 
 
 # All

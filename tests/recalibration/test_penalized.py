@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from skcal import BetaCalibration, MatrixScaling, SplineScaling, TemperatureScaling
+from skcal import BetaCalibration, SplineScaling, StructuredMatrixScaling, TemperatureScaling
 
 FLOOR = 2.0**-52
 COORDINATES = ["probability", "square-root", "log", "log-ratio"]
 SCALAR = [
-    *(MatrixScaling(coordinates=name, tol=1e-10) for name in COORDINATES),
+    *(StructuredMatrixScaling(coordinates=name, tol=1e-10) for name in COORDINATES),
     SplineScaling(n_knots=4, tol=1e-10),
     BetaCalibration(tol=1e-10),
 ]
@@ -124,7 +124,7 @@ def test_the_coefficients_minimise_the_penalised_log_loss(rng, scaling, d, C, we
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_off_diagonal_and_intercept_have_penalties_of_their_own(rng, d):
     X, y = sample(rng, 100, d)
-    scaling = MatrixScaling(2.0, "log", C_off_diagonal=0.03, C_intercept=0.5, tol=1e-10)
+    scaling = StructuredMatrixScaling(2.0, "log", C_off_diagonal=0.03, C_intercept=0.5, tol=1e-10)
     inverse = {1: [2.0, 0.5], 2: [2.0, 2.0, 0.5]}.get(d)  # two classes have no diagonal
     if d == 3:
         inverse = np.vstack([np.where(np.eye(3), 2.0, 0.03), np.full(3, 0.5)]).ravel()
@@ -146,7 +146,8 @@ def test_a_strong_penalty_leaves_one_temperature_of_beta_calibration_the_identit
 
 
 @pytest.mark.parametrize(
-    ("scaling", "d"), [(MatrixScaling(coordinates="log"), d) for d in (1, 2, 3)] + [(SCALAR[-1], 1)]
+    ("scaling", "d"),
+    [(StructuredMatrixScaling(coordinates="log"), d) for d in (1, 2, 3)] + [(SCALAR[-1], 1)],
 )
 def test_without_a_penalty_it_is_logistic_regression_on_logarithms(rng, scaling, d):
     """The temperature is in the span of the features, so it does not matter."""
@@ -207,7 +208,7 @@ def test_renaming_classes_and_columns_together_changes_nothing(rng, scaling, ord
 
 def test_square_roots_of_a_single_column_are_those_of_two_columns(rng):
     X, y = sample(rng, 90, 2)
-    scaling = MatrixScaling(tol=1e-10)
+    scaling = StructuredMatrixScaling(tol=1e-10)
     two = scaling.fit(X, y).predict_proba(X)
     assert_allclose(scaling.fit(X[:, 1:], y).predict_proba(X[:, 1:]), two, atol=1e-7)
 
@@ -283,10 +284,10 @@ def test_500_samples_of_100_classes_converge_in_a_third_of_max_iter(coordinates,
     truth = rng.dirichlet(np.full(100, 0.05), size=500)
     y = np.minimum((truth.cumsum(axis=1) < rng.uniform(size=(500, 1))).sum(axis=1), 99)
     X = truth**1.7 / np.sum(truth**1.7, axis=1, keepdims=True)
-    scaling = MatrixScaling(C, coordinates).fit(X, y)
+    scaling = StructuredMatrixScaling(C, coordinates).fit(X, y)
     assert scaling.n_iter_ < scaling.max_iter / 3
     # As far as 20 times more iterations and a tolerance of 1e-12 get.
-    exact = MatrixScaling(C, coordinates, max_iter=20_000, tol=1e-12).fit(X, y)
+    exact = StructuredMatrixScaling(C, coordinates, max_iter=20_000, tol=1e-12).fit(X, y)
     assert_allclose(scaling.predict_proba(X), exact.predict_proba(X), atol=1e-3)
 
 
@@ -320,11 +321,11 @@ def test_maps_of_a_single_probability_refuse_two_columns(scaling):
 @pytest.mark.parametrize(
     "scaling",
     [
-        MatrixScaling(C=0),
-        MatrixScaling(coordinates="logit"),
-        MatrixScaling(C_off_diagonal=-1),
-        MatrixScaling(C_intercept=0),
-        MatrixScaling(max_iter=0),
+        StructuredMatrixScaling(C=0),
+        StructuredMatrixScaling(coordinates="logit"),
+        StructuredMatrixScaling(C_off_diagonal=-1),
+        StructuredMatrixScaling(C_intercept=0),
+        StructuredMatrixScaling(max_iter=0),
         SplineScaling(n_knots=1),
         SplineScaling(tol=0),
         BetaCalibration(C=-1.0),

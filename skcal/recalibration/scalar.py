@@ -1,0 +1,139 @@
+"""Maps of a single probability: splines and Beta calibration."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.preprocessing import SplineTransformer
+
+from skcal._bins import quantile
+from skcal._sklearn_compat import Interval
+from skcal.recalibration.coordinates import PROBABILITY_FLOOR
+from skcal.recalibration.penalized import PenalizedScaling
+
+
+class SplineScaling(PenalizedScaling):
+    """A cubic spline added to the logit of a single probability, shrunk towards a temperature.
+
+    c(p) = σ(logit(p) / T + s(p)), T the maximum likelihood temperature, the coefficients of the
+    B-splines penalised by ‖v‖² / (2 C). For scalar notions: confidence, top-label, class-wise,
+    binary.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Inverse strength of the penalty.
+    n_knots : int ≥ 2, default=10
+        Knots, at quantiles of the predictions; fewer where predictions repeat.
+    max_iter : int, default=1000
+    tol : float, default=1e-6
+
+    Attributes
+    ----------
+    temperature_ : float
+    coef_ : ndarray of shape (n_splines, 1)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+    classes_ : ndarray of shape (2,)
+    n_features_in_ : int
+
+    References
+    ----------
+    .. [1] Gupta et al., Calibration of neural networks using splines, ICLR 2021, who fit a spline
+       to the empirical distribution function instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal import SplineScaling
+    >>> p = np.linspace(0.05, 0.95, 19)[:, None]
+    >>> SplineScaling().fit(p, p[:, 0] > 0.5).predict_proba([[0.7]])[0, 1].round(2)
+    np.float64(1.0)
+    """
+
+    _parameter_constraints: dict = {
+        **PenalizedScaling._parameter_constraints,
+        "n_knots": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(self, C=1.0, n_knots=10, max_iter=1000, tol=1e-6):
+        self.C = C
+        self.n_knots = n_knots
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _start(self, X, weight):
+        _require_single_column(self, X)
+        inner = quantile(X, None, weight, n_bins=self.n_knots - 1, min_samples=1).edges[1:-1]
+        knots = np.unique([X.min(), *inner, X.max()])
+        if len(knots) == 1:
+            knots = np.array([0.0, 1.0])
+        self._splines = SplineTransformer(knots=knots[:, None], extrapolation="constant").fit(X)
+
+    def _features(self, X):
+        return self._splines.transform(X)
+
+
+class BetaCalibration(PenalizedScaling):
+    """Beta calibration of a single probability, shrunk towards the identity.
+
+    c(p) = σ(a log p - b log(1 - p) + m), penalised by ((a - 1)² + (b - 1)² + m²) / (2 C).
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Inverse strength of the penalty.
+    max_iter : int, default=1000
+    tol : float, default=1e-6
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (2, 1)
+        a - 1 and b - 1.
+    intercept_ : ndarray of shape (1,)
+        m.
+    n_iter_ : int
+    classes_ : ndarray of shape (2,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    Probabilities below 2⁻⁵² count as that floor.
+
+    References
+    ----------
+    .. [1] Kull, Silva Filho & Flach, Beta calibration: a well-founded and easily implemented
+       improvement on logistic calibration for binary classifiers, AISTATS 2017.
+
+    Examples
+    --------
+    >>> from skcal import BetaCalibration
+    >>> p = [[0.9], [0.8], [0.9], [0.2], [0.1], [0.8]]
+    >>> BetaCalibration(C=1e-9).fit(p, [1, 1, 0, 0, 0, 0]).predict_proba([[0.9]]).round(2)
+    array([[0.1, 0.9]])
+    """
+
+    def __init__(self, C=1.0, max_iter=1000, tol=1e-6):
+        self.C = C
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _start(self, X, weight):
+        _require_single_column(self, X)
+
+    def _temperature(self, X, codes, weight):
+        return 1.0
+
+    def _features(self, X):
+        return np.log(np.maximum(np.hstack([X, 1 - X]), PROBABILITY_FLOOR)) * [1.0, -1.0]
+
+
+def _require_single_column(scaling, X):
+    if X.shape[1] > 1:
+        two = "pass X[:, 1:], P(positive); or " if X.shape[1] == 2 else ""
+        raise ValueError(
+            f"X has {X.shape[1]} columns. {type(scaling).__name__} recalibrates a single "
+            f'probability: {two}use it for a scalar notion such as "confidence" or "classwise", or '
+            "StructuredMatrixScaling."
+        )

@@ -1,0 +1,192 @@
+"""One temperature for all samples, or one for each predicted class."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, softmax
+
+from skcal._sklearn_compat import Interval, _fit_context
+from skcal.recalibration.base import ScalingMap
+
+
+class TemperatureScaling(ScalingMap):
+    """Divide log-probabilities by one temperature, the maximum likelihood one.
+
+    c(p) = softmax(log p / T); for a single column σ(logit(p) / T). Probabilities below 2⁻⁵²
+    count as that floor.
+
+    Parameters
+    ----------
+    max_temperature : float > 1, default=100.0
+        T is sought from 1 / max_temperature to max_temperature; separable outcomes have no
+        finite optimum.
+
+    Attributes
+    ----------
+    temperature_ : float
+        T > 1 cools overconfident predictions.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    The likelihood is concave in 1/T; its derivative's root is found to 1e-12. O(n C) a step.
+
+    References
+    ----------
+    .. [1] Guo et al., On calibration of modern neural networks, ICML 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal import TemperatureScaling
+    >>> p = np.tile([[0.9], [0.1]], (10, 1))
+    >>> y = np.tile([1, 0, 1, 0, 1, 0, 0, 1, 1, 0], 2)  # right in 8 of 10
+    >>> float(TemperatureScaling().fit(p, y).temperature_.round(3))
+    1.585
+    """
+
+    _parameter_constraints: dict = {
+        "max_temperature": [Interval(Real, 1, None, closed="neither")],
+    }
+
+    def __init__(self, max_temperature=100.0):
+        self.max_temperature = max_temperature
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Find the temperature.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
+            Probabilities; a single column holds P(positive class).
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+        """
+        logits, codes, weight = self._validate(X, y, sample_weight)
+        self.temperature_ = 1 / _best_scale(logits, codes, weight, self.max_temperature)
+        return self
+
+    def _map(self, X, logits):
+        return logits / self.temperature_
+
+
+class ClassBasedTemperatureScaling(ScalingMap):
+    """One temperature for each predicted class, shrunk towards the temperature of all samples.
+
+    c(p) = softmax(log p / T_k) where p_k is the largest, penalised by (T / T_k - 1)² / (2 C) with
+    T that of :class:`TemperatureScaling`. Some classes may be predicted with too much confidence,
+    others with too little.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Inverse strength of the penalty, as in
+        :class:`~sklearn.linear_model.LogisticRegression`.
+    max_temperature : float > 1, default=100.0
+        As in :class:`TemperatureScaling`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        T.
+    temperatures_ : ndarray of shape (n_classes,)
+        T_k; that of a class which is never predicted is T.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    Ties for the largest probability go to the first class. O(n C) a step.
+
+    References
+    ----------
+    .. [1] Frenkel & Goldberger, Network calibration by class-based temperature scaling,
+       EUSIPCO 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal import ClassBasedTemperatureScaling
+    >>> p = np.tile([[0.9, 0.1], [0.1, 0.9]], (10, 1))
+    >>> y = np.tile([0, 1, 0, 0, 0, 1, 1, 0, 0, 1], 2)  # 0 is right in 8 of 10, 1 in 6 of 10
+    >>> ClassBasedTemperatureScaling(C=100).fit(p, y).predict_proba(p[:2]).round(2)
+    array([[0.8, 0.2],
+           [0.4, 0.6]])
+    """
+
+    _parameter_constraints: dict = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        **TemperatureScaling._parameter_constraints,
+    }
+
+    def __init__(self, C=1.0, max_temperature=100.0):
+        self.C = C
+        self.max_temperature = max_temperature
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Find the temperatures.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
+            Probabilities; a single column holds P(positive class).
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+        """
+        logits, codes, weight = self._validate(X, y, sample_weight)
+        predicted = logits.argmax(axis=1)
+        scale = _best_scale(logits, codes, weight, self.max_temperature)
+        self.temperature_ = 1 / scale
+        self.temperatures_ = np.full(logits.shape[1], self.temperature_)
+        for k in np.unique(predicted):
+            rows = predicted == k
+            own = _best_scale(
+                logits[rows], codes[rows], weight[rows], self.max_temperature, scale, 1 / self.C
+            )
+            self.temperatures_[k] = 1 / own
+        return self
+
+    def _map(self, X, logits):
+        return logits / self.temperatures_[logits.argmax(axis=1)][:, None]
+
+
+def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0):
+    """1/T of the highest likelihood, less penalty (1/(center T) - 1)² / 2."""
+    logits = logits - logits.max(axis=1, keepdims=True)  # rows without information are 0
+    chosen = weight @ np.take_along_axis(logits, codes[:, None], axis=1)[:, 0]
+    # Not a closure: brentq's cycle of references would keep its arrays until a collection.
+    sample = logits, logits[:, 1] - logits[:, 0], weight, chosen, center, penalty
+    limit = np.log(max_temperature)
+    if _slope(np.log(center), *sample) == 0:
+        return center
+    if _slope(-limit, *sample) >= 0:
+        return np.exp(-limit)
+    if _slope(limit, *sample) <= 0:
+        return np.exp(limit)
+    return np.exp(brentq(_slope, -limit, limit, args=sample, xtol=1e-12))
+
+
+def _slope(log_scale, logits, margin, weight, chosen, center, penalty):
+    """Minus the likelihood's derivative in the scale, 1/T."""
+    scale = np.exp(log_scale)
+    if logits.shape[1] == 2:
+        mean = logits[:, 0] + margin * expit(scale * margin)
+    else:
+        mean = np.einsum("ij,ij->i", softmax(scale * logits, axis=1), logits)
+    return weight @ mean - chosen + penalty * (scale / center - 1) / center
