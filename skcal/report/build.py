@@ -70,8 +70,8 @@ def calibration_report(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
-        The notion of ECE, MCE, the figure and the tuned error; "auto" is "binary" for 1-D predictions and
-        "confidence" otherwise.
+        The notion of ECE, MCE, the figure and the tuned error; "auto" is "binary" for 1-D
+        predictions and "confidence" otherwise.
     search : bool, default=False
         Whether to tune the canonical and the class-wise error too, which takes longer.
     groups : array-like of shape (n_samples,), default=None
