@@ -42,7 +42,7 @@ class RiskDisplay:
     curves : list of RiskCurve, default=()
     candidates : list of CandidateRisk, default=()
     best_name : str, default=""
-        Of the chosen candidate.
+        The name of the chosen candidate.
     best_risk : float, default=0.0
     n_folds : int, default=0
     confidence_level : float, default=0.95
@@ -112,7 +112,7 @@ class RiskDisplay:
             "estimator__C": a curve for each candidate that has it. None: the best setting of each
             candidate side by side.
         confidence_level : float in (0, 1), default=0.95
-            Of the bands or bars.
+            The confidence level of the bands or bars.
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True

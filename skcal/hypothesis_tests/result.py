@@ -34,7 +34,7 @@ class CalibrationTestResult:
     null_distribution : ndarray of shape (n_resamples,) or (n_classes, n_resamples), or None
         Statistics of resampled outcomes.
     standard_error : float
-        Of the estimate; NaN where the theory gives none.
+        The standard error of the estimate; NaN where the theory gives none.
     """
 
     statistic: float

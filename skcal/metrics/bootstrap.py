@@ -87,7 +87,8 @@ def bootstrap_interval(
     confidence_level : float in (0, 1), default=0.95
     n_resamples : int, default=999
     method : {"percentile", "basic", "BCa"}, default="basic"
-        As in :func:`scipy.stats.bootstrap`. "BCa" evaluates the metric n_samples times more.
+        The kind of interval, as in :func:`scipy.stats.bootstrap`. "BCa" evaluates the metric
+        n_samples times more.
     sample_weight : array-like of shape (n_samples,), default=None
         Resampled along, and handed to the metric.
     labels : array-like of shape (n_classes,), default=None

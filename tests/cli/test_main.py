@@ -104,9 +104,9 @@ def test_ece_beside_the_searches_is_of_the_first_scalar_notion(tempered, notions
 
 
 def test_notions_are_confidence_and_canonical_unless_asked(report):
-    [result] = report()
+    [result] = report("--cv", "2")
     assert [search["notion"] for search in result["searches"]] == ["confidence", "canonical"]
-    [result] = report("--notion", "top-2", "--notion", "classwise")
+    [result] = report("--notion", "top-2", "--notion", "classwise", "--cv", "2")
     assert [search["notion"] for search in result["searches"]] == ["top-2", "classwise"]
 
 
