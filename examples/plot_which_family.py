@@ -56,11 +56,15 @@ def excess(make, n):
     """Risk of each family above the lowest, and which one is chosen."""
     options = {"n_classes": 3, "n_truth_draws": 0}
     data, test = make(n, random_state=0, **options), make(3000, random_state=1, **options)
-    search = CalibrationErrorSearchCV(list(candidates.values()), cv=3, random_state=0)
+    search = CalibrationErrorSearchCV(
+        list(candidates.values()), cv=3, random_state=0, notion="canonical"
+    )
     search.fit(data.proba, data.labels)
     risks = np.empty(len(candidates))
     for k, family in enumerate(search.families_):
-        estimator = CalibrationErrorEstimator(family.best_function).fit(data.proba, data.labels)
+        estimator = CalibrationErrorEstimator(family.best_function, notion="canonical").fit(
+            data.proba, data.labels
+        )
         risks[k] = -estimator.score(test.proba, test.labels)
     above = risks - risks.min()
     return above / above[0], search.families_.index(search.best_family_)

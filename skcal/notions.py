@@ -20,6 +20,9 @@ a callable      1        sums of p over groups of classes     e_group − x
 (n, C) integers, the group of each class for each sample; it sees no labels. Ties of the arg max
 go to the first class.
 
+A notion is a string, its name, that knows what every user of its problems asks: a new one is a
+subclass of :class:`Notion`, passed as an object or entered into ``NOTIONS``.
+
 References
 ----------
 Vaicenavicius et al., Evaluating model calibration in classification, AISTATS 2019.
@@ -30,8 +33,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -46,14 +48,38 @@ class Problem(NamedTuple):
     features : ndarray of shape (n_rows, d)
     residuals : ndarray of shape (n_rows, d) or None
         None when the labels are unknown.
+    weight : ndarray of shape (n_rows,)
+        Of the rows, not negative.
+    share : float
+        π, the share of the problem in sums over problems: 1 where problems are about the same
+        samples, else its part of the weight of all samples.
     rows : slice or ndarray of int
-        The samples that the problem is about. Its share π of an estimate is the share of their
-        weight; 1 for every notion but ``top-label``.
+        The samples that the problem is about.
     """
 
     features: np.ndarray
-    residuals: np.ndarray | None
+    residuals: Any
+    weight: np.ndarray
+    share: float = 1.0
     rows: slice | np.ndarray = slice(None)
+
+    @property
+    def outcomes(self) -> np.ndarray:
+        """Indicators 0/1 of what happened, of the shape of the features."""
+        return np.rint(self.features + self.residuals)
+
+    def take(self, places, rows, weight) -> Problem:
+        """Return the problem about some of its rows, samples ``rows`` of those with ``weight``."""
+        residuals = None if self.residuals is None else self.residuals[places]
+        return _problem(self.features[places], residuals, weight, rows)
+
+
+def _problem(features, residuals, weight, rows=slice(None)) -> Problem:
+    """A problem about some of the samples, whose weights are given."""
+    if isinstance(rows, slice):
+        return Problem(features, residuals, weight)
+    own, total = weight[rows], weight.sum()
+    return Problem(features, residuals, own, float(own.sum() / total) if total else 0.0, rows)
 
 
 class Problems(NamedTuple):
@@ -73,7 +99,7 @@ class Problems(NamedTuple):
         """Return the problems about the samples of the given rows."""
         weight = self.weight[rows]
         if isinstance(self.parts[0].rows, slice):
-            return Problems([_take(part, rows, slice(None)) for part in self.parts], weight)
+            return Problems([part.take(rows, slice(None), weight) for part in self.parts], weight)
         # Every sample belongs to one problem.
         member, place = (np.empty(len(self.weight), dtype=np.intp) for _ in range(2))
         for k, part in enumerate(self.parts):
@@ -81,12 +107,7 @@ class Problems(NamedTuple):
         order = np.argsort(member[rows], kind="stable")
         ends = np.searchsorted(member[rows][order], np.arange(1, len(self.parts)))
         parts = zip(self.parts, np.split(order, ends), strict=True)
-        return Problems([_take(part, place[rows[own]], own) for part, own in parts], weight)
-
-
-def _take(part: Problem, places: np.ndarray, rows: slice | np.ndarray) -> Problem:
-    residuals = None if part.residuals is None else part.residuals[places]
-    return Problem(part.features[places], residuals, rows)
+        return Problems([part.take(place[rows[own]], own, weight) for part, own in parts], weight)
 
 
 def _one_hot(codes: np.ndarray, width: int, dtype: np.dtype) -> np.ndarray:
@@ -95,26 +116,19 @@ def _one_hot(codes: np.ndarray, width: int, dtype: np.dtype) -> np.ndarray:
     return outcome
 
 
-def _simplex_problem(proba: np.ndarray, codes: np.ndarray | None) -> Problem:
-    if codes is None:
-        return Problem(proba, None)
-    return Problem(proba, _one_hot(codes, proba.shape[1], proba.dtype) - proba)
+def _simplex_problem(proba, codes, weight) -> Problem:
+    residuals = None if codes is None else _one_hot(codes, proba.shape[1], proba.dtype) - proba
+    return _problem(proba, residuals, weight)
 
 
-def _scalar_problem(
-    predicted: np.ndarray, hit: np.ndarray | None, rows: slice | np.ndarray = slice(None)
-) -> Problem:
+def _scalar_problem(predicted, hit, weight, rows=slice(None)) -> Problem:
     residuals = None if hit is None else (hit.astype(predicted.dtype) - predicted)[:, None]
-    return Problem(predicted[:, None], residuals, rows)
+    return _problem(predicted[:, None], residuals, weight, rows)
 
 
-def _canonical(proba: np.ndarray, codes: np.ndarray | None) -> list[Problem]:
-    return [_simplex_problem(proba, codes)]
-
-
-def _confidence(proba: np.ndarray, codes: np.ndarray | None) -> list[Problem]:
-    top, confidence = _top(proba)
-    return [_scalar_problem(confidence, None if codes is None else codes == top)]
+def _hits(codes, happened):
+    """Whether the labels are these, or None of unknown ones."""
+    return None if codes is None else codes == happened
 
 
 def _top(proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -123,59 +137,177 @@ def _top(proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return top, np.take_along_axis(proba, top[:, None], axis=1)[:, 0]
 
 
-def _top_label(proba: np.ndarray, codes: np.ndarray | None) -> list[Problem]:
-    top, confidence = _top(proba)
-    problems = []
-    for k in range(proba.shape[1]):
-        rows = np.flatnonzero(top == k)
-        hit = None if codes is None else codes[rows] == k
-        problems.append(_scalar_problem(confidence[rows], hit, rows))
-    return problems
+class Notion(str):
+    """A notion of calibration: a string, its name, with what its problems are like.
+
+    A new notion says in ``problems`` what its features and residuals are, and overrides the
+    attributes that differ.
+
+    Attributes
+    ----------
+    scalar : bool, default=True
+        The features are single numbers.
+    by_class : bool, default=False
+        It has a problem a class, and not one.
+    shares_samples : bool, default=True
+        All problems are about all samples; otherwise every sample belongs to one of them.
+    joint_law : bool, default=True
+        Outcomes of all problems may be redrawn, given their features; otherwise each problem is
+        tested by itself.
+    of_positive_class : bool, default=False
+        It is about one of two columns, so that ``pos_label`` has a meaning.
+    of_given_classes : bool, default=False
+        Outcomes are classes as they are named, not those that the predictions rank.
+    """
+
+    scalar = True
+    by_class = False
+    shares_samples = True
+    joint_law = True
+    of_positive_class = False
+    of_given_classes = False
+
+    def problems(
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+    ) -> list[Problem]:
+        """Translate rows (n, C) of probabilities, the column of each label, and weights."""
+        raise NotImplementedError
+
+    def of_one_column(self) -> Notion:
+        """Return the notion that the question means for P(positive) alone."""
+        return self
+
+    def check(self, n_classes: int) -> None:
+        """Raise a ValueError unless predictions of this many classes have the notion."""
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one problem whose features are single numbers."""
+        return self.scalar and not self.by_class
+
+    def values_per_row(self, n_classes: int) -> int:
+        """Return the most entries of features that a sample has, in all problems."""
+        return 1 if self.scalar and not (self.by_class and self.shares_samples) else n_classes
+
+    def titles(self, classes: list[str]) -> list[str]:
+        """Return the name of each problem of a scalar notion, or of each entry of a vector."""
+        return [f"class {name}" for name in classes] if self.by_class else [str(self)]
 
 
-def _classwise(proba: np.ndarray, codes: np.ndarray | None) -> list[Problem]:
-    return [
-        _scalar_problem(proba[:, k], None if codes is None else codes == k)
-        for k in range(proba.shape[1])
-    ]
+class _Canonical(Notion):
+    scalar, of_given_classes = False, True
+
+    def problems(self, proba, codes, weight):
+        return [_simplex_problem(proba, codes, weight)]
+
+    def of_one_column(self):
+        return NOTIONS["binary"]
+
+    def titles(self, classes):
+        return list(classes)
 
 
-def _binary(proba: np.ndarray, codes: np.ndarray | None) -> list[Problem]:
-    return [_scalar_problem(proba[:, 1], None if codes is None else codes == 1)]
+class _Confidence(Notion):
+    def problems(self, proba, codes, weight):
+        top, confidence = _top(proba)
+        return [_scalar_problem(confidence, _hits(codes, top), weight)]
 
 
-NOTIONS: dict[str, Callable[..., list[Problem]]] = {
-    "canonical": _canonical,  # the whole vector p
-    "confidence": _confidence,  # condition on max p alone
-    "top-label": _top_label,  # condition on (max p, arg max p)
-    "classwise": _classwise,  # each p_k by itself, summed
-    "binary": _binary,  # P(positive class)
+class _TopLabel(Notion):
+    by_class, shares_samples = True, False
+
+    def problems(self, proba, codes, weight):
+        top, confidence = _top(proba)
+        problems = []
+        for k in range(proba.shape[1]):
+            rows = np.flatnonzero(top == k)
+            hit = None if codes is None else codes[rows] == k
+            problems.append(_scalar_problem(confidence[rows], hit, weight, rows))
+        return problems
+
+    def titles(self, classes):
+        return [f"predicted {name}" for name in classes]
+
+
+class _Classwise(Notion):
+    by_class, joint_law, of_given_classes = True, False, True
+
+    def problems(self, proba, codes, weight):
+        columns = range(proba.shape[1])
+        return [_scalar_problem(proba[:, k], _hits(codes, k), weight) for k in columns]
+
+    def of_one_column(self):
+        return NOTIONS["binary"]
+
+
+class _Binary(Notion):
+    of_positive_class, of_given_classes = True, True
+
+    def problems(self, proba, codes, weight):
+        positive = proba if proba.ndim == 1 else proba[:, 1]
+        return [_scalar_problem(positive, _hits(codes, 1), weight)]
+
+    def check(self, n_classes):
+        if n_classes > 2:
+            raise ValueError(
+                f"notion='binary' needs 1-D predictions or two columns, not {n_classes}. "
+                "Use 'classwise', 'confidence' or 'canonical'."
+            )
+
+    def titles(self, classes):
+        return [f"P({classes[1]})"]
+
+
+#: Notions by name; ``top-K`` and lenses come on top.
+NOTIONS: dict[str, Notion] = {
+    "canonical": _Canonical("canonical"),  # the whole vector p
+    "confidence": _Confidence("confidence"),  # condition on max p alone
+    "top-label": _TopLabel("top-label"),  # condition on (max p, arg max p)
+    "classwise": _Classwise("classwise"),  # each p_k by itself, summed
+    "binary": _Binary("binary"),  # P(positive class)
 }
 
 
-def _ranks(proba: np.ndarray, k: int) -> np.ndarray:
-    """Group of each class: its rank, the classes after the k-th sharing group k."""
-    order = np.argsort(-proba, axis=1, kind="stable")
-    groups = np.full(proba.shape, k)
-    np.put_along_axis(groups, order[:, :k], np.arange(k)[None, :], axis=1)
-    return groups
+class _TopK(Notion):
+    """The K largest probabilities, sorted, and the sum of the others."""
+
+    scalar = False
+
+    @property
+    def k(self) -> int:
+        return int(self[4:])
+
+    def problems(self, proba, codes, weight):
+        """Group each class by its rank, the classes after the k-th sharing group k."""
+        order = np.argsort(-proba, axis=1, kind="stable")
+        groups = np.full(proba.shape, self.k)
+        np.put_along_axis(groups, order[:, : self.k], np.arange(self.k)[None, :], axis=1)
+        return [induced(proba, codes, groups, self.k + 1, weight)]
+
+    def check(self, n_classes):
+        if not 1 <= self.k < n_classes:
+            raise ValueError(
+                f"notion={self!r}: K must be from 1 to {n_classes - 1}, below the number of "
+                "classes."
+            )
+
+    def titles(self, classes):
+        later = [f"{rank}th" for rank in range(4, self.k + 1)]
+        return [*["most probable", "second", "third", *later][: self.k], "rest"]
 
 
-def induced(
-    proba: np.ndarray, codes: np.ndarray | None, groups: np.ndarray, n_groups: int
-) -> Problem:
+def induced(proba, codes, groups, n_groups, weight) -> Problem:
     """Return the canonical problem of the model that a lens induces."""
     mass = np.zeros((len(proba), n_groups), dtype=proba.dtype)
     rows = np.arange(len(proba))
     for k in range(proba.shape[1]):
         mass[rows, groups[:, k]] += proba[:, k]
     np.minimum(mass, 1, out=mass)  # sums of probabilities may pass 1 by rounding
-    return _simplex_problem(mass, None if codes is None else groups[rows, codes])
+    return _simplex_problem(mass, None if codes is None else groups[rows, codes], weight)
 
 
-@dataclass(frozen=True)
-class Lens:
-    """A user's lens with the number of groups that it had at fit.
+class Lens(Notion):
+    """A user's lens with the number of groups that it had at fit; its name is the function's.
 
     Attributes
     ----------
@@ -184,23 +316,52 @@ class Lens:
         Evaluation samples may lack the last groups, but may not have further ones.
     """
 
+    scalar = False
     function: _Lens
     n_groups: int
+
+    def __new__(cls, function: _Lens, n_groups: int):
+        """Name the lens after its function."""
+        name = getattr(function, "__name__", "lens").replace("<lambda>", "lens")
+        lens = super().__new__(cls, name)
+        lens.function, lens.n_groups = function, n_groups
+        return lens
+
+    def __getnewargs__(self):
+        """Return what a copy is made from."""
+        return self.function, self.n_groups
+
+    def __eq__(self, other):
+        """Whether the other is a lens of the same function; names alone do not tell."""
+        same = isinstance(other, Lens) and self.function == other.function
+        return same and self.n_groups == other.n_groups
+
+    def __ne__(self, other):
+        """Whether the other is another notion."""
+        return not self == other
+
+    def __hash__(self):
+        """Hash of what makes two lenses equal."""
+        return hash((self.function, self.n_groups))
 
     @classmethod
     def of(cls, function: _Lens, proba: np.ndarray) -> Lens:
         """Return the lens with as many groups as it has on these predictions."""
         return cls(function, int(_groups(function, proba).max()) + 1)
 
-    def __call__(self, proba: np.ndarray) -> np.ndarray:
-        """Return the group of each class of each sample."""
+    def problems(self, proba, codes, weight):
+        """Return the problem of the grouped classes."""
         groups = _groups(self.function, proba)
         if groups.max(initial=0) >= self.n_groups:
             raise ValueError(
                 f"The lens returned group {groups.max()}, which the training samples do not have. "
                 "Let it number the groups in the same way for every sample."
             )
-        return groups
+        return [induced(proba, codes, groups, self.n_groups, weight)]
+
+    def titles(self, classes):
+        """Return the number of each group."""
+        return [f"group {k}" for k in range(self.n_groups)]
 
 
 def _groups(lens: _Lens, proba: np.ndarray) -> np.ndarray:
@@ -225,52 +386,43 @@ def _two_columns(proba: np.ndarray) -> np.ndarray:
     return np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
 
 
-def resolve_notion(notion: str | _Lens, proba: np.ndarray) -> str | _Lens:
+def resolve_notion(notion: str | _Lens, proba: np.ndarray) -> Notion:
     """Return the notion that a question about ``proba`` means, or raise.
 
-    ``"auto"`` is ``"binary"`` for one-dimensional input and ``"confidence"`` otherwise.
-    ``"canonical"`` and ``"classwise"`` questions about one-dimensional input are the ``"binary"``
-    one; the error of the equivalent two columns is exactly twice as large.
+    ``"auto"`` is ``"binary"`` for one-dimensional input and two columns, and ``"confidence"`` for
+    more. ``"canonical"`` and ``"classwise"`` questions about one-dimensional input are the
+    ``"binary"`` one; the error of the equivalent two columns is exactly twice as large.
     """
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
+    if isinstance(notion, str) and notion == "auto":
+        notion = NOTIONS["binary" if n_classes == 2 else "confidence"]
+    found = _as_notion(notion, proba)
+    if proba.ndim == 1:
+        found = found.of_one_column()
+    found.check(n_classes)
+    return found
+
+
+def _as_notion(notion: Any, proba: np.ndarray) -> Notion:
+    if isinstance(notion, Notion):
+        return notion
     if callable(notion):
-        return notion if isinstance(notion, Lens) else Lens.of(notion, _two_columns(proba))
-    if notion == "auto":
-        return "binary" if proba.ndim == 1 else "confidence"
-    if proba.ndim == 1 and notion in ("canonical", "classwise"):
-        return "binary"
-    if notion == "binary" and n_classes > 2:
-        raise ValueError(
-            f"notion='binary' needs 1-D predictions or two columns, not {n_classes}. "
-            "Use 'classwise', 'confidence' or 'canonical'."
-        )
+        return Lens.of(notion, _two_columns(proba))
     if isinstance(notion, str) and notion in NOTIONS:
-        return notion
-    k = _top_k(notion)
-    if k is not None and 1 <= k < n_classes:
-        return notion
-    if k is not None:
-        raise ValueError(
-            f"notion={notion!r}: K must be from 1 to {n_classes - 1}, below the number of classes."
-        )
+        return NOTIONS[notion]
+    if isinstance(notion, str) and re.fullmatch(r"top-\d+", notion):
+        return _TopK(notion)
     raise ValueError(
         f"notion={notion!r} is unknown. Use one of {', '.join(map(repr, NOTIONS))}, "
         "'top-K' for an integer K, or a callable lens."
     )
 
 
-def _top_k(notion: object) -> int | None:
-    match = re.fullmatch(r"top-(\d+)", notion) if isinstance(notion, str) else None
-    return int(match[1]) if match else None
-
-
-def is_scalar(notion: object) -> bool:
-    """Whether the features of the notion are single numbers."""
-    return notion in ("confidence", "top-label", "classwise", "binary")
-
-
 def make_problems(
-    proba: np.ndarray, codes: np.ndarray | None, notion: str | _Lens
+    proba: np.ndarray,
+    codes: np.ndarray | None,
+    notion: str | _Lens,
+    weight: np.ndarray | None = None,
 ) -> list[Problem]:
     """Translate predictions and labels into the problems of a notion.
 
@@ -281,7 +433,10 @@ def make_problems(
     codes : ndarray of shape (n_samples,) or None
         The column of each sample's label; None leaves the residuals out.
     notion : str or callable
-        As :func:`resolve_notion` returns it; a bare lens has as many groups as it returns.
+        As :func:`resolve_notion` returns it, or its name; a bare lens has as many groups as it
+        returns.
+    weight : ndarray of shape (n_samples,), default=None
+        Of the samples; None weighs them alike.
 
     Returns
     -------
@@ -296,14 +451,6 @@ def make_problems(
     >>> problem.features.ravel(), problem.residuals.ravel()
     (array([0.5 , 0.75]), array([ 0.5 , -0.75]))
     """
-    if proba.ndim == 1:
-        if notion == "binary":
-            return [_scalar_problem(proba, None if codes is None else codes == 1)]
-        proba = _two_columns(proba)
-    if callable(notion):
-        lens = notion if isinstance(notion, Lens) else Lens.of(notion, proba)
-        return [induced(proba, codes, lens(proba), lens.n_groups)]
-    k = _top_k(notion)
-    if k is not None:
-        return [induced(proba, codes, _ranks(proba, k), k + 1)]
-    return NOTIONS[notion](proba, codes)
+    found = _as_notion(notion, proba)
+    weight = np.ones(len(proba)) if weight is None else weight
+    return found.problems(proba if found.of_positive_class else _two_columns(proba), codes, weight)

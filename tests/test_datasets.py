@@ -176,7 +176,7 @@ def test_the_risk_is_smallest_at_the_inverse_temperature():
     taus, risks = [0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.8], []
     for start in range(0, 40_000, 500):
         rows = slice(start, start + 500)
-        [(p, residuals, _)] = make_problems(data.proba[rows], data.labels[rows], "canonical")
+        [(p, residuals, *_)] = make_problems(data.proba[rows], data.labels[rows], "canonical")
         powers = [p**tau / (p**tau).sum(axis=1, keepdims=True) for tau in taus]
         risks.append([pair_risk(power - p, residuals).value for power in powers])
     above = np.delete(np.array(risks) - np.array(risks)[:, [3]], 3, axis=1)

@@ -1,9 +1,15 @@
 """Notions of calibration against their definitions, sample by sample."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
-from skcal.notions import NOTIONS, Lens, is_scalar, make_problems, resolve_notion
+from skcal import Binning, CalibrationErrorEstimator
+from skcal.hypothesis_tests import monte_carlo_test
+from skcal.metrics import expected_calibration_error
+from skcal.notions import NOTIONS, Lens, Notion, Problem, make_problems, resolve_notion
 
 EVERY_NOTION = [*NOTIONS, "top-1", "top-2", "top-3"]
 MULTICLASS = ["canonical", "confidence", "top-label", "classwise", "top-1", "top-2", "top-3"]
@@ -98,11 +104,11 @@ def test_features_plus_residuals_are_outcomes_of_the_same_dtype(notion, dtype):
     for problem in make_problems(proba, codes, notion):
         assert problem.features.dtype == problem.residuals.dtype == dtype
         assert problem.features.shape == problem.residuals.shape
-        assert (problem.features.shape[1] == 1) == is_scalar(notion)
+        assert (problem.features.shape[1] == 1) == resolve_notion(notion, proba).scalar
         outcome = problem.features + problem.residuals
         # outcome - feature and its sum with the feature are rounded once each, at most eps / 2.
         np.testing.assert_allclose(outcome, np.rint(outcome), rtol=0, atol=np.finfo(dtype).eps)
-        if not is_scalar(notion):
+        if not resolve_notion(notion, proba).scalar:
             np.testing.assert_array_equal(np.rint(outcome).sum(axis=1), 1)
 
 
@@ -223,10 +229,10 @@ def test_relabelling_classes_and_columns_jointly_keeps_the_question(notion):
 # Names.
 
 
-def test_auto_is_binary_for_one_dimension_and_confidence_otherwise():
+def test_auto_is_binary_for_two_classes_and_confidence_for_more():
     proba, _ = predictions(2)
-    assert resolve_notion("auto", proba[:, 1]) == "binary"
-    assert resolve_notion("auto", proba) == "confidence"
+    assert resolve_notion("auto", proba[:, 1]) == resolve_notion("auto", proba) == "binary"
+    assert resolve_notion("auto", predictions(3)[0]) == "confidence"
 
 
 def test_a_lens_remembers_its_number_of_groups():
@@ -242,7 +248,9 @@ def test_a_lens_remembers_its_number_of_groups():
 
 @pytest.mark.parametrize("notion", [*MULTICLASS, "top-4"])
 def test_known_notions_mean_themselves(notion):
-    assert resolve_notion(notion, predictions()[0]) is notion
+    found = resolve_notion(notion, predictions()[0])
+    assert found == notion
+    assert resolve_notion(found, predictions()[0]) is found
 
 
 @pytest.mark.parametrize("notion", ["top", "top-", "top-x", "Confidence", "toplabel", None, 3, []])
@@ -267,3 +275,51 @@ def test_one_dimensional_predictions_have_two_classes():
 def test_binary_needs_two_classes():
     with pytest.raises(ValueError, match=r"^notion='binary' needs .* not 5\. Use 'classwise'"):
         resolve_notion("binary", predictions()[0])
+
+
+# A notion of one's own.
+
+
+class LeastProbable(Notion):
+    """Is the class that is called least probable as rare as it claims?"""
+
+    def problems(self, proba, codes, weight):
+        claim, least = proba.min(axis=1), proba.argmin(axis=1)
+        residuals = None if codes is None else ((codes == least) - claim)[:, None]
+        return [Problem(claim[:, None], residuals, weight)]
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_a_new_notion_is_one_class_for_metrics_tests_and_estimators(registered, monkeypatch):
+    notion = LeastProbable("least-probable")
+    if registered:
+        monkeypatch.setitem(NOTIONS, "least-probable", notion)
+        notion = "least-probable"
+    rng = np.random.default_rng(4)
+    proba = rng.dirichlet(np.ones(4), size=300)
+    y = (proba.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+    happened, claim = (y == proba.argmin(axis=1)).astype(int), proba.min(axis=1)
+    assert expected_calibration_error(y, proba, notion=notion) == expected_calibration_error(
+        happened, claim
+    )
+    options = {"n_resamples": 39, "random_state": 0}
+    found = monte_carlo_test(y, proba, notion=notion, **options)
+    expected = monte_carlo_test(happened, claim, **options)
+    assert found.notion == "least-probable"
+    np.testing.assert_array_equal(found.null_distribution, expected.null_distribution)
+    estimator = CalibrationErrorEstimator(Binning(5), notion=notion).fit(proba, y)
+    scalar = CalibrationErrorEstimator(Binning(5)).fit(claim, happened)
+    assert (estimator.notion_, scalar.notion_) == ("least-probable", "binary")
+    assert estimator.score(proba, y) == scalar.score(claim, happened)
+
+
+def test_a_notion_is_its_name_and_survives_copies():
+    proba = predictions()[0]
+    for asked in (*MULTICLASS, confidence_lens):
+        notion = resolve_notion(asked, proba)
+        copies = pickle.loads(pickle.dumps(notion)), copy.deepcopy(notion)
+        assert all(one == notion and type(one) is type(notion) for one in copies)
+        assert str(notion) == getattr(asked, "__name__", asked)
+    lens = resolve_notion(confidence_lens, proba)
+    assert lens != "confidence_lens"  # another lens may have the same name
+    assert lens != Lens(confidence_lens, 3)

@@ -92,7 +92,7 @@ def test_every_notion_has_the_risk_of_its_pairs(notion, tempered):
     proba, labels = tempered[0][:500], tempered[1][:500]
     if notion == "binary":
         proba, labels = proba[:, 0], (labels == 0).astype(int)
-    for X, residuals, _ in make_problems(proba, labels, notion):
+    for X, residuals, *_ in make_problems(proba, labels, notion):
         _, _, M, weight = random_parts(len(X), X.shape[1])
         risk = pair_risk(X, residuals, M, sample_weight=weight)
         dense = dense_pair_risk(lambda a, b, M=M: a @ M @ b.T, X, residuals, sample_weight=weight)
@@ -255,7 +255,7 @@ def test_the_standard_error_is_the_spread_over_repetitions():
     risks, linear, differences = [], [], []
     for seed in range(400):
         data = make_tempered(200, n_classes=3, n_truth_draws=0, random_state=seed)
-        [(p, residuals, _)] = make_problems(data.proba, data.labels, "canonical")
+        [(p, residuals, *_)] = make_problems(data.proba, data.labels, "canonical")
         g = np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True) - p
         risks.append(pair_risk(g, residuals))
         linear.append(linear_pair_risk(g, residuals))

@@ -112,7 +112,10 @@ def test_functions_of_any_features_keep_the_contract(estimator, check):
 
 @pytest.mark.filterwarnings("ignore:Class :UserWarning")
 @parametrize_with_checks(
-    [CalibrationErrorEstimator(function, from_logits=True) for function in FUNCTIONS]
+    [
+        CalibrationErrorEstimator(function, from_logits=True, notion="canonical")
+        for function in FUNCTIONS
+    ]
     + [
         CalibrationErrorEstimator(function, notion="confidence", from_logits=True)
         for function in SCALAR_FUNCTIONS
@@ -123,6 +126,7 @@ def test_functions_of_any_features_keep_the_contract(estimator, check):
             cv=2,
             from_logits=True,
             random_state=0,
+            notion="canonical",
         )
     ],
     expected_failed_checks=_of_estimator,

@@ -319,7 +319,7 @@ def test_row_blocks_cover_all_rows_once_within_the_memory(n_rows, row_bytes):
 
 def test_estimators_that_take_logits_say_so():
     with pytest.raises(ValueError, match="or from_logits=True"):
-        CalibrationErrorEstimator().fit([[3.0, 1.0], [-1.0, -1.0]], [0, 1])
+        CalibrationErrorEstimator(notion="canonical").fit([[3.0, 1.0], [-1.0, -1.0]], [0, 1])
 
 
 def outcomes_of(proba, rng):

@@ -15,7 +15,7 @@ from skcal.cli.parser import parse
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
-from skcal.notions import is_scalar
+from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw, save_figure
 from skcal.report.numbers import default_resamples, skce_options
@@ -140,7 +140,7 @@ def _run_plot(options):
     _check_output(options.out, _FIGURES)
     proba, labels, classes = _read(options)[:3]
     notion = _one_notion(options)
-    drawn = proba.size if notion == "classwise" else len(labels)  # a panel a class
+    drawn = len(labels) * resolve_notion(notion, proba).values_per_row(len(classes))
     display = ReliabilityDisplay.from_predictions(
         labels,
         proba,
@@ -194,12 +194,11 @@ def _tests(predictions, notion, options):
         "n_jobs": options.n_jobs,
     }
     results = []
-    if is_scalar(notion):
+    if notion.scalar:
         results.append(monte_carlo_test(labels, proba, n_resamples=options.resamples, **shared))
-    one_problem = notion not in ("classwise", "top-label")
-    n_columns = 1 if is_scalar(notion) else len(classes)
+    n_columns = 1 if notion.scalar else len(classes)
     method = skce_options(len(labels), n_columns, options.resamples)
-    if one_problem or method["method"] == "monte-carlo":
+    if not notion.by_class or method["method"] == "monte-carlo":
         results.append(skce_test(labels, proba, **shared, **method))
     for result in results:
         yield {

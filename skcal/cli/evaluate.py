@@ -17,7 +17,7 @@ from skcal._validation import check_labels
 from skcal.cli.checks import Predictions
 from skcal.metrics import expected_calibration_error
 from skcal.model_selection.summary import as_dict
-from skcal.notions import is_scalar, resolve_notion
+from skcal.notions import resolve_notion
 
 _PATIENCE = 2.0  # seconds before progress is shown
 
@@ -59,8 +59,8 @@ def evaluate(name, predictions, options) -> dict:
 
 
 def chosen_notions(notions, proba):
-    """The notions asked for; by default confidence and canonical, for 1-D input binary too."""
-    notions = notions or (["confidence", "canonical"] if proba.ndim == 2 else ["binary"])
+    """The notions asked for; by default "auto" and, of three and more columns, canonical."""
+    notions = notions or ["auto", "canonical"][: 2 if proba.ndim == 2 and proba.shape[1] > 2 else 1]
     return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
@@ -70,7 +70,7 @@ def _scores(predictions, notions) -> dict:
     ECE is of the first scalar notion that is searched; binary Brier scores are of one column.
     """
     proba, labels, classes = predictions[:3]
-    notion = next(filter(is_scalar, notions), resolve_notion("auto", proba))
+    notion = next((one for one in notions if one.scalar), resolve_notion("auto", proba))
     one_column = proba.ndim == 1 or notion == "binary"
     codes, _ = check_labels(labels, proba, classes)
     rows = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba

@@ -11,7 +11,10 @@ _FILES = (
     "column of labels (a single column of probabilities holds P(label 1), or P(--pos-label)); or "
     ".npz with arrays 'proba' and 'labels', and perhaps 'classes'."
 )
-_NOTION = "notion of calibration; may be repeated (default: confidence and canonical)"
+_NOTION = (
+    "notion of calibration; may be repeated (default: binary for one and two columns, confidence "
+    "and canonical for more)"
+)
 _DEFAULTS = {
     "notion": None,
     "cv": 5,

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from skcal.metrics.base import Sample
 from skcal.metrics.scorers import _align
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
-from skcal.model_selection.summary import notion_name
 
 # Okabe & Ito's palette, which colour-blind readers tell apart.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
@@ -160,8 +159,8 @@ def fitted_functions(method, sample: Sample) -> list:
     estimator: CalibrationErrorEstimator = method.best_estimator_ if is_search else method
     if estimator.notion_ != sample.notion:
         raise ValueError(
-            f"method is fitted for the notion {notion_name(estimator.notion_)!r}, the display is "
-            f"of {notion_name(sample.notion)!r}. Pass the notion of the fit, or refit."
+            f"method is fitted for the notion {estimator.notion_!r}, the display is "
+            f"of {sample.notion!r}. Pass the notion of the fit, or refit."
         )
     if estimator.classes_.tolist() != sample.classes.tolist():
         raise ValueError(

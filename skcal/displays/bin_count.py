@@ -22,7 +22,6 @@ from skcal.hypothesis_tests.null import draw_codes
 from skcal.metrics import expected_calibration_error
 from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
 from skcal.metrics.binned import BinSums
-from skcal.notions import is_scalar
 
 N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
 
@@ -148,7 +147,7 @@ class BinCountDisplay(ClassifierDisplay):
         y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
         notion : {"auto", "binary", "confidence", "top-label"}, default="auto"
-            "auto" is "binary" for 1-D predictions and "confidence" otherwise. The classes of
+            "auto" is "binary" for one and two columns and "confidence" for more. The classes of
             "classwise" have no joint law under calibration: pass them one by one.
         n_bins : array-like of int, default=(1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
         strategy : {"uniform", "quantile"}, default="uniform"
@@ -160,7 +159,8 @@ class BinCountDisplay(ClassifierDisplay):
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
-            The positive class of 1-D or two-column predictions.
+            The positive class of 1-D predictions, or of two columns for "binary"; otherwise an
+            error.
         random_state : int, RandomState instance or None, default=None
         name : str, default=None
             Of the classifier, for the title.
@@ -246,15 +246,16 @@ class BinCountDisplay(ClassifierDisplay):
 
 
 def _require_one_law(sample: Sample):
-    if not is_scalar(sample.notion):
+    if not sample.notion.scalar:
         raise ValueError(
-            f"notion={sample.notion_name!r} conditions on a vector; the display is about single "
+            f"notion={sample.notion!r} conditions on a vector; the display is about single "
             f"probabilities. Use one of {SCALAR_NOTIONS}."
         )
-    if sample.notion == "classwise":
+    if not sample.notion.joint_law:
         raise ValueError(
-            "notion='classwise' says nothing of how the outcomes of several classes are drawn "
-            "together. Pass y_true == k and y_proba[:, k] for a class k, or use notion='top-label'."
+            f"notion={sample.notion!r} says nothing of how the outcomes of several classes are "
+            "drawn together. Pass y_true == k and y_proba[:, k] for a class k, or use "
+            "notion='top-label'."
         )
 
 

@@ -11,7 +11,6 @@ from skcal.displays.base import BLUE, GREEN, GREY, ORANGE, as_label, make_axes, 
 from skcal.displays.risks import require_search
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.result import CalibrationTestResult
-from skcal.model_selection.summary import notion_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +133,7 @@ class ComparisonDisplay:
             )
             for name, search in searches.items()
         ]
-        notion = notion_name(next(iter(searches.values())).notion_)
+        notion = str(next(iter(searches.values())).notion_)
         display = cls(classifiers, notion=notion, confidence_level=confidence_level, level=level)
         return display.plot(ax=ax) if plot else display
 
@@ -220,8 +219,8 @@ def _check(searches, tests, confidence_level, level):
         require_search(f"searches[{name!r}]", search)
         if search.notion_ != first.notion_:
             raise ValueError(
-                f"searches[{name!r}] is of notion {notion_name(search.notion_)!r}, "
-                f"searches[{first_name!r}] of {notion_name(first.notion_)!r}. Errors of different "
+                f"searches[{name!r}] is of notion {search.notion_!r}, "
+                f"searches[{first_name!r}] of {first.notion_!r}. Errors of different "
                 "notions are not comparable: fit all with the same."
             )
     for name, result in tests.items():

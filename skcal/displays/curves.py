@@ -15,8 +15,9 @@ from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction
 from skcal.hypothesis_tests.null import draw_codes
 from skcal.metrics import bootstrap_interval, calibration_bins
-from skcal.metrics.base import Sample, WeightedProblem
+from skcal.metrics.base import Sample
 from skcal.metrics.binned import BinSums
+from skcal.notions import Problem
 
 MAX_BINS = 1000
 _MAX_POINTS = 1000  # of distinct predictions that a curve is fitted to; more are grouped
@@ -231,7 +232,7 @@ class _Points:
     group: np.ndarray
 
     @classmethod
-    def of(cls, problem: WeightedProblem) -> _Points:
+    def of(cls, problem: Problem) -> _Points:
         x, weight = problem.features[:, 0].astype(np.float64), problem.weight
         values, group = np.unique(x, return_inverse=True)
         if len(values) > _MAX_POINTS:

@@ -28,7 +28,6 @@ from skcal.functions.base import BilinearFunction
 from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
 from skcal.metrics.binned import BinSums
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
-from skcal.notions import is_scalar
 
 _FEW = 10  # bins with fewer samples are drawn hollow
 _HOLLOW = f"fewer than {_FEW} samples"
@@ -156,7 +155,7 @@ class ReliabilityDisplay(ClassifierDisplay):
         y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
         notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
-            "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+            "auto" is "binary" for one and two columns and "confidence" for more.
         method : str, calibration-estimation function, estimator or search, default="bins"
             The curve. "bins": frequencies of bins. "isotonic": isotonic regression, CORP [2].
             "kernel-density": a ratio of kernel densities. A function with ``residual``, fitted or
@@ -178,7 +177,8 @@ class ReliabilityDisplay(ClassifierDisplay):
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
-            The positive class of 1-D or two-column predictions.
+            The positive class of 1-D predictions, or of two columns for "binary"; otherwise an
+            error.
         random_state : int, RandomState instance or None, default=None
             An int goes to band and interval of every panel as it is.
         name : str, default=None
@@ -261,21 +261,16 @@ class ReliabilityDisplay(ClassifierDisplay):
 
 
 def _require_scalar(sample: Sample):
-    if not is_scalar(sample.notion):
+    if not sample.notion.scalar:
         raise ValueError(
-            f"notion={sample.notion_name!r} conditions on a vector, which one frequency axis does "
+            f"notion={sample.notion!r} conditions on a vector, which one frequency axis does "
             f"not show. Use one of {SCALAR_NOTIONS}: 'classwise' has a panel a class; "
             "SimplexDisplay shows vectors of three classes or groups."
         )
 
 
 def _title(sample: Sample, k: int, name: str | None) -> str:
-    described = {
-        "classwise": lambda: f"class {as_label(sample.classes[k], 24)}",
-        "top-label": lambda: f"predicted {as_label(sample.classes[k], 22)}",
-        "binary": lambda: f"P({as_label(sample.classes[1], 28)})",
-        "confidence": lambda: "confidence",
-    }[sample.notion]()
+    described = sample.notion.titles([as_label(one, 24) for one in sample.classes])[k]
     return f"{as_label(name)}\n{described}" if name else described
 
 

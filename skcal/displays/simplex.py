@@ -249,10 +249,10 @@ def _require_three(sample: Sample, width: int):
     if width < 3:
         shown = "a single probability" if width == 1 else "two classes or groups"
         raise ValueError(
-            f"notion={sample.notion_name!r} is about {shown}, but a triangle has three corners. "
+            f"notion={sample.notion!r} is about {shown}, but a triangle has three corners. "
             "Use ReliabilityDisplay."
         )
-    kind = "classes" if sample.notion == "canonical" else "groups"
+    kind = "classes" if width == len(sample.classes) else "groups"
     raise ValueError(
         f"y_proba has {width} {kind}, but a triangle has three corners. Pass groups="
         "{'name': [classes], …} with three names, or notion='top-2' (first, second, rest)."
@@ -262,11 +262,7 @@ def _require_three(sample: Sample, width: int):
 def _corner_names(sample: Sample, groups) -> list[str]:
     if groups is not None:
         return [str(name) for name in groups]
-    if sample.notion == "canonical":
-        return [str(name) for name in sample.classes]
-    if sample.notion == "top-2":
-        return ["most probable", "second", "rest"]
-    return [f"group {k}" for k in range(3)]
+    return sample.notion.titles([str(name) for name in sample.classes])
 
 
 def _draw_density(ax, density):

@@ -35,11 +35,11 @@ def spiegelhalter_test(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        "auto" is "binary" for one and two columns and "confidence" for more.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def hosmer_lemeshow_test(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        "auto" is "binary" for one and two columns and "confidence" for more.
     n_bins : int ≥ 3, default=10
     strategy : {"quantile", "uniform"}, default="quantile"
         As in :func:`skcal.metrics.expected_calibration_error`; equal predictions share a bin.
@@ -132,7 +132,7 @@ def hosmer_lemeshow_test(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -214,14 +214,14 @@ def cox_test(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        "auto" is "binary" for one and two columns and "confidence" for more.
     hypothesis : {"calibrated", "intercept", "slope"}, default="calibrated"
         "calibrated": intercept 0 and slope 1, 2 degrees of freedom. "intercept": intercept 0 given
         slope 1; "slope": slope 1 with a free intercept; 1 degree of freedom each.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -278,7 +278,7 @@ def cox_test(
 
 def _single(sample):
     """Features and outcomes of a notion with one problem."""
-    if sample.notion not in ("binary", "confidence"):
+    if not sample.notion.single:
         raise ValueError(
             f"notion={sample.notion!r} is several problems or a vector. Use 'binary' or "
             "'confidence', or test each class and adjust_pvalues."

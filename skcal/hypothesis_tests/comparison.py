@@ -60,7 +60,7 @@ def compare_calibration(
     y_proba_a, y_proba_b : array-like of shape (n_samples,) or (n_samples, n_classes)
         Predictions of the two classifiers for the same samples, in the same order.
     notion : str or callable, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        "auto" is "binary" for one and two columns and "confidence" for more.
     method : {"one-step", "skce"}, default="one-step"
         "one-step": difference of the one-step estimates, the Brier score that recalibration by
         ``function`` saves, cross-fitted. "skce": difference of the unbiased squared kernel
@@ -79,7 +79,7 @@ def compare_calibration(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def compare_calibration(
         pvalue=max(float(2 * norm.sf(abs(z))), np.finfo(float).tiny),  # 0 is no p-value
         estimate=float(estimate),
         method=f"{name}, asymptotic level",
-        notion=a.notion_name,
+        notion=str(a.notion),
         standard_error=float(error),
     )
 

@@ -67,7 +67,7 @@ def mean_embedding_test(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise. "classwise" and
+        "auto" is "binary" for one and two columns and "confidence" for more. "classwise" and
         "top-label" have ``method="monte-carlo"`` only.
     method : {"monte-carlo", "hotelling", "chi2"}, default="monte-carlo"
         "monte-carlo": V is the covariance known under H0, outcomes are redrawn, the level is exact.
@@ -92,7 +92,7 @@ def mean_embedding_test(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def mean_embedding_test(
         return replace(result, estimate=float(estimate))
     if len(sample.problems()) > 1:
         raise ValueError(f"notion={sample.notion!r} is several problems. Use method='monte-carlo'.")
-    return _asymptotic(statistics[0], problems[0], method, sample.notion_name)
+    return _asymptotic(statistics[0], problems[0], method, str(sample.notion))
 
 
 class _Embedding:

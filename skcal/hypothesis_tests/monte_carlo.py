@@ -35,7 +35,8 @@ from skcal.hypothesis_tests.result import (
     warn_if_few,
 )
 from skcal.kernels import Kernel
-from skcal.metrics.base import Sample, WeightedProblem, read_sample
+from skcal.metrics.base import Sample, read_sample
+from skcal.notions import Problem
 
 #: Metrics that a test can take by name.
 STATISTICS = {
@@ -89,7 +90,7 @@ def monte_carlo_test(
         about and no more: for scalar notions outcomes 0/1 and probabilities (n,), for the others
         columns and rows (n, m) of the simplex.
     notion : str or callable, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise, also for two columns:
+        "auto" is "binary" for one and two columns and "confidence" for more:
         errors of the two classes that cancel show in "binary" only. "classwise" tests each class
         and adjusts by Holm's method, since the outcomes of several classes have no joint law under
         it; "top-label" sums the classes' statistics, each times its share of the samples.
@@ -104,7 +105,7 @@ def monte_carlo_test(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     **statistic_params
         Options of the statistic, such as ``n_bins``, ``norm`` or ``bandwidth``.
 
@@ -163,7 +164,7 @@ def monte_carlo_test(
     return from_draws(sample, draws, method)
 
 
-def nonempty(sample: Sample) -> list[WeightedProblem]:
+def nonempty(sample: Sample) -> list[Problem]:
     """Problems that hold samples."""
     return [problem for problem in sample.problems() if len(problem.weight)]
 
@@ -172,7 +173,7 @@ def _name(statistic):
     return statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "statistic")
 
 
-def make_statistic(problem: WeightedProblem, statistic: str | Callable, params: dict):
+def make_statistic(problem: Problem, statistic: str | Callable, params: dict):
     """The fastest form of a statistic: by counting, by kernel products, or one by one."""
     m = problem.features.shape[1]
     metric = STATISTICS[statistic] if isinstance(statistic, str) else statistic
@@ -220,8 +221,8 @@ def make_statistic(problem: WeightedProblem, statistic: str | Callable, params: 
 
 def from_draws(sample: Sample, draws: list, method: str) -> CalibrationTestResult:
     """Combine (null distribution, observed statistic, slack) of the problems with samples."""
-    name = sample.notion_name
-    if sample.notion == "classwise":
+    name = str(sample.notion)
+    if not sample.notion.joint_law:
         return _by_class(draws, method, name)
     warn_if_few(len(draws[0][0]), 1)
     shares = np.array([problem.share for problem in nonempty(sample)])
@@ -295,7 +296,7 @@ def consistency_test(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     **statistic_params
         Options of the statistic.
 

@@ -16,8 +16,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skcal._validation import row_blocks
 from skcal.kernels import Kernel
-from skcal.metrics.base import WeightedProblem
 from skcal.metrics.binned import BinSums, gap_distances
+from skcal.notions import Problem
 
 _BLOCK_BYTES = 2**24
 _SINGLE = 1e-6  # rounding of float32 sums
@@ -29,7 +29,7 @@ def nothing(codes):
     return np.zeros(len(codes))
 
 
-def observed_codes(problem: WeightedProblem) -> np.ndarray:
+def observed_codes(problem: Problem) -> np.ndarray:
     """Outcomes as a block of one row: 0/1 for scalar problems, columns of the label else."""
     outcomes = problem.outcomes
     codes = outcomes[:, 0] if outcomes.shape[1] == 1 else outcomes.argmax(axis=1)
@@ -56,7 +56,7 @@ def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None
     ----------
     statistic : callable
         Maps a block of outcomes (k, n_rows) to k values; ``statistic.chunk`` resamples at a time.
-    problem : WeightedProblem
+    problem : Problem
     n_resamples : int
     random_state : RandomState
     n_jobs : int or None

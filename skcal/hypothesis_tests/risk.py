@@ -59,7 +59,7 @@ def risk_test(
         map can mend. None is logistic recalibration: of the logit for scalar notions, matrix
         scaling (``LogisticRegression(C=0.01)`` on log-probabilities) for vectors.
     notion : str or callable, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        "auto" is "binary" for one and two columns and "confidence" for more.
     test_size : float in (0, 1), default=0.5
         Share of the samples on which the risks are compared.
     n_resamples : int, default=999
@@ -71,7 +71,7 @@ def risk_test(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------

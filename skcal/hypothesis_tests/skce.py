@@ -68,8 +68,9 @@ def skce_test(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise; [1]_ tests "canonical".
-        Notions of several problems ("classwise", "top-label") have ``method="monte-carlo"`` only.
+        "auto" is "binary" for one and two columns and "confidence" for more; [1]_ tests
+        "canonical". Notions of several problems ("classwise", "top-label") have
+        ``method="monte-carlo"`` only.
     method : {"monte-carlo", "distribution-free", "asymptotic", "spectral", "block"}, \
 default="monte-carlo"
         "monte-carlo": exact level. "distribution-free": a bound, level at most nominal, hardly any
@@ -96,7 +97,7 @@ default="monte-carlo"
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -161,7 +162,7 @@ default="monte-carlo"
     sample = read_sample(
         y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=2
     )
-    name = sample.notion_name
+    name = str(sample.notion)
     problems = sample.problems()
     if len(problems) > 1:
         raise ValueError(f"notion={name!r} is several problems. Use method='monte-carlo'.")

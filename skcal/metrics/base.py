@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,36 +14,10 @@ from skcal._validation import (
     column_names,
     plain_labels,
 )
-from skcal.notions import Lens, is_scalar, make_problems, resolve_notion
+from skcal.notions import Notion, Problem, make_problems, resolve_notion
 
 _SMALLEST = 1e-100
 SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
-
-
-class WeightedProblem(NamedTuple):
-    """One calibration problem with the weights of its samples.
-
-    Attributes
-    ----------
-    features, residuals : ndarray of shape (n_rows, d)
-    weight : ndarray of shape (n_rows,)
-        Positive.
-    share : float
-        π, its share of the weight of all samples; 1 for every notion but ``top-label``.
-    rows : slice or ndarray of int
-        Which samples they are.
-    """
-
-    features: np.ndarray
-    residuals: np.ndarray
-    weight: np.ndarray
-    share: float
-    rows: slice | np.ndarray = slice(None)
-
-    @property
-    def outcomes(self) -> np.ndarray:
-        """Indicators 0/1 of what happened, of the shape of the features."""
-        return np.rint(self.features + self.residuals)
 
 
 class Sample(NamedTuple):
@@ -56,7 +30,7 @@ class Sample(NamedTuple):
         The column of each label.
     weight : ndarray of shape (n_samples,)
     classes : ndarray of shape (n_classes,)
-    notion : str or Lens
+    notion : Notion
         As :func:`skcal.notions.resolve_notion` returns it.
     """
 
@@ -64,25 +38,11 @@ class Sample(NamedTuple):
     codes: np.ndarray
     weight: np.ndarray
     classes: np.ndarray
-    notion: Any
+    notion: Notion
 
-    @property
-    def notion_name(self) -> str:
-        """The notion for results and messages."""
-        return self.notion if isinstance(self.notion, str) else "lens"
-
-    def problems(self) -> list[WeightedProblem]:
+    def problems(self) -> list[Problem]:
         """Translate into problems; those of ``top-label`` may hold no samples."""
-        total = self.weight.sum()
-        problems = []
-        for problem in make_problems(self.proba, self.codes, self.notion):
-            weight = self.weight[problem.rows]
-            share = 1.0 if isinstance(problem.rows, slice) else float(weight.sum() / total)
-            residuals = cast(np.ndarray, problem.residuals)
-            problems.append(
-                WeightedProblem(problem.features, residuals, weight, share, problem.rows)
-            )
-        return problems
+        return make_problems(self.proba, self.codes, self.notion, self.weight)
 
 
 def read_sample(
@@ -115,7 +75,7 @@ def read_sample(
     if pos_label is not None:
         if np.ndim(pos_label):
             raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
-        labels = order_labels(y_true, proba, labels, columns, pos_label)
+        labels = order_labels(y_true, proba, labels, columns, pos_label, notion)
         if proba.ndim == 2 and labels[0] == pos_label:
             proba, labels = proba[:, ::-1], labels[::-1]
     codes, classes = check_labels(y_true, proba, labels, columns=columns, proba_name=proba_name)
@@ -131,24 +91,18 @@ def read_sample(
             f"{at_least}."
         )
     notion = resolve_notion(notion, proba)
-    if scalar and not is_scalar(notion):
+    if scalar and not notion.scalar:
         raise ValueError(
-            f"notion={_name(notion)} conditions on a vector, where a single probability is needed. "
+            f"notion={notion!r} conditions on a vector, where a single probability is needed. "
             f"Use one of {SCALAR_NOTIONS}."
         )
     return Sample(proba, codes, weight, classes, notion)
 
 
-def _name(notion):
-    return "a lens" if isinstance(notion, Lens) else repr(notion)
-
-
-def order_labels(y_true, proba, labels, columns, pos_label) -> list:
+def order_labels(y_true, proba, labels, columns, pos_label, notion) -> list:
     """Labels (negative, positive) of 1-D predictions; those of two columns as they stand."""
-    if proba.ndim == 2 and proba.shape[1] > 2:
-        raise ValueError(
-            f"pos_label={pos_label!r} has no meaning for {proba.shape[1]} columns. Leave it out."
-        )
+    if proba.ndim == 2:
+        _require_positive_class(pos_label, proba, notion)
     if labels is not None:
         labels = plain_labels(labels, "labels").tolist()
     elif proba.ndim == 2:
@@ -168,6 +122,19 @@ def order_labels(y_true, proba, labels, columns, pos_label) -> list:
     if proba.ndim == 1 and labels[0] == pos_label:
         labels = labels[::-1]
     return labels
+
+
+def _require_positive_class(pos_label, proba, notion):
+    """Raise unless the notion is about one of two columns."""
+    if proba.shape[1] > 2:
+        raise ValueError(
+            f"pos_label={pos_label!r} has no meaning for {proba.shape[1]} columns. Leave it out."
+        )
+    if callable(notion) or not resolve_notion(notion, proba).of_positive_class:
+        raise ValueError(
+            f"pos_label={pos_label!r} has no meaning for notion={notion!r}, which takes two "
+            "columns alike. Leave it out, or use notion='binary'."
+        )
 
 
 def another(label):
@@ -201,7 +168,7 @@ def combine(powers, problems, norm: float, average: str | None, root: bool = Tru
     ----------
     powers : list of float
         One a problem; NaN for one with too few samples, which is left out of sum and mean.
-    problems : list of WeightedProblem
+    problems : list of Problem
     norm : float
         q; for infinity the largest of the problems counts.
     average : {"sum", "macro"} or None

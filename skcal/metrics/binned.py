@@ -19,8 +19,9 @@ from skcal._bins import (
     bin_sums,
 )
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.metrics.base import WeightedProblem, combine, read_sample
+from skcal.metrics.base import combine, read_sample
 from skcal.metrics.moments import GAPS, BinMoments, bin_moments, find_bins
+from skcal.notions import Problem
 
 # Distance of the observed frequencies from the mean prediction, from their differences (n_bins, m).
 DISTANCES = {
@@ -70,7 +71,7 @@ class BinSums(NamedTuple):
     residuals: np.ndarray
 
     @classmethod
-    def of(cls, problem: WeightedProblem, n_bins, strategy, min_samples) -> BinSums:
+    def of(cls, problem: Problem, n_bins, strategy, min_samples) -> BinSums:
         """Bin the features of a problem."""
         partition = find_bins(problem, n_bins, strategy, min_samples)
         bins, size = partition.assign(problem.features), partition.n_bins
@@ -138,7 +139,7 @@ class CalibrationBins:
             import pandas as pd
         except ImportError as error:
             raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
-        by_class = self.notion in ("classwise", "top-label")
+        by_class = self.notion.by_class
         columns = {"class": self.classes[self.problem]} if by_class else {}
         columns |= {
             name: getattr(self, name) for name in ("problem", "left", "right", "count", "weight")
@@ -198,7 +199,7 @@ def calibration_bins(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        What is predicted; "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        What is predicted; "auto" is "binary" for one and two columns and "confidence" for more.
     n_bins : int or "cube_root", default=15
         Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋.
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
@@ -212,7 +213,7 @@ def calibration_bins(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -250,7 +251,7 @@ def calibration_bins(
         pos_label=pos_label,
     )
     moments = bin_moments(sample, (n_bins, strategy, min_samples), _TABLE)
-    return tabulate(moments, sample.notion_name, sample.classes, confidence_level)
+    return tabulate(moments, sample.notion, sample.classes, confidence_level)
 
 
 def tabulate(problems: list[BinMoments], notion, classes, confidence_level) -> CalibrationBins:
@@ -331,8 +332,8 @@ def expected_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        What is to be calibrated, see :mod:`skcal.notions`. "auto" is "binary" for 1-D predictions
-        and "confidence" otherwise: two different numbers on the same data.
+        What is to be calibrated, see :mod:`skcal.notions`. "auto" is "binary" for one and
+        two columns and "confidence" for more: two different numbers on the same data.
     n_bins : int or "cube_root", default=15
         Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋ with
         n the sum of the weights. Ignored by the strategies "sweep", "unique" and "median-variance".
@@ -367,7 +368,7 @@ def expected_calibration_error(
         integers from 0 are column numbers, a data frame's columns may name the classes, and other
         labels, sorted, must be as many as columns.
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -394,8 +395,8 @@ def expected_calibration_error(
     downwards where a bin hides gaps of both signs. O(n log n_bins) time, O(n) memory.
 
     Away from edges packages agree once the question is the same: torchmetrics' binary task is
-    ``notion="binary"``, its multiclass task "confidence" (two columns mean "confidence" here, 1-D
-    predictions "binary"), its norms l1, l2 and max are 1, 2 and inf.
+    ``notion="binary"``, its multiclass task "confidence" (two columns mean "binary" here), its
+    norms l1, l2 and max are 1, 2 and inf.
 
     Predictions on the grid k/n_bins fall alike in float32 and float64, as long as they are given:
     sums and differences of probabilities ("confidence" of 1-D predictions, "top-K", lenses) have
@@ -508,7 +509,7 @@ default="total-variation"
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------

@@ -170,7 +170,7 @@ class Columns:
         if pos_label is None:
             classes = check_labels(y, proba, labels, columns=names)[1].tolist()
         else:
-            classes = order_labels(y, proba, labels, names, pos_label)
+            classes = order_labels(y, proba, labels, names, pos_label, notion)
             if labels is None and proba.ndim == 1:
                 _require_both(classes, y)
         first = proba.ndim == 2 and pos_label is not None and classes[0] == pos_label

@@ -71,13 +71,13 @@ def cox_recalibration(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        "auto" is "binary" for one and two columns and "confidence" for more.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -154,13 +154,13 @@ def calibration_intercept(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        "auto" is "binary" for one and two columns and "confidence" for more.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -213,13 +213,13 @@ def calibration_slope(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        "auto" is "binary" for one and two columns and "confidence" for more.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -282,7 +282,7 @@ def integrated_calibration_index(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        "auto" is "binary" for one and two columns and "confidence" for more.
     estimator : classifier, default=None
         The smoother, a classifier of the outcome given logit(p) as its one feature. None is
         logistic regression on cubic splines of the logit with 5 knots at quantiles.
@@ -293,7 +293,7 @@ def integrated_calibration_index(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -363,9 +363,9 @@ def read_logits(y_true, y_proba, notion, sample_weight, labels, pos_label):
         labels=labels,
         pos_label=pos_label,
     )
-    if sample.notion not in ("binary", "confidence"):
+    if not sample.notion.single:
         raise ValueError(
-            f"notion={sample.notion_name!r} is several problems or a vector. Use 'binary' or "
+            f"notion={sample.notion!r} is several problems or a vector. Use 'binary' or "
             "'confidence'."
         )
     [problem] = sample.problems()

@@ -22,7 +22,6 @@ from skcal.metrics.moments import (
     clip_probabilities,
     log_losses,
 )
-from skcal.notions import is_scalar
 
 _GROUPS = {
     "strategy": [StrOptions({"isotonic"} | set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
@@ -122,7 +121,7 @@ default="isotonic"
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -207,7 +206,7 @@ default="isotonic"
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -268,7 +267,7 @@ def sharpness(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -304,7 +303,7 @@ def _read(y_true, y_proba, notion, sample_weight, labels, pos_label):
 
 def _isotonic_parts(sample, score):
     """Parts of a score against isotonic regression, summed over the problems."""
-    if not is_scalar(sample.notion):
+    if not sample.notion.scalar:
         raise ValueError(
             f"notion={sample.notion!r} conditions on a vector, strategy='isotonic' on one number. "
             "Pass strategy='uniform', 'unique' or 'median-variance'."

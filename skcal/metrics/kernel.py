@@ -62,8 +62,7 @@ def squared_kernel_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        What is to be calibrated; "auto" is "binary" for 1-D predictions and "confidence" otherwise.
-        [1]_ uses "canonical".
+        "auto" is "binary" for one and two columns and "confidence" for more. [1]_ uses "canonical".
     method : {"unbiased", "biased", "linear", "block", "incomplete"}, default="unbiased"
         "unbiased": the mean over pairs i ≠ j, which averages 0 for calibrated predictions and may
         be negative. "biased": over all pairs, never negative. "block": the unbiased one of
@@ -97,7 +96,7 @@ def squared_kernel_calibration_error(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -172,7 +171,7 @@ def squared_kernel_calibration_error(
     error = estimate(sample, measure, at_least=at_least, average=average, in_order=in_order)
     if not return_standard_error:
         return error
-    if method != "incomplete" or sample.notion in ("classwise", "top-label"):
+    if method != "incomplete" or sample.notion.by_class:
         raise ValueError(
             "return_standard_error needs method='incomplete' and a notion of one problem, not "
             f"method={method!r} with notion={sample.notion!r}. For others use bootstrap_interval."
@@ -273,7 +272,7 @@ def maximum_mean_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    notion: str = "confidence",
+    notion: str = "auto",
     bandwidth: float = 0.4,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -288,8 +287,8 @@ def maximum_mean_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class), and its
         confidence is max(p, 1 - p).
-    notion : str, default="confidence"
-        A scalar notion.
+    notion : str, default="auto"
+        A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more.
     bandwidth : float > 0, default=0.4
         ν of the kernel ``exp(-|c - c'| / ν)``.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -297,7 +296,7 @@ def maximum_mean_calibration_error(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -322,7 +321,7 @@ def maximum_mean_calibration_error(
     Examples
     --------
     >>> from skcal.metrics import maximum_mean_calibration_error
-    >>> maximum_mean_calibration_error([0, 1], [[0.75, 0.25], [0.25, 0.75]])
+    >>> maximum_mean_calibration_error([0, 1], [[0.75, 0.25], [0.25, 0.75]], notion="confidence")
     0.25
     """
     sample = read_sample(
@@ -378,7 +377,7 @@ def mean_embedding_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        "auto" is "binary" for one and two columns and "confidence" for more.
     locations : array-like of shape (n_locations,) or (n_locations, d), default=None
         Points t_j among the features. None takes distinct predictions: at evenly spaced ranks for
         scalar notions, at random for vectors.
@@ -398,7 +397,7 @@ def mean_embedding_calibration_error(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------

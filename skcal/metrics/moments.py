@@ -17,8 +17,8 @@ from scipy.special import xlogy
 
 from skcal._bins import Intervals, bin_sums, find_partition, variance_of_means
 from skcal._validation import row_blocks
-from skcal.metrics.base import Sample, WeightedProblem
-from skcal.notions import is_scalar
+from skcal.metrics.base import Sample
+from skcal.notions import Notion, Problem
 
 # Sums of so many numbers lose some 1e-13 of themselves at worst; those of blocks are compensated.
 BLOCK_ROWS = 2**14
@@ -118,7 +118,7 @@ GAPS = ("weight", "residuals")
 class RowTerms:
     """What each sample adds to its bin; the properties are terms without the weight."""
 
-    def __init__(self, problem: WeightedProblem, centres=None, bins=None):
+    def __init__(self, problem: Problem, centres=None, bins=None):
         self.problem, self.centres, self.bins = problem, centres, bins
 
     def values(self, name: str) -> np.ndarray:
@@ -213,7 +213,7 @@ def uniform_edges(n_bins: int) -> Intervals:
     return Intervals(np.arange(n_bins + 1) / n_bins)
 
 
-def find_bins(problem: WeightedProblem, n_bins, strategy, min_samples):
+def find_bins(problem: Problem, n_bins, strategy, min_samples):
     """Return the partition of a problem's features."""
     x, weight = problem.features, problem.weight
     if n_bins == "cube_root":
@@ -240,7 +240,7 @@ def bin_moments(sample: Sample, rule, names=MOMENTS) -> list[BinMoments]:
         One a problem; without weight for a class of ``top-label`` that is never predicted.
     """
     n_bins, strategy, _ = rule
-    if strategy == "uniform" and n_bins != "cube_root" and is_scalar(sample.notion):
+    if strategy == "uniform" and n_bins != "cube_root" and sample.notion.scalar:
         table = BinTable(uniform_edges(n_bins), sample.notion, len(sample.classes), names)
         table.add(sample)  # bins known beforehand, so that blocks of samples will do
         return table.moments()
@@ -268,7 +268,7 @@ class BinTable:
     ----------
     partition : Intervals
         The same for all problems.
-    notion : str
+    notion : Notion
     n_classes : int
     names : sequence of str
         As for :func:`bin_moments`.
@@ -278,9 +278,9 @@ class BinTable:
     sums : CompensatedSum of shape (n_problems, n_bins, n_names)
     """
 
-    def __init__(self, partition: Intervals, notion: str, n_classes: int, names=MOMENTS):
+    def __init__(self, partition: Intervals, notion: Notion, n_classes: int, names=MOMENTS):
         self.partition, self.notion, self.names = partition, notion, names
-        n_problems = n_classes if notion in ("classwise", "top-label") else 1
+        n_problems = n_classes if notion.by_class else 1
         self.sums = CompensatedSum((n_problems, partition.n_bins, len(names)))
 
     def add(self, sample: Sample):
@@ -304,7 +304,7 @@ class BinTable:
         """Return the sums, problem by problem."""
         values = dict(zip(self.names, np.moveaxis(self.sums.value, 2, 0), strict=True))
         mass = values["weight"].sum(axis=1)
-        shares = mass / mass.sum() if self.notion == "top-label" else np.ones(len(mass))
+        shares = np.ones(len(mass)) if self.notion.shares_samples else mass / mass.sum()
         return [
             BinMoments.of(
                 float(share),

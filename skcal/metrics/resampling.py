@@ -12,9 +12,10 @@ from scipy.stats import poisson
 from sklearn import get_config
 
 from skcal._validation import row_blocks
-from skcal.metrics.base import Sample, WeightedProblem, read_sample
+from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.binned import measure_of_moments
 from skcal.metrics.moments import BinMoments, RowTerms, find_bins
+from skcal.notions import Problem
 
 _FEW_ROWS = 10_000  # fewer are drawn one by one
 _WORDS = 2**16
@@ -80,7 +81,7 @@ def binned_measure(metric, y, proba, weight, params) -> Callable | None:
     if _size(sample, names) > get_config()["working_memory"] * 2**20:
         return None
     problems = [_CountedProblem(p, rule, names) for p in sample.problems() if len(p.weight)]
-    return partial(_evaluate, problems, sample.notion == "top-label", measure)
+    return partial(_evaluate, problems, not sample.notion.shares_samples, measure)
 
 
 def _defaults(metric):
@@ -91,14 +92,13 @@ def _defaults(metric):
 def _size(sample: Sample, names) -> int:
     """Bytes of the terms of all rows, each a float64 with the int32 number of its bin."""
     n_classes = 1 if sample.proba.ndim == 1 else sample.proba.shape[1]
-    per_row = 1 if sample.notion in ("binary", "confidence", "top-label") else n_classes
-    return 12 * len(sample.proba) * per_row * len(names)
+    return 12 * len(sample.proba) * sample.notion.values_per_row(n_classes) * len(names)
 
 
 class _CountedProblem:
     """The terms of each row of one problem as sparse matrices, (n_bins m, n_rows)."""
 
-    def __init__(self, problem: WeightedProblem, rule, names):
+    def __init__(self, problem: Problem, rule, names):
         self.partition = find_bins(problem, *rule)
         self.rows, self.n_columns = problem.rows, problem.features.shape[1]
         bins, terms = self.partition.assign(problem.features), RowTerms(problem)

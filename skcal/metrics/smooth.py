@@ -51,7 +51,7 @@ def smooth_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str, default="auto"
-        A scalar notion; "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more.
     bandwidth : float > 0 or "self-consistent", default="self-consistent"
         σ. "self-consistent" is the σ* at which the error is σ* itself, so the value returned is
         also its width.
@@ -62,7 +62,7 @@ def smooth_calibration_error(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -266,7 +266,7 @@ def kolmogorov_smirnov_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str, default="auto"
-        A scalar notion; "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more.
     kuiper : bool, default=False
         Return the range, maximum minus minimum of the cumulative means (0 included), instead of
         the largest absolute value.
@@ -277,7 +277,7 @@ def kolmogorov_smirnov_calibration_error(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------
@@ -363,7 +363,7 @@ def kernel_density_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        "auto" is "binary" for 1-D predictions and "confidence" otherwise; [1]_ is about
+        "auto" is "binary" for one and two columns and "confidence" for more; [1]_ is about
         "canonical".
     norm : float ≥ 1, default=1
         q.
@@ -377,7 +377,7 @@ def kernel_density_calibration_error(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Returns
     -------

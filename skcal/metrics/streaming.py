@@ -49,7 +49,7 @@ class CalibrationAccumulator(BaseEstimator):
     Parameters
     ----------
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
-        What is predicted; "auto" is "binary" for 1-D predictions and "confidence" otherwise.
+        What is predicted; "auto" is "binary" for one and two columns and "confidence" for more.
     n_bins : int, default=15
         Number of bins of equal width.
     edges : array-like of shape (n_bins + 1,), default=None
@@ -60,7 +60,7 @@ class CalibrationAccumulator(BaseEstimator):
         the first chunk tells; pass them if a chunk may lack a class, unless labels are the column
         numbers.
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
 
     Attributes
     ----------

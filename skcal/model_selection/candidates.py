@@ -21,7 +21,6 @@ from skcal.functions import (
 )
 from skcal.functions.base import BilinearFunction
 from skcal.functions.kernel_density import BANDWIDTHS
-from skcal.notions import is_scalar
 from skcal.recalibration import (
     ClassBasedTemperatureScaling,
     MatrixScaling,
@@ -47,8 +46,7 @@ def gruber_bach(notion, n_classes: int, n_train: float) -> list[tuple]:
 
     Parameters
     ----------
-    notion : str or callable
-        As resolved.
+    notion : Notion
     n_classes : int
     n_train : float
         Training samples of a fold; their λ' enters as λ'/√n (Kronecker) and λ'/n^¼ (two-step).
@@ -57,7 +55,7 @@ def gruber_bach(notion, n_classes: int, n_train: float) -> list[tuple]:
     -------
     candidates : list of (function, param_grid)
     """
-    return _published(is_scalar(notion), n_train, max_rank=None)
+    return _published(notion.scalar, n_train, max_rank=None)
 
 
 def _published(scalar, n_train, max_rank):
@@ -78,7 +76,7 @@ def _published(scalar, n_train, max_rank):
 
 def recommended(notion, n_classes: int, n_train: float) -> list[tuple]:
     """Zero, the published search space, recalibration maps and a stack; arguments as above."""
-    scalar = is_scalar(notion)
+    scalar = notion.scalar
     candidates = [(Zero(), {}), *_published(scalar, n_train, _MAX_RANK)]
     candidates.append((PlugIn(TemperatureScaling()), {}))
     if scalar:

@@ -111,7 +111,7 @@ class CalibrationErrorEstimator(BaseEstimator):
     function : calibration-estimation function, default=None
         Such as :class:`skcal.Binning`; None: :class:`skcal.KroneckerKernelRidge` with its
         defaults.
-    notion : str or callable, default="canonical"
+    notion : str or callable, default="auto"
         "canonical", "confidence", "top-label", "classwise", "binary", "top-K" for an integer K,
         "auto", or a lens; see :mod:`skcal.notions`. For 1-D predictions "canonical" and
         "classwise" mean "binary".
@@ -164,7 +164,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         "from_logits": ["boolean"],
     }
 
-    def __init__(self, function=None, notion="canonical", labels=None, from_logits=False):
+    def __init__(self, function=None, notion="auto", labels=None, from_logits=False):
         self.function = function
         self.notion = notion
         self.labels = labels
@@ -221,14 +221,14 @@ class CalibrationErrorEstimator(BaseEstimator):
         )
         weight = check_weight(sample_weight, len(proba))
         self.notion_ = resolve_notion(self.notion, proba)
-        return self._fit(Problems(make_problems(proba, codes, self.notion_), weight))
+        return self._fit(Problems(make_problems(proba, codes, self.notion_, weight), weight))
 
     def _fit(self, data):
         """Fit the functions to the problems of the notion."""
         template = _check_function(self.function)
         self.functions_ = []
         for problem in data.parts:
-            weight = data.weight[problem.rows]
+            weight = problem.weight
             enough = self._has_pairs(weight)
             function = clone(template if enough else Zero())
             if enough:
@@ -353,11 +353,10 @@ class CalibrationErrorEstimator(BaseEstimator):
         """``score(function, features, residuals, weight)`` over problems, by their shares."""
         total, counted = 0.0, False
         for function, problem in zip(self.functions_, data.parts, strict=True):
-            own = data.weight[problem.rows]
-            if self._has_pairs(own):
+            if self._has_pairs(problem.weight):
                 counted = True
-                value = score(function, problem.features, problem.residuals, own)
-                total = total + value * own.sum() / data.weight.sum()
+                value = score(function, problem.features, problem.residuals, problem.weight)
+                total = total + value * problem.share
         if not counted:
             _raise_no_pairs(len(data.weight))
         return total
@@ -366,12 +365,12 @@ class CalibrationErrorEstimator(BaseEstimator):
         """Add ``risk(function, features, residuals, weight)`` over problems with enough samples."""
         risks, shares, rows = [], [], []
         for function, problem in zip(self.functions_, data.parts, strict=True):
-            own = data.weight[problem.rows]
+            own = problem.weight
             enough = self._has_pairs(own)
             risks.append(
                 risk(function, problem.features, problem.residuals, own) if enough else None
             )
-            shares.append(own.sum() / data.weight.sum())
+            shares.append(problem.share)
             rows.append(problem.rows)
         if all(risk is None for risk in risks):
             _raise_no_pairs(len(data.weight))
@@ -379,7 +378,7 @@ class CalibrationErrorEstimator(BaseEstimator):
 
     def _has_pairs(self, rows_weight) -> bool:
         """Whether a problem has enough samples; of ``top-label`` some may be too small."""
-        return self.notion_ != "top-label" or int(np.count_nonzero(rows_weight)) >= 2
+        return self.notion_.shares_samples or int(np.count_nonzero(rows_weight)) >= 2
 
     def _read(self, X, sample_weight, *labels) -> Problems:
         """Check the arguments; return the problems of the notion, with residuals if labelled."""
@@ -389,7 +388,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         for y in labels:
             codes, _ = check_labels(y, proba, self.classes_, name="y", proba_name="X")
         weight = check_weight(sample_weight, len(proba))
-        return Problems(make_problems(proba, codes, self.notion_), weight)
+        return Problems(make_problems(proba, codes, self.notion_, weight), weight)
 
     def _fitted_to(self, function, data):
         """A copy with the same classes and notion, whose functions are fitted to ``data``."""

@@ -173,7 +173,7 @@ def _check_outer(outer, data):
 
 def _warn_of_absent_classes(plan, data, search):
     """Say which classes a training fold lacks, where functions learn outcomes class by class."""
-    if search.notion_ not in ("canonical", "classwise", "binary"):
+    if not search.notion_.of_given_classes:
         return
     classes = data.classes()
     for outer in plan:

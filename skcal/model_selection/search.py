@@ -65,7 +65,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         structured matrix scaling and a stack of maps and trees (vector scaling above 100 classes).
         "gruber-bach": the search space of [1]_. A grid may be a callable of the number of
         training samples in a fold.
-    notion : str or callable, default="canonical"
+    notion : str or callable, default="auto"
         As in :class:`CalibrationErrorEstimator`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column. None: the names of a data frame's columns, when these name all
@@ -172,7 +172,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     def __init__(
         self,
         candidates=None,
-        notion="canonical",
+        notion="auto",
         labels=None,
         from_logits=False,
         cv=5,
@@ -225,8 +225,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         weight = None if sample_weight is None else check_weight(sample_weight, len(proba))
         samples = Samples(np.asarray(X), self.classes_[codes], weight)
         plan = make_plan(self, samples)
-        problems = make_problems(proba, codes, self.notion_)
-        if self.notion_ == "top-label":
+        full_weight = check_weight(weight, len(proba))
+        problems = make_problems(proba, codes, self.notion_, full_weight)
+        if not self.notion_.shares_samples:
             warn_of_small_problems(plan, problems, samples, self.classes_)
         problem = max(problems, key=lambda problem: len(problem.features))
         width = problem.features.shape[1]
@@ -235,7 +236,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
             try_families(first, problem, weight, plan[0].first_fold)
             context = self._init_callback_context(max_subtasks=len(plan))
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-            data = Problems(problems, check_weight(weight, len(proba)))
+            data = Problems(problems, full_weight)
             self.outer_results_ = []
             for outer in plan:
                 families = first if outer is plan[0] else self._families(width, samples, outer)

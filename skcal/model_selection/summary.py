@@ -19,13 +19,6 @@ def format_setting(setting: dict) -> str:
     return ", ".join(parts) or "-"
 
 
-def notion_name(notion) -> str:
-    """Name of a notion; of a lens, that of the callable."""
-    if isinstance(notion, str):
-        return notion
-    return getattr(notion.function, "__name__", "lens").replace("<lambda>", "lens")
-
-
 def as_dict(search) -> dict:
     """Return what :func:`summarize` shows, as plain numbers and strings."""
     candidates = [
@@ -41,7 +34,7 @@ def as_dict(search) -> dict:
         for family, comparison in zip(search.families_, search.comparisons_, strict=True)
     ]
     return {
-        "notion": notion_name(search.notion_),
+        "notion": str(search.notion_),
         "n_samples": search.n_samples_,
         "n_test_samples": search.n_test_samples_,
         "candidates": candidates,

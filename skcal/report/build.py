@@ -70,8 +70,8 @@ def calibration_report(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
-        The notion of ECE, MCE, the figure and the tuned error; "auto" is "binary" for 1-D
-        predictions and "confidence" otherwise.
+        The notion of ECE, MCE, the figure and the tuned error; "auto" is "binary" for one
+        and two columns and "confidence" for more.
     search : bool, default=False
         Whether to tune the canonical and the class-wise error too, which takes longer.
     groups : array-like of shape (n_samples,), default=None
@@ -102,7 +102,7 @@ def calibration_report(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
-        The positive class of 1-D or two-column predictions.
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     name, compare_name : str, default="classifier" and "second classifier"
         The names of the models, for titles.
     random_state : int, RandomState instance or None, default=None

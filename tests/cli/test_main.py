@@ -15,6 +15,7 @@ from skcal.cli.checks import Predictions
 from skcal.cli.commands import main
 from skcal.cli.evaluate import _heading, _LateProgress, _scores
 from skcal.metrics import expected_calibration_error
+from skcal.notions import resolve_notion
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_scores_beside_a_binary_search_are_of_one_column(tmp_path, capsys):
 def test_ece_beside_the_searches_is_of_the_first_scalar_notion(tempered, notions, notion):
     proba, labels = (array[:400] for array in tempered)
     predictions = Predictions(proba, labels, np.arange(4))
-    scores = _scores(predictions, notions)
+    scores = _scores(predictions, [resolve_notion(one, proba) for one in notions])
     assert (scores["ece_notion"], scores["brier_notion"]) == (notion, "classwise")
     assert scores["ece_15_bins"] == expected_calibration_error(labels, proba, notion=notion)
     heading = _heading({"name": "x", **scores})

@@ -57,7 +57,9 @@ def test_no_arrow_where_there_is_no_data():
 
 def test_residuals_are_those_of_a_fitted_estimator():
     y, proba = tempered()
-    estimator = CalibrationErrorEstimator(TwoStepKernelRidge(1e-2), labels=range(3)).fit(proba, y)
+    estimator = CalibrationErrorEstimator(
+        TwoStepKernelRidge(1e-2), labels=range(3), notion="canonical"
+    ).fit(proba, y)
     one = numbers_of(y, proba, method=estimator, labels=range(3)).arrows
     expected = estimator.functions_[0].residual(one.prediction)
     assert_array_equal(one.residual, expected)

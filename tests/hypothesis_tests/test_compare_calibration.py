@@ -59,7 +59,7 @@ def test_one_step_is_the_mean_of_paired_cross_fitted_terms(notion, function):
         for own, proba in zip(terms, both, strict=True):
             fits = make_problems(proba[train], y[train], notion)
             evaluations = make_problems(proba[test], y[test], notion)
-            for (X, D, _), (x, d, rows) in zip(fits, evaluations, strict=True):
+            for (X, D, *_), (x, d, *_, rows) in zip(fits, evaluations, strict=True):
                 if len(X) < 2 or not len(x):
                     continue
                 g = clone(function).fit(X, D).residual(x)

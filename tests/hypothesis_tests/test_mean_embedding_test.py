@@ -45,7 +45,7 @@ def options_of(notion, kernel="laplacian", n_locations=3):
 
 def naive_terms(y, proba, notion, kernel, n_locations=3):
     """k(x_i, t_j) (1[y = c_j] - x_{c_j}) and its variance if calibrated, one at a time."""
-    [(x, residuals, _)] = make_problems(proba, y, notion)
+    [(x, residuals, *_)] = make_problems(proba, y, notion)
     points, columns = place(notion, n_locations)
     J, n = n_locations, len(x)
     k = np.array([[value(a, t, kernel, 0.3) for t in points] for a in x])

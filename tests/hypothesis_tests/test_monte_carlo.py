@@ -66,7 +66,7 @@ def holm(pvalues):
 @pytest.mark.parametrize("notion", ["binary", "confidence"])
 def test_pvalue_counts_redrawn_statistics_that_are_as_large(notion, statistic):
     y, proba = sample(notion)
-    [(x, residuals, _)] = make_problems(proba, y, notion)
+    [(x, residuals, *_)] = make_problems(proba, y, notion)
     metric = {ECE: expected_calibration_error, SKCE: squared_kernel_calibration_error}.get(
         statistic, bias
     )
@@ -151,7 +151,7 @@ def test_statistics_by_name_are_the_metrics(name, notion):
         return
     result, expected = monte_carlo_test(y, proba, name, **options), 0.0
     assert 0 < result.pvalue <= 1
-    for x, residuals, rows in make_problems(proba, y, notion):
+    for x, residuals, *_, rows in make_problems(proba, y, notion):
         scalar = x.shape[1] == 1
         outcomes = np.rint(x + residuals).astype(int)
         codes, features = (outcomes[:, 0], x[:, 0]) if scalar else (outcomes.argmax(axis=1), x)
@@ -176,7 +176,7 @@ def test_a_callable_sees_outcomes_and_features_only(notion):
     result = monte_carlo_test(y, proba, statistic, notion=notion, scale=3, **options)
     assert result.pvalue == 1
     problems = make_problems(proba, y, notion)
-    shapes = [x.shape if x.shape[1] > 1 else (len(x),) for x, _, _ in problems for _ in range(80)]
+    shapes = [x.shape if x.shape[1] > 1 else (len(x),) for x, *_ in problems for _ in range(80)]
     for ((outcomes, features), parameters), shape in zip(seen, shapes, strict=True):
         assert parameters == {"scale": 3}
         assert features.shape == shape

@@ -60,7 +60,7 @@ def test_statistic_is_the_risk_of_0_minus_that_of_h_on_the_held_out_part(notion,
     train, test, _ = split(len(y), 5)
     a, zero = (fit(f, notion, y, proba, train) for f in (function, Zero()))
     gains, shares = [], []
-    for k, (x, residuals, rows) in enumerate(make_problems(proba[test], y[test], notion)):
+    for k, (x, residuals, *_, rows) in enumerate(make_problems(proba[test], y[test], notion)):
         gains.append(naive_gain(a.functions_[k].predict_pairs(x), residuals))
         shares.append(1 if isinstance(rows, slice) else len(rows) / len(test))
     result = risk_test(y, proba, function, notion=notion, n_resamples=79, random_state=5)

@@ -39,7 +39,7 @@ def kernel_of(name, width):
 
 def h_matrix(y, proba, notion, kernel="laplacian", width=0.3, A=None):
     """h_ij = k(x_i, x_j) δ_iᵀ A δ_j, one pair at a time."""
-    [(x, residuals, _)] = make_problems(proba, y, notion)
+    [(x, residuals, *_)] = make_problems(proba, y, notion)
     A = np.eye(x.shape[1]) if A is None else A
     k, n = kernel_of(kernel, width), len(x)
     h = [k(x[i], x[j]) * (residuals[i] @ A @ residuals[j]) for i, j in product(range(n), repeat=2)]

@@ -73,7 +73,7 @@ def naive_skce(
 def naive_sum(y, proba, notion, one_problem, weight):
     """Sum over the problems of a notion, each times its share π of the weight."""
     total = 0.0
-    for x, residuals, rows in make_problems(proba, y, notion):
+    for x, residuals, *_, rows in make_problems(proba, y, notion):
         share = 1.0 if isinstance(rows, slice) else weight[rows].sum() / weight.sum()
         total += share * one_problem(x, residuals, weight=weight[rows])
     return total

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skcal.metrics.base import WeightedProblem, combine, estimate, read_sample
+from skcal.metrics.base import combine, estimate, read_sample
+from skcal.notions import Problem
 
 P = np.array([0.125, 0.25, 0.75, 0.875])
 TWO = np.column_stack([1 - P, P])
@@ -60,6 +61,18 @@ def test_pos_label_chooses_the_column_of_two(labels, pos_label):
     [problem] = sample.problems()
     assert_array_equal(problem.features[:, 0], expected)
     assert_array_equal(problem.outcomes[:, 0], yes_no == pos_label)
+
+
+@pytest.mark.parametrize("notion", ["confidence", "classwise", "canonical", "top-label", "top-1"])
+def test_pos_label_is_refused_where_it_cannot_matter(notion):
+    with pytest.raises(ValueError, match=rf"^pos_label='no' .*'{notion}'.*use notion='binary'"):
+        read_sample(yes_no, TWO, pos_label="no", notion=notion)
+    sample = read_sample(yes_no, P, pos_label="no", notion=notion)  # whose column is it?
+    assert sample.classes.tolist() == ["yes", "no"]
+
+
+def test_pos_label_is_the_class_of_auto():
+    assert_array_equal(read_sample(yes_no, TWO, pos_label="no").problems()[0].features, TWO[:, :1])
 
 
 @pytest.mark.parametrize("pos_label", [None, "yes", "no"])
@@ -166,7 +179,9 @@ def test_only_samples_of_positive_weight_count_towards_the_least_number():
         read_sample(y, THREE, sample_weight=weight, at_least=3)
 
 
-@pytest.mark.parametrize(("proba", "notion"), [(P, "binary"), (TWO, "confidence")])
+@pytest.mark.parametrize(
+    ("proba", "notion"), [(P, "binary"), (TWO, "binary"), (THREE, "confidence")]
+)
 def test_auto_reads_the_shape_and_never_the_labels(proba, notion):
     for y in ([0, 1, 0, 1], [1, 1, 1, 1]):
         assert read_sample(y, proba).notion == notion
@@ -177,7 +192,7 @@ def test_auto_reads_the_shape_and_never_the_labels(proba, notion):
     [
         ("canonical", "'canonical'"),
         ("top-1", "'top-1'"),
-        (lambda p: np.arange(3) + 0 * p > 0, "a lens"),
+        (lambda p: np.arange(3) + 0 * p > 0, "'lens'"),
     ],
 )
 def test_scalar_metrics_refuse_notions_with_vectors(notion, name):
@@ -212,7 +227,7 @@ def test_shares_of_top_label_are_those_of_the_weight():
 
 
 def problems(shares):
-    return [WeightedProblem(None, None, None, share) for share in shares]
+    return [Problem(None, None, None, share) for share in shares]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def values(parts):
 
 def weighted_problems(y, proba, notion, weight):
     """Features, outcomes, weights and share of each problem."""
-    for x, residuals, rows in make_problems(proba, y, notion):
+    for x, residuals, *_, rows in make_problems(proba, y, notion):
         w = weight[rows]
         if len(w):
             share = w.sum() / weight.sum() if notion == "top-label" else 1

@@ -65,7 +65,7 @@ def naive_error(features, outcomes, q, bandwidth, weight=None):
 
 
 def problems(y, proba, notion):
-    for x, residuals, rows in make_problems(proba, y, notion):
+    for x, residuals, *_, rows in make_problems(proba, y, notion):
         yield x, np.rint(x + residuals), 1 if isinstance(rows, slice) else len(rows) / len(y)
 
 

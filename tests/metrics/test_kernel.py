@@ -35,7 +35,7 @@ def test_incomplete_last_blocks_are_left_out(block_size, notion, kernel):
     """Small and large blocks take two ways through the code."""
     y, proba = draw(notion)
     options = {"method": "block", "block_size": block_size}
-    [(x, residuals, _)] = make_problems(proba, y, notion)
+    [(x, residuals, *_)] = make_problems(proba, y, notion)
     expected = naive_skce(x, residuals, kernel, 0.3, **options)
     metric = partial(squared_kernel_calibration_error, notion=notion, kernel=kernel, bandwidth=0.3)
     assert_allclose(metric(y, proba, **options), expected, rtol=1e-10, atol=1e-14)
@@ -53,7 +53,7 @@ def test_class_kernels_weigh_pairs_of_classes(notion, options):
     m = {"canonical": 3, "top-2": 3, "confidence": 1}.get(notion, 2)
     root = np.random.default_rng(3).normal(size=(m, m))
     metric = partial(squared_kernel_calibration_error, y, proba, notion=notion, **options)
-    [(x, residuals, _)] = make_problems(proba, y, notion)
+    [(x, residuals, *_)] = make_problems(proba, y, notion)
     for A in (root @ root.T, np.outer(root[0], root[0]), np.zeros((m, m))):
         expected = naive_skce(x, residuals, "laplacian", "median", A=A, **options)
         assert_allclose(metric(class_kernel=A), expected, rtol=1e-9, atol=1e-14)
@@ -89,7 +89,7 @@ def test_classes_are_summed_averaged_or_returned(notion, method):
     each = metric(average=None)
     expected = [
         naive_skce(x, residuals, "laplacian", "median", method)
-        for x, residuals, _ in make_problems(proba, y, notion)
+        for x, residuals, *_ in make_problems(proba, y, notion)
     ]
     assert_allclose(each, expected, rtol=1e-10, atol=1e-14)
     share = np.ones(3) if notion == "classwise" else np.bincount(proba.argmax(axis=1)) / len(y)

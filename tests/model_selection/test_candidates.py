@@ -27,9 +27,14 @@ from skcal import (
     Zero,
 )
 from skcal.model_selection.candidates import family_name, resolve_candidates
+from skcal.notions import resolve_notion
 
 SCALAR = ["confidence", "top-label", "classwise", "binary"]
 SIMPLEX = ["canonical", "top-2", lambda proba: np.zeros(proba.shape, int)]
+
+
+def resolved(notion):
+    return resolve_notion(notion, np.full((1, 2 if notion == "binary" else 10), 0.1))
 
 
 def names(candidates):
@@ -39,7 +44,7 @@ def names(candidates):
 @pytest.mark.parametrize("candidates", [None, "recommended"])
 @pytest.mark.parametrize("notion", SCALAR)
 def test_scalar_notions_get_isotonic_regression_splines_and_binning(candidates, notion):
-    assert names(resolve_candidates(candidates, notion, 10, 1000)) == [
+    assert names(resolve_candidates(candidates, resolved(notion), 10, 1000)) == [
         "Zero",
         "Binning",
         "DirichletKernelDensity",
@@ -64,7 +69,7 @@ def test_scalar_notions_get_isotonic_regression_splines_and_binning(candidates, 
 def test_other_notions_get_matrix_scaling_and_vector_scaling_above_100_classes(
     notion, n_classes, last
 ):
-    assert names(resolve_candidates(None, notion, n_classes, 1000)) == [
+    assert names(resolve_candidates(None, resolved(notion), n_classes, 1000)) == [
         "Zero",
         "DirichletKernelDensity",
         "KroneckerKernelRidge",
@@ -76,7 +81,7 @@ def test_other_notions_get_matrix_scaling_and_vector_scaling_above_100_classes(
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
 def test_maps_are_tried_over_a_grid_of_C(notion):
-    for function, grid in resolve_candidates(None, notion, 10, 1000):
+    for function, grid in resolve_candidates(None, resolved(notion), 10, 1000):
         if family_name(function) in ("StructuredMatrixScaling", "SplineScaling"):
             [(name, values)] = grid.items()
             assert name == "estimator__C"
@@ -86,7 +91,7 @@ def test_maps_are_tried_over_a_grid_of_C(notion):
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
 def test_the_stack_holds_plug_ins_so_that_it_has_a_one_step_estimate(notion):
-    stack, grid = resolve_candidates(None, notion, 10, 1000)[-1]
+    stack, grid = resolve_candidates(None, resolved(notion), 10, 1000)[-1]
     assert isinstance(stack, Stacking)
     assert grid == {}
     assert hasattr(stack, "residual")
@@ -95,13 +100,13 @@ def test_the_stack_holds_plug_ins_so_that_it_has_a_one_step_estimate(notion):
 
 @pytest.mark.parametrize(("n_classes", "n_parts"), [(3, 8), (30, 8), (31, 4)])
 def test_the_stack_has_varying_coefficients_up_to_30_classes(n_classes, n_parts):
-    stack, _ = resolve_candidates(None, "canonical", n_classes, 1000)[-1]
+    stack, _ = resolve_candidates(None, resolved("canonical"), n_classes, 1000)[-1]
     assert len(stack.functions) == n_parts
     assert sum(getattr(f, "equivariant", False) for f in stack.functions) == (n_classes <= 30)
 
 
 def test_lists_resolved_twice_share_no_function():
-    one, other = (resolve_candidates(None, "canonical", 10, 1000) for _ in range(2))
+    one, other = (resolve_candidates(None, resolved("canonical"), 10, 1000) for _ in range(2))
     assert not {id(function) for function, _ in one} & {id(function) for function, _ in other}
 
 
@@ -111,7 +116,7 @@ def as_dict(candidates):
 
 @pytest.mark.parametrize("notion", SCALAR)
 def test_gruber_bach_is_the_published_search_space_for_scalar_notions(notion):
-    candidates = resolve_candidates("gruber-bach", notion, 10, 6400)
+    candidates = resolve_candidates("gruber-bach", resolved(notion), 10, 6400)
     grids = as_dict(candidates)
     assert len(candidates) == len(grids) == 4
     assert list(grids[Binning]["n_bins"]) == list(range(5, 91, 5))
@@ -124,7 +129,7 @@ def test_gruber_bach_is_the_published_search_space_for_scalar_notions(notion):
 
 @pytest.mark.parametrize("notion", SIMPLEX, ids=["canonical", "top-2", "lens"])
 def test_gruber_bach_is_the_published_search_space_for_other_notions(notion):
-    candidates = resolve_candidates("gruber-bach", notion, 10, 6400)
+    candidates = resolve_candidates("gruber-bach", resolved(notion), 10, 6400)
     grids = as_dict(candidates)
     assert grids.keys() == {DirichletKernelDensity, KroneckerKernelRidge, TwoStepKernelRidge}
     decades = [10.0**k for k in range(8, -10, -1)]
@@ -135,7 +140,7 @@ def test_gruber_bach_is_the_published_search_space_for_other_notions(notion):
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
 def test_published_bandwidths_and_kernels(notion):
-    candidates = resolve_candidates("gruber-bach", notion, 10, 6400)
+    candidates = resolve_candidates("gruber-bach", resolved(notion), 10, 6400)
     bandwidths = [10 ** (-5 + 4 * k / 14) for k in range(15)] + [0.2, 0.4, 0.6, 0.8, 1.0]
     assert_allclose(as_dict(candidates)[DirichletKernelDensity]["bandwidth"], bandwidths)
     for function, _ in candidates:
@@ -145,8 +150,8 @@ def test_published_bandwidths_and_kernels(notion):
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
 def test_every_recommended_list_holds_the_published_one(notion):
-    published = resolve_candidates("gruber-bach", notion, 10, 6400)
-    recommended = resolve_candidates(None, notion, 10, 6400)
+    published = resolve_candidates("gruber-bach", resolved(notion), 10, 6400)
+    recommended = resolve_candidates(None, resolved(notion), 10, 6400)
     for function, grid in published:
         assert [g for f, g in recommended if type(f) is type(function)] == [grid]
 

@@ -52,7 +52,7 @@ def fit_both(functions, notion, train):
 def naive_standard_error(a, b, P, y, notion, weight):
     """√Σ c_i² with c_i = 2 w_i / Σw (mean over pairs with i - mean over all pairs), by pairs."""
     influence = np.zeros(len(y))
-    for k, (x, residuals, rows) in enumerate(make_problems(P, y, notion)):
+    for k, (x, residuals, *_, rows) in enumerate(make_problems(P, y, notion)):
         w, inner = weight[rows], residuals @ residuals.T
         loss_a, loss_b = ((inner - f.functions_[k].predict_pairs(x)) ** 2 for f in (a, b))
         pairs = np.outer(w, w) * ~np.eye(len(w), dtype=bool)
@@ -151,8 +151,10 @@ def test_equally_good_functions_differ_significantly_at_most_as_often_as_nominal
     turned = [1, 2, 0]
     # Classes are exchangeable in this model: a function fitted to turned classes is another
     # function of exactly the same risk.
-    a = CalibrationErrorEstimator(function, labels=[0, 1, 2]).fit(train.proba, train.labels)
-    b = CalibrationErrorEstimator(function, labels=[0, 1, 2])
+    a = CalibrationErrorEstimator(function, labels=[0, 1, 2], notion="canonical").fit(
+        train.proba, train.labels
+    )
+    b = CalibrationErrorEstimator(function, labels=[0, 1, 2], notion="canonical")
     b.fit(train.proba[:, turned], np.argsort(turned)[train.labels])
     rejections = 0
     for seed in range(400):

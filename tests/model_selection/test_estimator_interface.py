@@ -74,7 +74,7 @@ def test_pickle_keeps_the_predictions(data, notion, function):
 
 
 def test_nested_parameters_reach_the_function(data):
-    estimator = CalibrationErrorEstimator(PlugIn(TemperatureScaling()))
+    estimator = CalibrationErrorEstimator(PlugIn(TemperatureScaling()), notion="canonical")
     estimator.set_params(function__estimator__max_temperature=1.01, notion="confidence").fit(*data)
     assert_allclose(estimator.functions_[0].estimator_.temperature_, 1.01)
     assert estimator.get_params()["function__estimator__max_temperature"] == 1.01
@@ -116,13 +116,15 @@ def test_pipeline_runs_from_raw_samples(raw):
     X, y, classifier = raw
     P = classifier.predict_proba(X)
     probabilities = ClassifierProbabilities(FrozenEstimator(classifier))
-    pipeline = make_pipeline(probabilities, CalibrationErrorEstimator(FUNCTION))
+    pipeline = make_pipeline(probabilities, CalibrationErrorEstimator(FUNCTION, notion="canonical"))
     pipeline.fit(X[:200], y[:200])
-    estimator = CalibrationErrorEstimator(FUNCTION).fit(P[:200], y[:200])
+    estimator = CalibrationErrorEstimator(FUNCTION, notion="canonical").fit(P[:200], y[:200])
     assert_array_equal(pipeline.predict(X[200:]), estimator.predict(P[200:]))
     assert pipeline.score(X[200:], y[200:]) == estimator.score(P[200:], y[200:])
     scores = cross_validate(pipeline, X, y, cv=SPLITS, error_score="raise")["test_score"]
-    other = cross_validate(CalibrationErrorEstimator(FUNCTION), P, y, cv=SPLITS)["test_score"]
+    other = cross_validate(
+        CalibrationErrorEstimator(FUNCTION, notion="canonical"), P, y, cv=SPLITS
+    )["test_score"]
     assert_allclose(scores, other, rtol=1e-12)  # folds of P differ in memory layout
 
 
@@ -142,7 +144,10 @@ def routed(estimator):
 
 
 def weighted_scores(P, y, weight, function):
-    estimators = [CalibrationErrorEstimator(function).fit(P[a], y[a], weight[a]) for a, _ in SPLITS]
+    estimators = [
+        CalibrationErrorEstimator(function, notion="canonical").fit(P[a], y[a], weight[a])
+        for a, _ in SPLITS
+    ]
     return [
         estimator.score(P[b], y[b], weight[b])
         for estimator, (_, b) in zip(estimators, SPLITS, strict=True)
@@ -153,7 +158,7 @@ def test_routed_weights_reach_fit_and_score_through_grid_search(data, weight):
     P, y = data
     grid = {"function": [Binning(3), TwoStepKernelRidge(1e-3)]}
     with config_context(enable_metadata_routing=True):
-        estimator = routed(CalibrationErrorEstimator())
+        estimator = routed(CalibrationErrorEstimator(notion="canonical"))
         search = GridSearchCV(estimator, grid, cv=SPLITS).fit(P, y, sample_weight=weight)
     for setting, function in enumerate(grid["function"]):
         scores = [search.cv_results_[f"split{k}_test_score"][setting] for k in range(3)]
@@ -170,7 +175,9 @@ def test_sample_weight_is_the_only_metadata(estimator):
 
 def routed_pipeline(classifier):
     probabilities = ClassifierProbabilities(FrozenEstimator(classifier))
-    return make_pipeline(probabilities, routed(CalibrationErrorEstimator(FUNCTION)))
+    return make_pipeline(
+        probabilities, routed(CalibrationErrorEstimator(FUNCTION, notion="canonical"))
+    )
 
 
 def test_routed_weights_reach_fit_and_score_of_a_pipeline(raw, weight):
@@ -207,9 +214,9 @@ def test_routed_weights_reach_a_pipeline_within_cross_validation(raw, weight):
 def test_data_frames_are_read_by_column_name(data):
     P, y = data
     frame = pd.DataFrame(P, columns=["ant", "bee", "cat", "dog"])
-    estimator = CalibrationErrorEstimator(FUNCTION).fit(frame, pd.Series(y))
+    estimator = CalibrationErrorEstimator(FUNCTION, notion="canonical").fit(frame, pd.Series(y))
     assert_array_equal(estimator.feature_names_in_, ["ant", "bee", "cat", "dog"])
-    plain = CalibrationErrorEstimator(FUNCTION).fit(P, y)
+    plain = CalibrationErrorEstimator(FUNCTION, notion="canonical").fit(P, y)
     # A frame holds columns together, and products of matrices round differently then.
     assert_allclose(estimator.predict(frame), plain.predict(P), rtol=1e-9)
     assert_allclose(estimator.score(frame, y), plain.score(P, y), rtol=1e-12)
@@ -221,7 +228,7 @@ def test_data_frames_are_read_by_column_name(data):
 def test_methods_before_fit_say_so(data, method):
     arguments = data if method in ("score", "risk", "one_step") else data[:1]
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        getattr(CalibrationErrorEstimator(FUNCTION), method)(*arguments)
+        getattr(CalibrationErrorEstimator(FUNCTION, notion="canonical"), method)(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +249,7 @@ def test_methods_before_fit_say_so(data, method):
     ],
 )
 def test_bad_evaluation_samples_are_named(data, change, message):
-    estimator = CalibrationErrorEstimator(FUNCTION).fit(*data)
+    estimator = CalibrationErrorEstimator(FUNCTION, notion="canonical").fit(*data)
     with pytest.raises(ValueError, match=message):
         estimator.score(*change(*data))
 
@@ -295,10 +302,10 @@ def test_a_parameter_of_the_function_is_told_its_full_name(data, function, name,
 
 def test_a_parameter_that_no_function_has_keeps_the_message_of_scikit_learn():
     with pytest.raises(ValueError, match=r"Invalid parameter 'bins' .* \['[^\]]*'\]\.$"):
-        CalibrationErrorEstimator(Binning()).set_params(bins=3)
+        CalibrationErrorEstimator(Binning(), notion="canonical").set_params(bins=3)
 
 
 @pytest.mark.parametrize("function", [Binning, LogisticRegression(), "binning"])
 def test_what_is_no_function_is_told_how_to_become_one(data, function):
     with pytest.raises(TypeError, match=r"^function is .*skcal\.Binning.*skcal\.PlugIn"):
-        CalibrationErrorEstimator(function).fit(*data)
+        CalibrationErrorEstimator(function, notion="canonical").fit(*data)

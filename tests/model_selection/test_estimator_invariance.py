@@ -147,8 +147,10 @@ def test_renaming_classes_and_columns_together_changes_nothing(split, notion, fu
 @pytest.mark.parametrize("container", [np.array, list, pd.Series])
 def test_sorted_labels_of_any_kind_need_no_labels_argument(split, names, container):
     (P, y), (Q, z) = split("canonical")
-    one = CalibrationErrorEstimator(Binning(5)).fit(P, y)
-    other = CalibrationErrorEstimator(Binning(5)).fit(P, container(np.array(names)[y].tolist()))
+    one = CalibrationErrorEstimator(Binning(5), notion="canonical").fit(P, y)
+    other = CalibrationErrorEstimator(Binning(5), notion="canonical").fit(
+        P, container(np.array(names)[y].tolist())
+    )
     assert list(other.classes_) == names
     named = container(np.array(names)[z].tolist())
     assert other.score(Q, named) == one.score(Q, z)
@@ -177,17 +179,19 @@ def test_string_labels_that_lack_a_class_need_the_labels_argument(split):
     names = np.array(["ant", "bee", "cat", "dog"])
     lacking = y != 3
     with pytest.raises(ValueError, match="Pass labels= with the class of every column"):
-        CalibrationErrorEstimator(Binning(5)).fit(P[lacking], names[y[lacking]])
-    named = CalibrationErrorEstimator(Binning(5), labels=names).fit(P[lacking], names[y[lacking]])
-    plain = CalibrationErrorEstimator(Binning(5)).fit(P[lacking], y[lacking])
+        CalibrationErrorEstimator(Binning(5), notion="canonical").fit(P[lacking], names[y[lacking]])
+    named = CalibrationErrorEstimator(Binning(5), labels=names, notion="canonical").fit(
+        P[lacking], names[y[lacking]]
+    )
+    plain = CalibrationErrorEstimator(Binning(5), notion="canonical").fit(P[lacking], y[lacking])
     assert named.score(Q, names[z]) == plain.score(Q, z)
 
 
 def test_one_dimensional_input_reads_the_second_label_as_positive(split):
     (p, y), (q, z) = split("binary")
     names = np.array(["yes", "no"])
-    one = CalibrationErrorEstimator(Binning(5)).fit(p, y)
-    other = CalibrationErrorEstimator(Binning(5), labels=names).fit(p, names[y])
+    one = CalibrationErrorEstimator(Binning(5), notion="canonical").fit(p, y)
+    other = CalibrationErrorEstimator(Binning(5), labels=names, notion="canonical").fit(p, names[y])
     assert other.score(q, names[z]) == one.score(q, z)
 
 
@@ -199,8 +203,8 @@ def test_auto_is_binary_for_one_column_and_confidence_otherwise(split):
 
 def test_the_default_function_is_kronecker_kernel_ridge(split):
     train, test = split("canonical")
-    one = CalibrationErrorEstimator().fit(*train)
-    other = CalibrationErrorEstimator(KroneckerKernelRidge()).fit(*train)
+    one = CalibrationErrorEstimator(notion="canonical").fit(*train)
+    other = CalibrationErrorEstimator(KroneckerKernelRidge(), notion="canonical").fit(*train)
     assert one.score(*test) == other.score(*test)
 
 

@@ -236,7 +236,9 @@ def test_the_seed_determines_the_result(data):
 def test_an_int_cv_shuffles_so_that_sorted_samples_do_no_harm(tempered):
     proba, labels = tempered[0][:300], tempered[1][:300]
     order = np.argsort(labels, kind="stable")
-    search = CalibrationErrorSearchCV([Zero()], cv=4, outer_cv=3, random_state=0)
+    search = CalibrationErrorSearchCV(
+        [Zero()], cv=4, outer_cv=3, random_state=0, notion="canonical"
+    )
     search.fit(proba[order], labels[order])  # a fold without a class would warn
     for result in search.outer_results_:
         for train, validation in result.outer.splits:

@@ -78,7 +78,7 @@ def test_warnings_of_other_kinds_are_passed_on(data):
             warnings.warn("look out", UserWarning, stacklevel=2)
             return super().fit(X, y, sample_weight)
 
-    search = CalibrationErrorSearchCV([Warns()], cv=2, random_state=0)
+    search = CalibrationErrorSearchCV([Warns()], cv=2, random_state=0, notion="canonical")
     with pytest.warns(UserWarning, match="look out"):
         search.fit(*data)
 
@@ -86,13 +86,15 @@ def test_warnings_of_other_kinds_are_passed_on(data):
 def test_an_ignored_warning_stays_ignored(data):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
-        CalibrationErrorSearchCV([STOPPED], random_state=0).fit(*data)
+        CalibrationErrorSearchCV([STOPPED], random_state=0, notion="canonical").fit(*data)
     assert caught == []
 
 
 def test_a_family_that_does_not_converge_is_the_hypothesis_calibrated(data):
     with pytest.warns(ConvergenceWarning):
-        search = CalibrationErrorSearchCV([Zero(), STOPPED], cv=2, random_state=0).fit(*data)
+        search = CalibrationErrorSearchCV(
+            [Zero(), STOPPED], cv=2, random_state=0, notion="canonical"
+        ).fit(*data)
     assert search.best_family_.name == "Zero"
     assert search.comparisons_[1].identical
 
@@ -139,13 +141,13 @@ def test_a_searched_stack_is_the_stack_fitted_by_hand(data, notion):
 def test_the_one_step_estimate_of_a_stack_is_that_of_its_residual(data):
     P, y = data
     stack = Stacking([PlugIn(TemperatureScaling()), TwoStepKernelRidge(1e-2)])
-    estimator = CalibrationErrorEstimator(stack).fit(P[TRAIN], y[TRAIN])
+    estimator = CalibrationErrorEstimator(stack, notion="canonical").fit(P[TRAIN], y[TRAIN])
     [function] = estimator.functions_
     g, delta = function.residual(P[TEST]), np.eye(4)[y[TEST]] - P[TEST]
     expected = np.mean(np.sum(g * (2 * delta - g), axis=1))
     assert_allclose(estimator.one_step(P[TEST], y[TEST]).value, expected, rtol=1e-10)
     mixed = Stacking([PlugIn(TemperatureScaling()), KroneckerKernelRidge()])
-    search = CalibrationErrorSearchCV([mixed], cv=2, random_state=0).fit(P, y)
+    search = CalibrationErrorSearchCV([mixed], cv=2, random_state=0, notion="canonical").fit(P, y)
     assert search.one_step_squared_error_ is None
 
 
@@ -177,7 +179,9 @@ def test_the_default_search_does_not_depend_on_n_jobs():
 
 def test_maps_of_the_default_search_beat_the_published_forms_on_overconfident_predictions():
     data = make_tempered(2000, temperature=2.0, n_truth_draws=0, random_state=0)
-    search = CalibrationErrorSearchCV(random_state=0).fit(data.proba, data.labels)
+    search = CalibrationErrorSearchCV(random_state=0, notion="canonical").fit(
+        data.proba, data.labels
+    )
     families = {family.name: family for family in search.families_}
     for name in ("TemperatureScaling", "StructuredMatrixScaling", "Stacking"):
         for other in ("Zero", *PUBLISHED):
@@ -197,7 +201,9 @@ def test_the_stack_sees_most_of_what_no_scaling_map_contains(distortion, n_class
     seen = []
     for seed in range(2):
         data = make_distorted(8000, random_state=seed, **options)
-        estimator = CalibrationErrorEstimator(stack).fit(data.proba, data.labels)
+        estimator = CalibrationErrorEstimator(stack, notion="canonical").fit(
+            data.proba, data.labels
+        )
         residual = estimator.functions_[0].residual(new)
         seen.append(np.sum(residual * (2 * gap - residual)) / np.sum(gap**2))
     assert np.mean(seen) > 0.85
@@ -230,7 +236,7 @@ def test_matrix_scaling_has_a_lower_risk_than_the_best_published_form_on_resnet1
     # The best setting of the published search, see test_published.
     ridge = TwoStepKernelRidge(10**-3.5 / 6400**0.25, max_rank=1000)
     search = CalibrationErrorSearchCV(
-        [ridge, PlugIn(StructuredMatrixScaling())], random_state=0
+        [ridge, PlugIn(StructuredMatrixScaling())], random_state=0, notion="canonical"
     ).fit(P, y)
     published, scaling = search.families_
     assert z_score(search, scaling, published, P, y) < -2  # -3.9 here
@@ -240,7 +246,7 @@ def test_matrix_scaling_has_a_lower_risk_than_the_best_published_form_on_resnet1
 @pytest.mark.parametrize("name", ["resnet18", "googlenet"])
 def test_the_default_search_is_nowhere_worse_than_the_best_published_form(cifar10, name):
     P, y = cifar10(name)
-    search = CalibrationErrorSearchCV(random_state=0).fit(P, y)
+    search = CalibrationErrorSearchCV(random_state=0, notion="canonical").fit(P, y)
     published = best_of(f for f in search.families_ if f.name in PUBLISHED)
     stack = next(family for family in search.families_ if family.name == "Stacking")
     added = best_of(f for f in search.families_ if f.name not in (*PUBLISHED, "Zero"))
@@ -250,7 +256,9 @@ def test_the_default_search_is_nowhere_worse_than_the_best_published_form(cifar1
     # On samples that no choice has seen, too.
     rows = search.outer_results_[0].outer
     chosen, other = (
-        CalibrationErrorEstimator(family.best_function).fit(P[rows.train], y[rows.train])
+        CalibrationErrorEstimator(family.best_function, notion="canonical").fit(
+            P[rows.train], y[rows.train]
+        )
         for family in (search.best_family_, published)
     )
     comparison = compare_risks(chosen, other, P[rows.test], y[rows.test])

@@ -62,13 +62,13 @@ def test_a_candidate_that_predicts_nan_is_refused_with_the_remedy(data):
 def test_fixed_folds_do_not_go_with_several_training_sets(data):
     folds = [(np.arange(100), np.arange(100, 200))]
     with pytest.raises(ValueError, match="cv holds fixed rows, but there are several outer splits"):
-        CalibrationErrorSearchCV([Zero()], cv=folds, outer_cv=3).fit(*data)
+        CalibrationErrorSearchCV([Zero()], cv=folds, outer_cv=3, notion="canonical").fit(*data)
 
 
 def test_test_samples_must_not_be_training_samples(data):
     split = [(np.arange(200), np.arange(199, 300))]
     with pytest.raises(ValueError, match=r"outer_cv puts sample 199 into both parts of split 0"):
-        CalibrationErrorSearchCV([Zero()], outer_cv=split).fit(*data)
+        CalibrationErrorSearchCV([Zero()], outer_cv=split, notion="canonical").fit(*data)
 
 
 def test_splits_may_be_masks(data):
@@ -113,11 +113,15 @@ def test_zero_gives_no_one_step_estimate(data):
     rng = np.random.default_rng(3)
     y = (P.cumsum(axis=1) < rng.uniform(size=(len(P), 1))).sum(axis=1)  # calibrated
     search = CalibrationErrorSearchCV(
-        [Zero(), PlugIn(TemperatureScaling())], labels=range(4), random_state=0
+        [Zero(), PlugIn(TemperatureScaling())],
+        labels=range(4),
+        random_state=0,
+        notion="canonical",
     ).fit(P, y)
     assert family_name(search.one_step_function_) == "TemperatureScaling"
     assert search.one_step_standard_error_ > 0
-    alone = CalibrationErrorSearchCV([Zero()], labels=range(4), random_state=0).fit(P, y)
+    alone = CalibrationErrorSearchCV([Zero()], "canonical", labels=range(4), random_state=0)
+    alone.fit(P, y)
     assert alone.one_step_squared_error_ is None
 
 
@@ -136,7 +140,7 @@ def test_a_search_names_what_it_needs_before_fit():
 
     for method in ("lower_confidence_bound", "confidence_interval", "summary"):
         with pytest.raises(NotFittedError):
-            getattr(CalibrationErrorSearchCV([TwoStepKernelRidge()]), method)()
+            getattr(CalibrationErrorSearchCV([TwoStepKernelRidge()], notion="canonical"), method)()
 
 
 def test_classes_predicted_too_rarely_for_a_risk_are_reported(data):

@@ -375,7 +375,8 @@ def test_rows_say_bins_guard_and_bootstrap():
     [
         (1, "auto", ["binary"]),
         (1, "confidence", ["confidence", "binary"]),
-        (2, "auto", ["confidence", "canonical"]),
+        (2, "auto", ["binary"]),
+        (2, "confidence", ["confidence", "canonical"]),
         (2, "binary", ["binary"]),
     ],
 )
