@@ -2,7 +2,6 @@
 
 from skcal.functions import (
     Binning,
-    Boosting,
     DirichletKernelDensity,
     KroneckerKernelRidge,
     PlugIn,
@@ -34,7 +33,6 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "BetaCalibration",
     "Binning",
-    "Boosting",
     "CalibrationErrorEstimator",
     "CalibrationErrorSearchCV",
     "ClassBasedTemperatureScaling",

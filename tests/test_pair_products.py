@@ -98,7 +98,7 @@ def test_debiased_bins_enter_as_they_are(tempered):
     proba, labels = (array[:60] for array in tempered)
     residuals = np.eye(4)[labels] - proba
     models = [Binning(k, debias=k == 4).fit(proba, residuals) for k in (3, 4)]
-    parts = [(model._phi(proba), model.form_) for model in models]
+    parts = [(model.feature_map(proba), model.form_) for model in models]
     assert sparse.issparse(parts[1][0])
     gram, moments = pair_products(parts, residuals)
     others = ~np.eye(60, dtype=bool)

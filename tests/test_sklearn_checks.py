@@ -8,7 +8,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skcal import (
     BetaCalibration,
     Binning,
-    Boosting,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     ClassBasedTemperatureScaling,
@@ -46,7 +45,6 @@ FUNCTIONS = [
     PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
     PlugIn(StructuredMatrixScaling()),
     PlugIn(StructuredMatrixScaling(coordinates="log-ratio", C_intercept=0.1)),
-    Boosting(),
     Stacking(
         [Zero(), Binning(debias=True), TwoStepKernelRidge(), PlugIn(StructuredMatrixScaling())]
     ),
@@ -59,7 +57,6 @@ ANY_FEATURES = [
     TwoStepKernelRidge(),
     TwoStepKernelRidge(gamma="median"),
     PlugIn(LinearRegression()),
-    Boosting(PlugIn(LinearRegression()), TwoStepKernelRidge()),
     Stacking([PlugIn(LinearRegression()), TwoStepKernelRidge()]),
 ]
 
@@ -81,8 +78,6 @@ MEDIAN = {_WEIGHTS: "the median distance counts a row once, whatever its weight"
 
 
 def _of_function(function):
-    if isinstance(function, KroneckerKernelRidge):
-        return {_WEIGHTS: "φ is determined up to a rotation; h is equal, see test_kernel_ridge"}
     if isinstance(function, Stacking):
         return FOLDS
     return MEDIAN if getattr(function, "gamma", None) == "median" else {}

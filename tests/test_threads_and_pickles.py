@@ -21,7 +21,6 @@ import skcal
 from skcal import (
     BetaCalibration,
     Binning,
-    Boosting,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     ClassBasedTemperatureScaling,
@@ -63,7 +62,6 @@ FUNCTIONS = [
     PlugIn(MatrixScaling()),
     PlugIn(StructuredMatrixScaling()),
     PlugIn(LOGISTIC),
-    Boosting(PlugIn(TemperatureScaling()), RIDGE),
     Stacking([Binning(5), RIDGE]),
 ]
 SCALAR_FUNCTIONS = [PlugIn(SplineScaling(4)), PlugIn(BetaCalibration()), Binning(5, "quantile")]

@@ -2,7 +2,6 @@
 
 from skcal.functions.base import BilinearFunction
 from skcal.functions.binning import Binning
-from skcal.functions.boosting import Boosting
 from skcal.functions.kernel_density import DirichletKernelDensity
 from skcal.functions.kernel_ridge import KroneckerKernelRidge, TwoStepKernelRidge
 from skcal.functions.plug_in import PlugIn, Zero
@@ -11,7 +10,6 @@ from skcal.functions.stacking import Stacking
 __all__ = [
     "BilinearFunction",
     "Binning",
-    "Boosting",
     "DirichletKernelDensity",
     "KroneckerKernelRidge",
     "PlugIn",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,29 +15,73 @@ from skcal._validation import FLOATS, check_unit_interval, check_weight, telling
 from skcal.pair_risk import pair_risk, pair_risk_path, quadratic_form
 
 
-class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class BilinearFunction(BaseEstimator, ABC):
     """A function h(x, x') = φ(x)ᵀ M φ(x') that estimates ⟨E[δ | x], E[δ | x']⟩.
 
     Subclasses implement ``fit(X, y, sample_weight=None)``, which calls :meth:`_validate` and sets
-    ``form_`` (M, or None for the identity), and ``transform(X)`` (φ). Those with
-    h(x, x') = ⟨ĝ(x), ĝ(x')⟩ also have ``residual(X)``, the estimate ĝ of E[δ | x].
+    ``form_`` (M, or None for the identity), and ``feature_map(X)`` (φ). Those with
+    h(x, x') = ⟨ĝ(x), ĝ(x')⟩ have ``residual(X)`` instead, the estimate ĝ of E[δ | x] and φ.
+
+    A search fits a function once for all values of its ``path_parameter``, where it names one: then
+    :meth:`with_factor_of` derives from a fit the function with another value, or another function
+    of which :meth:`shares_factor` is true, and :meth:`score_path` may score many values at once.
 
     In every fit a sample of weight 0 is as good as removed, and n means the sum of the weights.
     """
 
     form_: np.ndarray | None
+    path_parameter: str | None = None
 
     @abstractmethod
     def fit(self, X, y, sample_weight=None):
         """Fit on features X (n, d) and residuals y (n,) or (n, m)."""
 
-    @abstractmethod
-    def transform(self, X):
-        """Return φ(x) for each row, shape (n_samples, r)."""
+    def feature_map(self, X):
+        """Return φ(x) for each row, shape (n_samples, r): ĝ(x) unless a subclass says otherwise."""
+        return self.residual(X)
 
-    def _phi(self, X):
-        """φ as it is, whatever container ``set_output`` asks of ``transform``."""
-        return inspect.unwrap(type(self).transform)(self, X)
+    def shares_factor(self, other) -> bool:
+        """Whether a fit computes what a fit of ``other`` to the same samples needs."""
+        return False
+
+    def with_factor_of(self, fitted) -> BilinearFunction:
+        """Return a copy of this function, fitted by what ``fitted`` has computed.
+
+        Parameters
+        ----------
+        fitted : calibration-estimation function
+            Fitted to the samples in question, for which ``self.shares_factor(fitted)`` holds.
+
+        Returns
+        -------
+        function : object of the type of self
+        """
+        raise NotImplementedError(f"{type(self).__name__} shares nothing with other fits.")
+
+    def score_path(self, X, y, values, sample_weight=None):
+        """Scores of this fitted function under other values of ``path_parameter``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+        y : array-like of shape (n_samples,) or (n_samples, m)
+            Residuals.
+        values : sequence of length n_values
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        scores : ndarray of shape (n_values,)
+            Minus the pair risk.
+        """
+        check_is_fitted(self)
+        return np.array([one.score(X, y, sample_weight) for one in self._along_path(values)])
+
+    def _along_path(self, values):
+        """Copies with each value of the path parameter, one after the other."""
+        for value in values:
+            template = clone(self).set_params(**{self.path_parameter: value})
+            yield template.with_factor_of(self)
 
     def predict(self, X):
         """Pointwise squared calibration error h(x, x).
@@ -54,7 +97,7 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             May be negative where M is not positive semidefinite.
         """
         check_is_fitted(self)
-        return quadratic_form(self._phi(X), self.form_)
+        return quadratic_form(self.feature_map(X), self.form_)
 
     def predict_pairs(self, X, Z=None):
         """Values of h for all pairs of rows.
@@ -70,8 +113,8 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         h : ndarray of shape (n_samples, k)
         """
         check_is_fitted(self)
-        phi = self._phi(X)
-        other = phi if Z is None else self._phi(Z)
+        phi = self.feature_map(X)
+        other = phi if Z is None else self.feature_map(Z)
         values = (phi if self.form_ is None else phi @ self.form_) @ other.T
         return values.toarray() if sparse.issparse(values) else values
 
@@ -91,14 +134,14 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         score : float
         """
         check_is_fitted(self)
-        phi, y = self._phi(X), self._check_residuals(y)
+        phi, y = self.feature_map(X), self._check_residuals(y)
         return -float(pair_risk_path(phi, y, [self.form_], sample_weight=sample_weight)[0])
 
     def risk(self, X, y, sample_weight=None):
         """Pair risk on held-out samples, a :class:`~skcal.pair_risk.PairRisk`."""
         check_is_fitted(self)
         return pair_risk(
-            self._phi(X), self._check_residuals(y), self.form_, sample_weight=sample_weight
+            self.feature_map(X), self._check_residuals(y), self.form_, sample_weight=sample_weight
         )
 
     def _check_residuals(self, y):
@@ -128,10 +171,6 @@ class BilinearFunction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self)
         with telling_shapes(X):
             return validate_data(self, X, dtype=FLOATS, reset=False)
-
-    @property
-    def _n_features_out(self):
-        return self._n_outputs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

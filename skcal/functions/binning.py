@@ -146,8 +146,6 @@ class Binning(BilinearFunction):
         self.n_bins_not_debiased_, self.form_ = 0, None
         if self.debias:
             self._fit_debiased(residuals, outcomes, bins, weight)
-        m = residuals.shape[1]
-        self._n_outputs = m + self.n_bins_ if self.debias else m
         return self
 
     def _bin_means(self, values, bins, weight, empty):
@@ -186,7 +184,7 @@ class Binning(BilinearFunction):
         """Mean residual ĝ(x) of the bin of each sample, shape (n_samples, m)."""
         return self.bin_residuals_[self._assign(X)]
 
-    def transform(self, X):
+    def feature_map(self, X):
         """Return φ(x): the mean residual of the bin; with ``debias`` a sparse array."""
         bins = self._assign(X)
         if not self.debias:

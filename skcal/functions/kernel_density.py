@@ -87,7 +87,7 @@ class DirichletKernelDensity(BilinearFunction):
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
     }
 
-    path_parameter = "bandwidth"  #: what :meth:`score_path` varies
+    path_parameter = "bandwidth"
 
     def __init__(self, bandwidth=0.02):
         self.bandwidth = bandwidth
@@ -118,7 +118,6 @@ class DirichletKernelDensity(BilinearFunction):
         self.outcomes_ = recover_outcomes(X, residuals.astype(X.dtype, copy=False))
         self.bandwidth_ = self._width(self.bandwidth)
         self.form_ = None
-        self._n_outputs = X.shape[1]
         return self
 
     def _width(self, bandwidth):
@@ -132,44 +131,19 @@ class DirichletKernelDensity(BilinearFunction):
         return isinstance(other, DirichletKernelDensity)
 
     def with_factor_of(self, fitted):
-        """Return a copy of this function, fitted on the samples of ``fitted``.
-
-        Parameters
-        ----------
-        fitted : DirichletKernelDensity
-
-        Returns
-        -------
-        function : DirichletKernelDensity
-        """
+        """As of :class:`BilinearFunction`, with the samples of ``fitted``."""
         function = clone(self)
         vars(function).update({k: v for k, v in vars(fitted).items() if k != "bandwidth"})
         function.bandwidth_ = function._width(function.bandwidth)
         return function
 
-    def score_path(self, X, y, bandwidths, sample_weight=None):
-        """Scores of this fitted function under other bandwidths.
-
-        The products of evaluation and training samples are computed once.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, d)
-        y : array-like of shape (n_samples,) or (n_samples, d)
-            Residuals.
-        bandwidths : sequence of float > 0 or "loo"
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        scores : ndarray of shape (n_bandwidths,)
-            Minus the pair risk.
-        """
+    def score_path(self, X, y, values, sample_weight=None):
+        """As of :class:`BilinearFunction`; products with training samples are computed once."""
         check_is_fitted(self)
-        for bandwidth in bandwidths:
+        for bandwidth in values:
             self.__class__(bandwidth)._validate_params()
         X, y = self._validate_features(X), self._check_residuals(y)
-        widths = np.array([self._width(bandwidth) for bandwidth in bandwidths])
+        widths = np.array([self._width(bandwidth) for bandwidth in values])
         scores = np.empty(len(widths))
         for part in row_blocks(len(widths), 8 * X.size):
             paths = self._residuals(X, widths[part])
@@ -210,10 +184,6 @@ class DirichletKernelDensity(BilinearFunction):
         residuals /= sums[..., -1:]
         residuals -= X
         return residuals
-
-    def transform(self, X):
-        """Return φ(x) = ĝ(x)."""
-        return self.residual(X)
 
 
 def _suits_interpolation(X, proba):

@@ -13,9 +13,18 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from skcal._validation import check_unit_interval
 from skcal.functions.base import BilinearFunction
-from skcal.kernels import KERNEL_NAMES, factor_kernel, kernel_matrix, median_distance
+from skcal.kernels import (
+    KERNEL_NAMES,
+    factor_kernel,
+    kernel_diagonal,
+    kernel_matrix,
+    median_distance,
+)
 from skcal.pair_risk import pair_risk_path, plug_in_risks
 from skcal.recalibration.coordinates import COORDINATES
+
+_ACCURACY = 1e-7  # of h beside its maximum, a tenth of what tol="auto" promises
+_ROUNDING, _COARSEST = 1e-15, 1e-8  # tolerances between which it chooses
 
 
 class _KernelRidge(BilinearFunction):
@@ -27,7 +36,7 @@ class _KernelRidge(BilinearFunction):
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"}), None],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "tol": [Interval(Real, 0, 1, closed="left")],
+        "tol": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "max_rank": [Interval(Integral, 1, None, closed="left"), None],
         "coordinates": [StrOptions(set(COORDINATES)), None],
         "memory": [str, HasMethods("cache"), None],
@@ -40,7 +49,7 @@ class _KernelRidge(BilinearFunction):
         gamma=1.0,
         degree=3,
         coef0=1,
-        tol=1e-8,
+        tol="auto",
         max_rank=None,
         coordinates=None,
         memory=None,
@@ -79,8 +88,9 @@ class _KernelRidge(BilinearFunction):
         X, residuals, weight = self._validate(X, y, sample_weight)
         X = self._in_coordinates(X)
         self.gamma_ = self._width(X)
+        self.tol_ = self._tolerance(X, weight)
         factor = check_memory(self.memory).cache(factor_kernel)(
-            X, weight, self.kernel, self._kernel_parameters(), self.tol, self._rank_limit(len(X))
+            X, weight, self.kernel, self._kernel_parameters(), self.tol_, self._rank_limit(len(X))
         )
         self.landmarks_, self.projection_ = factor.landmarks, factor.projection
         self.eigenvalues_ = factor.eigenvalues
@@ -100,11 +110,26 @@ class _KernelRidge(BilinearFunction):
     def _path_risks(self, functions, features, y, sample_weight):
         """Risks of functions that share these (n, r) features of the factor."""
 
-    path_parameter = "alpha"  #: what :meth:`score_path` varies
+    path_parameter = "alpha"
+
+    def _tolerance(self, X, weight):
+        """Share of the trace that changes h by less than ``_ACCURACY`` of its maximum.
+
+        What is left out of K, of norm at most tol tr K, moves ĝ by that over nα and the Kronecker
+        solution, where it is multiplied by K, by tol (tr K)² over n²α.
+        """
+        if self.tol != "auto":
+            return self.tol
+        diagonal = kernel_diagonal(X, self.kernel, self._kernel_parameters())
+        mean = weight @ diagonal / weight.sum()
+        share = _ACCURACY * self.alpha / max(mean, mean**2, np.finfo(np.float64).tiny)
+        return float(np.clip(share, _ROUNDING, _COARSEST))
 
     def shares_factor(self, other) -> bool:
-        """Whether a fit of ``other`` would factor the same kernel matrix."""
+        """Whether a fit of ``other`` factors the same kernel matrix, accurately enough."""
         if not isinstance(other, _KernelRidge):
+            return False
+        if self.tol == "auto" and self.alpha < other.alpha:
             return False
         mine, its = self.get_params(deep=False), other.get_params(deep=False)
         return all(
@@ -113,48 +138,21 @@ class _KernelRidge(BilinearFunction):
         )
 
     def with_factor_of(self, fitted):
-        """Return a copy of this function, fitted by what ``fitted`` has computed: O(r²).
-
-        Parameters
-        ----------
-        fitted : KroneckerKernelRidge or TwoStepKernelRidge
-            Fitted on the samples in question, for which ``self.shares_factor(fitted)`` holds.
-
-        Returns
-        -------
-        function : object of the type of self
-        """
+        """As of :class:`BilinearFunction`: O(r²)."""
         function = clone(self)
         own = {*self.get_params(), "form_", "coef_"}
         vars(function).update({k: v for k, v in vars(fitted).items() if k not in own})
         function._solve()
         return function
 
-    def score_path(self, X, y, alphas, sample_weight=None):
-        """Scores of this fitted function under other values of ``alpha``.
-
-        The factor and the products of the evaluation samples are computed once.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, d)
-        y : array-like of shape (n_samples,) or (n_samples, m)
-            Residuals.
-        alphas : array-like of shape (n_alphas,)
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        scores : ndarray of shape (n_alphas,)
-            Minus the pair risk.
-        """
+    def score_path(self, X, y, values, sample_weight=None):
+        """As of :class:`BilinearFunction`; the features of the samples are computed once."""
         check_is_fitted(self)
-        alphas = np.asarray(alphas, dtype=np.float64)
+        alphas = np.asarray(values, dtype=np.float64)
         if not (alphas.size and (alphas > 0).all()):
             raise ValueError(f"alphas is {alphas.tolist()}; pass at least one, every alpha > 0.")
-        functions = (clone(self).set_params(alpha=alpha).with_factor_of(self) for alpha in alphas)
         features, y = self._factor_features(X), self._check_residuals(y)
-        return -np.array(self._path_risks(functions, features, y, sample_weight))
+        return -np.array(self._path_risks(self._along_path(alphas), features, y, sample_weight))
 
     def _rank_limit(self, n_samples):
         """The rank that was asked for, or at which the (n, r) factor fills ``working_memory``."""
@@ -210,10 +208,11 @@ class KroneckerKernelRidge(_KernelRidge):
         Of the polynomial kernel.
     coef0 : float, default=1
         Of the polynomial and sigmoid kernels.
-    tol : float in [0, 1), default=1e-8
-        Share of the kernel's trace that its low-rank factor may leave out. It should lie well
-        below alpha: on 600 predictions of 10 classes the default changes h(x, x) by 2e-4 of its
-        maximum at alpha 4e-6, by 9e-3 at alpha 4e-9.
+    tol : float in [0, 1) or "auto", default="auto"
+        Share of the kernel's trace that its low-rank factor may leave out. "auto" follows
+        ``alpha``, so that h(x, x) is off by less than 1e-6 of its maximum; where ``alpha`` is
+        below 4e-9, by less than 4e-15 / alpha, to which the kernel's rounding determines it. (Of
+        a kernel of mean diagonal m ≠ 1 read alpha / max(m, m²) for alpha.)
     max_rank : int, default=None
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
@@ -221,7 +220,7 @@ class KroneckerKernelRidge(_KernelRidge):
         In which the kernel measures: √p (Hellinger distances), log p, log p minus its mean
         (Aitchison's), or the features as they are.
     memory : str or object with the joblib.Memory interface, default=None
-        Caches the factor, so that both ridge forms and every ``alpha`` share it.
+        Caches the factor, so that both ridge forms and every ``alpha`` of one ``tol_`` share it.
 
     Attributes
     ----------
@@ -229,6 +228,8 @@ class KroneckerKernelRidge(_KernelRidge):
         M; not always positive semidefinite, so that h(x, x) may be negative.
     gamma_ : float or None
         The width used.
+    tol_ : float
+        The tolerance used.
     landmarks_ : ndarray of shape (r, d)
     projection_ : ndarray of shape (r, r)
         φ(x) is ``k(x, landmarks_) @ projection_``.
@@ -271,13 +272,12 @@ class KroneckerKernelRidge(_KernelRidge):
         penalty = self._total**2 * self.alpha
         s = self.eigenvalues_
         self.form_ = (self._moments.T @ self._moments) / (np.outer(s, s) + penalty)
-        self._n_outputs = self.rank_
 
     def _path_risks(self, functions, features, y, sample_weight):
         forms = (function.form_ for function in functions)
         return pair_risk_path(features, y, forms, sample_weight=sample_weight)
 
-    def transform(self, X):
+    def feature_map(self, X):
         """Return φ(x), the rotated kernel features, shape ``(n_samples, rank_)``."""
         return self._factor_features(X)
 
@@ -300,10 +300,11 @@ class TwoStepKernelRidge(_KernelRidge):
         Of the polynomial kernel.
     coef0 : float, default=1
         Of the polynomial and sigmoid kernels.
-    tol : float in [0, 1), default=1e-8
-        Share of the kernel's trace that its low-rank factor may leave out. It should lie well
-        below alpha: on 600 predictions of 10 classes the default changes h(x, x) by 7e-5 of its
-        maximum at alpha 2e-5, by 1.2e-2 at alpha 2e-8.
+    tol : float in [0, 1) or "auto", default="auto"
+        Share of the kernel's trace that its low-rank factor may leave out. "auto" follows
+        ``alpha``, so that h(x, x) is off by less than 1e-6 of its maximum; where ``alpha`` is
+        below 4e-9, by less than 4e-15 / alpha, to which the kernel's rounding determines it. (Of
+        a kernel of mean diagonal m ≠ 1 read alpha / max(m, m²) for alpha.)
     max_rank : int, default=None
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
@@ -311,7 +312,7 @@ class TwoStepKernelRidge(_KernelRidge):
         In which the kernel measures: √p (Hellinger distances), log p, log p minus its mean
         (Aitchison's), or the features as they are.
     memory : str or object with the joblib.Memory interface, default=None
-        Caches the factor, so that both ridge forms and every ``alpha`` share it.
+        Caches the factor, so that both ridge forms and every ``alpha`` of one ``tol_`` share it.
 
     Attributes
     ----------
@@ -319,7 +320,7 @@ class TwoStepKernelRidge(_KernelRidge):
         The identity.
     coef_ : ndarray of shape (r, m)
         ĝ(x) is ``k(x, landmarks_) @ projection_ @ coef_``.
-    gamma_, landmarks_, projection_, eigenvalues_, rank_, trace_error_, approximation_
+    gamma_, tol_, landmarks_, projection_, eigenvalues_, rank_, trace_error_, approximation_
         As in :class:`skcal.KroneckerKernelRidge`.
     n_features_in_ : int
 
@@ -351,7 +352,6 @@ class TwoStepKernelRidge(_KernelRidge):
         penalty = self._total * self.alpha
         self.coef_ = (self._moments / (self.eigenvalues_ + penalty)).T
         self.form_ = None
-        self._n_outputs = self.coef_.shape[1]
 
     def _path_risks(self, functions, features, y, sample_weight):
         phis = (features @ function.coef_ for function in functions)
@@ -360,7 +360,3 @@ class TwoStepKernelRidge(_KernelRidge):
     def residual(self, X):
         """Estimate ĝ(x) of E[δ | x], shape (n_samples, m)."""
         return self._factor_features(X) @ self.coef_
-
-    def transform(self, X):
-        """Return φ(x) = ĝ(x)."""
-        return self.residual(X)

@@ -47,17 +47,13 @@ class Zero(BilinearFunction):
         -------
         self : object
         """
-        _, residuals, _ = self._validate(X, y, sample_weight)
-        self.form_, self._n_outputs = None, residuals.shape[1]
+        self._validate(X, y, sample_weight)
+        self.form_ = None
         return self
 
     def residual(self, X):
         """Zeros of shape (n_samples, m)."""
-        return np.zeros((len(self._validate_features(X)), self._n_outputs))
-
-    def transform(self, X):
-        """Return φ(x) = ĝ(x)."""
-        return self.residual(X)
+        return np.zeros((len(self._validate_features(X)), self._n_residuals))
 
 
 class PlugIn(BilinearFunction):
@@ -148,7 +144,7 @@ class PlugIn(BilinearFunction):
             does not take, or ``equivariant=True`` and X and y differ in width.
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
-        self.form_, self._n_outputs = None, residuals.shape[1]
+        self.form_ = None
         self._predicts_outcome = is_classifier(self.estimator) or self.target == "outcome"
         target = recover_outcomes(X, residuals) if self._predicts_outcome else residuals
         if self.equivariant:
@@ -214,19 +210,15 @@ class PlugIn(BilinearFunction):
         if is_classifier(self.estimator):
             return self._predict_proba(X)
         predicted = np.asarray(self.estimator_.predict(X), dtype=np.float64)
-        return predicted.reshape(len(X), self._n_outputs)
+        return predicted.reshape(len(X), self._n_residuals)
 
     def _predict_proba(self, X):
-        n_classes = max(2, self._n_outputs)
+        n_classes = max(2, self._n_residuals)
         proba = np.zeros((len(X), n_classes))
         proba[:, self._columns] = (
             1.0 if self.estimator_ is None else self.estimator_.predict_proba(X)
         )
-        return proba[:, 1:] if self._n_outputs == 1 else proba
-
-    def transform(self, X):
-        """Return φ(x) = ĝ(x)."""
-        return self.residual(X)
+        return proba[:, 1:] if self._n_residuals == 1 else proba
 
 
 def _descending(X):

@@ -107,13 +107,12 @@ class Stacking(BilinearFunction):
         self.functions_ = self._fit_all(X, residuals, weight)
         used = [(f, a) for f, a in zip(self.functions_, self.weights_, strict=True) if a > 0]
         self._used = [function for function, _ in used]
-        widths = [function._phi(X[:1]).shape[1] for function in self._used]
+        widths = [function.feature_map(X[:1]).shape[1] for function in self._used]
         blocks = [
             a * (np.eye(r) if f.form_ is None else f.form_)
             for (f, a), r in zip(used, widths, strict=True)
         ]
         self.form_ = _diagonal(blocks) if blocks else np.zeros((1, 1))
-        self._n_outputs = self.form_.shape[0]
         return self
 
     def _check_functions(self):
@@ -131,8 +130,7 @@ class Stacking(BilinearFunction):
         """Fit clones of all functions; ridge forms of one kernel share its factor."""
         fitted: list[BilinearFunction] = []
         for function in self.functions:
-            shares = getattr(function, "shares_factor", lambda other: False)
-            like = next((other for other in fitted if shares(other)), None)
+            like = next((other for other in fitted if function.shares_factor(other)), None)
             if like is None:
                 fitted.append(clone(function).fit(X, residuals, sample_weight=weight))
             else:
@@ -148,7 +146,7 @@ class Stacking(BilinearFunction):
             for train, test in folds.split(X):
                 held_out = residuals[test], weight[test]
                 models = self._fit_all(X[train], residuals[train], weight[train])
-                parts = [(model._phi(X[test]), model.form_) for model in models]
+                parts = [(model.feature_map(X[test]), model.form_) for model in models]
                 products = [pair_products(parts, *held_out)]
                 if _all_have_residual(self):
                     fitted = [model.residual(X[test]) for model in models]
@@ -160,12 +158,12 @@ class Stacking(BilinearFunction):
         if _all_have_residual(self):
             self.residual_weights_ = _best_weights(quadratic[1], linear[1])
 
-    def transform(self, X):
+    def feature_map(self, X):
         """Return φ(x) of the functions of positive weight, side by side."""
         X = self._validate_features(X)
         if not self._used:
             return np.zeros((len(X), 1))
-        parts = [function._phi(X) for function in self._used]
+        parts = [function.feature_map(X) for function in self._used]
         return (
             sparse.hstack(parts, format="csr")
             if any(sparse.issparse(part) for part in parts)

@@ -150,7 +150,7 @@ class _RiskGain:
         self.X = problem.features
         n = len(self.X)
         self.pairs = n * (n - 1)
-        phi = function.transform(self.X)
+        phi = function.feature_map(self.X)
         self.phi = np.asarray(phi.toarray() if hasattr(phi, "toarray") else phi, dtype=np.float64)
         form = function.form_
         self.left = self.phi if form is None else np.asarray(self.phi @ form)

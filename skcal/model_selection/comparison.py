@@ -171,7 +171,6 @@ SIMPLICITY = (
     "TwoStepKernelRidge",
     "KroneckerKernelRidge",
     "DirichletKernelDensity",
-    "Boosting",
     "Stacking",
 )
 

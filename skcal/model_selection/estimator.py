@@ -96,7 +96,7 @@ def _functions_have(method):
         if lacking:
             raise AttributeError(
                 f"{lacking[0]} has no {method}(X). Use TwoStepKernelRidge, PlugIn, Binning without "
-                "debias, DirichletKernelDensity, Boosting or Stacking."
+                "debias, DirichletKernelDensity or Stacking."
             )
         return True
 
@@ -332,7 +332,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         """Scores of ``template`` for each value, from what the fitted functions hold."""
 
         def scores(function, features, residuals, weight):
-            if not hasattr(function, "with_factor_of"):  # h = 0, for want of training samples
+            if not template.shares_factor(function):  # h = 0, for want of training samples
                 return np.full(len(values), function.score(features, residuals, weight))
             function = clone(template).with_factor_of(function)
             return function.score_path(features, residuals, values, weight)
@@ -344,7 +344,7 @@ class CalibrationErrorEstimator(BaseEstimator):
 
         def excess(function, features, residuals, weight):
             return excess_risk(
-                function._phi(features), residuals, function.form_, sample_weight=weight
+                function.feature_map(features), residuals, function.form_, sample_weight=weight
             )
 
         return self._sum_over_problems(excess, data)

@@ -142,10 +142,19 @@ def _tasks(group, n_parts) -> list[_Task]:
             (f.function, [setting[f.function.path_parameter] for setting in f.settings])
             for f in group
         ]
-        return [_Task([group[0].function], paths, True)]
+        return [_Task([_source(group)], paths, True)]
     functions = group[0].functions
     parts = np.array_split(np.arange(len(functions)), min(n_parts, len(functions)))
     return [_Task([functions[k] for k in part], [], len(functions) == 1) for part in parts]
+
+
+def _source(group) -> BilinearFunction:
+    """A function of a group whose fit serves all others."""
+    source, *others = (function for family in group for function in family.functions)
+    for function in others:
+        if not function.shares_factor(source):
+            source = function
+    return source
 
 
 class _Fold(NamedTuple):
@@ -217,7 +226,8 @@ def _one_convergence_warning(family):
 
 
 def _refit(best, fitted):
-    return best.with_factor_of(fitted) if hasattr(fitted, "with_factor_of") else fitted
+    """``best`` by what ``fitted`` holds, unless that is h = 0, for want of training samples."""
+    return best.with_factor_of(fitted) if best.shares_factor(fitted) else fitted
 
 
 def _results(scores, times):
@@ -291,7 +301,9 @@ def group_families(families) -> list[list[Family]]:
     for family in families:
         for group in groups:
             first = group[0].function
-            if _is_path(family) and _is_path(group[0]) and first.shares_factor(family.function):
+            other = family.function
+            shares = first.shares_factor(other) or other.shares_factor(first)
+            if shares and _is_path(family) and _is_path(group[0]):
                 group.append(family)
                 break
         else:
@@ -300,9 +312,8 @@ def group_families(families) -> list[list[Family]]:
 
 
 def _is_path(family) -> bool:
-    return hasattr(family.function, "score_path") and all(
-        setting.keys() == {family.function.path_parameter} for setting in family.settings
-    )
+    parameter = family.function.path_parameter
+    return parameter is not None and all(s.keys() == {parameter} for s in family.settings)
 
 
 def try_families(families, problem, weight, rows, n_rows=30):

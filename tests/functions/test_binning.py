@@ -154,7 +154,7 @@ def test_debiased_form_is_its_dense_definition(rng, d, strategy, weighted):
     dense = means[at] @ means[at].T - variance[at] * (at[:, None] == at)
     unseen = at == function.n_bins_
     assert unseen.any() == (d == 3 and strategy == "uniform")  # unseen cells have no variance
-    assert sparse.issparse(function.transform(Z))
+    assert sparse.issparse(function.feature_map(Z))
     assert_allclose(function.predict_pairs(Z), dense, rtol=1e-10, atol=1e-14)
     assert_allclose(function.predict(Z), np.diagonal(dense), rtol=1e-10, atol=1e-14)
     risk = dense_pair_risk(lambda rows, all_rows: dense, Z, new)

@@ -143,7 +143,7 @@ def test_error_of_the_factor_is_what_tol_allows(rng, tol):
     assert np.linalg.norm(error) <= 200 * tol / penalty * size
     allowed = np.sqrt(200 * tol) / penalty + 200 * tol / (2 * penalty**1.5)
     assert np.linalg.norm(unseen, axis=1).max() <= allowed * size
-    features = KroneckerKernelRidge(tol=tol).fit(X, residuals).transform(X)
+    features = KroneckerKernelRidge(tol=tol).fit(X, residuals).feature_map(X)
     left_out = 1 - np.sum(features**2) / 200  # of the trace, which is n
     assert_allclose(function.trace_error_, left_out, atol=1e-13)
     assert left_out <= tol
@@ -200,11 +200,12 @@ def test_memory_holds_one_factor_for_both_forms_and_all_alphas(rng, tmp_path):
     X, residuals = sample(rng, 40)
     memory = joblib.Memory(tmp_path, verbose=0)
     CALLS.clear()
-    fresh = [ridge(kernel=counting_rbf).fit(X, residuals) for ridge in RIDGES]
+    options = {"kernel": counting_rbf, "tol": 1e-8}
+    fresh = [ridge(**options).fit(X, residuals) for ridge in RIDGES]
     calls_of_two_fits = len(CALLS)
     CALLS.clear()
     cached = [
-        [ridge(alpha, kernel=counting_rbf, memory=memory).fit(X, residuals) for ridge in RIDGES]
+        [ridge(alpha, memory=memory, **options).fit(X, residuals) for ridge in RIDGES]
         for alpha in (*ALPHAS, 1e-6)
     ]
     assert 2 * len(CALLS) == calls_of_two_fits > 0
@@ -222,8 +223,10 @@ def test_score_path_equals_single_fits_and_scores(rng, ridge, weighted):
     weight, new_weight = (
         (rng.uniform(0, 2, 60), rng.uniform(0, 2, 50)) if weighted else (None, None)
     )
-    single = [ridge(a).fit(X, residuals, weight).score(Z, new, new_weight) for a in ALPHAS]
-    path = ridge(alpha=3.0).fit(X, residuals, weight).score_path(Z, new, ALPHAS, new_weight)
+    single = [
+        ridge(a, tol=1e-8).fit(X, residuals, weight).score(Z, new, new_weight) for a in ALPHAS
+    ]
+    path = ridge(3.0, tol=1e-8).fit(X, residuals, weight).score_path(Z, new, ALPHAS, new_weight)
     assert_allclose(path, single, rtol=1e-10)
 
 
@@ -232,8 +235,8 @@ def test_score_path_equals_single_fits_and_scores(rng, ridge, weighted):
 def test_with_factor_of_equals_a_fresh_fit(rng, ridge, other):
     X, residuals = sample(rng, 60)
     weight = rng.uniform(0.5, 2, 60)
-    source = other(alpha=1e-1).fit(X, residuals, weight)
-    function = ridge(alpha=1e-4)
+    source = other(alpha=1e-1, tol=1e-8).fit(X, residuals, weight)
+    function = ridge(alpha=1e-4, tol=1e-8)
     assert function.shares_factor(source)
     taken = function.with_factor_of(source)
     fresh = clone(function).fit(X, residuals, weight)
@@ -242,10 +245,58 @@ def test_with_factor_of_equals_a_fresh_fit(rng, ridge, other):
 
 
 def test_factors_of_other_kernels_are_not_shared():
-    ridge = KroneckerKernelRidge()
-    assert ridge.shares_factor(TwoStepKernelRidge(alpha=5.0))
+    ridge = KroneckerKernelRidge(tol=1e-8)
+    assert ridge.shares_factor(TwoStepKernelRidge(alpha=5.0, tol=1e-8))
     for options in ({"gamma": 2.0}, {"tol": 1e-4}, {"kernel": counting_rbf}, {"max_rank": 3}):
-        assert not ridge.shares_factor(TwoStepKernelRidge(**options))
+        assert not ridge.shares_factor(TwoStepKernelRidge(**{"tol": 1e-8} | options))
+
+
+# The tolerance that follows alpha
+
+SAMPLES = {
+    "confidence": lambda rng: rng.beta(5, 1, (200, 1)),
+    "3 classes": lambda rng: rng.dirichlet(np.full(3, 0.3), size=200),
+    "10 classes": lambda rng: rng.dirichlet(np.full(10, 0.1), size=200),
+}
+TRACES = {
+    "1": {"kernel": "rbf"},
+    "larger": {"kernel": "polynomial", "gamma": 2.0, "degree": 4, "coef0": 1},
+    "smaller": {"kernel": "polynomial", "gamma": 0.1, "degree": 3, "coef0": 0.2},
+}
+
+
+def in_the_whole_space(ridge, K, k, residuals):
+    """h(z, z) from the eigenvectors of all n rows."""
+    values, vectors = np.linalg.eigh(K)
+    values, n = np.maximum(values, 0), len(K)
+    moments, rotated = vectors.T @ residuals, k @ vectors
+    if isinstance(ridge, TwoStepKernelRidge):
+        correction = rotated @ (moments / (values + n * ridge.alpha)[:, None])
+        return np.sum(correction**2, axis=1)
+    form = moments @ moments.T / (np.outer(values, values) + n**2 * ridge.alpha)
+    return np.einsum("ij,jk,ik->i", rotated, form, rotated)
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+@pytest.mark.parametrize("kind", SAMPLES)
+@pytest.mark.parametrize("trace", TRACES)
+@pytest.mark.parametrize("alpha", [1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-10, 1e-12])
+def test_the_automatic_tolerance_keeps_h_to_1e_6_at_every_alpha(rng, ridge, kind, trace, alpha):
+    X, Z = SAMPLES[kind](rng), SAMPLES[kind](rng)
+    residuals = rng.normal(size=X.shape)
+    function = ridge(alpha, **TRACES[trace]).fit(X, residuals)
+    K, k = (dense_kernel(A, X, **TRACES[trace]) for A in (X, Z))
+    expected = in_the_whole_space(function, K, k, residuals)
+    error = np.abs(function.predict(Z) - expected).max() / np.abs(expected).max()
+    mean = np.diagonal(K).mean()
+    assert error <= max(1e-6, 4e-15 * max(mean, mean**2) / alpha)
+
+
+def test_a_fit_serves_a_larger_alpha_and_not_a_smaller_one():
+    for tol, either in (("auto", False), (1e-8, True)):
+        fine, coarse = KroneckerKernelRidge(1e-9, tol=tol), TwoStepKernelRidge(1e-3, tol=tol)
+        assert coarse.shares_factor(fine)
+        assert fine.shares_factor(coarse) == either
 
 
 # Extremes and errors

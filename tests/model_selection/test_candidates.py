@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 from skcal import (
     BetaCalibration,
     Binning,
-    Boosting,
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
     KroneckerKernelRidge,
@@ -180,7 +179,6 @@ def test_the_search_scales_the_published_grid_by_the_weight_of_a_training_fold(t
         (PlugIn(StructuredMatrixScaling()), "StructuredMatrixScaling"),
         (PlugIn(SplineScaling()), "SplineScaling"),
         (PlugIn(BetaCalibration()), "BetaCalibration"),
-        (Boosting(), "Boosting"),
         (Stacking([Zero()]), "Stacking"),
         (PlugIn(IsotonicRegression(), target="outcome"), "IsotonicRegression"),
         (PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())), "LogisticRegression"),

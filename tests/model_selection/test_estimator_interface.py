@@ -9,9 +9,10 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.ensemble import VotingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -19,7 +20,6 @@ from sklearn.utils.fixes import parse_version
 
 from skcal import (
     Binning,
-    Boosting,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     ClassifierProbabilities,
@@ -286,9 +286,9 @@ def test_bad_parameters_are_named(data, parameters, message):
             "function__estimator__max_temperature",
         ),
         (
-            Boosting(KroneckerKernelRidge(), TwoStepKernelRidge()),
+            PlugIn(VotingRegressor([("lasso", Lasso()), ("ridge", Ridge())])),
             "alpha",
-            "function__first__alpha or function__rest__alpha",
+            "function__estimator__lasso__alpha or function__estimator__ridge__alpha",
         ),
     ],
 )

@@ -10,7 +10,6 @@ from sklearn.pipeline import make_pipeline
 
 from skcal import (
     Binning,
-    Boosting,
     CalibrationErrorEstimator,
     ClassBasedTemperatureScaling,
     DirichletKernelDensity,
@@ -40,9 +39,6 @@ FUNCTIONS = {
     "by class": PlugIn(make_pipeline(ProbabilityInteractions("predicted class"), Ridge())),
     "matrix": PlugIn(StructuredMatrixScaling(C=0.1, tol=1e-12)),
     "spline": PlugIn(SplineScaling(n_knots=4, tol=1e-12)),
-    "boosting": Boosting(
-        PlugIn(StructuredMatrixScaling(C=0.1, tol=1e-12)), TwoStepKernelRidge(1e-3, tol=1e-13)
-    ),
     "stacking": Stacking(
         [PlugIn(TemperatureScaling()), Binning(3), KroneckerKernelRidge(1e-2, tol=1e-13)]
     ),

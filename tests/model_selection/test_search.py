@@ -29,8 +29,8 @@ TRAIN, TEST = np.arange(240), np.arange(240, 300)
 OUTER = [(TRAIN, TEST)]
 CANDIDATES = [
     (Zero(), {}),
-    (KroneckerKernelRidge(), {"alpha": [1e-6, 1e-4, 1e-2]}),  # these two share a factor
-    (TwoStepKernelRidge(), {"alpha": [1e-4, 1e-2, 1.0]}),
+    (KroneckerKernelRidge(tol=1e-8), {"alpha": [1e-6, 1e-4, 1e-2]}),  # these two share a factor
+    (TwoStepKernelRidge(tol=1e-8), {"alpha": [1e-4, 1e-2, 1.0]}),
     (TwoStepKernelRidge(), {"alpha": [1e-2], "gamma": [0.5, 4.0]}),  # and this has two
     (Binning(), {"n_bins": [3, 6]}),
     (DirichletKernelDensity(0.05), {}),
@@ -88,6 +88,20 @@ def test_weighted_cv_results_equal_those_of_a_plain_grid_search(data, rng, notio
     weight = rng.choice([0.0, 0.5, 2.0], size=300)
     plain = plain_grid_search(P[TRAIN], y[TRAIN], CANDIDATES, notion, KFold(3), weight[TRAIN])
     check_equal_results(searched(data, notion=notion, weight=weight), plain)
+
+
+def test_ridge_forms_of_automatic_tolerance_share_the_factor_of_the_smallest_alpha(data):
+    candidates = [
+        (KroneckerKernelRidge(), {"alpha": [1e-3, 1e-7]}),
+        (TwoStepKernelRidge(), {"alpha": [1e-2, 1e-5]}),
+    ]
+    search = searched(data, candidates)
+    P, y = data()
+    plain = plain_grid_search(P[TRAIN], y[TRAIN], candidates, "confidence", KFold(3))
+    scores = (one.cv_results_["mean_test_score"] for one in (search, plain))
+    assert_allclose(*scores, rtol=1e-6)
+    [fine] = {f.tol_ for family in search.families_ for m in family.models for f in m.functions_}
+    assert fine == KroneckerKernelRidge(1e-7).fit([[0.5], [0.7]], [0, 1]).tol_
 
 
 def check_equal_results(search, plain):

@@ -202,7 +202,7 @@ class Negative(Zero):
         self.form_ = np.array([[-0.01]])
         return self
 
-    def transform(self, X):
+    def feature_map(self, X):
         return np.ones((len(X), 1))
 
 

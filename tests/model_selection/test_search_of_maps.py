@@ -11,7 +11,6 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import KFold
 
 from skcal import (
-    Boosting,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     KroneckerKernelRidge,
@@ -58,14 +57,12 @@ def test_a_family_that_does_not_converge_warns_once_for_all_folds_and_settings(d
 
 
 def test_every_family_that_does_not_converge_is_named_once(data):
-    candidates = [PlugIn(TemperatureScaling()), STOPPED, Stacking([STOPPED]), Boosting(STOPPED)]
-    messages = convergence_warnings(data, candidates[:3])
+    candidates = [PlugIn(TemperatureScaling()), STOPPED, Stacking([STOPPED])]
+    messages = convergence_warnings(data, candidates)
     assert [message.split(":")[0] for message in messages] == [
         "StructuredMatrixScaling",
         "Stacking",
     ]
-    messages = convergence_warnings(data, [PlugIn(TemperatureScaling()), candidates[3]])
-    assert [message.split(":")[0] for message in messages] == ["Boosting"]
 
 
 def test_the_chosen_family_does_not_warn_again_when_it_is_refitted(data):

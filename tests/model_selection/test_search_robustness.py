@@ -11,7 +11,6 @@ from skcal import (
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
-    KroneckerKernelRidge,
     PlugIn,
     TemperatureScaling,
     TwoStepKernelRidge,
@@ -123,16 +122,6 @@ def test_zero_gives_no_one_step_estimate(data):
     alone = CalibrationErrorSearchCV([Zero()], "canonical", labels=range(4), random_state=0)
     alone.fit(P, y)
     assert alone.one_step_squared_error_ is None
-
-
-@pytest.mark.parametrize("function", [Binning(debias=True), KroneckerKernelRidge()])
-def test_containers_of_set_output_stay_outside(data, function):
-    pytest.importorskip("pandas")
-    P, y = data
-    [(X, residuals)] = [(P.max(axis=1)[:, None], (P.argmax(axis=1) == y) - P.max(axis=1))]
-    plain = function.fit(X, residuals).score(X, residuals)
-    framed = function.set_output(transform="pandas").fit(X, residuals)
-    assert framed.score(X, residuals) == plain
 
 
 def test_a_search_names_what_it_needs_before_fit():

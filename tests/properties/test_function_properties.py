@@ -30,7 +30,6 @@ from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
 from skcal.functions import (
     BilinearFunction,
     Binning,
-    Boosting,
     DirichletKernelDensity,
     KroneckerKernelRidge,
     PlugIn,
@@ -82,7 +81,6 @@ FUNCTIONS = {
     "StructuredMatrixScaling": PlugIn(StructuredMatrixScaling(C=0.1, tol=1e-12)),
     "SplineScaling": PlugIn(SplineScaling(n_knots=4, tol=1e-12)),
     "BetaCalibration": PlugIn(BetaCalibration(tol=1e-12)),
-    "Boosting": Boosting(PlugIn(TemperatureScaling()), RIDGE),
     "Stacking": Stacking([PlugIn(TemperatureScaling()), Binning(3), RIDGE], cv=2),
 }
 COVERED_BY_OTHERS = {
