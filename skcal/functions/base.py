@@ -44,6 +44,10 @@ class BilinearFunction(BaseEstimator, ABC):
         """Whether a fit computes what a fit of ``other`` to the same samples needs."""
         return False
 
+    def serving_value(self, values):
+        """Return the value of ``path_parameter`` whose fit serves all the others."""
+        return values[0]
+
     def with_factor_of(self, fitted) -> BilinearFunction:
         """Return a copy of this function, fitted by what ``fitted`` has computed.
 
@@ -80,7 +84,7 @@ class BilinearFunction(BaseEstimator, ABC):
     def _along_path(self, values):
         """Copies with each value of the path parameter, one after the other."""
         for value in values:
-            template = clone(self).set_params(**{self.path_parameter: value})
+            template = clone(self).set_params(**{str(self.path_parameter): value})
             yield template.with_factor_of(self)
 
     def predict(self, X):

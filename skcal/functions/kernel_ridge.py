@@ -137,6 +137,10 @@ class _KernelRidge(BilinearFunction):
             for name in mine.keys() - {"alpha", "memory"}
         )
 
+    def serving_value(self, values):
+        """Return the smallest ``alpha``, at which h needs the most accurate factor."""
+        return min(values)
+
     def with_factor_of(self, fitted):
         """As of :class:`BilinearFunction`: O(r²)."""
         function = clone(self)

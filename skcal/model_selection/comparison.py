@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
+from skcal.model_selection import engine
 from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.pair_risk import PairRisk
 
@@ -127,8 +128,8 @@ def _check_comparable(a, b):
 
 def risk_difference(a, b, X, y, sample_weight=None) -> PairRisk:
     """Risk of a minus risk of b, summed over the problems of the notion."""
-    data = a._read(X, sample_weight, y)
-    return a._excess_risk(data) - b._excess_risk(data)
+    data = a._problems(X, sample_weight, y)
+    return engine.excess(a.functions_, data) - engine.excess(b.functions_, data)
 
 
 def as_comparison(folds) -> RiskComparison:

@@ -2,77 +2,20 @@
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass, field
-from typing import NamedTuple
-
-import numpy as np
-from scipy.stats import norm
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import _fit_context
-from skcal._validation import (
-    check_confidence_level,
-    check_labels,
-    check_proba,
-    check_weight,
-    column_names,
-)
-from skcal.functions import BilinearFunction, KroneckerKernelRidge, Zero
+from skcal._validation import check_labels, check_proba, check_weight, column_names
+from skcal.functions import BilinearFunction, KroneckerKernelRidge
 from skcal.functions.base import telling_places
+from skcal.model_selection import engine
+from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate
 from skcal.notions import Problems, make_problems, resolve_notion
-from skcal.pair_risk import PairRisk, add_problems, excess_risk, one_step_terms, weighted_mean
+from skcal.pair_risk import PairRisk
 
-
-class ConfidenceInterval(NamedTuple):
-    """An interval with fields ``low`` and ``high``, as scipy's results have."""
-
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, eq=False)
-class OneStepEstimate:
-    """One-step estimate of a squared calibration error.
-
-    Attributes
-    ----------
-    value : float
-        Estimate; negative values are possible.
-    standard_error : float
-        Of the mean of the terms, given the fitted function.
-    terms : ndarray of shape (n_samples,)
-        The independent terms ψ_i, whose (weighted) mean is the value.
-    """
-
-    value: float
-    standard_error: float
-    terms: np.ndarray = field(repr=False)
-
-    def confidence_interval(self, confidence_level=0.95) -> ConfidenceInterval:
-        """Normal interval around the value.
-
-        It covers the squared error minus E‖ĝ - g*‖², so only its lower end bounds the calibration
-        error.
-        """
-        self._check_level(confidence_level)
-        half = norm.ppf((1 + confidence_level) / 2) * self.standard_error
-        return ConfidenceInterval(float(self.value - half), float(self.value + half))
-
-    def lower_confidence_bound(self, confidence_level=0.95) -> float:
-        """One-sided lower confidence limit of the squared calibration error."""
-        self._check_level(confidence_level)
-        return float(self.value - norm.ppf(confidence_level) * self.standard_error)
-
-    def _check_level(self, confidence_level):
-        check_confidence_level(confidence_level)
-        if not np.isfinite(self.standard_error):
-            raise ValueError(
-                f"An interval needs at least 2 test samples, there are {len(self.terms)}. "
-                "Pass a larger test split."
-            )
+__all__ = ["CalibrationErrorEstimator", "ConfidenceInterval", "OneStepEstimate"]
 
 
 def _check_function(function) -> BilinearFunction:
@@ -214,28 +157,15 @@ class CalibrationErrorEstimator(BaseEstimator):
         TypeError
             If the function is not a calibration-estimation function.
         """
-        _check_function(self.function)
+        function = _check_function(self.function)
         proba = check_proba(X, from_logits=self.from_logits, name="X", estimator=self)
         codes, self.classes_ = check_labels(
             y, proba, self.labels, columns=column_names(X), name="y", proba_name="X"
         )
         weight = check_weight(sample_weight, len(proba))
         self.notion_ = resolve_notion(self.notion, proba)
-        return self._fit(Problems(make_problems(proba, codes, self.notion_, weight), weight))
-
-    def _fit(self, data):
-        """Fit the functions to the problems of the notion."""
-        template = _check_function(self.function)
-        self.functions_ = []
-        for problem in data.parts:
-            weight = problem.weight
-            enough = self._has_pairs(weight)
-            function = clone(template if enough else Zero())
-            if enough:
-                function.fit(problem.features, problem.residuals, sample_weight=weight)
-            else:
-                function.fit(np.full((1, 1), 0.5), [0.0])
-            self.functions_.append(function)
+        data = Problems(make_problems(proba, codes, self.notion_, weight), weight)
+        self.functions_ = engine.fit(function, data)
         return self
 
     def predict(self, X):
@@ -250,14 +180,8 @@ class CalibrationErrorEstimator(BaseEstimator):
         h : ndarray of shape (n_samples,)
             h(x, x), summed over the class-wise problems. Its mean is :meth:`squared_error`.
         """
-        return self._pointwise(self._read(X, None))
-
-    def _pointwise(self, data):
-        total = np.zeros(len(data.weight))
-        for function, problem in zip(self.functions_, data.parts, strict=True):
-            if len(problem.features):
-                total[problem.rows] += function.predict(problem.features)
-        return total
+        data = self._problems(X, None)
+        return engine.pointwise(self.functions_, data)
 
     def squared_error(self, X, sample_weight=None):
         """Plug-in estimate of the squared calibration error.
@@ -273,10 +197,8 @@ class CalibrationErrorEstimator(BaseEstimator):
         squared_error : float
             In squared probability units; signed, an estimate may be negative.
         """
-        return self._plug_in(self._read(X, sample_weight))
-
-    def _plug_in(self, data):
-        return float(np.average(self._pointwise(data), weights=data.weight))
+        data = self._problems(X, sample_weight)
+        return engine.plug_in(self.functions_, data)
 
     @available_if(_functions_have("residual"))
     def one_step(self, X, y, sample_weight=None):
@@ -294,16 +216,8 @@ class CalibrationErrorEstimator(BaseEstimator):
         -------
         estimate : OneStepEstimate
         """
-        return self._one_step(self._read(X, sample_weight, y))
-
-    def _one_step(self, data):
-        terms = np.zeros(len(data.weight))
-        for function, problem in zip(self.functions_, data.parts, strict=True):
-            if len(problem.features):
-                correction = function.residual(problem.features)
-                terms[problem.rows] += one_step_terms(correction, problem.residuals)
-        value, standard_error = weighted_mean(terms, data.weight)
-        return OneStepEstimate(value, standard_error, terms)
+        data = self._problems(X, sample_weight, y)
+        return engine.one_step(engine.corrections(self.functions_, data), data)
 
     def risk(self, X, y, sample_weight=None) -> PairRisk:
         """Pair risk on held-out samples, with its standard error.
@@ -318,70 +232,16 @@ class CalibrationErrorEstimator(BaseEstimator):
         -------
         risk : PairRisk
         """
-        data = self._read(X, sample_weight, y)
-        return self._sum_over_problems(lambda function, *problem: function.risk(*problem), data)
+        data = self._problems(X, sample_weight, y)
+        return engine.risk(self.functions_, data)
 
     def score(self, X, y, sample_weight=None):
         """Minus the pair risk; greater is better. Arguments as for :meth:`risk`."""
-        return self._score(self._read(X, sample_weight, y))
+        data = self._problems(X, sample_weight, y)
+        return engine.score(self.functions_, data)
 
-    def _score(self, data):
-        return float(self._add_scores(lambda function, *problem: function.score(*problem), data))
-
-    def _score_path(self, template, values, data):
-        """Scores of ``template`` for each value, from what the fitted functions hold."""
-
-        def scores(function, features, residuals, weight):
-            if not template.shares_factor(function):  # h = 0, for want of training samples
-                return np.full(len(values), function.score(features, residuals, weight))
-            function = clone(template).with_factor_of(function)
-            return function.score_path(features, residuals, values, weight)
-
-        return self._add_scores(scores, data)
-
-    def _excess_risk(self, data) -> PairRisk:
-        """Risk above that of h = 0."""
-
-        def excess(function, features, residuals, weight):
-            return excess_risk(
-                function.feature_map(features), residuals, function.form_, sample_weight=weight
-            )
-
-        return self._sum_over_problems(excess, data)
-
-    def _add_scores(self, score, data):
-        """``score(function, features, residuals, weight)`` over problems, by their shares."""
-        total, counted = 0.0, False
-        for function, problem in zip(self.functions_, data.parts, strict=True):
-            if self._has_pairs(problem.weight):
-                counted = True
-                value = score(function, problem.features, problem.residuals, problem.weight)
-                total = total + value * problem.share
-        if not counted:
-            _raise_no_pairs(len(data.weight))
-        return total
-
-    def _sum_over_problems(self, risk, data):
-        """Add ``risk(function, features, residuals, weight)`` over problems with enough samples."""
-        risks, shares, rows = [], [], []
-        for function, problem in zip(self.functions_, data.parts, strict=True):
-            own = problem.weight
-            enough = self._has_pairs(own)
-            risks.append(
-                risk(function, problem.features, problem.residuals, own) if enough else None
-            )
-            shares.append(problem.share)
-            rows.append(problem.rows)
-        if all(risk is None for risk in risks):
-            _raise_no_pairs(len(data.weight))
-        return add_problems(risks, shares, rows, len(data.weight))
-
-    def _has_pairs(self, rows_weight) -> bool:
-        """Whether a problem has enough samples; of ``top-label`` some may be too small."""
-        return self.notion_.shares_samples or int(np.count_nonzero(rows_weight)) >= 2
-
-    def _read(self, X, sample_weight, *labels) -> Problems:
-        """Check the arguments; return the problems of the notion, with residuals if labelled."""
+    def _problems(self, X, sample_weight, *labels) -> Problems:
+        """Check the arguments; the problems of the notion, with residuals if labelled."""
         check_is_fitted(self)
         proba = check_proba(X, from_logits=self.from_logits, name="X", estimator=self, reset=False)
         codes = None
@@ -390,26 +250,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         weight = check_weight(sample_weight, len(proba))
         return Problems(make_problems(proba, codes, self.notion_, weight), weight)
 
-    def _fitted_to(self, function, data):
-        """A copy with the same classes and notion, whose functions are fitted to ``data``."""
-        other = copy.copy(self)
-        other.function = function
-        return other._fit(data)
-
-    def _with_functions(self, template, functions):
-        """A fitted copy with other fitted functions of the same notion."""
-        other = copy.copy(self)
-        other.function, other.functions_ = template, functions
-        return other
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _raise_no_pairs(n_samples):
-    raise ValueError(
-        "The risk needs pairs: no class is predicted for 2 samples "
-        f"(n_samples = {n_samples}). Pass more samples."
-    )

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
+import copy
 import warnings
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.parallel import Parallel, delayed
@@ -22,6 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skcal.functions import BilinearFunction, Zero
 from skcal.functions.base import telling_places
 from skcal.model_selection.candidates import family_name
+from skcal.model_selection.engine import Task, derived, fit_and_compare, fit_and_score
 
 
 @dataclass(eq=False)
@@ -33,7 +33,8 @@ class Family:
     settings: list[dict]
     functions: list[BilinearFunction]  # unfitted, one a setting
     results: dict = field(default_factory=dict)
-    models: list = field(default_factory=list)  # of the best setting, one a fold
+    fits: list = field(default_factory=list)  # of the best setting, one a fold
+    models: list = field(default_factory=list)  # the same as estimators
     excess_risks: list = field(default_factory=list)  # theirs, on the validation samples
 
     @property
@@ -110,7 +111,7 @@ def _with_distinct_names(families):
     return families
 
 
-def evaluate(groups, estimator, data, splits, n_jobs):
+def evaluate(groups, data, splits, n_jobs):
     """Score every setting of every family on every fold; yield each group when it is done.
 
     Settings that share what is computed once, such as a factor, are one task a fold; others are
@@ -119,9 +120,9 @@ def evaluate(groups, estimator, data, splits, n_jobs):
     n_parts = effective_n_jobs(n_jobs)
     tasks = [_tasks(group, n_parts) for group in groups]
     folds = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_evaluate_fold)(estimator, *task, data, *split)
+        delayed(fit_and_score)(task, data, train, [validation])
         for task in chain(*tasks)
-        for split in splits
+        for train, validation in splits
     )
     for group, own in zip(groups, tasks, strict=True):
         with _one_convergence_warning(group[0]):
@@ -130,62 +131,38 @@ def evaluate(groups, estimator, data, splits, n_jobs):
         yield group
 
 
-class _Task(NamedTuple):
-    functions: list[BilinearFunction]  # fitted one after the other
-    paths: list[tuple]  # or (function, values of its path parameter) of a group, fitted together
-    keep: bool  # whether the model of the fold is returned
-
-
-def _tasks(group, n_parts) -> list[_Task]:
+def _tasks(group, n_parts) -> list[Task]:
     if _is_path(group[0]):
         paths = [
             (f.function, [setting[f.function.path_parameter] for setting in f.settings])
             for f in group
         ]
-        return [_Task([_source(group)], paths, True)]
+        return [Task([_source(group)], paths, True)]
     functions = group[0].functions
     parts = np.array_split(np.arange(len(functions)), min(n_parts, len(functions)))
-    return [_Task([functions[k] for k in part], [], len(functions) == 1) for part in parts]
+    return [Task([functions[k] for k in part], [], len(functions) == 1) for part in parts]
 
 
 def _source(group) -> BilinearFunction:
     """A function of a group whose fit serves all others."""
-    source, *others = (function for family in group for function in family.functions)
+    source, *others = map(_serving, group)
     for function in others:
         if not function.shares_factor(source):
             source = function
     return source
 
 
-class _Fold(NamedTuple):
-    model: BaseEstimator | None
-    scores: np.ndarray  # (n_settings,), of a group of paths one after the other
-    times: np.ndarray  # of fit and score, (n_settings, 2)
-
-
-def _evaluate_fold(estimator, functions, paths, keep, data, train, validation):
-    training, validation = data.take(train), data.take(validation)
-    scores, times = [], []
-    for function in functions:
-        start = time.perf_counter()
-        model = estimator._fitted_to(function, training)
-        fitted = time.perf_counter()
-        for path in paths:
-            scores.extend(model._score_path(*path, validation))
-        if not paths:
-            scores.append(model._score(validation))
-        times.append((fitted - start, time.perf_counter() - fitted))
-    shared = len(scores) // len(times)
-    each = np.repeat(np.array(times) / shared, shared, axis=0)
-    return _Fold(model if keep else None, np.array(scores), each)
+def _serving(family) -> BilinearFunction:
+    """The function of a path whose fit serves its other settings."""
+    name = family.function.path_parameter
+    value = family.function.serving_value([setting[name] for setting in family.settings])
+    return copy.copy(family.function).set_params(**{name: value})  # no copy of a kernel's objects
 
 
 def _record(group, scored):
-    """Fill in the results of a group, and the fold models that are known without a refit."""
-    scores, times = (
-        np.concatenate([np.stack([getattr(f, name) for f in folds], axis=1) for folds in scored])
-        for name in ("scores", "times")
-    )
+    """Fill in the results of a group, and the fits of folds that are known without a refit."""
+    scores = np.concatenate([np.hstack([fold.scores for fold in folds]) for folds in scored])
+    times = np.concatenate([np.stack([fold.times for fold in folds], axis=1) for folds in scored])
     ends = np.cumsum([len(family.settings) for family in group])[:-1]
     for family, *results in zip(group, np.split(scores, ends), np.split(times, ends), strict=True):
         family.results = _results(*results)
@@ -195,11 +172,7 @@ def _record(group, scored):
                 f"{family.name} with {setting} has a risk that is not finite. Mend the candidate."
             )
         best = family.best_function
-        family.models = [
-            fold.model._with_functions(best, [_refit(best, f) for f in fold.model.functions_])
-            for fold in scored[0]
-            if fold.model is not None
-        ]
+        family.fits = [derived(best, fitted) for fold in scored[0] for fitted in fold.fits]
 
 
 @contextmanager
@@ -225,11 +198,6 @@ def _one_convergence_warning(family):
         )
 
 
-def _refit(best, fitted):
-    """``best`` by what ``fitted`` holds, unless that is h = 0, for want of training samples."""
-    return best.with_factor_of(fitted) if best.shares_factor(fitted) else fitted
-
-
 def _results(scores, times):
     """The part of cv_results_ that scores and times (n_settings, n_splits[, 2]) give."""
     results = {}
@@ -243,29 +211,22 @@ def _results(scores, times):
     return results
 
 
-def compare_folds(families, estimator, data, splits, n_jobs):
-    """Fill in the fold models and excess risks of the families that lack them."""
+def compare_folds(families, data, splits, n_jobs):
+    """Fill in the fits of folds and excess risks of the families that lack them."""
     lacking = [family for family in families if not family.excess_risks]
     folds = iter(
         Parallel(n_jobs=n_jobs)(
-            delayed(_excess_of_fold)(estimator, family.best_function, model, data, *split)
+            delayed(fit_and_compare)(family.best_function, fitted, data, train, [validation])
             for family in lacking
-            for model, split in zip(family.models or [None] * len(splits), splits, strict=True)
+            for fitted, (train, validation) in zip(
+                family.fits or [None] * len(splits), splits, strict=True
+            )
         )
     )
     for family in lacking:
         results = [next(folds) for _ in splits]
-        family.models = family.models or [model for model, _ in results]
-        family.excess_risks = [risk for _, risk in results]
-
-
-def _excess_of_fold(estimator, function, model, data, train, validation):
-    if model is not None:
-        return None, model._excess_risk(data.take(validation))
-    with warnings.catch_warnings():  # the scores have warned
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = estimator._fitted_to(function, data.take(train))
-    return model, model._excess_risk(data.take(validation))
+        family.fits = family.fits or [fitted for fitted, _ in results]
+        family.excess_risks = [risk for _, [risk] in results]
 
 
 def merge_results(families) -> dict:

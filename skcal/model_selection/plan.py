@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
-from skcal.model_selection.estimator import CalibrationErrorEstimator, OneStepEstimate
+from skcal.model_selection.estimates import OneStepEstimate
+from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.pair_risk import weighted_mean
 
 

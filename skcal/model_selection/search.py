@@ -8,7 +8,6 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import (
@@ -19,13 +18,11 @@ from skcal._sklearn_compat import (
     limit_blas_threads,
 )
 from skcal._validation import check_labels, check_proba, check_weight, column_names
+from skcal.model_selection import engine
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
-from skcal.model_selection.estimator import (
-    CalibrationErrorEstimator,
-    ConfidenceInterval,
-    OneStepEstimate,
-)
+from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate
+from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.model_selection.families import (
     best_family,
     compare_folds,
@@ -251,21 +248,22 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         candidates = resolve_candidates(self.candidates, self.notion_, width, n_train)
         return make_families(candidates, self.memory)
 
-    def _estimator(self):
-        """An estimator that knows the classes and has no functions yet."""
-        estimator = CalibrationErrorEstimator(None, self.notion_, self.classes_, self.from_logits)
+    def _estimator(self, function, functions):
+        """An estimator that holds functions which are fitted."""
+        estimator = CalibrationErrorEstimator(
+            function, self.notion_, self.classes_, self.from_logits
+        )
         estimator.classes_, estimator.notion_ = self.classes_, self.notion_
-        estimator.n_features_in_ = self.n_features_in_
+        estimator.n_features_in_, estimator.functions_ = self.n_features_in_, functions
         return estimator
 
     def _search(self, families, data, outer, context):
         """Score the families on the folds of the training samples; estimate on the others."""
         training = data.take(outer.train)
-        estimator = self._estimator()
         groups = group_families(families)
         context = context.subcontext(task_name="search", max_subtasks=len(groups))
         context.call_on_fit_task_begin(estimator=self)
-        scored = evaluate(groups, estimator, training, outer.splits, self.n_jobs)
+        scored = evaluate(groups, training, outer.splits, self.n_jobs)
         for group in groups:
             task = context.subcontext(task_name=group[0].name)
             task.call_on_fit_task_begin(estimator=self)
@@ -280,38 +278,35 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
 
     def _evaluate(self, families, training, data, outer):
         test, best = data.take(outer.test), best_family(families)
-        compare_folds([best], self._estimator(), training, outer.splits, self.n_jobs)
-        plug_ins = np.array([model._plug_in(test) for model in best.models])
-        fitted, one_step = self._best_one_step(families, training, test)
-        scored = [replace(family, models=[], excess_risks=[]) for family in families]
-        return OuterResult(outer, scored, plug_ins, one_step, fitted)
+        compare_folds([best], training, outer.splits, self.n_jobs)
+        plug_ins = np.array([engine.plug_in(fitted, test) for fitted in best.fits])
+        estimator, one_step = self._best_one_step(families, training, test)
+        scored = [replace(family, fits=[], excess_risks=[]) for family in families]
+        return OuterResult(outer, scored, plug_ins, one_step, estimator)
 
     def _best_one_step(self, families, training, test):
         """Return the best function whose residual is not zero throughout, and its estimate."""
         for function in residual_functions(families):
-            fitted = self._refit(function, training)
-            one_step = fitted._one_step(test)
+            fitted = engine.fit_again(function, training)
+            one_step = engine.one_step(engine.corrections(fitted, test), test)
             if one_step.terms.any():
-                return fitted, one_step
+                return self._estimator(function, fitted), one_step
         return None, None
-
-    def _refit(self, function, training):
-        """Fit on all training samples; a fit that stops has been warned of."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return self._estimator()._fitted_to(function, training)
 
     def _set_choice(self, families, data, outer):
         """Set what was chosen on the last split of the plan: the only one, or all samples."""
         training, best = data.take(outer.train), best_family(families)
-        compare_folds(families, self._estimator(), training, outer.splits, self.n_jobs)
+        compare_folds(families, training, outer.splits, self.n_jobs)
+        for family in families:
+            family.models = [self._estimator(family.best_function, fit) for fit in family.fits]
         self.families_, self.best_family_, self.estimators_ = families, best, best.models
         self.best_function_ = best.best_function
         self.comparisons_ = compare_families(families, best)
         self.simplest_family_ = simplest_family(families, self.comparisons_)
         known = self.outer_results_[-1].one_step_estimator
         if known is None or known.function is not best.best_function:
-            known = self._refit(best.best_function, training)
+            fitted = engine.fit_again(best.best_function, training)
+            known = self._estimator(best.best_function, fitted)
         self.best_estimator_ = known
         self.cv_results_ = merge_results(families)
         self.best_index_ = int(np.argmax(self.cv_results_["mean_test_score"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -63,15 +64,15 @@ class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [  0.  , -36.04]])
     """
 
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: object = None) -> LogProbabilities:
         """Check the probabilities X of shape (n_samples, d); nothing is learnt."""
         read_probabilities(self, X, y)
         return self
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Return logarithms (or logits) of shape (n_samples, d)."""
         check_is_fitted(self)
         return log_probabilities(read_probabilities(self, X, reset=False))
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")

@@ -277,8 +277,8 @@ def test_the_default_search_runs_under_every_notion(data, notion):
 def test_memory_caches_every_factor_once_and_changes_nothing(data, tmp_path, notion, as_object):
     alphas = [1e-4, 1e-2]
     ridge = [
-        (KroneckerKernelRidge(), {"alpha": alphas}),
-        (TwoStepKernelRidge(), {"alpha": alphas, "gamma": [1.0]}),
+        (KroneckerKernelRidge(tol=1e-8), {"alpha": alphas}),
+        (TwoStepKernelRidge(tol=1e-8), {"alpha": alphas, "gamma": [1.0]}),
     ]
     memory = Memory(tmp_path, verbose=0) if as_object else str(tmp_path)
     plain, cached = (searched(data, ridge, notion, memory=m) for m in (None, memory))

@@ -20,8 +20,8 @@ from skcal.model_selection.summary import as_dict
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
 CANDIDATES = [
     (Zero(), {}),
-    (KroneckerKernelRidge(), {"alpha": [1e-4, 1e-2]}),
-    (TwoStepKernelRidge(), {"alpha": [1e-4, 1e-2]}),
+    (KroneckerKernelRidge(tol=1e-8), {"alpha": [1e-4, 1e-2]}),
+    (TwoStepKernelRidge(tol=1e-8), {"alpha": [1e-4, 1e-2]}),
     (PlugIn(TemperatureScaling()), {}),
 ]
 NO_RESIDUAL = [(KroneckerKernelRidge(), {"alpha": [1e-4, 1e-2]}), (Binning(debias=True), {})]

@@ -1,0 +1,227 @@
+"""Functions fitted to the problems of a notion, and what they say: problems in, numbers out.
+
+A *fit* is a list of fitted functions, one a problem. The units of parallel work are
+:func:`fit_and_score`, of functions or paths on one training set, and :func:`fit_and_compare`.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from skcal.functions import BilinearFunction, Zero
+from skcal.model_selection.estimates import OneStepEstimate
+from skcal.notions import Problem, Problems
+from skcal.pair_risk import PairRisk, add_problems, excess_risk, one_step_terms, weighted_mean
+
+Fit: TypeAlias = list[BilinearFunction]
+
+
+def fit(template: BilinearFunction, data: Problems) -> Fit:
+    """Fit clones to the problems; h = 0 for a problem with too few samples."""
+    fitted = []
+    for problem in data.parts:
+        if _has_pairs(problem):
+            function = clone(template)
+            function.fit(problem.features, problem.residuals, sample_weight=problem.weight)
+        else:
+            function = Zero().fit(np.full((1, 1), 0.5), [0.0])
+        fitted.append(function)
+    return fitted
+
+
+def derived(template: BilinearFunction, fitted: Fit) -> Fit:
+    """``template`` fitted by what the functions hold; h = 0, for want of samples, stays."""
+    return [
+        function if function.path_parameter is None else template.with_factor_of(function)
+        for function in fitted
+    ]
+
+
+def pointwise(fitted: Fit, data: Problems) -> np.ndarray:
+    """h(x, x) of each sample, summed over its problems, (n_samples,)."""
+    total = np.zeros(len(data.weight))
+    for function, problem in zip(fitted, data.parts, strict=True):
+        if len(problem.features):
+            total[problem.rows] += function.predict(problem.features)
+    return total
+
+
+def plug_in(fitted: Fit, data: Problems) -> float:
+    """Weighted mean of h(x, x)."""
+    return float(np.average(pointwise(fitted, data), weights=data.weight))
+
+
+def corrections(fitted: Fit, data: Problems) -> list[np.ndarray]:
+    """ĝ at the samples of each problem, (n_rows, m)."""
+    return [
+        function.residual(problem.features)
+        if len(problem.features)
+        else np.zeros(problem.features.shape)
+        for function, problem in zip(fitted, data.parts, strict=True)
+    ]
+
+
+def one_step(of_problems: list[np.ndarray], data: Problems) -> OneStepEstimate:
+    """One-step estimate by corrections ĝ of each problem, fitted to other samples."""
+    terms = np.zeros(len(data.weight))
+    for correction, problem in zip(of_problems, data.parts, strict=True):
+        terms[problem.rows] += one_step_terms(correction, problem.residuals)
+    value, standard_error = weighted_mean(terms, data.weight)
+    return OneStepEstimate(value, standard_error, terms)
+
+
+def score(fitted: Fit, data: Problems) -> float:
+    """Minus the pair risk."""
+    return float(_add_scores(lambda function, *problem: function.score(*problem), fitted, data))
+
+
+def score_path(template: BilinearFunction, values: list, fitted: Fit, data: Problems) -> np.ndarray:
+    """Scores of ``template`` for each value of its path parameter, from what a fit holds."""
+
+    def scores(function, *problem):
+        if function.path_parameter is None:  # h = 0, for want of training samples
+            return np.full(len(values), function.score(*problem))
+        features, residuals, weight = problem
+        function = template.with_factor_of(function)
+        return function.score_path(features, residuals, values, weight)
+
+    return _add_scores(scores, fitted, data)
+
+
+def risk(fitted: Fit, data: Problems) -> PairRisk:
+    """Pair risk with its standard error."""
+    return _add_risks(lambda function, *problem: function.risk(*problem), fitted, data)
+
+
+def excess(fitted: Fit, data: Problems) -> PairRisk:
+    """Pair risk above that of h = 0."""
+
+    def own(function, features, residuals, weight):
+        phi = function.feature_map(features)
+        return excess_risk(phi, residuals, function.form_, sample_weight=weight)
+
+    return _add_risks(own, fitted, data)
+
+
+class Task(NamedTuple):
+    """What one job fits to a training set.
+
+    Attributes
+    ----------
+    functions : list of calibration-estimation functions
+        Fitted one after the other.
+    paths : list of (function, values of its path parameter)
+        If any, all are scored by the fit of the one function.
+    keep : bool
+        Whether the fits are returned.
+    """
+
+    functions: list[BilinearFunction]
+    paths: list[tuple[BilinearFunction, list]]
+    keep: bool
+
+
+class Scores(NamedTuple):
+    """What the functions or paths of a task score.
+
+    Attributes
+    ----------
+    fits : list of fits
+        One a function, if they are kept.
+    scores : ndarray of shape (n_settings, n_evaluations)
+    times : ndarray of shape (n_settings, 2)
+        Seconds of the fit and of the scores; what settings share is divided among them.
+    """
+
+    fits: list[Fit]
+    scores: np.ndarray
+    times: np.ndarray
+
+
+def fit_and_score(
+    task: Task, data: Problems, train: np.ndarray, evaluations: list[np.ndarray]
+) -> Scores:
+    """Fit the functions to the training rows and score them on each set of evaluation rows."""
+    training, held_out = data.take(train), [data.take(rows) for rows in evaluations]
+    fits: list[Fit] = []
+    scores: list = []
+    times: list = []
+    for function in task.functions:
+        start = time.perf_counter()
+        fitted = fit(function, training)
+        middle = time.perf_counter()
+        for path in task.paths:
+            scores.extend(np.stack([score_path(*path, fitted, rows) for rows in held_out], axis=1))
+        if not task.paths:
+            scores.append([score(fitted, rows) for rows in held_out])
+        times.append((middle - start, time.perf_counter() - middle))
+        if task.keep:
+            fits.append(fitted)
+    shared = len(scores) // len(times)
+    return Scores(fits, np.array(scores), np.repeat(np.array(times) / shared, shared, axis=0))
+
+
+def fit_and_compare(
+    function: BilinearFunction,
+    fitted: Fit | None,
+    data: Problems,
+    train: np.ndarray,
+    evaluations: list[np.ndarray],
+) -> tuple[Fit | None, list[PairRisk]]:
+    """Excess risks on each set of evaluation rows; the fit too, if it was not ``fitted`` yet."""
+    new: Fit | None = None  # what is known is not sent back
+    if fitted is None:
+        new = fitted = fit_again(function, data.take(train))
+    return new, [excess(fitted, data.take(rows)) for rows in evaluations]
+
+
+def fit_again(template: BilinearFunction, data: Problems) -> Fit:
+    """Fit what has been fitted before and has warned then, if it did not converge."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fit(template, data)
+
+
+def _has_pairs(problem: Problem) -> bool:
+    """Whether it has enough samples; where problems divide the samples, some may be too small."""
+    return isinstance(problem.rows, slice) or int(np.count_nonzero(problem.weight)) >= 2
+
+
+def _add_scores(own, fitted, data):
+    """``own(function, features, residuals, weight)`` over problems, by their shares."""
+    total, counted = 0.0, False
+    for function, problem in zip(fitted, data.parts, strict=True):
+        if _has_pairs(problem):
+            counted = True
+            value = own(function, problem.features, problem.residuals, problem.weight)
+            total = total + value * problem.share
+    if not counted:
+        _raise_no_pairs(len(data.weight))
+    return total
+
+
+def _add_risks(own, fitted, data):
+    """The same of risks with standard errors."""
+    risks = [
+        own(function, problem.features, problem.residuals, problem.weight)
+        if _has_pairs(problem)
+        else None
+        for function, problem in zip(fitted, data.parts, strict=True)
+    ]
+    if all(risk is None for risk in risks):
+        _raise_no_pairs(len(data.weight))
+    shares, rows = ([getattr(part, name) for part in data.parts] for name in ("share", "rows"))
+    return add_problems(risks, shares, rows, len(data.weight))
+
+
+def _raise_no_pairs(n_samples):
+    raise ValueError(
+        "The risk needs pairs: no class is predicted for 2 samples "
+        f"(n_samples = {n_samples}). Pass more samples."
+    )
