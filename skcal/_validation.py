@@ -306,15 +306,7 @@ def check_labels(
     if labels is None and columns is None and _are_codes(y, n_classes):
         _warn_if_counted_from_1(y, proba, name, proba_name)
         return y.astype(np.int64, copy=False), np.arange(n_classes)  # without a sort
-    try:
-        present, inverse = np.unique(y, return_inverse=True)
-    except TypeError as error:
-        raise InputError(
-            name,
-            f"holds labels that cannot be sorted ({error}).",
-            "Pass integers or strings, of one type.",
-            lead="Unknown label type: ",
-        ) from error
+    present, inverse = _sorted_labels(y, name)
     if labels is None and columns is not None:
         labels = _labels_of_columns(columns, present, name, proba_name)
     if labels is None and proba.ndim == 1:
@@ -331,6 +323,19 @@ def check_labels(
         reason = f"is {y.tolist()[row]!r}, which is not one of the classes {_shorten(classes)}."
         raise InputError(name, reason, PASS_LABELS, row=row, kind="classes")
     return codes, classes
+
+
+def _sorted_labels(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct labels, and which of them each label is."""
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise InputError(
+            name,
+            f"holds labels that cannot be sorted ({error}).",
+            "Pass integers or strings, of one type.",
+            lead="Unknown label type: ",
+        ) from error
 
 
 def _labels_of_columns(columns, present, name, proba_name):

@@ -89,7 +89,7 @@ class Problems(NamedTuple):
     ----------
     parts : list of Problem
     weight : ndarray of shape (n_samples,)
-        Of the samples.
+        The weights of the samples.
     """
 
     parts: list[Problem]

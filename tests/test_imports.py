@@ -83,8 +83,8 @@ def test_contributing_lists_the_rooms_in_this_order():
     if not path.exists():
         pytest.skip("skcal is not imported from its repository")
     _, rooms, _ = path.read_text(encoding="utf-8").split("\n## ", 2)
-    cells = re.findall(r"^\| (`.*?) \|", rooms, re.MULTILINE)
-    assert [name.strip("`") for cell in cells for name in cell.split(", ")] == LAYERS
+    names = re.findall(r"^- (`.*?`): ", rooms, re.MULTILINE)
+    assert [name for each in names for name in each.strip("`").split("`, `")] == LAYERS
 
 
 def test_modules_import_each_other_without_cycles():

@@ -31,7 +31,7 @@ class Sample(NamedTuple):
     weight : ndarray of shape (n_samples,)
     classes : ndarray of shape (n_classes,)
     notion : Notion
-        As :func:`skcal.notions.resolve_notion` returns it.
+        The notion as :func:`skcal.notions.resolve_notion` returns it.
     """
 
     proba: np.ndarray
@@ -62,7 +62,7 @@ def read_sample(
     Parameters
     ----------
     y_true, y_proba, notion, sample_weight, labels, pos_label
-        As users pass them.
+        The arguments as users pass them.
     at_least : int
         Fewest samples of positive weight that the metric needs.
     scalar : bool

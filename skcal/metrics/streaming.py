@@ -218,7 +218,7 @@ class CalibrationAccumulator(BaseEstimator):
         Parameters
         ----------
         other : CalibrationAccumulator
-            With the same bins, notion and classes; it is left as it is.
+            An accumulator with the same bins, notion and classes; it is left as it is.
 
         Returns
         -------
@@ -285,8 +285,8 @@ class CalibrationAccumulator(BaseEstimator):
         norm : float in [1, inf], default=1
             The power q: 1 is ECE, 2 the root mean squared calibration error, ``inf`` the maximum.
         debias : bool or "labels", default=False
-            For ``norm=2``: subtract the estimated variance of each bin's mean residual, or of the
-            labels.
+            Whether, for ``norm=2``, to subtract the estimated variance of each bin's mean residual,
+            or of the labels.
         average : {"sum", "macro"} or None, default="sum"
             Over the classes of "classwise" and "top-label".
         root : bool, default=True
@@ -321,7 +321,7 @@ class CalibrationAccumulator(BaseEstimator):
         Parameters
         ----------
         confidence_level : float in (0, 1), default=0.95
-            Of the Clopper-Pearson intervals of the frequencies.
+            The confidence level of the Clopper-Pearson intervals of the frequencies.
 
         Returns
         -------
