@@ -342,7 +342,7 @@ class CalibrationAccumulator(BaseEstimator):
         return brier_parts(self._moments())
 
     @validate_params(SCORES, prefer_skip_nested_validation=True)
-    def score_decomposition(self, *, score="log_loss"):
+    def score_decomposition(self, *, score="log-loss"):
         """Proper score in parts, as :func:`skcal.metrics.score_decomposition` in bins.
 
         That is, with ``strategy="uniform"``; its default, isotonic regression, needs all samples
@@ -350,7 +350,7 @@ class CalibrationAccumulator(BaseEstimator):
 
         Parameters
         ----------
-        score : {"log_loss", "brier"}, default="log_loss"
+        score : {"log-loss", "brier"}, default="log-loss"
 
         Returns
         -------
