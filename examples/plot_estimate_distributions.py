@@ -12,7 +12,7 @@ averages to its truth, on a scale of its own: Figure 1 of
 # Draws
 # -----
 # Model M1 is calibrated, M2 mixes one class into half of the labels, and M3 draws labels at random.
-# ECE is the canonical one, 10 bins a class, with the total variation distance. Here 25 data sets
+# ECE is the canonical one, 10 bins a class, with the total variation distance. Here 15 data sets
 # for each model and number of classes; the paper drew 10,000.
 
 import matplotlib.pyplot as plt
@@ -45,7 +45,7 @@ def truths(C, model):
 
 
 values = {
-    (C, m): np.array([estimates(C, m, s) for s in range(25)]) for C in n_classes for m in models
+    (C, m): np.array([estimates(C, m, s) for s in range(15)]) for C in n_classes for m in models
 }
 truth = {(C, model): truths(C, model) for C in n_classes for model in models}
 

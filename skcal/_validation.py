@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -20,6 +21,49 @@ FLOATS = (np.float64, np.float32)
 SUM_TOLERANCE = 1e-5
 # Averages of probabilities leave [0, 1] by a few units in the last place; those are rounding.
 ROUNDING_ULPS = 4
+
+
+class InputError(ValueError):
+    """What is wrong with an input, in the parts of which the message is made.
+
+    The text is "{lead}{argument} row {row}, column {column} {reason} {remedy}". Who knows better
+    what the user can do (a map without options, a reader of files) raises it again by ``told``.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument.
+    reason : str
+        The predicate of the sentence with its full stop, or what follows the place if it begins
+        with ``:`` or ``.``.
+    remedy : str, default=""
+        What to do, in whole sentences.
+    row, column : int, default=None
+        The first offender, counted from 0.
+    lead : str, default=""
+        Words that scikit-learn's own checks expect before the rest.
+    kind : {"", "sum", "logits", "range", "integers", "classes", "positive class"}, default=""
+        The failure, by which callers choose another remedy.
+    """
+
+    def __init__(self, argument, reason, remedy="", *, row=None, column=None, lead="", kind=""):
+        super().__init__(argument, reason, remedy)  # which pickles pass again
+        self.argument, self.reason, self.remedy = argument, reason, remedy
+        self.row, self.column, self.lead, self.kind = row, column, lead, kind
+
+    def told(self, remedy: str | None = None, row: str | None = None, column: str | None = None):
+        """Return the message with another remedy, or other words for the row and the column."""
+        if row is None and self.row is not None:
+            row = f"row {self.row}"
+        if column is None and self.column is not None:
+            column = f"column {self.column}"
+        place = " ".join([self.argument, ", ".join(part for part in (row, column) if part)]).strip()
+        space = "" if self.reason.startswith((":", ".")) else " "
+        remedy = self.remedy if remedy is None else remedy
+        return f"{self.lead}{place}{space}{self.reason} {remedy}".rstrip()
+
+    def __str__(self):
+        return self.told()
 
 
 def row_blocks(n_rows: int, row_bytes: int, most: float = np.inf) -> Iterator[slice]:
@@ -43,12 +87,13 @@ def check_proba(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     from_logits : bool, default=False
-        Apply the softmax to each row first (the logistic function to a 1-D array).
+        Whether to apply the softmax to each row first (the logistic function to a 1-D array).
     name : str, default="y_proba"
         The argument that error messages name.
     estimator : object, default=None
-        Whose number and names of columns are set (``reset=True``) or compared.
+        The estimator whose number and names of columns are set (``reset=True``) or compared.
     reset : bool, default=True
+        Whether to set them instead of comparing.
 
     Returns
     -------
@@ -60,9 +105,10 @@ def check_proba(
         proba = y_proba if hasattr(y_proba, "ndim") else np.asarray(y_proba)
     _refuse_other_kinds(proba, name)
     if proba.ndim not in (1, 2):
-        raise ValueError(
-            f"{name} has {proba.ndim} dimensions. Pass (n_samples,) probabilities of the "
-            "positive class or (n_samples, n_classes) rows."
+        raise InputError(
+            name,
+            f"has {proba.ndim} dimensions.",
+            "Pass (n_samples,) probabilities of the positive class or (n_samples, n_classes) rows.",
         )
     _refuse_masked(proba, name)
     half = getattr(proba, "dtype", None) == np.float16
@@ -105,19 +151,20 @@ def naming(name: str):
         with np.errstate(over="ignore"):
             yield
     except OverflowError as error:
-        raise ValueError(f"{name} holds a number too large for float64 ({error}).") from error
+        raise InputError(name, f"holds a number too large for float64 ({error}).") from error
     except (ValueError, TypeError) as error:
-        if re.search(rf"\b{name}\b", str(error)):
+        if re.search(rf"\b{re.escape(name)}\b", str(error)):
             raise
-        kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"{name}: {error}") from error
+        if isinstance(error, TypeError):
+            raise TypeError(f"{name}: {error}") from error
+        raise InputError(name, f": {error}") from error
 
 
 def _refuse_other_kinds(array, name: str) -> None:
     dtypes = array.dtypes if hasattr(array, "columns") else [getattr(array, "dtype", None)]
     for dtype in dtypes:
         if getattr(dtype, "kind", None) in ("m", "M"):
-            raise ValueError(f"{name} holds dates or times ({dtype}). Pass numbers.")
+            raise InputError(name, f"holds dates or times ({dtype}).", "Pass numbers.")
     kind = getattr(getattr(array, "dtype", None), "kind", None)
     if kind not in ("U", "S", "O", "T") or not array.size:
         return
@@ -127,14 +174,13 @@ def _refuse_other_kinds(array, name: str) -> None:
         )
         if name == "sample_weight":
             remedy = "Pass one weight per sample."
-        raise ValueError(
-            f"{name} row 0 holds {str(np.asarray(array).flat[0])!r}, not a number. {remedy}"
-        )
+        found = str(np.asarray(array).flat[0])
+        raise InputError(name, f"holds {found!r}, not a number.", remedy, row=0)
 
 
 def _refuse_masked(array, name: str) -> None:
     if np.ma.is_masked(array):
-        raise ValueError(f"{name} is masked. Drop the masked rows first.")
+        raise InputError(name, "is masked.", "Drop the masked rows first.")
 
 
 def _check_finite(array: np.ndarray, name: str) -> None:
@@ -142,10 +188,15 @@ def _check_finite(array: np.ndarray, name: str) -> None:
         total = array.sum()  # finite only if all entries are, and without a temporary array
     if np.isfinite(total) or np.isfinite(array).all():
         return
-    where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-    kind = "NaN" if np.isnan(array[where]) else "infinity"
-    place = f"row {where[0]}" + (f", column {where[1]}" if len(where) > 1 else "")
-    raise ValueError(f"Input {name} contains {kind}: {name} {place}. Drop or mend that sample.")
+    where = _first(~np.isfinite(array))
+    value = "NaN" if np.isnan(array[tuple(where.values())]) else "infinity"
+    lead = f"Input {name} contains {value}: "
+    raise InputError(name, ".", "Drop or mend that sample.", **where, lead=lead)
+
+
+def _first(wrong: np.ndarray) -> dict[str, int]:
+    """Row and, of two dimensions, column of the first entry that is true."""
+    return dict(zip(("row", "column"), map(int, np.argwhere(wrong)[0]), strict=False))
 
 
 def _warn_of_probabilities(logits, name):
@@ -164,9 +215,10 @@ def _softmax(logits: np.ndarray, name: str) -> np.ndarray:
 
 def _check_columns(proba: np.ndarray, name: str) -> None:
     if proba.shape[1] < 2:
-        raise ValueError(
-            f"{name} has a single column (n_features = 1), where a column per class is needed. "
-            "Pass the probabilities of the positive class as a 1-D array."
+        raise InputError(
+            name,
+            "has a single column (n_features = 1), where a column per class is needed.",
+            "Pass the probabilities of the positive class as a 1-D array.",
         )
 
 
@@ -177,33 +229,40 @@ def _check_rows(proba: np.ndarray, tolerance: float, name: str, option: str) -> 
     if not wrong.any():
         return
     row = int(np.argmax(wrong))
-    remedy = "Pass predict_proba output, or divide each row by its sum."
+    kind, remedy = "sum", "Pass predict_proba output, or divide each row by its sum."
     if abs(total[row] - 100) < 1 and proba.min() >= 0:
-        remedy = "If these are percentages, divide by 100."
+        kind, remedy = "", "If these are percentages, divide by 100."
     elif proba.min() < 0 or proba.max() > 1 + tolerance:
+        kind = "logits"
         remedy = f"If these are logits, apply scipy.special.softmax(…, axis=1){option}."
-    raise ValueError(f"{name} row {row} sums to {total[row]:.6g}, not 1. {remedy}")
+    raise InputError(name, f"sums to {total[row]:.6g}, not 1.", remedy, row=row, kind=kind)
 
 
 def _check_range(proba: np.ndarray, name: str) -> np.ndarray:
     rounding = ROUNDING_ULPS * np.finfo(proba.dtype).eps
     low, high = proba.min(initial=0), proba.max(initial=1)
     if low < -rounding or high > 1 + rounding:
-        outside = (proba < -rounding) | (proba > 1 + rounding)
-        where = tuple(int(i) for i in np.argwhere(outside)[0])
-        place = f"row {where[0]}" + (f", column {where[1]}" if len(where) > 1 else "")
-        remedy = (
-            "Pass predict_proba output; divide percentages by 100; for logits apply "
-            "scipy.special.softmax or expit."
-        )
-        if proba.ndim == 1 and not (proba % 1).any():
-            remedy = f"Are the arguments swapped, or are these class predictions? {remedy}"
-        elif low > -SUM_TOLERANCE and high < 1 + SUM_TOLERANCE:
-            remedy = f"If that is rounding, pass numpy.clip({name}, 0, 1)."
-        raise ValueError(
-            f"{name} {place} is {proba[where]:.9g}, not a probability in [0, 1]. {remedy}"
-        )
+        _refuse_outside(proba, (proba < -rounding) | (proba > 1 + rounding), name, low, high)
     return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
+
+
+LOGITS = "Pass predict_proba output; divide percentages by 100; for logits apply {}."
+SWAPPED = "Are the arguments swapped, or are these class predictions? "
+
+
+def _refuse_outside(proba, outside, name, low, high):
+    where = _first(outside)
+    kind, remedy = "range", LOGITS.format("scipy.special.softmax or expit")
+    if proba.ndim == 1 and not (proba % 1).any():
+        kind, remedy = "integers", f"{SWAPPED}{remedy}"
+    elif low > -SUM_TOLERANCE and high < 1 + SUM_TOLERANCE:
+        kind, remedy = "", f"If that is rounding, pass numpy.clip({name}, 0, 1)."
+    value = proba[tuple(where.values())]
+    reason = f"is {value:.9g}, not a probability in [0, 1]."
+    raise InputError(name, reason, remedy, **where, kind=kind)
+
+
+PASS_LABELS = "Pass labels= with the class of every column."
 
 
 def check_labels(
@@ -214,6 +273,7 @@ def check_labels(
     columns=None,
     name: str = "y_true",
     proba_name: str = "y_proba",
+    single: str = "1-D",
 ):
     """Encode labels as column numbers of ``proba``.
 
@@ -230,6 +290,8 @@ def check_labels(
         Names of the columns of a data frame; they are the classes when they name all labels.
     name, proba_name : str, default="y_true" and "y_proba"
         The arguments that error messages name.
+    single : str, default="1-D"
+        What error messages call probabilities of the positive class alone.
 
     Returns
     -------
@@ -238,34 +300,42 @@ def check_labels(
     """
     y = plain_labels(y_true, name)
     if len(y) != len(proba):
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: {proba_name} has "
-            f"{len(proba)} rows, {name} {len(y)}."
-        )
+        lead = "Found input variables with inconsistent numbers of samples: "
+        raise InputError(proba_name, f"has {len(proba)} rows, {name} {len(y)}.", lead=lead)
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if labels is None and columns is None and _are_codes(y, n_classes):
         _warn_if_counted_from_1(y, proba, name, proba_name)
         return y.astype(np.int64, copy=False), np.arange(n_classes)  # without a sort
-    try:
-        present, inverse = np.unique(y, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(
-            f"Unknown label type: {name} holds labels that cannot be sorted ({error}). "
-            "Pass integers or strings, of one type."
-        ) from error
+    present, inverse = _sorted_labels(y, name)
     if labels is None and columns is not None:
         labels = _labels_of_columns(columns, present, name, proba_name)
-    classes = _resolve_classes(present, proba, labels, name, proba_name)
+    if labels is None and proba.ndim == 1:
+        classes = _binary_classes(present, name, f"{single} {proba_name}")
+    elif labels is None:
+        classes = _sorted_classes(present, proba.shape[1], name, proba_name)
+    else:
+        classes = _given_classes(labels, proba, proba_name)
     column = {label: k for k, label in enumerate(classes.tolist())}
     code_of = np.array([column.get(label, -1) for label in present.tolist()], dtype=np.int64)
     codes = code_of[inverse.reshape(-1)]
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
-        raise ValueError(
-            f"{name} row {row} is {y.tolist()[row]!r}, which is not one of the classes "
-            f"{_shorten(classes)}. Pass labels= with the class of every column."
-        )
+        reason = f"is {y.tolist()[row]!r}, which is not one of the classes {_shorten(classes)}."
+        raise InputError(name, reason, PASS_LABELS, row=row, kind="classes")
     return codes, classes
+
+
+def _sorted_labels(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct labels, and which of them each label is."""
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise InputError(
+            name,
+            f"holds labels that cannot be sorted ({error}).",
+            "Pass integers or strings, of one type.",
+            lead="Unknown label type: ",
+        ) from error
 
 
 def _labels_of_columns(columns, present, name, proba_name):
@@ -313,18 +383,21 @@ def _are_codes(y: np.ndarray, n_classes: int) -> bool:
 def plain_labels(y_true, name: str) -> np.ndarray:
     """Return labels as a 1-D array, or say which is missing."""
     if y_true is None:
-        raise ValueError(f"{name} is None: requires y to be passed, but the target y is None.")
+        reason = "is None: requires y to be passed, but the target y is None."
+        raise InputError(name, reason)
     y = _column(y_true, name, warn=True)
     if y.dtype.kind == "T":  # searches copy labels, which numpy 2.0.0 cannot with its strings
         y = y.astype(object)
     if y.dtype.kind in "fc" and not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
-        raise ValueError(f"{name} row {row} is {y[row]}: Input {name} contains NaN or infinity.")
+        reason = f"is {y[row]}: Input {name} contains NaN or infinity."
+        raise InputError(name, reason, row=row)
     if y.dtype.kind in "OM":
         missing = np.array([_is_missing(label) for label in y.tolist()])
         if missing.any():
             row = int(np.argmax(missing))
-            raise ValueError(f"{name} row {row} is missing ({y[row]}). Drop or label that sample.")
+            reason, remedy = f"is missing ({y[row]}).", "Drop or label that sample."
+            raise InputError(name, reason, remedy, row=row)
     if y.dtype.kind == "O" and all(isinstance(label, Real) for label in y.tolist()):
         return np.array(y.tolist())  # numbers in an object array
     return y
@@ -336,9 +409,13 @@ def _column(values, name: str, warn: bool = False) -> np.ndarray:
         try:
             return column_or_1d(values, warn=warn)
         except ValueError as error:
-            several = np.ndim(values) == 2 and name != "labels"
-            remedy = " Pass one label per sample; are the arguments swapped?" if several else ""
-            raise ValueError(str(error).replace("y should", f"{name} should") + remedy) from error
+            shape = np.shape(values)
+            if len(shape) == 1:
+                raise
+            several = len(shape) == 2 and name != "labels"
+            remedy = "Pass one label per sample; are the arguments swapped?" if several else ""
+            reason = f"should be a 1d array, got an array of shape {shape} instead."
+            raise InputError(name, reason, remedy) from error
 
 
 def _is_missing(label) -> bool:
@@ -346,47 +423,49 @@ def _is_missing(label) -> bool:
     return nameless or (isinstance(label, float) and label != label)
 
 
-def _resolve_classes(present, proba, labels, name, proba_name) -> np.ndarray:
-    """Return the class of each column: ``labels``, else what the sorted labels tell."""
+def _given_classes(labels, proba, proba_name) -> np.ndarray:
+    """Return ``labels`` if they name each column once."""
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
-    if labels is not None:
-        classes = plain_labels(labels, "labels")
-        distinct = len(set(classes.tolist()))
-        if len(classes) != n_classes or distinct != n_classes:
-            entries = "" if distinct == len(classes) else f" in {len(classes)} entries"
-            columns = f"{n_classes} columns. Pass the class of each column, once."
-            if proba.ndim == 1:
-                columns = "one. Pass labels=[negative class, positive class]."
-            raise ValueError(
-                f"labels holds {distinct} distinct classes{entries}, {proba_name} has {columns}"
-            )
+    classes = plain_labels(labels, "labels")
+    distinct = len(set(classes.tolist()))
+    if len(classes) == distinct == n_classes:
         return classes
+    entries = "" if distinct == len(classes) else f" in {len(classes)} entries"
+    kind, columns, remedy = "", f"{n_classes} columns.", "Pass the class of each column, once."
     if proba.ndim == 1:
-        return _binary_classes(present, name, proba_name)
+        kind, columns = "positive class", "one."
+        remedy = "Pass labels=[negative class, positive class]."
+    reason = f"holds {distinct} distinct classes{entries}, {proba_name} has {columns}"
+    raise InputError("labels", reason, remedy, kind=kind)
+
+
+def _sorted_classes(present: np.ndarray, n_classes: int, name: str, proba_name: str) -> np.ndarray:
+    """Return the class of each of several columns, as the sorted labels tell."""
     if present.dtype.kind == "f" and (present % 1 != 0).any():
-        raise ValueError(
-            f"Unknown label type: continuous. {name} must hold the class labels of the samples."
-        )
+        lead = "Unknown label type: continuous. "
+        raise InputError(name, "must hold the class labels of the samples.", lead=lead)
     if len(present) == n_classes:
         return present
     if present.dtype.kind in "biuf" and present[0] >= 0 and present[-1] < n_classes:
         return np.arange(n_classes)
-    raise ValueError(
-        f"{name} has {len(present)} classes {_shorten(present)}, {proba_name} has {n_classes} "
-        "columns. Pass labels= with the class of every column."
-    )
+    found = f"has {len(present)} classes {_shorten(present)}"
+    reason = f"{found}, {proba_name} has {n_classes} columns."
+    raise InputError(name, reason, PASS_LABELS, kind="classes")
 
 
-def _binary_classes(present: np.ndarray, name: str, proba_name: str) -> np.ndarray:
+def _binary_classes(present: np.ndarray, name: str, single: str) -> np.ndarray:
     for classes in (np.array([0, 1]), np.array([-1, 1])):
         if present.dtype.kind in "biuf" and np.isin(present, classes).all():
             return classes
     fractions = present.dtype.kind == "f" and (present % 1 != 0).any()
     swapped = " (are the arguments swapped?)" if fractions else ""
-    raise ValueError(
-        f"{name} takes values in {_shorten(present)}{swapped}, so the positive class of a 1-D "
-        f"{proba_name} is unknown. Pass labels=[negative class, positive class]"
-        f"{_example(present)}{_where(name)}, or labels in {{0, 1}} or {{-1, 1}}."
+    found = f"takes values in {_shorten(present)}{swapped}"
+    raise InputError(
+        name,
+        f"{found}, so the positive class of a {single} is unknown.",
+        f"Pass labels=[negative class, positive class]{_example(present)}{_where(name)}, or labels "
+        "in {0, 1} or {-1, 1}.",
+        kind="positive class",
     )
 
 
@@ -400,8 +479,8 @@ def _example(present: np.ndarray) -> str:
 
 
 def column_names(y_proba):
-    """Names of a data frame's columns, or None."""
-    names = getattr(y_proba, "columns", None)
+    """Names of the columns of a data frame or an arrow table, or None."""
+    names = getattr(y_proba, "column_names", getattr(y_proba, "columns", None))
     return None if names is None else list(names)
 
 
@@ -423,23 +502,27 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
         weight = check_array(sample_weight, **options)
     _check_finite(weight, "sample_weight")
     if weight.ndim != 1:
-        raise ValueError(
-            f"Sample weights must be 1D array or scalar, got {weight.ndim}D array as sample_weight."
-        )
+        lead = f"Sample weights must be 1D array or scalar, got {weight.ndim}D array as "
+        raise InputError("sample_weight", ".", lead=lead)
     if len(weight) != n_samples:
-        raise ValueError(
-            f"sample_weight.shape == {weight.shape}, expected {(n_samples,)}: one per sample."
-        )
+        reason = f".shape == {weight.shape}, expected {(n_samples,)}: one per sample."
+        raise InputError("sample_weight", reason)
     if (weight < 0).any():
         row = int(np.argmax(weight < 0))
-        raise ValueError(
-            f"sample_weight row {row} is {weight[row]:.6g}: negative. Pass weights ≥ 0."
-        )
+        reason, remedy = f"is {weight[row]:.6g}: negative.", "Pass weights ≥ 0."
+        raise InputError("sample_weight", reason, remedy, row=row)
     if not weight.any():
-        raise ValueError(
-            "Sample weights must contain at least one non-zero number; sample_weight is all zero."
-        )
+        lead = "Sample weights must contain at least one non-zero number; "
+        raise InputError("sample_weight", "is all zero.", lead=lead)
     return weight
+
+
+def check_confidence_level(level: Any) -> None:
+    """Raise unless the level is a number between 0 and 1."""
+    if not isinstance(level, Real):
+        raise TypeError(f"confidence_level={level!r} must be a number.")
+    if not 0 < float(level) < 1:
+        raise ValueError(f"confidence_level={level!r} must be between 0 and 1.")
 
 
 @contextmanager
@@ -450,13 +533,16 @@ def telling_shapes(X, y=None):
     except ValueError as error:
         text, swapped = str(error), " Are X and y swapped?"
         if text.startswith("Expected 2D array, got 1D array"):
-            raise ValueError(
-                f"Expected 2D array, got 1D array instead: X has shape {np.shape(X)}. Reshape your "
-                "data by X.reshape(-1, 1) if it is single probabilities, P(positive class); else "
-                f"pass (n_samples, n_classes).{swapped * _are_probabilities(y)}"
+            raise InputError(
+                "X",
+                f"has shape {np.shape(X)}.",
+                "Reshape your data by X.reshape(-1, 1) if it is single probabilities, P(positive "
+                f"class); else pass (n_samples, n_classes).{swapped * _are_probabilities(y)}",
+                lead="Expected 2D array, got 1D array instead: ",
             ) from None
         if text.startswith("could not convert string to float"):
-            raise ValueError(f"X holds strings: {text}. Pass probabilities.{swapped}") from None
+            remedy = f"Pass probabilities.{swapped}"
+            raise InputError("X", f"holds strings: {text}.", remedy) from None
         raise
 
 
@@ -475,11 +561,9 @@ def check_unit_interval(
     rounding = ROUNDING_ULPS * np.finfo(X.dtype).eps
     outside = np.less(X, -rounding) | np.greater(X, 1 + rounding)
     if outside.any():
-        row, column = (int(i) for i in np.argwhere(outside)[0])
-        raise ValueError(
-            f"X row {row}, column {column} is {X[row, column]:.6g}, not a probability in [0, 1]. "
-            f"{remedy}"
-        )
+        where = _first(outside)
+        reason = f"is {X[tuple(where.values())]:.6g}, not a probability in [0, 1]."
+        raise InputError("X", reason, remedy, **where)
 
 
 def read_probabilities(estimator, X, y=None, reset=True) -> np.ndarray:

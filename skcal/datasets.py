@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
@@ -30,20 +30,34 @@ _NONE = TrueError(0.0)
 class CalibrationDataset:
     """Predictions and labels from a model with known truth.
 
-    Attributes
+    The true errors are computed when they are asked for, once.
+
+    Parameters
     ----------
     proba : ndarray of shape (n_samples, n_classes)
+        Predicted probabilities.
     labels : ndarray of shape (n_samples,), int64
-    true_squared_errors : dict
-        Notion → :class:`TrueError`, for "canonical", "classwise" and "confidence".
-    true_total_variation : float or None
-        E ½‖E[e_y | p] - p‖₁ where a closed form is known.
+        The number of the column that happened.
+    find_errors : callable
+        Without arguments, returns the true squared error of each notion.
+    find_total_variation : callable or None, default=None
+        Without arguments, returns the true total variation.
     """
 
     proba: np.ndarray = field(repr=False)
     labels: np.ndarray = field(repr=False)
-    true_squared_errors: Mapping[str, TrueError]
-    true_total_variation: float | None = None
+    find_errors: Callable[[], Mapping[str, TrueError]] = field(repr=False)
+    find_total_variation: Callable[[], float] | None = field(repr=False, default=None)
+
+    @cached_property
+    def true_squared_errors(self) -> Mapping[str, TrueError]:
+        """The :class:`TrueError` of "canonical", "classwise" and "confidence"."""
+        return self.find_errors()
+
+    @cached_property
+    def true_total_variation(self) -> float | None:
+        """E ½‖E[e_y | p] - p‖₁ where a closed form is known, else None."""
+        return None if self.find_total_variation is None else self.find_total_variation()
 
 
 def make_dirichlet(
@@ -63,13 +77,17 @@ def make_dirichlet(
     Parameters
     ----------
     n_samples : int, default=1000
+        The number of draws.
     n_classes : int, default=10
-    concentration : float, default=0.1
-        α.
+        The number of columns.
+    concentration : float > 0, default=0.1
+        The concentration α of the Dirichlet distribution.
     model : {"M1", "M2", "M3"}, default="M1"
+        The distribution of labels.
     noise : float in [0, 1], default=0.5
-        π, for M2.
+        The share π of M2.
     random_state : int, RandomState instance or None, default=None
+        The seed of the draws.
 
     Returns
     -------
@@ -95,8 +113,9 @@ def make_dirichlet(
     rng = _generator(random_state)
     proba = _dirichlet(rng, n_samples, n_classes, concentration)
     labels = _categorical(rng, _CONDITIONALS[model](proba, noise))
-    errors, total_variation = _dirichlet_truth(model, n_classes, concentration, noise)
-    return CalibrationDataset(proba, labels, errors, total_variation)
+    truth = model, n_classes, concentration, noise
+    errors, variation = partial(_dirichlet_errors, *truth), partial(_total_variation, *truth)
+    return CalibrationDataset(proba, labels, errors, variation)
 
 
 def make_tempered(
@@ -113,19 +132,23 @@ def make_tempered(
     Parameters
     ----------
     n_samples : int, default=1000
+        The number of draws.
     n_classes : int, default=5
+        The number of columns.
     temperature : float, default=2.0
-        T; 1 is calibrated.
-    concentration : float, default=0.3
-        α.
+        The temperature T; 1 is calibrated.
+    concentration : float > 0, default=0.3
+        The concentration α of the Dirichlet distribution.
     n_truth_draws : int, default=1_000_000
-        Draws by which the true errors are computed, once per process and setting; 0 leaves them
-        out.
+        Draws by which the true errors are computed when asked for, once per process and setting; 0
+        leaves them out.
     random_state : int, RandomState instance or None, default=None
+        The seed of the draws.
 
     Returns
     -------
     data : CalibrationDataset
+        Predictions, labels and the truth, by Monte Carlo with a stated error.
 
     References
     ----------
@@ -142,11 +165,8 @@ def make_tempered(
     rng = _generator(random_state)
     truth = _dirichlet(rng, n_samples, n_classes, concentration)
     labels = _categorical(rng, truth)
-    errors = (
-        tempered_true_errors(n_classes, temperature, concentration, n_truth_draws)
-        if n_truth_draws
-        else {}
-    )
+    setting = n_classes, temperature, concentration, n_truth_draws
+    errors = partial(tempered_true_errors, *setting) if n_truth_draws else dict
     return CalibrationDataset(_temper(truth, temperature), labels, errors)
 
 
@@ -164,22 +184,26 @@ def make_distorted(
     Parameters
     ----------
     n_samples : int, default=1000
+        The number of draws.
     n_classes : int, default=5
+        The number of columns.
     distortion : {"class-dependent", "non-monotone", "confused-pair"}, default="class-dependent"
         "class-dependent": q ∝ √p where the most probable class has an even number, q ∝ p^1.5 where
         it is odd. "non-monotone": q = (1 - s) p + s p', p' the probabilities of the previous
         classes and s = ½ sin²(2π max p). "confused-pair": the same with p' the probabilities after
         the two largest changed places, and s of their difference.
-    concentration : float, default=0.3
-        α of p ~ Dir(α 1).
+    concentration : float > 0, default=0.3
+        The concentration α of p ~ Dir(α 1).
     n_truth_draws : int, default=1_000_000
-        Draws by which the true errors are computed, once per process and setting; 0 leaves them
-        out.
+        Draws by which the true errors are computed when asked for, once per process and setting; 0
+        leaves them out.
     random_state : int, RandomState instance or None, default=None
+        The seed of the draws.
 
     Returns
     -------
     data : CalibrationDataset
+        Predictions, labels and the truth, by Monte Carlo with a stated error.
 
     Examples
     --------
@@ -194,11 +218,8 @@ def make_distorted(
     rng = _generator(random_state)
     proba = _dirichlet(rng, n_samples, n_classes, concentration)
     labels = _categorical(rng, DISTORTIONS[distortion](proba))
-    errors = (
-        distorted_true_errors(n_classes, distortion, concentration, n_truth_draws)
-        if n_truth_draws
-        else {}
-    )
+    setting = n_classes, distortion, concentration, n_truth_draws
+    errors = partial(distorted_true_errors, *setting) if n_truth_draws else dict
     return CalibrationDataset(proba, labels, errors)
 
 
@@ -269,26 +290,32 @@ def _temper(truth: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
     return powered / powered.sum(axis=1, keepdims=True)
 
 
-def _dirichlet_truth(
+def _dirichlet_errors(
     model: str, n_classes: int, concentration: float, noise: float
-) -> tuple[dict[str, TrueError], float]:
-    """Closed forms of mathematics: canonical, class-wise, confidence, total variation."""
+) -> dict[str, TrueError]:
+    """Closed forms of the canonical, class-wise and confidence errors."""
     if model == "M1":
-        return dict.fromkeys(("canonical", "classwise", "confidence"), _NONE), 0.0
+        return dict.fromkeys(("canonical", "classwise", "confidence"), _NONE)
     C, a = n_classes, concentration
     q = (a + 1) / (C * a + 1)  # E‖p‖²
     mean, square = _max_moments(C, a)
     confidence = 1 / C**2 - 2 / C * mean + square  # E(1/C - max p)²
+    canonical = q - 1 / C
     if model == "M2":
         canonical, confidence = noise**2 * (1 - 2 / C + q), noise**2 * confidence
-        total_variation = noise * (1 - 1 / C)
-    else:
-        b = (C - 1) * a
-        canonical = q - 1 / C
-        log_terms = (1 - a) * np.log(C) + b * np.log1p(-1 / C) - betaln(a, b)
-        total_variation = float(np.exp(log_terms) / (C * a))
     errors = {"canonical": canonical, "classwise": canonical, "confidence": confidence}
-    return {name: TrueError(float(error)) for name, error in errors.items()}, total_variation
+    return {name: TrueError(float(error)) for name, error in errors.items()}
+
+
+def _total_variation(model: str, n_classes: int, concentration: float, noise: float) -> float:
+    C, a = n_classes, concentration
+    if model == "M1":
+        return 0.0
+    if model == "M2":
+        return noise * (1 - 1 / C)
+    b = (C - 1) * a
+    log_terms = (1 - a) * np.log(C) + b * np.log1p(-1 / C) - betaln(a, b)
+    return float(np.exp(log_terms) / (C * a))
 
 
 @lru_cache
@@ -321,14 +348,19 @@ def tempered_true_errors(
     Parameters
     ----------
     n_classes : int
+        The number of columns.
     temperature : float
-    concentration : float
+        The temperature T of :func:`make_tempered`.
+    concentration : float > 0
+        The concentration α of the Dirichlet distribution.
     n_draws : int, default=10_000_000
+        The number of draws in all batches.
 
     Returns
     -------
     errors : dict
-        Notion → :class:`TrueError`; the standard error is that of the mean of the batches.
+        The :class:`TrueError` of each notion; its standard error is that of the mean of the
+        batches.
 
     Examples
     --------
@@ -355,14 +387,18 @@ def distorted_true_errors(
     Parameters
     ----------
     n_classes : int
+        The number of columns.
     distortion : str
-    concentration : float
+        The distortion of :func:`make_distorted`.
+    concentration : float > 0
+        The concentration α of the Dirichlet distribution.
     n_draws : int, default=10_000_000
+        The number of draws in all batches.
 
     Returns
     -------
     errors : dict
-        Notion → :class:`TrueError`.
+        The :class:`TrueError` of each notion.
 
     Examples
     --------

@@ -310,9 +310,9 @@ def factor_kernel(
     weight : ndarray of shape (n,)
         Positive weights.
     kernel : str or callable
-        As in :func:`kernel_matrix`.
+        The argument of :func:`kernel_matrix`.
     parameters : dict
-        As in :func:`kernel_matrix`.
+        The argument of :func:`kernel_matrix`.
     tol : float
         Stop when the weighted trace error falls to this share of the trace.
     max_rank : int

@@ -38,6 +38,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 _Lens: TypeAlias = Callable[..., np.ndarray]
+_ALL = slice(None)
 
 
 class Problem(NamedTuple):
@@ -61,20 +62,22 @@ class Problem(NamedTuple):
     residuals: Any
     weight: np.ndarray
     share: float = 1.0
-    rows: slice | np.ndarray = slice(None)
+    rows: slice | np.ndarray = _ALL
 
     @property
     def outcomes(self) -> np.ndarray:
         """Indicators 0/1 of what happened, of the shape of the features."""
         return np.rint(self.features + self.residuals)
 
-    def take(self, places, rows, weight) -> Problem:
+    def take(self, places: Any, rows: slice | np.ndarray, weight: np.ndarray) -> Problem:
         """Return the problem about some of its rows, samples ``rows`` of those with ``weight``."""
         residuals = None if self.residuals is None else self.residuals[places]
         return _problem(self.features[places], residuals, weight, rows)
 
 
-def _problem(features, residuals, weight, rows=slice(None)) -> Problem:
+def _problem(
+    features: np.ndarray, residuals: Any, weight: np.ndarray, rows: slice | np.ndarray = _ALL
+) -> Problem:
     """A problem about some of the samples, whose weights are given."""
     if isinstance(rows, slice):
         return Problem(features, residuals, weight)
@@ -89,7 +92,7 @@ class Problems(NamedTuple):
     ----------
     parts : list of Problem
     weight : ndarray of shape (n_samples,)
-        Of the samples.
+        The weights of the samples.
     """
 
     parts: list[Problem]
@@ -116,17 +119,22 @@ def _one_hot(codes: np.ndarray, width: int, dtype: np.dtype) -> np.ndarray:
     return outcome
 
 
-def _simplex_problem(proba, codes, weight) -> Problem:
+def _simplex_problem(proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray) -> Problem:
     residuals = None if codes is None else _one_hot(codes, proba.shape[1], proba.dtype) - proba
     return _problem(proba, residuals, weight)
 
 
-def _scalar_problem(predicted, hit, weight, rows=slice(None)) -> Problem:
+def _scalar_problem(
+    predicted: np.ndarray,
+    hit: np.ndarray | None,
+    weight: np.ndarray,
+    rows: slice | np.ndarray = _ALL,
+) -> Problem:
     residuals = None if hit is None else (hit.astype(predicted.dtype) - predicted)[:, None]
     return _problem(predicted[:, None], residuals, weight, rows)
 
 
-def _hits(codes, happened):
+def _hits(codes: np.ndarray | None, happened: Any) -> np.ndarray | None:
     """Whether the labels are these, or None of unknown ones."""
     return None if codes is None else codes == happened
 
@@ -197,18 +205,22 @@ class Notion(str):
 class _Canonical(Notion):
     scalar, of_given_classes = False, True
 
-    def problems(self, proba, codes, weight):
+    def problems(
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+    ) -> list[Problem]:
         return [_simplex_problem(proba, codes, weight)]
 
-    def of_one_column(self):
+    def of_one_column(self) -> Notion:
         return NOTIONS["binary"]
 
-    def titles(self, classes):
+    def titles(self, classes: list[str]) -> list[str]:
         return list(classes)
 
 
 class _Confidence(Notion):
-    def problems(self, proba, codes, weight):
+    def problems(
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+    ) -> list[Problem]:
         top, confidence = _top(proba)
         return [_scalar_problem(confidence, _hits(codes, top), weight)]
 
@@ -216,7 +228,9 @@ class _Confidence(Notion):
 class _TopLabel(Notion):
     by_class, shares_samples = True, False
 
-    def problems(self, proba, codes, weight):
+    def problems(
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+    ) -> list[Problem]:
         top, confidence = _top(proba)
         problems = []
         for k in range(proba.shape[1]):
@@ -225,36 +239,40 @@ class _TopLabel(Notion):
             problems.append(_scalar_problem(confidence[rows], hit, weight, rows))
         return problems
 
-    def titles(self, classes):
+    def titles(self, classes: list[str]) -> list[str]:
         return [f"predicted {name}" for name in classes]
 
 
 class _Classwise(Notion):
     by_class, joint_law, of_given_classes = True, False, True
 
-    def problems(self, proba, codes, weight):
+    def problems(
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+    ) -> list[Problem]:
         columns = range(proba.shape[1])
         return [_scalar_problem(proba[:, k], _hits(codes, k), weight) for k in columns]
 
-    def of_one_column(self):
+    def of_one_column(self) -> Notion:
         return NOTIONS["binary"]
 
 
 class _Binary(Notion):
     of_positive_class, of_given_classes = True, True
 
-    def problems(self, proba, codes, weight):
+    def problems(
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+    ) -> list[Problem]:
         positive = proba if proba.ndim == 1 else proba[:, 1]
         return [_scalar_problem(positive, _hits(codes, 1), weight)]
 
-    def check(self, n_classes):
+    def check(self, n_classes: int) -> None:
         if n_classes > 2:
             raise ValueError(
                 f"notion='binary' needs 1-D predictions or two columns, not {n_classes}. "
                 "Use 'classwise', 'confidence' or 'canonical'."
             )
 
-    def titles(self, classes):
+    def titles(self, classes: list[str]) -> list[str]:
         return [f"P({classes[1]})"]
 
 
@@ -277,26 +295,34 @@ class _TopK(Notion):
     def k(self) -> int:
         return int(self[4:])
 
-    def problems(self, proba, codes, weight):
+    def problems(
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+    ) -> list[Problem]:
         """Group each class by its rank, the classes after the k-th sharing group k."""
         order = np.argsort(-proba, axis=1, kind="stable")
         groups = np.full(proba.shape, self.k)
         np.put_along_axis(groups, order[:, : self.k], np.arange(self.k)[None, :], axis=1)
         return [induced(proba, codes, groups, self.k + 1, weight)]
 
-    def check(self, n_classes):
+    def check(self, n_classes: int) -> None:
         if not 1 <= self.k < n_classes:
             raise ValueError(
                 f"notion={self!r}: K must be from 1 to {n_classes - 1}, below the number of "
                 "classes."
             )
 
-    def titles(self, classes):
+    def titles(self, classes: list[str]) -> list[str]:
         later = [f"{rank}th" for rank in range(4, self.k + 1)]
         return [*["most probable", "second", "third", *later][: self.k], "rest"]
 
 
-def induced(proba, codes, groups, n_groups, weight) -> Problem:
+def induced(
+    proba: np.ndarray,
+    codes: np.ndarray | None,
+    groups: np.ndarray,
+    n_groups: int,
+    weight: np.ndarray,
+) -> Problem:
     """Return the canonical problem of the model that a lens induces."""
     mass = np.zeros((len(proba), n_groups), dtype=proba.dtype)
     rows = np.arange(len(proba))
@@ -320,27 +346,28 @@ class Lens(Notion):
     function: _Lens
     n_groups: int
 
-    def __new__(cls, function: _Lens, n_groups: int):
+    def __new__(cls, function: _Lens, n_groups: int) -> Lens:
         """Name the lens after its function."""
         name = getattr(function, "__name__", "lens").replace("<lambda>", "lens")
         lens = super().__new__(cls, name)
         lens.function, lens.n_groups = function, n_groups
         return lens
 
-    def __getnewargs__(self):
+    def __getnewargs__(self) -> Any:
         """Return what a copy is made from."""
         return self.function, self.n_groups
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         """Whether the other is a lens of the same function; names alone do not tell."""
-        same = isinstance(other, Lens) and self.function == other.function
-        return same and self.n_groups == other.n_groups
+        if not isinstance(other, Lens):
+            return False
+        return self.function == other.function and self.n_groups == other.n_groups
 
-    def __ne__(self, other):
+    def __ne__(self, other: object) -> bool:
         """Whether the other is another notion."""
         return not self == other
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         """Hash of what makes two lenses equal."""
         return hash((self.function, self.n_groups))
 
@@ -349,7 +376,9 @@ class Lens(Notion):
         """Return the lens with as many groups as it has on these predictions."""
         return cls(function, int(_groups(function, proba).max()) + 1)
 
-    def problems(self, proba, codes, weight):
+    def problems(
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+    ) -> list[Problem]:
         """Return the problem of the grouped classes."""
         groups = _groups(self.function, proba)
         if groups.max(initial=0) >= self.n_groups:
@@ -359,7 +388,7 @@ class Lens(Notion):
             )
         return [induced(proba, codes, groups, self.n_groups, weight)]
 
-    def titles(self, classes):
+    def titles(self, classes: list[str]) -> list[str]:
         """Return the number of each group."""
         return [f"group {k}" for k in range(self.n_groups)]
 

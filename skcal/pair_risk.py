@@ -54,8 +54,8 @@ class PairRisk:
     value : float
         Mean over pairs of the squared gap; the unit is that of a squared-error squared.
     standard_error : float
-        From the Hájek projection of the U-statistic: √Σ_i c_i², c the ``influence``. Two samples
-        make one pair, which has no spread: 0.
+        The standard error by the Hájek projection of the U-statistic: √Σ_i c_i², c the
+        ``influence``. Two samples make one pair, which has no spread: 0.
     influence : ndarray of shape (n_samples,)
         Linear contribution of each sample to the deviation from the expected value.
     skipped : tuple of int

@@ -25,6 +25,7 @@ from skcal import (
     Zero,
     calibration_report,
 )
+from skcal._validation import InputError
 from skcal.hypothesis_tests import monte_carlo_test
 from skcal.metrics import CalibrationAccumulator, expected_calibration_error
 
@@ -88,7 +89,7 @@ def innermost(error):
 
 def assert_refused(error):
     """The error was raised on purpose, by skcal's or scikit-learn's checks, and names what."""
-    assert type(error) in (ValueError, TypeError), repr(error)
+    assert type(error) in (ValueError, TypeError, InputError), repr(error)
     assert ARGUMENT.search(str(error)), str(error)
     chain = [error]
     while chain[-1].__cause__ is not None:

@@ -1,13 +1,21 @@
 """The generative models against closed forms, quadrature and their own samples."""
 
 import contextlib
+import pickle
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from skcal.datasets import TrueError, make_dirichlet, make_tempered, tempered_true_errors
+from skcal import datasets
+from skcal.datasets import (
+    TrueError,
+    make_dirichlet,
+    make_distorted,
+    make_tempered,
+    tempered_true_errors,
+)
 from skcal.notions import make_problems
 from skcal.pair_risk import one_step_terms, pair_risk
 
@@ -213,3 +221,37 @@ def test_overwriting_a_truth_does_not_change_the_next_one():
 def test_impossible_models_are_refused(options, match):
     with pytest.raises(ValueError, match=match):
         make_dirichlet(5, **{"random_state": 0, **options})
+
+
+def count_calls(function, calls):
+    def counted(*setting):
+        calls.append(setting)
+        return function(*setting)
+
+    return counted
+
+
+@pytest.mark.parametrize("make", [make_dirichlet, make_tempered, make_distorted])
+def test_truths_are_computed_when_asked_for_and_once(make, monkeypatch):
+    calls = []
+    for name in ("_dirichlet_errors", "tempered_true_errors", "distorted_true_errors"):
+        original = getattr(datasets, name)
+        monkeypatch.setattr(datasets, name, count_calls(original, calls))
+    options = {} if make is make_dirichlet else {"n_truth_draws": 1000}
+    data = make(10, random_state=0, **options)
+    assert not calls
+    assert data.true_squared_errors is data.true_squared_errors
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("make", [make_dirichlet, make_tempered, make_distorted])
+def test_truths_survive_a_pickle(make):
+    data = make(10, random_state=0, **({} if make is make_dirichlet else {"n_truth_draws": 1000}))
+    copy = pickle.loads(pickle.dumps(data))
+    assert dict(copy.true_squared_errors) == dict(data.true_squared_errors)
+    assert copy.true_total_variation == data.true_total_variation
+
+
+def test_truths_may_be_left_out():
+    data = make_tempered(10, n_truth_draws=0, random_state=0)
+    assert (dict(data.true_squared_errors), data.true_total_variation) == ({}, None)

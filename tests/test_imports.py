@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -18,6 +19,7 @@ ROOT = Path(skcal.__file__).parent
 LAYERS = [
     "_sklearn_compat",
     "_parallel",
+    "_text",
     "datasets",
     "_validation",
     "_matrices",
@@ -74,6 +76,15 @@ def test_modules_import_only_lower_layers(module):
     rank = LAYERS.index(layer(module))
     for other in skcal_imports(MODULES[module]):
         assert LAYERS.index(layer(other)) < rank or layer(other) == layer(module), other
+
+
+def test_contributing_lists_the_rooms_in_this_order():
+    path = ROOT.parent / "CONTRIBUTING.md"
+    if not path.exists():
+        pytest.skip("skcal is not imported from its repository")
+    _, rooms, _ = path.read_text(encoding="utf-8").split("\n## ", 2)
+    names = re.findall(r"^- (`.*?`): ", rooms, re.MULTILINE)
+    assert [name for each in names for name in each.strip("`").split("`, `")] == LAYERS
 
 
 def test_modules_import_each_other_without_cycles():

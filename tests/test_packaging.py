@@ -3,6 +3,7 @@
 import ast
 import email
 import importlib.metadata
+import os
 import re
 import shutil
 import subprocess
@@ -89,6 +90,20 @@ def test_the_installed_metadata_is_that_of_the_project():
     assert (PACKAGE / "py.typed").exists()
 
 
+def test_the_package_is_found_beside_its_clone(tmp_path):
+    """An editable install writes the clone's path, which comes after the folder of a script."""
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    assert tools["setuptools"]["package-dir"] == {"": "."}  # without it there is an import hook
+    clone = tmp_path / "skcal"
+    shutil.copytree(PACKAGE, clone / "skcal", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "script.py").write_text("import skcal; skcal.Zero(); print(skcal.__file__)")
+    environment = {**os.environ, "PYTHONPATH": str(clone)}
+    command = [sys.executable, "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(clone / "skcal" / "__init__.py")
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """Return a wheel and a source archive, built from a copy in an environment of their own."""
@@ -107,6 +122,8 @@ def built(tmp_path_factory):
         [python, "-c", code], cwd=folder / "source", capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+    code = "import setuptools.build_meta as b; b.build_editable('../editable')"
+    subprocess.run([python, "-c", code], cwd=folder / "source", check=True, capture_output=True)
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, sdist
 
@@ -125,6 +142,15 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
     assert sorted(required) == sorted(project()["dependencies"])
     assert set(message.get_all("Provides-Extra")) == set(project()["optional-dependencies"])
     assert message["Version"] == skcal.__version__
+
+
+@pytest.mark.slow
+def test_an_editable_install_is_a_path_file(built):
+    [wheel] = (built[0].parent / "editable").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        files = [name for name in archive.namelist() if ".dist-info/" not in name]
+        assert [Path(name).suffix for name in files] == [".pth"]
+        assert archive.read(files[0]).decode().strip() == str(built[0].parent / "source")
 
 
 @pytest.mark.slow

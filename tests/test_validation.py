@@ -1,5 +1,7 @@
 """The border: what is let in, and what every refusal says."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,8 +10,16 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from skcal import CalibrationErrorEstimator
-from skcal._validation import check_labels, check_proba, check_weight, row_blocks
+from skcal import CalibrationErrorEstimator, Zero
+from skcal._validation import (
+    InputError,
+    check_labels,
+    check_proba,
+    check_weight,
+    column_names,
+    row_blocks,
+)
+from skcal.metrics import expected_calibration_error
 
 PROBA = np.array([[0.25, 0.25, 0.5], [0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
 POSITIVE = np.array([0.25, 0.5, 0.75])
@@ -356,3 +366,47 @@ def test_numerals_that_name_columns_are_integers(rng):
 def test_likely_slips_are_named(rng, call, match):
     with pytest.raises(ValueError, match=match):
         call(rng.dirichlet([1, 1, 1], 5))
+
+
+# The error
+
+
+def test_an_error_carries_its_parts_and_is_told_in_other_words():
+    with pytest.raises(InputError) as caught:
+        check_proba(with_entry(-0.25, row=1, column=2).clip(max=1)[:, 2], name="p")
+    error = caught.value
+    assert (error.argument, error.row, error.column, error.kind) == ("p", 1, None, "range")
+    assert str(error).startswith("p row 1 is -0.25, not a probability in [0, 1]. Pass predict_")
+    said = error.told("Mend it.", row="line 7", column="column 'cat'")
+    assert said == "p line 7, column 'cat' is -0.25, not a probability in [0, 1]. Mend it."
+
+
+def test_an_error_survives_a_pickle():
+    error = InputError("X", "is 2.", "Divide.", row=3, column=1, lead="Input X: ", kind="range")
+    copy = pickle.loads(pickle.dumps(error))
+    assert str(copy) == str(error) == "Input X: X row 3, column 1 is 2. Divide."
+    assert vars(copy) == vars(error)
+
+
+@pytest.mark.parametrize("batches", [False, True])
+def test_arrow_tables_are_data_frames(batches):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table(dict(zip("cab", PROBA.T, strict=True)))
+    table = table.to_batches()[0] if batches else table
+    y = pa.chunked_array([["a", "b"], ["a"]])
+    np.testing.assert_array_equal(check_proba(table), PROBA)
+    codes, classes = check_labels(y, PROBA, columns=column_names(table))
+    assert (codes.tolist(), classes.tolist()) == ([1, 2, 1], ["c", "a", "b"])
+    estimator = CalibrationErrorEstimator(Zero(), notion="classwise").fit(table, y)
+    assert estimator.classes_.tolist() == ["c", "a", "b"]
+    value = expected_calibration_error(y, table)
+    assert value == expected_calibration_error([1, 2, 1], PROBA)
+
+
+def test_an_entry_of_an_arrow_table_is_refused_by_row_and_column():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"a": [0.5, None], "b": [0.5, 0.5]})
+    with pytest.raises(InputError, match=r"y_proba contains NaN: y_proba row 1, column 0\. Drop"):
+        check_proba(table)
+    with pytest.raises(InputError, match="y_proba row 0 holds 'x', not a number"):
+        check_proba(pa.table({"a": ["x"], "b": ["y"]}))

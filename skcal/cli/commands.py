@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
-import time
 from pathlib import Path
 
-import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.naive_bayes import GaussianNB
-
-from skcal import CalibrationErrorSearchCV
-from skcal._validation import check_labels
-from skcal.cli.files import FileError, Predictions, align, read_predictions
+from skcal._text import as_columns, number
+from skcal.cli.checks import FileError, Predictions
+from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
+from skcal.cli.files import align, read_predictions
 from skcal.cli.parser import parse
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
-from skcal.metrics import expected_calibration_error
-from skcal.model_selection.summary import as_dict
 from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw, save_figure
 from skcal.report.numbers import default_resamples, skce_options
-from skcal.report.rows import number
-from skcal.report.text import as_columns, comparison_text
+from skcal.report.text import comparison_text
 
-_PATIENCE = 2.0  # seconds before progress is shown
 _FIGURES = (".png", ".svg", ".pdf")
 
 
@@ -59,14 +48,14 @@ def main(arguments=None) -> int:
 
 def _run_demonstration(options):
     reports = [
-        _evaluate(name, predictions, options) for name, predictions in _demonstration(options.seed)
+        evaluate(name, predictions, options) for name, predictions in demonstration(options.seed)
     ]
     if options.json:
         print(json.dumps(reports, indent=2))
 
 
 def _run_evaluate(options):
-    reports = [_evaluate(options.file, _read(options), options)]
+    reports = [evaluate(options.file, _read(options), options)]
     if options.json:
         print(json.dumps(reports, indent=2))
 
@@ -172,7 +161,7 @@ def _run_test(options):
     predictions = _read(options)
     facts = [
         fact
-        for notion in _notions(options.notion, predictions.proba)
+        for notion in chosen_notions(options.notion, predictions.proba)
         for fact in _tests(predictions, notion, options)
     ]
     adjusted = adjust_pvalues([fact["pvalue"] for fact in facts]).tolist()
@@ -219,95 +208,3 @@ def _tests(predictions, notion, options):
             "statistic": result.statistic,
             "pvalue": result.pvalue,
         }
-
-
-def _demonstration(seed):
-    """Out-of-fold predictions of an overconfident classifier and of a tree ensemble."""
-    X, y = load_digits(return_X_y=True)
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
-    for classifier in (GaussianNB(), RandomForestClassifier(random_state=seed)):
-        proba = cross_val_predict(classifier, X, y, cv=folds, method="predict_proba")
-        name = f"{type(classifier).__name__} on scikit-learn's digits, out of fold"
-        yield name, Predictions(proba, y, np.arange(10))
-
-
-def _evaluate(name, predictions, options) -> dict:
-    notions = _notions(options.notion, predictions.proba)
-    report = {"name": name, **_scores(predictions, notions), "searches": []}
-    if not options.json:
-        print(_heading(report), flush=True)
-    for notion in notions:
-        search = CalibrationErrorSearchCV(
-            notion=notion,
-            labels=predictions.classes,
-            cv=options.cv,
-            outer_cv=options.outer_cv,
-            n_jobs=options.n_jobs,
-            random_state=options.seed,
-            verbose=1,
-        )
-        with contextlib.redirect_stdout(_LateProgress(sys.stderr)):
-            search.fit(predictions.proba, predictions.labels)
-        report["searches"].append(as_dict(search))
-        if not options.json:
-            print(f"\n{search.summary()}", flush=True)
-    if not options.json:
-        print()
-    return report
-
-
-def _notions(notions, proba):
-    """The notions asked for; by default "auto" and, of three and more columns, canonical."""
-    notions = notions or ["auto", "canonical"][: 2 if proba.ndim == 2 and proba.shape[1] > 2 else 1]
-    return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
-
-
-def _scores(predictions, notions) -> dict:
-    """Accuracy, Brier score and the ECE of 15 equal bins, over all samples.
-
-    ECE is of the first scalar notion that is searched; binary Brier scores are of one column.
-    """
-    proba, labels, classes = predictions[:3]
-    notion = next((one for one in notions if one.scalar), resolve_notion("auto", proba))
-    one_column = proba.ndim == 1 or notion == "binary"
-    codes, _ = check_labels(labels, proba, classes)
-    rows = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
-    hits = rows.argmax(axis=1) == codes
-    outcome = np.eye(rows.shape[1])[codes]
-    brier = float(np.mean(np.sum((rows - outcome) ** 2, axis=1)))
-    return {
-        "n_samples": len(codes),
-        "n_classes": len(classes),
-        "accuracy": float(hits.mean()),
-        "brier_score": brier / 2 if one_column else brier,
-        "brier_notion": "binary" if one_column else "classwise",
-        "ece_15_bins": expected_calibration_error(labels, proba, notion=notion, labels=classes),
-        "ece_notion": notion,
-    }
-
-
-def _heading(report) -> str:
-    line = "=" * len(report["name"])
-    summed = "one column" if report["brier_notion"] == "binary" else "sum over classes"
-    return (
-        f"{report['name']}\n{line}\n{report['n_samples']:,} predictions of "
-        f"{report['n_classes']} classes: accuracy {report['accuracy']:.4f}, Brier score "
-        f"{report['brier_score']:.4f} ({summed}), untuned {report['ece_notion']} ECE "
-        f"{report['ece_15_bins']:.4f} (15 bins)"
-    )
-
-
-class _LateProgress:
-    """A stream that stays silent for the first seconds."""
-
-    def __init__(self, stream):
-        self.stream, self.start = stream, time.monotonic()
-
-    def write(self, text):
-        """Pass on text once the patience is over."""
-        if time.monotonic() - self.start > _PATIENCE:
-            self.stream.write(text)
-
-    def flush(self):
-        """Flush the stream."""
-        self.stream.flush()

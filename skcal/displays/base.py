@@ -30,13 +30,14 @@ class ClassifierDisplay:
         Parameters
         ----------
         estimator : classifier
-            With ``predict_proba`` and ``classes_``; fitted on other samples than these.
+            A classifier with ``predict_proba`` and ``classes_``, fitted on other samples than
+            these.
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             A label that the classifier lacks gets a column of zeros.
         **options
-            As in :meth:`from_predictions`, without ``labels``. For two classes the predictions are
-            P(``classes_[1]``), or those of ``pos_label``.
+            The options of :meth:`from_predictions`, without ``labels``. For two classes the
+            predictions are P(``classes_[1]``), or those of ``pos_label``.
 
         Returns
         -------

@@ -18,10 +18,10 @@ from skcal.displays.base import (
     make_axes,
     make_room,
 )
-from skcal.hypothesis_tests.null import draw_codes
 from skcal.metrics import expected_calibration_error
 from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
-from skcal.metrics.binned import BinSums
+from skcal.metrics.bin_statistic import BinnedStatistic
+from skcal.metrics.statistic import draw_codes
 
 N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
 
@@ -290,15 +290,11 @@ def _null_errors(sample, n_bins, strategy, n_resamples, random_state) -> np.ndar
         if not len(problem.weight):
             continue
         seeds = rng.randint(2**31 - 1, size=n_resamples)
-        partitions = [BinSums.of(problem, int(b), strategy, 1) for b in n_bins]
+        statistics = [BinnedStatistic(problem, (int(b), strategy, 1), norm=2) for b in n_bins]
         for row, seed in enumerate(seeds):
-            drawn = draw_codes(problem.features, [seed])[0] - problem.features[:, 0]
-            residuals = problem.weight * drawn
-            for column, sums in enumerate(partitions):
-                total = np.bincount(sums.bins, residuals, minlength=len(sums.weight))
-                filled = sums.weight > 0
-                power = np.sum(total[filled] ** 2 / sums.weight[filled]) / sums.weight.sum()
-                squares[row, column] += problem.share * power
+            [codes] = draw_codes(problem.features, [seed])
+            powers = [statistic.power(statistic.hits(codes)) for statistic in statistics]
+            squares[row] += problem.share * np.array(powers)
     return np.sqrt(squares)
 
 

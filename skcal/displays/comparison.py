@@ -26,7 +26,7 @@ class ClassifierError:
         Roots of the one-step estimate and of its lower confidence bound, 0 where these are
         negative; NaN where there is none.
     pvalue : float
-        Of the test, after Holm's adjustment over the classifiers; NaN without a test.
+        The p-value of the test, after Holm's adjustment over the classifiers; NaN without a test.
     rejected : bool
         Whether that p-value is at most the level.
     """
@@ -105,9 +105,9 @@ class ComparisonDisplay:
         tests : dict, default=None
             Name → result of a test of calibration; not every classifier needs one.
         confidence_level : float in (0, 1), default=0.95
-            Of the lower bounds, one-sided.
+            The confidence level of the lower bounds, which are one-sided.
         level : float in (0, 1), default=0.05
-            Of the tests, over all classifiers together.
+            The level of the tests, over all classifiers together.
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True

@@ -13,11 +13,12 @@ from sklearn.utils import check_random_state
 from skcal.displays.base import fitted_functions, require_residual
 from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction
-from skcal.hypothesis_tests.null import draw_codes
-from skcal.metrics import bootstrap_interval, calibration_bins
+from skcal.metrics import bootstrap_interval
 from skcal.metrics.base import Sample
-from skcal.metrics.binned import BinSums
-from skcal.notions import Problem
+from skcal.metrics.bin_statistic import BinnedStatistic
+from skcal.metrics.binned import TABLE, tabulate
+from skcal.metrics.statistic import draw_codes, observed_codes
+from skcal.notions import NOTIONS, Problem
 
 MAX_BINS = 1000
 _MAX_POINTS = 1000  # of distinct predictions that a curve is fitted to; more are grouped
@@ -90,22 +91,19 @@ def make_curves(method, sample: Sample) -> list:
 
 
 def make_panel(label, problem, curve, rule, level, n_resamples, seed) -> ReliabilityPanel:
-    """Compute a panel; ``rule`` holds ``n_bins`` and ``strategy``, ``seed`` a random state.
+    """Compute a panel; ``rule`` makes the bins, ``seed`` is a random state.
 
     An int seeds band and interval alike, so that they are those of the public functions.
     """
-    sums = BinSums.of(problem, min_samples=1, **rule)
-    table = _table(problem, rule, level)
+    statistic = BinnedStatistic(problem, rule, names=TABLE)
+    table = tabulate([statistic.moments], NOTIONS["binary"], np.arange(2), level)
     filled = table.count > 0
-    bins = np.searchsorted(np.flatnonzero(filled), sums.bins)
     points = None if curve is None else _Points.of(problem)
-    groups = [bins] if points is None else [bins, points.group]
+    groups = [statistic.bins] if points is None else [statistic.bins, points.group]
     null_hits = _null_hits(problem, groups, n_resamples, check_random_state(seed))
-    mass = sums.weight[filled]
-    gaps = null_hits[0] - mass * table.prediction[filled, 0]
-    null_errors = np.abs(gaps).sum(axis=1) / mass.sum()
+    null_errors = [statistic.power(hits[:, None]) for hits in null_hits[0]]
     if points is None:
-        parts = _of_bins(table, filled, null_hits[0] / mass, level)
+        parts = _of_bins(table, filled, null_hits[0] / statistic.mass, level)
     else:
         parts = _of_curve(problem, curve, points, null_hits[1], level)
     counts, edges = _histogram(problem.features[:, 0], np.append(table.left, 1.0))
@@ -115,27 +113,10 @@ def make_panel(label, problem, curve, rule, level, n_resamples, seed) -> Reliabi
         histogram=counts,
         histogram_edges=edges,
         n_bins=len(table),
-        error=binned_error(sums),
-        error_interval=_error_interval(problem, sums, level, n_resamples, seed),
+        error=float(statistic(observed_codes(problem))[0]),
+        error_interval=_error_interval(problem, statistic.moments, level, n_resamples, seed),
         null_error=float(np.quantile(null_errors, level)),
         **parts,
-    )
-
-
-def binned_error(sums: BinSums) -> float:
-    """Expected calibration error of a scalar problem, norm 1."""
-    return float(sums.weight @ np.abs(sums.gaps[:, 0]) / sums.weight.sum())
-
-
-def _table(problem, rule, level):
-    return calibration_bins(
-        problem.outcomes[:, 0].astype(np.int64),
-        problem.features[:, 0],
-        notion="binary",
-        labels=[0, 1],
-        sample_weight=problem.weight,
-        confidence_level=level,
-        **rule,
     )
 
 
@@ -149,14 +130,14 @@ def _null_hits(problem, groups, n_resamples, rng) -> list[np.ndarray]:
     return sums
 
 
-def _error_interval(problem, sums, level, n_resamples, seed) -> tuple[float, float]:
+def _error_interval(problem, moments, level, n_resamples, seed) -> tuple[float, float]:
     """Basic bootstrap interval of the error, with the bins that are drawn."""
     if len(problem.weight) < 2:
         return np.nan, np.nan
-    residuals, size = problem.residuals[:, 0], len(sums.weight)
+    residuals, size = problem.residuals[:, 0], len(moments.weight)
 
     def error(outcomes, features, *, sample_weight):
-        gaps = np.bincount(sums.bins, sample_weight * residuals, minlength=size)
+        gaps = np.bincount(moments.bins, sample_weight * residuals, minlength=size)
         return float(np.abs(gaps).sum() / sample_weight.sum())
 
     interval = bootstrap_interval(

@@ -61,7 +61,8 @@ class NullDistributionDisplay:
     method : str
         The test, for the title.
     n_panels_left_out : int, default=0
-        Of more than 12 classes those with the smallest p-values are shown.
+        The number of classes that are not shown: of more than 12 those with the smallest p-values
+        are shown.
 
     Attributes
     ----------
@@ -99,11 +100,11 @@ class NullDistributionDisplay:
         Parameters
         ----------
         result : CalibrationTestResult
-            Of a test that resamples.
+            The result of a test that resamples.
         labels : array-like of shape (n_classes,), default=None
             Names of the classes where every class is tested; None numbers them.
         name : str, default=None
-            Of the classifier, for the title.
+            The name of the classifier, for the title.
         ax : matplotlib axes or array of axes, default=None
             One a panel; None makes a figure.
         plot : bool, default=True

@@ -23,10 +23,10 @@ from skcal.displays.base import (
     note_left_out,
     number,
 )
-from skcal.displays.curves import ReliabilityPanel, binned_error, make_curves, make_panel
+from skcal.displays.curves import ReliabilityPanel, make_curves, make_panel
 from skcal.functions.base import BilinearFunction
 from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
-from skcal.metrics.binned import BinSums
+from skcal.metrics.moments import problem_moments
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 
 _FEW = 10  # bins with fewer samples are drawn hollow
@@ -119,7 +119,7 @@ class ReliabilityDisplay(ClassifierDisplay):
                 CalibrationErrorEstimator,
                 CalibrationErrorSearchCV,
             ],
-            "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
+            "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
             "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
             "confidence_level": [Interval(Real, 0, 1, closed="neither")],
             "n_resamples": [Interval(Integral, 19, None, closed="left")],
@@ -165,7 +165,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             :class:`skcal.CalibrationErrorSearchCV` of this notion: x + ĝ(x) as it stands, without
             band. Where there are more than 1,000 distinct predictions, curves are fitted to 1,000
             groups of equal mass.
-        n_bins : int or "cube_root", default=15
+        n_bins : int or "cube-root", default=15
         strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
             Bins as in :func:`skcal.metrics.expected_calibration_error`; they also make the ECE in
             the legend of a curve.
@@ -202,7 +202,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             pos_label=pos_label,
         )
         _require_scalar(sample)
-        rule = {"n_bins": n_bins, "strategy": strategy}
+        rule = n_bins, strategy, 1
         curves = make_curves(method, sample)
         problems = [(k, p) for k, p in enumerate(sample.problems()) if len(p.weight)]
         shown = _largest_errors(problems, rule)
@@ -277,7 +277,8 @@ def _title(sample: Sample, k: int, name: str | None) -> str:
 def _largest_errors(problems, rule):
     if len(problems) <= MAX_PANELS:
         return problems
-    errors = [p.share * binned_error(BinSums.of(p, min_samples=1, **rule)) for _, p in problems]
+    moments = [problem_moments(p, rule) for _, p in problems]
+    errors = [p.share * p.weight @ np.abs(p.gaps[:, 0]) / p.total for p in moments]
     return [problems[k] for k in sorted(np.argsort(errors)[-MAX_PANELS:])]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from skcal._validation import check_confidence_level
 from skcal.displays.base import (
     BLUE,
     COLOURS,
@@ -41,7 +42,7 @@ class RiskDisplay:
     curves : list of RiskCurve, default=()
     candidates : list of CandidateRisk, default=()
     best_name : str, default=""
-        Of the chosen candidate.
+        The name of the chosen candidate.
     best_risk : float, default=0.0
     n_folds : int, default=0
     confidence_level : float, default=0.95
@@ -111,7 +112,7 @@ class RiskDisplay:
             "estimator__C": a curve for each candidate that has it. None: the best setting of each
             candidate side by side.
         confidence_level : float in (0, 1), default=0.95
-            Of the bands or bars.
+            The confidence level of the bands or bars.
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True
@@ -122,8 +123,7 @@ class RiskDisplay:
         display : RiskDisplay
         """
         require_search("search", search)
-        if not 0 < confidence_level < 1:
-            raise ValueError(f"confidence_level={confidence_level!r} must be between 0 and 1.")
+        check_confidence_level(confidence_level)
         display = cls(
             param,
             curves=[] if param is None else make_curves(search, param),

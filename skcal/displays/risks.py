@@ -18,15 +18,16 @@ class RiskCurve:
     Attributes
     ----------
     name : str
-        Of the candidate.
+        The name of the candidate.
     values : ndarray of shape (n_values,)
-        Of the hyperparameter, ascending.
+        The values of the hyperparameter, ascending.
     risk : ndarray of shape (n_values,)
         Mean over folds; the lowest where other parameters vary too.
     above_best : ndarray of shape (n_values,)
         Risk minus the lowest of the search.
     standard_error : ndarray of shape (n_values,)
-        Of ``above_best``, from its values on the folds; 0 for the chosen setting.
+        The standard errors of ``above_best``, from its values on the folds; 0 for the chosen
+        setting.
     chosen : int or None
         Position of the chosen setting.
     """
@@ -46,7 +47,7 @@ class CandidateRisk:
     Attributes
     ----------
     name, setting : str
-        Of the candidate, and its best parameters.
+        The name of the candidate, and its best parameters.
     risk : float
     above_best, standard_error : float
         Paired difference to the best candidate's risk over validation samples, as in

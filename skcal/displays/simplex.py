@@ -37,7 +37,7 @@ class SimplexDisplay(ClassifierDisplay):
     corners : list of str
         Names of the three classes or groups.
     name : str, default=None
-        Of the classifier, for the title.
+        The name of the classifier, for the title.
 
     Attributes
     ----------
@@ -122,8 +122,8 @@ class SimplexDisplay(ClassifierDisplay):
         y_proba : array-like of shape (n_samples, n_classes)
             Probabilities in [0, 1]; rows sum to 1.
         groups : dict, default=None
-            For more than three classes: three names, each with the list of its classes, whose
-            probabilities are summed. Every class belongs to one.
+            The corners for more than three classes: three names, each with the list of its classes,
+            whose probabilities are summed. Every class belongs to one.
         notion : "canonical", "top-2" or callable, default="canonical"
             "canonical" for three classes; "top-2" for the most probable class, the second and the
             rest; or a lens with three groups, see :mod:`skcal.notions`.
@@ -144,7 +144,7 @@ class SimplexDisplay(ClassifierDisplay):
         corners : list of three str, default=None
             Names of the corners; None takes those of the classes or groups.
         name : str, default=None
-            Of the classifier, for the title.
+            The name of the classifier, for the title.
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True

@@ -10,7 +10,8 @@ from sklearn.base import clone
 from skcal.displays.base import fitted_functions, require_residual
 from skcal.functions.base import BilinearFunction
 from skcal.metrics import calibration_bins
-from skcal.metrics.binned import BinSums, gap_distances
+from skcal.metrics.bin_statistic import gap_distances
+from skcal.metrics.moments import problem_moments
 
 _FIT_CELLS = 100
 _MAX_ROWS = 5000  # that a function is fitted to as they are; more are grouped in cells
@@ -70,7 +71,7 @@ def make_arrows(sample, problem, method, n_bins, min_samples) -> SimplexArrows:
 
 def _noise(problem, n_bins) -> np.ndarray:
     """√E‖mean residual‖² of each cell under calibration: Σ w² (1 - ‖p‖²) / (Σ w)²."""
-    sums = BinSums.of(problem, n_bins, "uniform", 1)
+    sums = problem_moments(problem, (n_bins, "uniform", 1))
     spread = 1 - np.einsum("ij,ij->i", problem.features, problem.features)
     variance = np.bincount(sums.bins, problem.weight**2 * np.maximum(spread, 0))
     return np.sqrt(variance) / sums.weight

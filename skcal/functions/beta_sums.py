@@ -44,7 +44,7 @@ def beta_sums(
     Yields
     ------
     sums : ndarray of shape (n, q)
-        For each bandwidth.
+        The sums for each bandwidth.
 
     Notes
     -----

@@ -14,8 +14,8 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.metrics import cox_recalibration
 from skcal.metrics.base import read_sample
-from skcal.metrics.binned import BinSums
 from skcal.metrics.cox import check_both, fit_intercept, log_likelihood, read_logits
+from skcal.metrics.moments import problem_moments
 
 
 def spiegelhalter_test(
@@ -166,7 +166,7 @@ def hosmer_lemeshow_test(
     sample = read_sample(y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label)
     _single(sample)
     [problem] = sample.problems()
-    sums = BinSums.of(problem, n_bins, strategy, 1)
+    sums = problem_moments(problem, (n_bins, strategy, 1))
     filled = sums.weight > 0
     expected = bin_sums(sums.bins, problem.features.astype(np.float64), len(filled))[filled, 0]
     variance = expected * (1 - expected / sums.weight[filled])

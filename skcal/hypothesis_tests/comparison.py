@@ -66,16 +66,17 @@ def compare_calibration(
         ``function`` saves, cross-fitted. "skce": difference of the unbiased squared kernel
         calibration errors, with the same kernel and width on both sides.
     function : calibration-estimation function with ``residual``, default=None
-        For "one-step", the same for both. None: for scalar notions logistic recalibration of the
-        logit; for vectors ``StructuredMatrixScaling(C=0.1)``, of more than 100 classes
-        ``VectorScaling(C=0.1)``.
+        The function for "one-step", the same for both. None: for scalar notions logistic
+        recalibration of the logit; for vectors ``StructuredMatrixScaling(C=0.1)``, of more than 100
+        classes ``VectorScaling(C=0.1)``.
     cv : int ≥ 2, default=5
         Shuffled folds of the cross-fitting.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
     bandwidth : float > 0 or "median", default="median"
-        For "skce"; "median" is that of both classifiers' predictions together.
+        The width of the kernel, for "skce"; "median" is that of both classifiers' predictions
+        together.
     random_state : int, RandomState instance or None, default=None
-        Of the folds.
+        The seed of the folds.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -157,10 +158,7 @@ def compare_calibration(
 
 
 def _read(y_true, y_proba, name, options) -> Sample:
-    try:
-        return read_sample(y_true, y_proba, **options)
-    except ValueError as error:
-        raise ValueError(str(error).replace("y_proba", name)) from error
+    return read_sample(y_true, y_proba, proba_name=name, **options)
 
 
 def _mean(terms):

@@ -82,11 +82,11 @@ def mean_embedding_test(
         Number of locations to take; fewer where others already determine their deviations.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
     bandwidth : float > 0 or "median", default="median"
-        As in :func:`skcal.metrics.squared_kernel_calibration_error`.
+        The width of the kernel, as in :func:`skcal.metrics.squared_kernel_calibration_error`.
     n_resamples : int, default=999
-        For "monte-carlo".
+        The number of resamples, for "monte-carlo".
     random_state : int, RandomState instance or None, default=None
-        Of locations and outcomes.
+        The seed of locations and outcomes.
     n_jobs : int, default=None
         Workers of "monte-carlo"; results do not depend on it.
     labels : array-like of shape (n_classes,), default=None

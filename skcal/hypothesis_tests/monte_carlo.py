@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any
@@ -16,43 +15,25 @@ from skcal import metrics
 from skcal._sklearn_compat import (
     Interval,
     StrOptions,
-    validate_parameter_constraints,
     validate_params,
 )
-from skcal.hypothesis_tests.null import (
-    BinnedStatistic,
-    KernelStatistic,
-    MetricStatistic,
-    draw_codes,
-    nothing,
-    null_distribution,
-    observed_codes,
-)
+from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import (
     CalibrationTestResult,
     adjust_pvalues,
     resampled_pvalue,
     warn_if_few,
 )
-from skcal.kernels import Kernel
 from skcal.metrics.base import Sample, read_sample
+from skcal.metrics.statistic import draw_codes, observed_codes, prepare
 from skcal.notions import Problem
 
 #: Metrics that a test can take by name.
 STATISTICS = {
     name: getattr(metrics, name)
-    for name in (
-        "expected_calibration_error",
-        "maximum_calibration_error",
-        "squared_kernel_calibration_error",
-        "maximum_mean_calibration_error",
-        "mean_embedding_calibration_error",
-        "smooth_calibration_error",
-        "kolmogorov_smirnov_calibration_error",
-        "kernel_density_calibration_error",
-    )
+    for name in metrics.__all__
+    if hasattr(getattr(metrics, name), "preparation")
 }
-_OF_PAIRS = (metrics.squared_kernel_calibration_error, metrics.kernel_density_calibration_error)
 _COMMON = {
     "statistic": [StrOptions(set(STATISTICS)), callable],
     "n_resamples": [Interval(Integral, 1, None, closed="left")],
@@ -156,7 +137,11 @@ def monte_carlo_test(
     rng = check_random_state(random_state)
     draws = [
         null_distribution(
-            make_statistic(problem, statistic, statistic_params), problem, n_resamples, rng, n_jobs
+            prepare(_function(statistic), problem, statistic_params),
+            problem,
+            n_resamples,
+            rng,
+            n_jobs,
         )
         for problem in nonempty(sample)
     ]
@@ -173,50 +158,8 @@ def _name(statistic):
     return statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "statistic")
 
 
-def make_statistic(problem: Problem, statistic: str | Callable, params: dict):
-    """The fastest form of a statistic: by counting, by kernel products, or one by one."""
-    m = problem.features.shape[1]
-    metric = STATISTICS[statistic] if isinstance(statistic, str) else statistic
-    try:
-        inspect.signature(metric).bind_partial(None, None, **params)
-    except TypeError as error:
-        raise TypeError(
-            f"statistic={_name(statistic)}(outcomes, features, **statistic_params): {error}."
-        ) from None
-    except ValueError:  # some compiled functions have no signature
-        pass
-    if metric in STATISTICS.values():
-        constraints = getattr(metric, "_skl_parameter_constraints", {})
-        validate_parameter_constraints(constraints, params, metric.__name__)
-    if metric is metrics.squared_kernel_calibration_error and (
-        params.get("method", "unbiased") in ("unbiased", "biased")
-        and params.keys() <= {"method", "kernel", "bandwidth"}
-    ):
-        kernel = Kernel.of(
-            params.get("kernel", "laplacian"), params.get("bandwidth", "median"), problem.features
-        )
-        return KernelStatistic(problem, kernel, params.get("method") == "biased")
-    fixed_bins = params.get("strategy", "uniform") != "sweep"
-    if metric is metrics.expected_calibration_error and (
-        fixed_bins and params.keys() <= {"n_bins", "strategy", "min_samples", "norm", "distance"}
-    ):
-        norm = params.get("norm", 1)
-        distance = params.get("distance", "auto")
-        if distance == "auto":
-            distance = "total-variation" if norm == 1 or np.isinf(norm) else "euclidean"
-        rule = params.get("n_bins", 15), params.get("strategy", "uniform")
-        return BinnedStatistic(problem, *rule, params.get("min_samples", 100), norm, distance)
-    if metric in _OF_PAIRS and len(problem.weight) < 2:
-        return nothing  # a class that is predicted once tells nothing
-    if metric in STATISTICS.values():
-        params = {"notion": "binary" if m == 1 else "canonical", **params}
-        params["labels"] = [0, 1] if m == 1 else np.arange(m)
-        params["sample_weight"] = problem.weight
-        if metric is metrics.mean_embedding_calibration_error:
-            params.setdefault("random_state", 0)  # the same locations for every resample
-    elif (problem.weight != 1).any():
-        params = {**params, "sample_weight": problem.weight}
-    return MetricStatistic(problem, metric, params)
+def _function(statistic):
+    return STATISTICS[statistic] if isinstance(statistic, str) else statistic
 
 
 def from_draws(sample: Sample, draws: list, method: str) -> CalibrationTestResult:
@@ -339,7 +282,7 @@ def consistency_test(
 
     draws = []
     for problem in nonempty(sample):
-        observed = make_statistic(problem, statistic, statistic_params)(observed_codes(problem))
+        observed = prepare(_function(statistic), problem, statistic_params)(observed_codes(problem))
         seeds = rng.randint(2**31 - 1, size=n_resamples)
         null = Parallel(n_jobs=n_jobs)(
             delayed(_resampled)(problem, statistic, statistic_params, seed) for seed in seeds
@@ -356,4 +299,4 @@ def _resampled(problem, statistic, params, seed):
     codes = draw_codes(X, [seed + 1])
     outcomes = codes[0][:, None] if X.shape[1] == 1 else np.eye(X.shape[1])[codes[0]]
     drawn = problem._replace(features=X, residuals=outcomes - X, weight=problem.weight[rows])
-    return float(make_statistic(drawn, statistic, params)(codes)[0])
+    return float(prepare(_function(statistic), drawn, params)(codes)[0])

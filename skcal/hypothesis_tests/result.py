@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control, norm
 
-from skcal._validation import naming
+from skcal._validation import check_confidence_level, naming
 from skcal.model_selection.estimator import ConfidenceInterval
 
 
@@ -35,7 +34,7 @@ class CalibrationTestResult:
     null_distribution : ndarray of shape (n_resamples,) or (n_classes, n_resamples), or None
         Statistics of resampled outcomes.
     standard_error : float
-        Of the estimate; NaN where the theory gives none.
+        The standard error of the estimate; NaN where the theory gives none.
     """
 
     statistic: float
@@ -74,10 +73,7 @@ class CalibrationTestResult:
                 f"No interval is known for {self.method}. Use skcal.metrics.bootstrap_interval of "
                 "a measure."
             )
-        if not isinstance(confidence_level, Real):
-            raise TypeError(f"confidence_level={confidence_level!r} must be a number.")
-        if not 0 < confidence_level < 1:
-            raise ValueError(f"confidence_level={confidence_level} must be between 0 and 1.")
+        check_confidence_level(confidence_level)
         half = norm.isf((1 - confidence_level) / 2) * self.standard_error
         return ConfidenceInterval(float(self.estimate - half), float(self.estimate + half))
 

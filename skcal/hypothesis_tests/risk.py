@@ -65,7 +65,7 @@ def risk_test(
     n_resamples : int, default=999
         Outcomes of the test part are redrawn from the predictions, with h fixed.
     random_state : int, RandomState instance or None, default=None
-        Of the split and the outcomes.
+        The seed of the split and the outcomes.
     n_jobs : int, default=None
         Workers; results do not depend on it.
     labels : array-like of shape (n_classes,), default=None

@@ -78,19 +78,19 @@ default="monte-carlo"
         bootstrap. "spectral": n SKCE_uq against its weighted χ² limit, with the eigenvalues of the
         matrix h_ij / n (of 2,000 evenly spaced samples at most). "block": a normal limit.
     estimator : {"unbiased", "biased", "block"}, default="unbiased"
-        For "monte-carlo" (not "block") and "distribution-free".
+        The estimator of the statistic, for "monte-carlo" (not "block") and "distribution-free".
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
     bandwidth : float > 0 or "median", default="median"
-        As in :func:`skcal.metrics.squared_kernel_calibration_error`. "median" sees predictions
-        only, so it is safe; a kernel fitted to the labels tested is not.
+        The width of the kernel, as in :func:`skcal.metrics.squared_kernel_calibration_error`.
+        "median" sees predictions only, so it is safe; a kernel fitted to the labels tested is not.
     block_size : int ≥ 2, default=None
-        For blocks; None is ⌊√n⌋, 2 the linear estimator.
+        The number of samples of a block; None is ⌊√n⌋, 2 the linear estimator.
     class_kernel : array-like of shape (m, m), default=None
         A, positive semidefinite; not for "monte-carlo".
     kernel_bound : float, default=None
         Upper bound of k, for "distribution-free" with a callable; named kernels have 1.
     n_resamples : int, default=999
-        For "monte-carlo", "asymptotic" and "spectral".
+        The number of resamples, for "monte-carlo", "asymptotic" and "spectral".
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, default=None
         Workers of "monte-carlo"; results do not depend on it.

@@ -31,7 +31,7 @@ class Sample(NamedTuple):
     weight : ndarray of shape (n_samples,)
     classes : ndarray of shape (n_classes,)
     notion : Notion
-        As :func:`skcal.notions.resolve_notion` returns it.
+        The notion as :func:`skcal.notions.resolve_notion` returns it.
     """
 
     proba: np.ndarray
@@ -55,27 +55,30 @@ def read_sample(
     pos_label=None,
     at_least: int = 1,
     scalar: bool = False,
+    proba_name: str = "y_proba",
 ) -> Sample:
     """Check a metric's input.
 
     Parameters
     ----------
     y_true, y_proba, notion, sample_weight, labels, pos_label
-        As users pass them.
+        The arguments as users pass them.
     at_least : int
         Fewest samples of positive weight that the metric needs.
     scalar : bool
         Refuse notions whose features are vectors.
+    proba_name : str
+        What error messages call ``y_proba``.
     """
     columns = column_names(y_proba)
-    proba = check_proba(y_proba)
+    proba = check_proba(y_proba, name=proba_name)
     if pos_label is not None:
         if np.ndim(pos_label):
             raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
         labels = order_labels(y_true, proba, labels, columns, pos_label, notion)
         if proba.ndim == 2 and labels[0] == pos_label:
             proba, labels = proba[:, ::-1], labels[::-1]
-    codes, classes = check_labels(y_true, proba, labels, columns=columns)
+    codes, classes = check_labels(y_true, proba, labels, columns=columns, proba_name=proba_name)
     weight = check_weight(sample_weight, len(proba))
     if not _SMALLEST < weight.max() < 1 / _SMALLEST:
         weight = weight / weight.max()  # squares and sums stay finite
@@ -84,7 +87,8 @@ def read_sample(
         proba, codes, weight = proba[keep], codes[keep], weight[keep]
     if len(proba) < at_least:
         raise ValueError(
-            f"y_proba has {len(proba)} sample(s) of positive weight; the metric needs {at_least}."
+            f"{proba_name} has {len(proba)} sample(s) of positive weight; the metric needs "
+            f"{at_least}."
         )
     notion = resolve_notion(notion, proba)
     if scalar and not notion.scalar:

@@ -6,39 +6,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
 
-from skcal._bins import (
-    SCALAR_PARTITIONS,
-    SIMPLEX_PARTITIONS,
-    Intervals,
-    bin_sums,
-)
+from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, Intervals
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.base import combine, read_sample
-from skcal.metrics.moments import GAPS, BinMoments, bin_moments, find_bins
-from skcal.notions import Problem
+from skcal.metrics.bin_statistic import (
+    DISTANCES,
+    count_bins,
+    gap_distances,
+    prepare_bins,
+    resolve_distance,
+)
+from skcal.metrics.moments import GAPS, BinMoments, bin_moments
+from skcal.metrics.statistic import prepared_by
+from skcal.notions import Notion
 
-# Distance of the observed frequencies from the mean prediction, from their differences (n_bins, m).
-DISTANCES = {
-    "total-variation": lambda gap: np.abs(gap).sum(axis=1) / 2,
-    "euclidean": lambda gap: np.sqrt((gap**2).sum(axis=1)),
-    "sqeuclidean": lambda gap: (gap**2).sum(axis=1),
-    "cityblock": lambda gap: np.abs(gap).sum(axis=1),
-}
 # Sums that a table takes, and those that debiasing takes besides the gaps.
-_TABLE = (*GAPS, "count", "squares", "outcomes", "shift")
+TABLE = (*GAPS, "count", "squares", "outcomes", "shift")
 _DEBIAS = {
     False: (),
     True: ("count", "squares", "errors"),
     "labels": ("count", "squares", "outcomes"),
 }
 _BINS = {
-    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
+    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
     "strategy": [StrOptions(set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
     "min_samples": [Interval(Integral, 1, None, closed="left")],
 }
@@ -52,45 +48,14 @@ MIN_SAMPLES = {"min_samples": [Interval(Integral, 1, None, closed="left"), None]
 TABLE_OPTIONS = {"confidence_level": [Interval(Real, 0, 1, closed="neither")]}
 
 
-class BinSums(NamedTuple):
-    """Sums over the samples of each bin, empty bins included.
-
-    Attributes
-    ----------
-    partition : Intervals, Cells or Tree
-    bins : ndarray of shape (n_rows,)
-        The bin of each row.
-    weight : ndarray of shape (n_bins,)
-    residuals : ndarray of shape (n_bins, m)
-        Weighted sums.
-    """
-
-    partition: object
-    bins: np.ndarray
-    weight: np.ndarray
-    residuals: np.ndarray
-
-    @classmethod
-    def of(cls, problem: Problem, n_bins, strategy, min_samples) -> BinSums:
-        """Bin the features of a problem."""
-        partition = find_bins(problem, n_bins, strategy, min_samples)
-        bins, size = partition.assign(problem.features), partition.n_bins
-        sums = bin_sums(bins, problem.weight[:, None] * problem.residuals, size)
-        return cls(partition, bins, np.bincount(bins, problem.weight, minlength=size), sums)
-
-    @property
-    def gaps(self) -> np.ndarray:
-        """Mean residual of each bin, (n_bins, m); 0 for an empty one."""
-        return self.residuals / np.where(self.weight > 0, self.weight, 1)[:, None]
-
-
 @dataclass(frozen=True, eq=False)
 class CalibrationBins:
     """Bins of predictions with what happened in them, one row a bin.
 
     Attributes
     ----------
-    notion : str
+    notion : Notion
+        Its name, a str.
     problem : ndarray of shape (n_rows,)
         The number of the class of each row for "classwise" and "top-label", 0 otherwise.
     left, right : ndarray of shape (n_rows,)
@@ -109,7 +74,7 @@ class CalibrationBins:
         The class of each number.
     """
 
-    notion: str
+    notion: Notion
     problem: np.ndarray
     left: np.ndarray
     right: np.ndarray
@@ -149,15 +114,6 @@ class CalibrationBins:
             suffixes = [""] if values.shape[1] == 1 else [f"_{k}" for k in range(values.shape[1])]
             columns |= {name + suffix: values[:, k] for k, suffix in enumerate(suffixes)}
         return pd.DataFrame(columns)
-
-
-def gap_distances(gap, distance):
-    """‖gap‖ of each bin; the absolute value for scalar problems."""
-    if distance not in DISTANCES:
-        raise ValueError(
-            f"distance={distance!r} is unknown. Use one of {', '.join(map(repr, DISTANCES))}."
-        )
-    return np.abs(gap[:, 0]) if gap.shape[1] == 1 else DISTANCES[distance](gap)
 
 
 def _allowed(weight, min_samples):
@@ -200,8 +156,8 @@ def calibration_bins(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
         What is predicted; "auto" is "binary" for one and two columns and "confidence" for more.
-    n_bins : int or "cube_root", default=15
-        Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋.
+    n_bins : int or "cube-root", default=15
+        Number of bins, on the simplex of intervals per class; "cube-root": ⌊n^(1/3)⌋.
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         As in :class:`skcal.Binning`; the last for vectors only, "quantile" and "sweep" for scalars.
     min_samples : int, default=100
@@ -250,7 +206,7 @@ def calibration_bins(
         labels=labels,
         pos_label=pos_label,
     )
-    moments = bin_moments(sample, (n_bins, strategy, min_samples), _TABLE)
+    moments = bin_moments(sample, (n_bins, strategy, min_samples), TABLE)
     return tabulate(moments, sample.notion, sample.classes, confidence_level)
 
 
@@ -298,6 +254,21 @@ def clopper_pearson(frequency, n, confidence_level):
     return low, np.where((hits >= n) | np.isnan(frequency), 1.0, high)
 
 
+def _count_expected_error(sample, *, n_bins, strategy, min_samples, norm, debias, **others):
+    """The error as a function of how often each row counts."""
+    distance = resolve_distance(others.pop("distance"), norm, debias)
+    choices = {"norm": norm, "debias": debias, "distance": distance, **others}
+    measure, names = partial(expected_error, **choices), (*GAPS, *_DEBIAS[debias])
+    return count_bins(sample, (n_bins, strategy, min_samples), names, measure)
+
+
+def _count_largest_error(sample, *, n_bins, strategy, min_samples, distance):
+    """The largest gap as a function of how often each row counts."""
+    measure = partial(largest_error, min_samples=min_samples, distance=distance)
+    return count_bins(sample, (n_bins, strategy, min_samples), GAPS, measure)
+
+
+@prepared_by(prepare_bins, counts=_count_expected_error)
 @validate_params(
     {
         **_BINS,
@@ -334,8 +305,8 @@ def expected_calibration_error(
     notion : str or callable, default="auto"
         What is to be calibrated, see :mod:`skcal.notions`. "auto" is "binary" for one and
         two columns and "confidence" for more: two different numbers on the same data.
-    n_bins : int or "cube_root", default=15
-        Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋ with
+    n_bins : int or "cube-root", default=15
+        Number of bins, on the simplex of intervals per class; "cube-root": ⌊n^(1/3)⌋ with
         n the sum of the weights. Ignored by the strategies "sweep", "unique" and "median-variance".
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :class:`skcal.Binning`: b_{j-1} < x ≤ b_j, the first closed at 0. "unique" groups
@@ -436,17 +407,6 @@ def expected_calibration_error(
     return expected_error(moments, norm, debias, distance, average, root)
 
 
-def resolve_distance(distance, norm, debias):
-    """Return the distance that "auto" means, or refuse what does not go together."""
-    if debias and norm != 2:
-        raise ValueError(f"debias={debias!r} is for norm=2, the squared error, not {norm}.")
-    if distance == "auto":
-        return "total-variation" if norm == 1 or np.isinf(norm) else "euclidean"
-    if debias and distance != "euclidean":
-        raise ValueError(f"debias={debias!r} goes with distance='euclidean', not {distance!r}.")
-    return distance
-
-
 def expected_error(problems: list[BinMoments], norm, debias, distance, average, root):
     """Combine Σ_b n_b/n ‖gap‖^q of all problems; NaN for one without samples."""
     powers = [_power(p, norm, debias, distance) if p.total > 0 else np.nan for p in problems]
@@ -464,6 +424,7 @@ def _power(moments, norm, debias, distance):
     return moments.weight @ powers / moments.total
 
 
+@prepared_by(counts=_count_largest_error)
 @validate_params(
     {
         **_BINS,
@@ -495,7 +456,7 @@ def maximum_calibration_error(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
         As in :func:`expected_calibration_error`; of several problems the worst bin counts.
-    n_bins : int or "cube_root", default=15
+    n_bins : int or "cube-root", default=15
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :func:`expected_calibration_error`.
     min_samples : int, default=None
@@ -562,31 +523,3 @@ def largest_error(problems: list[BinMoments], min_samples, distance="total-varia
             largest += gap_distances(moments.gaps[allowed], distance).tolist()
     _require_bins(len(largest), min_samples, fullest)
     return max(largest)
-
-
-def measure_of_moments(metric, options):
-    """Tell how a metric comes from sums over bins that do not depend on the weights.
-
-    Parameters
-    ----------
-    metric : callable
-    options : dict
-        All of its keyword arguments.
-
-    Returns
-    -------
-    rule, names, measure : tuple, tuple of str, callable
-        As for :func:`skcal.metrics.moments.bin_moments`, and the metric as a function of its
-        result; None for any other metric.
-    """
-    if metric is not expected_calibration_error and metric is not maximum_calibration_error:
-        return None
-    rule = options["n_bins"], options["strategy"], options["min_samples"]
-    if rule[1] not in ("uniform", "unique") or rule[0] == "cube_root":
-        return None
-    if metric is maximum_calibration_error:
-        choices = {name: options[name] for name in ("min_samples", "distance")}
-        return rule, GAPS, partial(largest_error, **choices)
-    choices = {name: options[name] for name in ("norm", "debias", "average", "root")}
-    choices["distance"] = resolve_distance(options["distance"], options["norm"], options["debias"])
-    return rule, (*GAPS, *_DEBIAS[options["debias"]]), partial(expected_error, **choices)

@@ -18,7 +18,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import check_labels, check_proba, check_weight, column_names
-from skcal.metrics.resampling import binned_measure, resample_counts
+from skcal.metrics.resampling import resample_counts
+from skcal.metrics.statistic import prepare_counts
 
 _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs
 
@@ -87,7 +88,8 @@ def bootstrap_interval(
     confidence_level : float in (0, 1), default=0.95
     n_resamples : int, default=999
     method : {"percentile", "basic", "BCa"}, default="basic"
-        As in :func:`scipy.stats.bootstrap`. "BCa" evaluates the metric n_samples times more.
+        The kind of interval, as in :func:`scipy.stats.bootstrap`. "BCa" evaluates the metric
+        n_samples times more.
     sample_weight : array-like of shape (n_samples,), default=None
         Resampled along, and handed to the metric.
     labels : array-like of shape (n_classes,), default=None
@@ -161,7 +163,7 @@ def bootstrap_interval(
             f"metric returned {estimate!r}; an interval needs one finite number. Wrap it: "
             "lambda y, p, **options: metric(y, p, **options).attribute."
         )
-    evaluate = binned_measure(metric, y, proba, weight, params) or by_rows
+    evaluate = prepare_counts(metric, y, proba, weight, params) or by_rows
     seeds = check_random_state(random_state).randint(2**31 - 1, size=_TASKS)
     sizes = [len(part) for part in np.array_split(np.arange(n_resamples), _TASKS)]
     parts = Parallel(n_jobs=n_jobs)(

@@ -141,9 +141,9 @@ class Columns:
     Attributes
     ----------
     shape : tuple of int
-        Of a row: () for 1-D predictions.
+        The shape of a row: () for 1-D predictions.
     names : list or None
-        Of the columns of a data frame.
+        The names of a data frame's columns.
     labels : list
         The class of each column; (negative, positive) for 1-D predictions.
     notion : str or callable

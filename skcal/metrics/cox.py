@@ -35,11 +35,12 @@ class CoxRecalibration:
         a and b; 0 and 1 are calibrated. b < 1: predictions too extreme. With b free, a is not what
         :func:`calibration_intercept` gives; that is ``intercept_in_the_large``.
     intercept_standard_error, slope_standard_error : float
-        From the Fisher information; samples count with their weights.
+        The standard errors by the Fisher information; samples count with their weights.
     intercept_in_the_large, intercept_in_the_large_standard_error : float
         a with b = 1 fixed; below 0: predictions too high on the whole.
     log_likelihood : dict
-        Of the fits "intercept and slope", "intercept" (b = 1) and "calibrated" (a = 0, b = 1).
+        The log-likelihood of the fits "intercept and slope", "intercept" (b = 1) and "calibrated"
+        (a = 0, b = 1).
     notion : {"binary", "confidence"}
     """
 
@@ -165,8 +166,8 @@ def calibration_intercept(
     Returns
     -------
     intercept : float
-        In log-odds; 0 is calibrated on the whole, below 0: predictions too high. Probabilities
-        below 2⁻⁵² count as that floor (logit ±36.04).
+        The intercept in log-odds; 0 is calibrated on the whole, below 0: predictions too high.
+        Probabilities below 2⁻⁵² count as that floor (logit ±36.04).
 
     Raises
     ------
@@ -230,7 +231,7 @@ def calibration_slope(
     Raises
     ------
     ValueError
-        As :func:`cox_recalibration`.
+        If :func:`cox_recalibration` raises it.
 
     See Also
     --------

@@ -25,12 +25,12 @@ from skcal.metrics.moments import (
 
 _GROUPS = {
     "strategy": [StrOptions({"isotonic"} | set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
-    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
+    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
     "min_samples": [Interval(Integral, 1, None, closed="left")],
 }
 
 
-SCORES = {"score": [StrOptions({"log_loss", "brier"})]}
+SCORES = {"score": [StrOptions({"log-loss", "brier"})]}
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ default="isotonic"
         How predictions are grouped. "isotonic" recalibrates each scalar problem by isotonic
         regression (CORP [3]_), without a choice of bins; "unique" groups equal predictions [1]_;
         the others are bins as in :func:`expected_calibration_error`.
-    n_bins : int or "cube_root", default=15
+    n_bins : int or "cube-root", default=15
     min_samples : int, default=100
         Of the bins.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -170,7 +170,7 @@ def score_decomposition(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    score: str = "log_loss",
+    score: str = "log-loss",
     notion: str | Callable = "classwise",
     strategy: str = "isotonic",
     n_bins: int | str = 15,
@@ -187,18 +187,18 @@ def score_decomposition(
         Labels.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    score : {"log_loss", "brier"}, default="log_loss"
-        "log_loss" in nats; as scikit-learn's, it takes probabilities below the resolution of their
+    score : {"log-loss", "brier"}, default="log-loss"
+        "log-loss" in nats; as scikit-learn's, it takes probabilities below the resolution of their
         dtype (2.2e-16 in float64) for that resolution.
     notion : str or callable, default="classwise"
         What is predicted. "classwise" decomposes the sum over classes of the scores of one class
         against the rest (twice that of 1-D predictions); "canonical", not with "isotonic", the
-        multi-class score, for "log_loss" that of :func:`sklearn.metrics.log_loss`.
+        multi-class score, for "log-loss" that of :func:`sklearn.metrics.log_loss`.
     strategy : {"isotonic", "uniform", "quantile", "sweep", "unique", "median-variance"}, \
 default="isotonic"
         Predictions are recalibrated to the frequencies of isotonic regression (CORP [1]_, scalar
         notions only), of bins, or of groups of equal predictions ("unique").
-    n_bins : int or "cube_root", default=15
+    n_bins : int or "cube-root", default=15
     min_samples : int, default=100
         Of the bins, as in :func:`expected_calibration_error`.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -331,16 +331,16 @@ def _against_isotonic(problem, score):
     outcomes = problem.outcomes.astype(np.float64)
     base_rate = np.broadcast_to(weight @ outcomes, outcomes.shape)
     x = problem.features
-    x = clip_probabilities(x) if score == "log_loss" else x.astype(np.float64)
+    x = clip_probabilities(x) if score == "log-loss" else x.astype(np.float64)
     own = weight @ loss(x, outcomes)
     best = weight @ loss(_isotonic_frequencies(problem), outcomes)
     uncertainty = weight @ loss(base_rate, outcomes)
     return own, own - best, uncertainty - best, uncertainty
 
 
-_LOSSES = {"brier": brier_losses, "log_loss": log_losses}
+_LOSSES = {"brier": brier_losses, "log-loss": log_losses}
 # The sum over bins that is the score, and those that the parts take.
-_SUMS = {"brier": "errors", "log_loss": "log_loss"}
+_SUMS = {"brier": "errors", "log-loss": "log_loss"}
 _SPREAD = ("weight", "shift", "deviations")
 _PARTS = (*_SPREAD, "outcomes", "errors", "products")
 

@@ -14,6 +14,8 @@ from sklearn.utils import check_array, check_random_state
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.kernels import Kernel
 from skcal.metrics.base import estimate, read_sample
+from skcal.metrics.kernel_statistic import prepare_kernel
+from skcal.metrics.statistic import prepared_by
 
 _KERNEL = {
     "kernel": [StrOptions({"laplacian", "rbf"}), callable],
@@ -22,6 +24,7 @@ _KERNEL = {
 _SMALL_BLOCK = 16  # up to here the pairs of all blocks are taken at once
 
 
+@prepared_by(prepare_kernel, at_least=2)
 @validate_params(
     {
         **_KERNEL,
@@ -265,6 +268,7 @@ def incomplete(problem, class_root, kernel, n_pairs, random_state):
     return value, float(np.sqrt(variance) / mass)
 
 
+@prepared_by()
 @validate_params(
     {"bandwidth": [Interval(Real, 0, None, closed="neither")]}, prefer_skip_nested_validation=True
 )
@@ -341,6 +345,7 @@ def maximum_mean_calibration_error(
     return estimate(sample, measure, norm=2)
 
 
+@prepared_by(random_state=0)
 @validate_params(
     {
         **_KERNEL,

@@ -42,6 +42,8 @@ class BinMoments:
         Σ w δ, Σ w o and Σ w (x - centre).
     errors, deviations, products, log_loss : ndarray of shape (n_bins,)
         Σ w ‖x - o‖², Σ w ‖x - centre‖², Σ w ⟨x - centre, o⟩, and the logarithmic loss.
+    bins : ndarray of shape (n_rows,) or None
+        The bin of each row, where the rows were seen at once.
     """
 
     share: float
@@ -57,12 +59,13 @@ class BinMoments:
     deviations: Any = None
     products: Any = None
     log_loss: Any = None
+    bins: Any = None
 
     @classmethod
-    def of(cls, share: float, partition, centres, sums: dict[str, np.ndarray]) -> BinMoments:
+    def of(cls, share: float, partition, centres, sums: dict, bins=None) -> BinMoments:
         """Return the moments from columns of sums, (n_bins, m) or (n_bins, 1)."""
         flat = {name: sum_ if name in _WIDE else sum_[:, 0] for name, sum_ in sums.items()}
-        return cls(share, partition, centres, **flat)
+        return cls(share, partition, centres, **flat, bins=bins)
 
     @property
     def total(self) -> float:
@@ -110,7 +113,7 @@ class BinMoments:
         return self.products - (self.shift * self.frequencies).sum(axis=1)
 
 
-MOMENTS = tuple(field.name for field in fields(BinMoments))[3:]
+MOMENTS = tuple(field.name for field in fields(BinMoments))[3:-1]
 _WIDE = ("residuals", "outcomes", "shift")
 GAPS = ("weight", "residuals")
 
@@ -216,7 +219,7 @@ def uniform_edges(n_bins: int) -> Intervals:
 def find_bins(problem: Problem, n_bins, strategy, min_samples):
     """Return the partition of a problem's features."""
     x, weight = problem.features, problem.weight
-    if n_bins == "cube_root":
+    if n_bins == "cube-root":
         n_bins = max(1, int(np.cbrt(weight.sum()) * (1 + 1e-12)))
     outcomes = problem.outcomes if strategy == "sweep" else None
     rule = find_partition(strategy, x.shape[1])
@@ -239,26 +242,39 @@ def bin_moments(sample: Sample, rule, names=MOMENTS) -> list[BinMoments]:
     moments : list of BinMoments
         One a problem; without weight for a class of ``top-label`` that is never predicted.
     """
-    n_bins, strategy, _ = rule
-    if strategy == "uniform" and n_bins != "cube_root" and sample.notion.scalar:
-        table = BinTable(uniform_edges(n_bins), sample.notion, len(sample.classes), names)
+    if _known_beforehand(rule, sample.notion.scalar):
+        table = BinTable(uniform_edges(rule[0]), sample.notion, len(sample.classes), names)
         table.add(sample)  # bins known beforehand, so that blocks of samples will do
         return table.moments()
-    return [_sum_problem(problem, rule, names) for problem in sample.problems()]
+    return [problem_moments(problem, rule, names) for problem in sample.problems()]
 
 
-def _sum_problem(problem, rule, names) -> BinMoments:
-    """Sums of one problem, about the means of its bins."""
+def _known_beforehand(rule, scalar: bool) -> bool:
+    """Whether the bins are the same for all samples."""
+    n_bins, strategy, _ = rule
+    return scalar and strategy == "uniform" and n_bins != "cube-root"
+
+
+def _middles(partition: Intervals) -> np.ndarray:
+    """Middle of each bin, (n_bins, 1)."""
+    edges = partition.edges[:, None]
+    return (edges[:-1] + edges[1:]) / 2
+
+
+def problem_moments(problem: Problem, rule, names=GAPS) -> BinMoments:
+    """Bin a problem and sum over its bins, about their means or middles; arguments as above."""
     partition = find_bins(problem, *rule) if len(problem.weight) else uniform_edges(1)
     bins, size = partition.assign(problem.features), partition.n_bins
     centres = np.zeros((size, problem.features.shape[1]))
-    if "shift" in names:
+    if _known_beforehand(rule, centres.shape[1] == 1):
+        centres = _middles(partition)
+    elif "shift" in names:
         terms = RowTerms(problem)
         mass = bin_sums(bins, terms.values("weight"), size)
         centres = bin_sums(bins, terms.values("shift"), size) / np.where(mass > 0, mass, 1)
     rows = RowTerms(problem, centres, bins)
     sums = {name: bin_sums(bins, rows.values(name), size) for name in names}
-    return BinMoments.of(problem.share, partition, centres, sums)
+    return BinMoments.of(problem.share, partition, centres, sums, bins)
 
 
 class BinTable:
@@ -297,8 +313,7 @@ class BinTable:
     @property
     def centres(self) -> np.ndarray:
         """Middle of each bin, (n_bins, 1)."""
-        edges = self.partition.edges[:, None]
-        return (edges[:-1] + edges[1:]) / 2
+        return _middles(self.partition)
 
     def moments(self) -> list[BinMoments]:
         """Return the sums, problem by problem."""

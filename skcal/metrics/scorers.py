@@ -199,7 +199,8 @@ def get_scorer(name: str) -> CalibrationScorer:
     Returns
     -------
     scorer : callable
-        As from :func:`make_calibration_scorer`; minus the error, so that greater is better.
+        A scorer as :func:`make_calibration_scorer` makes it: minus the error, so that greater is
+        better.
 
     Raises
     ------

@@ -13,6 +13,7 @@ from scipy.fft import dct, dst, next_fast_len
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.functions.kernel_density import BANDWIDTHS, leave_one_out_residuals, loo_log_likelihoods
 from skcal.metrics.base import estimate, read_sample
+from skcal.metrics.statistic import prepared_by
 
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 _SMALLEST_WIDTH, _FINE_WIDTH = 1e-5, 1e-3
@@ -22,6 +23,7 @@ _CELLS_PER_MODE = 2, 32  # of the Taylor series: the fewer, the more terms
 _SETTLED = 1e-6  # a relative step of Newton's after which the next is below 1e-11
 
 
+@prepared_by()
 @validate_params(
     {
         **_AVERAGE,
@@ -242,6 +244,7 @@ def _transform(sums, n_modes, *, odd):
     return np.concatenate([[0.0], dst(sums, type=2)[: n_modes - 1] / 2])
 
 
+@prepared_by()
 @validate_params(
     {**_AVERAGE, "kuiper": ["boolean"]},
     prefer_skip_nested_validation=True,
@@ -331,6 +334,7 @@ def _cumulative_error(problem, kuiper):
     return np.abs(path).max()
 
 
+@prepared_by(at_least=2)
 @validate_params(
     {
         **_AVERAGE,

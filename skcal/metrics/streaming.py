@@ -218,7 +218,7 @@ class CalibrationAccumulator(BaseEstimator):
         Parameters
         ----------
         other : CalibrationAccumulator
-            With the same bins, notion and classes; it is left as it is.
+            An accumulator with the same bins, notion and classes; it is left as it is.
 
         Returns
         -------
@@ -285,8 +285,8 @@ class CalibrationAccumulator(BaseEstimator):
         norm : float in [1, inf], default=1
             The power q: 1 is ECE, 2 the root mean squared calibration error, ``inf`` the maximum.
         debias : bool or "labels", default=False
-            For ``norm=2``: subtract the estimated variance of each bin's mean residual, or of the
-            labels.
+            Whether, for ``norm=2``, to subtract the estimated variance of each bin's mean residual,
+            or of the labels.
         average : {"sum", "macro"} or None, default="sum"
             Over the classes of "classwise" and "top-label".
         root : bool, default=True
@@ -321,7 +321,7 @@ class CalibrationAccumulator(BaseEstimator):
         Parameters
         ----------
         confidence_level : float in (0, 1), default=0.95
-            Of the Clopper-Pearson intervals of the frequencies.
+            The confidence level of the Clopper-Pearson intervals of the frequencies.
 
         Returns
         -------
@@ -342,7 +342,7 @@ class CalibrationAccumulator(BaseEstimator):
         return brier_parts(self._moments())
 
     @validate_params(SCORES, prefer_skip_nested_validation=True)
-    def score_decomposition(self, *, score="log_loss"):
+    def score_decomposition(self, *, score="log-loss"):
         """Proper score in parts, as :func:`skcal.metrics.score_decomposition` in bins.
 
         That is, with ``strategy="uniform"``; its default, isotonic regression, needs all samples
@@ -350,7 +350,7 @@ class CalibrationAccumulator(BaseEstimator):
 
         Parameters
         ----------
-        score : {"log_loss", "brier"}, default="log_loss"
+        score : {"log-loss", "brier"}, default="log-loss"
 
         Returns
         -------

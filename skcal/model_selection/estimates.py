@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
+from skcal._validation import check_confidence_level
+
 
 class ConfidenceInterval(NamedTuple):
     """An interval with fields ``low`` and ``high``, as scipy's results have."""
@@ -50,8 +52,7 @@ class OneStepEstimate:
         return float(self.value - norm.ppf(confidence_level) * self.standard_error)
 
     def _check_level(self, confidence_level):
-        if not 0 < confidence_level < 1:
-            raise ValueError(f"confidence_level={confidence_level!r} must be between 0 and 1.")
+        check_confidence_level(confidence_level)
         if not np.isfinite(self.standard_error):
             raise ValueError(
                 f"An interval needs at least 2 test samples, there are {len(self.terms)}. "

@@ -14,7 +14,7 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     classifier : estimator object
-        With ``predict_proba``. A fitted classifier in
+        A classifier with ``predict_proba``. A fitted classifier in
         :class:`~sklearn.frozen.FrozenEstimator` stays as it is; any other is cloned and fitted,
         and its probabilities of its own training samples are optimistic.
 

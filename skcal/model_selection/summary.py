@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from skcal._text import as_columns, number
 from skcal.model_selection.candidates import family_name
 
 _LEVEL = 0.95
@@ -90,14 +91,7 @@ def _table(search, facts) -> list[str]:
                 "" if same else f"{fact['pvalue']:.2g}",
             )
         )
-    widths = [max(len(row[k]) for row in rows) for k in range(len(header))]
-    return [_align(row, widths) for row in rows]
-
-
-def _align(row, widths) -> str:
-    left = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
-    right = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
-    return "  ".join(left + right).rstrip()
+    return as_columns(rows, "<<>>>")
 
 
 def _reading(facts) -> list[str]:
@@ -112,7 +106,7 @@ def _reading(facts) -> list[str]:
         )
     lines.append(
         f"calibration error   {_root(facts['squared_error'])}, plug-in; "
-        f"fold models spread by {_number(facts['fold_spread'])}"
+        f"fold models spread by {number(facts['fold_spread'], 6)}"
     )
     if facts["one_step"] is None:
         return [*lines, "one-step estimate   none: no candidate estimates the residual itself"]
@@ -127,7 +121,7 @@ def _one_step(fact) -> list[str]:
             f"{estimate}, by {fact['function']}",
             "lower bound         none: too few test samples",
         ]
-    line = f"{estimate} ± {_number(fact['standard_error'])} (s.e.), by {fact['function']}"
+    line = f"{estimate} ± {number(fact['standard_error'], 6)} (s.e.), by {fact['function']}"
     reading = "the error is at least this, at 95 % confidence"
     if bound <= 0:
         reading = "the test samples do not refute calibration"
@@ -137,11 +131,5 @@ def _one_step(fact) -> list[str]:
 def _root(squared: float) -> str:
     """The root in probability units, with its square."""
     if squared < 0:
-        return f"0.0000   (its square is estimated as {_number(squared)})"
-    return f"{_number(math.sqrt(squared), 4)}   root of {_number(squared)}"
-
-
-def _number(value: float, decimals: int = 6) -> str:
-    """Fixed decimals, or two digits where these would show fewer."""
-    fixed = value == 0 or abs(value) >= 10.0 ** (1 - decimals)
-    return f"{value:.{decimals}f}" if fixed else f"{value:.1e}"
+        return f"0.0000   (its square is estimated as {number(squared, 6)})"
+    return f"{number(math.sqrt(squared))}   root of {number(squared, 6)}"

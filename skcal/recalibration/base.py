@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._validation import check_labels, check_weight, read_probabilities
+from skcal._validation import InputError, check_labels, check_weight, read_probabilities
 from skcal.recalibration.coordinates import log_probabilities
 
 
@@ -18,18 +16,16 @@ class ScalingMap(ClassifierMixin, BaseEstimator):
 
     def _validate(self, X, y, sample_weight):
         X = read_probabilities(self, X, y)
+        proba = X[:, 0] if X.shape[1] == 1 else X
+        names = {"name": "y", "proba_name": "X", "single": "single column"}
         try:
-            codes, self.classes_ = check_labels(
-                y, X[:, 0] if X.shape[1] == 1 else X, name="y", proba_name="X"
-            )
-        except ValueError as error:
-            # Recalibration maps have no option for that.
-            single = X.shape[1] == 1
-            remedy = (
-                "Pass y == positive class." if single else "Pass y as column numbers of X, from 0."
-            )
-            message = str(error).replace("a 1-D X", "a single column X")
-            raise ValueError(re.sub(r"Pass labels=.*", remedy, message)) from None
+            codes, self.classes_ = check_labels(y, proba, **names)
+        except InputError as error:  # recalibration maps have no option labels
+            remedies = {
+                "positive class": "Pass y == positive class.",
+                "classes": "Pass y as column numbers of X, from 0.",
+            }
+            raise ValueError(error.told(remedies.get(error.kind))) from None
         return _logits(X), codes, check_weight(sample_weight, len(X))
 
     def predict_proba(self, X):

@@ -130,7 +130,7 @@ class StructuredMatrixScaling(PenalizedScaling):
         structured penalty [1]_, or Dirichlet calibration [2]_; bounded coordinates are better
         conditioned, and on real predictions of deep networks had lower risks.
     C_off_diagonal, C_intercept : float > 0, default=None
-        The same for the off-diagonal of V and for b [1]_ [2]_; None: C.
+        The inverse strengths of the penalty of V off the diagonal and of b [1]_ [2]_; None: C.
     max_iter : int, default=1000
     tol : float, default=1e-6
         Gradient tolerance, in units of the curvature's root.

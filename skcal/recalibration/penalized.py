@@ -153,11 +153,11 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     Parameters
     ----------
     scaling : ScalingMap
-        With ``max_iter`` and ``tol``.
+        The map, with ``max_iter`` and ``tol``.
     offset : ndarray of shape (n_samples, n_classes)
         Logits.
     design : Affine or ClassByClass
-        Of two classes an ``Affine`` one gives the second one's logit.
+        The design of the map; of two classes an ``Affine`` one gives the second one's logit.
     codes : ndarray of shape (n_samples,)
         Labels.
     weight : ndarray of shape (n_samples,)

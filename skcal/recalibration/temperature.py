@@ -93,7 +93,7 @@ class ClassBasedTemperatureScaling(ScalingMap):
         Inverse strength of the penalty, as in
         :class:`~sklearn.linear_model.LogisticRegression`.
     max_temperature : float > 1, default=100.0
-        As in :class:`TemperatureScaling`.
+        The bound of the temperatures, as in :class:`TemperatureScaling`.
 
     Attributes
     ----------

@@ -86,7 +86,8 @@ class Shared(NamedTuple):
 def shared_function(one, other) -> Shared | None:
     """The function with the lowest sum of both searches' validation risks.
 
-    Of those that estimate the residual, so that there are one-step estimates; Zero aside.
+    It is one of those that estimate the residual, so that there are one-step estimates; Zero does
+    not count.
     """
     total = one.cv_results_["mean_test_score"] + other.cv_results_["mean_test_score"]
     rows = [(family, setting) for family in one.families_ for setting in family.settings]
@@ -110,7 +111,7 @@ def _same_estimator(first, second, settings, notion, shared) -> SameEstimator:
 
 
 def _one_step_test(first, second, settings, notion, shared):
-    """On the samples of the searches, whose cost the function has been seen to bear."""
+    """Test on the samples of the searches, whose cost the function has been seen to bear."""
     function = None if shared is None else shared.function
     parts = first.searched(settings), second.searched(settings)
     return _paired("squared error", *parts, settings, notion, function=function)

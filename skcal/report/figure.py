@@ -5,14 +5,53 @@ from __future__ import annotations
 import base64
 import io
 import warnings
+from dataclasses import fields, replace
 from math import ceil
+from typing import Any
+
+import numpy as np
 
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import MAX_PANELS
-from skcal.report.numbers import panel_of
-from skcal.report.parts import Measures
+from skcal.displays.curves import ReliabilityPanel
+from skcal.report.parts import BinnedError, Data, Measures, Settings
 
 _SIZE = (4.2, 5.8)
+
+
+def diagram_of(name: str, data: Data, settings: Settings, ece: BinnedError | None) -> dict:
+    """The panel of a reliability display, with the interval and limit of the table."""
+    display = ReliabilityDisplay.from_predictions(
+        data.labels,
+        data.proba,
+        labels=data.classes,
+        confidence_level=settings.confidence_level,
+        n_resamples=settings.n_resamples,
+        random_state=settings.random_state,
+        name=name,
+        plot=False,
+        **settings.bins,
+    )
+    [panel] = display.panels
+    if ece is not None:
+        panel = replace(panel, error_interval=(ece.low, ece.high), null_error=ece.null_limit)
+    values = {part.name: getattr(panel, part.name) for part in fields(panel)}
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in values.items()
+    } | {"error_interval": list(panel.error_interval)}
+
+
+def panel_of(diagram: dict) -> ReliabilityPanel:
+    """The panel that :func:`diagram_of` wrote down."""
+    values: dict[str, Any] = {
+        name: np.array(value) if isinstance(value, list) else value
+        for name, value in diagram.items()
+    }
+    low, high = diagram["error_interval"]
+    empty = np.array(diagram["empty"], dtype=np.float64).reshape(-1, 2)
+    values |= {"error_interval": (low, high), "empty": empty}
+    return ReliabilityPanel(**values)
 
 
 def reliability(parts: list[Measures], notion: str, settings: dict) -> ReliabilityDisplay:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import re
 from html import escape
 
+from skcal._text import number, percent
 from skcal.report.figure import draw, reliability, single_panels, svg_uri
+from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
 from skcal.report.rows import (
     GROUP_COLUMNS,
     Row,
     all_warnings,
     class_rows,
-    comparison_rows,
     group_rows,
     heading,
     how_made,
-    number,
-    paired_lines,
-    percent,
     pvalue,
     root,
     rows_of,
-    verdict,
 )
 from skcal.report.style import STYLE
 
@@ -120,7 +117,7 @@ def _cards(report) -> str:
 
 
 def _warnings(report, tag) -> str:
-    return f"<aside>\n<{tag}>Mind</{tag}>\n{_list(all_warnings(report, groups=False))}</aside>\n"
+    return f"<aside>\n<{tag}>Caveats</{tag}>\n{_list(all_warnings(report, groups=False))}</aside>\n"
 
 
 def _figure(report, parts) -> str:

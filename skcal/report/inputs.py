@@ -31,10 +31,7 @@ def read_second(y_true, y_proba, compare, strategy, options) -> Data:
         raise ValueError(
             f"strategy={strategy!r} makes other bins for every model. With compare use 'uniform'."
         )
-    try:
-        sample = read_sample(y_true, compare, **options)
-    except ValueError as error:
-        raise ValueError(str(error).replace("y_proba", "compare")) from error
+    sample = read_sample(y_true, compare, proba_name="compare", **options)
     return Data(sample.classes[sample.codes], sample.proba, sample.classes, sample.codes)
 
 

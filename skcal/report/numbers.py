@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from skcal.displays import ReliabilityDisplay
-from skcal.displays.curves import ReliabilityPanel
 from skcal.hypothesis_tests import monte_carlo_test, skce_test
 from skcal.metrics import (
     bootstrap_interval,
@@ -22,6 +20,7 @@ from skcal.metrics import (
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
 from skcal.report.cautions import caution
+from skcal.report.figure import diagram_of
 from skcal.report.parts import (
     BinnedError,
     Data,
@@ -122,20 +121,20 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
         sharpness=sharpness(
             data.labels, data.proba, notion=_all_classes(data, settings), labels=data.classes
         ),
-        diagram=attempt("reliability diagram", _diagram, name, data, settings, ece),
+        diagram=attempt("reliability diagram", diagram_of, name, data, settings, ece),
         warnings=[*caution(data, overview, ece, tuned), *attempt.messages],
     )
 
 
 def _skce_notions(data, settings):
-    """That of the report, and of whole vectors; of two columns "canonical" is "binary" twice."""
+    """The report's notion and "canonical", which for two columns would be "binary" twice."""
     if settings.notion == "binary":
         return ["binary"]
     return [settings.notion, "binary" if data.proba.ndim == 1 else "canonical"]
 
 
 def _all_classes(data, settings):
-    """Of two columns a binary report shows what it shows of one."""
+    """The notion of scores; a binary report shows of two columns what it shows of one."""
     return "binary" if data.proba.ndim == 1 or settings.notion == "binary" else "classwise"
 
 
@@ -157,13 +156,8 @@ def plain(label):
     return label if is_number or isinstance(label, bool | int | str) else str(label)
 
 
-def _bins(settings):
-    names = ("notion", "n_bins", "strategy")
-    return {name: getattr(settings, name) for name in names}
-
-
 def _binned_error(data, settings) -> BinnedError:
-    options = {**_bins(settings), "labels": data.classes}
+    options = {**settings.bins, "labels": data.classes}
     resampling = {
         "n_resamples": settings.n_resamples,
         "random_state": settings.random_state,
@@ -202,7 +196,7 @@ def _binned_error(data, settings) -> BinnedError:
 def _worst_bin(data, settings) -> WorstBin:
     guard, level = settings.min_bin_samples, settings.confidence_level
     bins = calibration_bins(
-        data.labels, data.proba, labels=data.classes, confidence_level=level, **_bins(settings)
+        data.labels, data.proba, labels=data.classes, confidence_level=level, **settings.bins
     )
     row = bins.largest_gap(guard)
     columns = ("prediction", "frequency", "low", "high")
@@ -281,38 +275,3 @@ def _plain_log_loss(data) -> Score:
     return Score(
         "log loss", "canonical", score_decomposition(data.labels, data.proba, **options).score
     )
-
-
-def _diagram(name, data, settings, ece) -> dict:
-    """The panel of a reliability display, with the interval and limit of the table."""
-    display = ReliabilityDisplay.from_predictions(
-        data.labels,
-        data.proba,
-        labels=data.classes,
-        confidence_level=settings.confidence_level,
-        n_resamples=settings.n_resamples,
-        random_state=settings.random_state,
-        name=name,
-        plot=False,
-        **_bins(settings),
-    )
-    [panel] = display.panels
-    if ece is not None:
-        panel = replace(panel, error_interval=(ece.low, ece.high), null_error=ece.null_limit)
-    values = {part.name: getattr(panel, part.name) for part in fields(panel)}
-    return {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in values.items()
-    } | {"error_interval": list(panel.error_interval)}
-
-
-def panel_of(diagram: dict) -> ReliabilityPanel:
-    """The panel that :func:`_diagram` wrote down."""
-    values: dict[str, Any] = {
-        name: np.array(value) if isinstance(value, list) else value
-        for name, value in diagram.items()
-    }
-    low, high = diagram["error_interval"]
-    empty = np.array(diagram["empty"], dtype=np.float64).reshape(-1, 2)
-    values |= {"error_interval": (low, high), "empty": empty}
-    return ReliabilityPanel(**values)

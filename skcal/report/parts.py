@@ -113,6 +113,11 @@ class Settings(NamedTuple):
     n_jobs: int | None
     random_state: int
 
+    @property
+    def bins(self) -> dict:
+        """The options of a function that bins predictions."""
+        return {name: getattr(self, name) for name in ("notion", "n_bins", "strategy")}
+
 
 class Data(NamedTuple):
     """Checked predictions; labels are values, ``classes`` those of the columns."""
@@ -134,7 +139,7 @@ class Data(NamedTuple):
         return len(self.codes) if most is None else min(most, len(self.codes))
 
     def searched(self, settings: Settings) -> Data:
-        """At most ``max_search_samples`` of them, drawn without replacement, in their order."""
+        """At most ``max_search_samples`` of the samples, drawn without replacement, in order."""
         size = self.n_searched(settings)
         if size == len(self.codes):
             return self

@@ -1,4 +1,4 @@
-"""A report as plain data, and back."""
+"""The options and the version of a report as plain data."""
 
 from __future__ import annotations
 
@@ -6,20 +6,11 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 
 from skcal.model_selection.candidates import family_name, resolve_candidates
-from skcal.report.comparison import Comparison, PairedTest, SameEstimator
-from skcal.report.parts import (
-    BinnedError,
-    KernelError,
-    Measures,
-    Overview,
-    Score,
-    Settings,
-    WorstBin,
-)
+from skcal.report.parts import Settings
 
 
 def version() -> str:
-    """Of the installed package."""
+    """Return the version of the installed package."""
     try:
         return installed("skcal")
     except PackageNotFoundError:
@@ -37,39 +28,3 @@ def as_settings(settings: Settings, n_samples: int) -> dict:
         for value in (settings.cv, settings.outer_cv)
     )
     return {**settings._asdict(), "candidates": candidates, "cv": cv, "outer_cv": outer_cv}
-
-
-def rebuild(cls, data: dict):
-    """The report of a dict."""
-    comparison = data["comparison"]
-    return cls(
-        **{
-            **data,
-            "overall": _measures(data["overall"]),
-            "groups": [_measures(part) for part in data["groups"]],
-            "comparison": comparison and _comparison(comparison),
-        }
-    )
-
-
-def _measures(data) -> Measures:
-    ece, mce = data["ece"], data["mce"]
-    return Measures(
-        **{
-            **data,
-            "overview": Overview(**data["overview"]),
-            "ece": ece and BinnedError(**ece),
-            "mce": mce and WorstBin(**mce),
-            "skce": [KernelError(**part) for part in data["skce"]],
-            "scores": [Score(**part) for part in data["scores"]],
-        }
-    )
-
-
-def _comparison(data) -> Comparison:
-    return Comparison(
-        second=_measures(data["second"]),
-        estimators=[SameEstimator(**part) for part in data["estimators"]],
-        tests=[PairedTest(**part) for part in data["tests"]],
-        warnings=data["warnings"],
-    )

@@ -1,26 +1,18 @@
-"""Everything that a defensible account of a classifier's calibration holds, in one call."""
+"""A report: numbers, of which text, HTML, JSON, a data frame and a figure are views."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import skcal.report.html as html
-from skcal._bins import SCALAR_PARTITIONS
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.hypothesis_tests import adjust_pvalues
-from skcal.metrics.base import read_sample
-from skcal.model_selection.candidates import CANDIDATES
-from skcal.report.comparison import Comparison, compare_models
+from skcal.report.comparison import Comparison
 from skcal.report.figure import reliability
-from skcal.report.inputs import make_seed, read_groups, read_second
-from skcal.report.numbers import Attempts, default_resamples, measure, run_searches
-from skcal.report.parts import Data, Measures, Settings
-from skcal.report.plain_data import as_settings, rebuild, version
-from skcal.report.rows import all_warnings, paired_records, records_of
+from skcal.report.paired_rows import paired_records
+from skcal.report.parts import Measures
+from skcal.report.rows import all_warnings, records_of
 from skcal.report.text import as_text
 
 
@@ -31,27 +23,28 @@ class CalibrationReport:
     Parameters
     ----------
     overall : Measures
-        ``overview``, ``tuned`` (a dict a notion, as the command line's JSON), ``ece``, ``mce``,
-        ``skce`` and ``scores`` (lists), ``sharpness``, ``diagram``, ``warnings``; None is what the
-        samples do not allow.
+        All samples: ``overview``, ``tuned`` (a dict for each notion, as in the command line's
+        JSON), ``ece``, ``mce``, ``skce`` and ``scores`` (lists), ``sharpness``, ``diagram`` and
+        ``warnings``. What the samples do not allow is None.
     groups : list of Measures
-        The same of each subgroup.
+        The measures of each subgroup.
     group_pvalues : list of float or None
-        Tests of calibration of the subgroups by ECE, adjusted by Holm's method.
+        The p-values of the subgroups' tests by ECE, adjusted by Holm's method.
     comparison : Comparison or None
-        ``second`` (its Measures), ``estimators`` (both models under one function) and ``tests``.
+        The second model: ``second`` (its measures), ``estimators`` (both models under one function)
+        and ``tests``.
     notion : str
-        Of ECE, MCE and the figure.
+        The notion of ECE, MCE and the figure.
     n_searched : int
-        Samples on which tuned errors are estimated.
+        The number of samples on which tuned errors are estimated.
     settings : dict
         The options that made the report, with the seed.
     version : str
-        Of skcal.
+        The version of skcal that made the report.
 
     See Also
     --------
-    calibration_report : makes it.
+    calibration_report : The function that makes a report.
 
     Examples
     --------
@@ -61,8 +54,8 @@ class CalibrationReport:
     >>> report = calibration_report(data.labels, data.proba, random_state=0)
     >>> report.overall.overview.n_samples, report.overall.ece.pvalue < 0.01
     (400, True)
-    >>> CalibrationReport.from_json(report.to_json()).to_dict() == report.to_dict()
-    True
+    >>> report.to_dict()["overall"]["ece"]["n_bins"]
+    15
     """
 
     overall: Measures
@@ -89,7 +82,7 @@ class CalibrationReport:
 
     @property
     def warnings(self) -> list[str]:
-        """What to mind when reading, those of groups and of the second model by name."""
+        """The caveats; those of groups and of the second model name them."""
         return all_warnings(self)
 
     def to_dict(self) -> dict:
@@ -105,16 +98,6 @@ class CalibrationReport:
             None: one line.
         """
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> CalibrationReport:
-        """Return the report that :meth:`to_json` wrote.
-
-        Parameters
-        ----------
-        text : str
-        """
-        return rebuild(cls, json.loads(text))
 
     def to_frame(self):
         """Return a pandas DataFrame: a row for each number of each set of predictions.
@@ -181,188 +164,3 @@ class CalibrationReport:
             )
         text = views[path.suffix.lower()](self).rstrip("\n") + "\n"
         path.write_bytes(text.encode("utf-8", "backslashreplace"))
-
-
-@validate_params(
-    {
-        "notion": [StrOptions({"auto", "binary", "confidence"})],
-        "search": ["boolean"],
-        "n_bins": [Interval(Integral, 1, None, closed="left")],
-        "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
-        "min_bin_samples": [Interval(Integral, 1, None, closed="left")],
-        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-        "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
-        "candidates": [list, tuple, StrOptions(set(CANDIDATES)), None],
-        "cv": ["cv_object"],
-        "outer_cv": ["cv_object", None],
-        "max_search_samples": [Interval(Integral, 20, None, closed="left"), None],
-        "name": [str],
-        "compare_name": [str],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    },
-    prefer_skip_nested_validation=False,
-)
-def calibration_report(
-    y_true,
-    y_proba,
-    *,
-    notion="auto",
-    search=False,
-    groups=None,
-    compare=None,
-    n_bins=15,
-    strategy="uniform",
-    min_bin_samples=30,
-    confidence_level=0.95,
-    n_resamples=None,
-    candidates=None,
-    cv=5,
-    outer_cv=None,
-    max_search_samples=100_000,
-    labels=None,
-    pos_label=None,
-    name="classifier",
-    compare_name="second classifier",
-    random_state=None,
-    n_jobs=None,
-):
-    """Estimate, test and show the calibration of predictions.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    notion : {"auto", "binary", "confidence"}, default="auto"
-        Of ECE, MCE, the figure and the tuned error; "auto" is "binary" for one and two columns and
-        "confidence" for more.
-    search : bool, default=False
-        Also tune the canonical and the class-wise error, which takes longer.
-    groups : array-like of shape (n_samples,), default=None
-        The subgroup of each sample: the same numbers for each.
-    compare : array-like of the shape of ``y_proba``, default=None
-        Predictions of a second model for the same samples.
-    n_bins : int, default=15
-    strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
-        Bins as in :func:`skcal.metrics.expected_calibration_error`; with ``compare`` "uniform",
-        since the others depend on the predictions.
-    min_bin_samples : int, default=30
-        Bins with fewer samples do not count for MCE.
-    confidence_level : float in (0, 1), default=0.95
-        Of intervals, bands and the one-sided lower bound.
-    n_resamples : int ≥ 19, default=None
-        Of intervals, null bands and tests; None is 999, above 100,000 samples 199.
-    candidates : list of (function, param_grid), str or None, default=None
-    cv, outer_cv : default=5 and None
-        Of :class:`skcal.CalibrationErrorSearchCV`.
-    max_search_samples : int, default=100_000
-        Of more samples tuned errors and their paired test use this many, drawn by
-        ``np.random.default_rng(seed).choice(n_samples, …, replace=False)`` and sorted; None uses
-        all.
-    labels : array-like of shape (n_classes,), default=None
-        The class of each column; for 1-D predictions (negative class, positive class).
-    pos_label : label, default=None
-        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
-    name, compare_name : str, default="classifier" and "second classifier"
-        For titles.
-    random_state : int, RandomState instance or None, default=None
-        An int goes to every function as it is; otherwise one is drawn and kept in ``settings``.
-    n_jobs : int, default=None
-        Workers; results do not depend on it.
-
-    Returns
-    -------
-    report : CalibrationReport
-        ``print(report)``, ``report.save("report.html")``, ``report.plot()``, ``to_frame()``,
-        ``to_json()``.
-
-    Raises
-    ------
-    ValueError
-        If the input is not valid. What the samples do not allow is left out with a warning in the
-        report.
-
-    See Also
-    --------
-    skcal.CalibrationErrorSearchCV : the tuned error.
-    skcal.hypothesis_tests.compare_calibration : the paired test.
-
-    Notes
-    -----
-    Every number is that of the public function with the same seed:
-    ``bootstrap_interval`` of ``expected_calibration_error`` (an end below 0 is shown as 0) and the
-    null distribution of ``monte_carlo_test``; the bin of ``calibration_bins(…).largest_gap``;
-    ``skce_test`` of the notion and of "canonical" (1-D: "binary"), where exact level
-    costs seconds by Monte Carlo, for larger samples by the spectrum or by blocks, as the report
-    says; ``brier_decomposition`` and ``score_decomposition`` by isotonic regression of each class,
-    for "binary" of the positive class, also of two columns.
-
-    With ``compare``, both models are also measured by one function: of those that estimate the
-    residual the one with the lowest sum of both models' validation risks, so that it favours
-    neither. ``compare_calibration`` tests the difference by the same function, and by the SKCE.
-
-    About 10 s for 10,000 predictions of 10 classes and a minute for a million of one; a report of
-    groups or of two models takes that for each. Weights are not offered: the tests know none.
-
-    Examples
-    --------
-    >>> from skcal.datasets import make_tempered
-    >>> from skcal.report import calibration_report
-    >>> data = make_tempered(400, temperature=2.0, n_truth_draws=0, random_state=0)
-    >>> report = calibration_report(data.labels, data.proba, n_bins=10, random_state=0)
-    >>> print(report)  # doctest: +ELLIPSIS
-    Calibration report: classifier
-    ==============================
-    400 predictions of 5 classes, confidence calibration unless said
-    ...
-    """
-    options = {"labels": labels, "pos_label": pos_label, "notion": notion, "at_least": 2}
-    sample = read_sample(y_true, y_proba, **options)
-    data = Data(sample.classes[sample.codes], sample.proba, sample.classes, sample.codes)
-    second = None if compare is None else read_second(y_true, y_proba, compare, strategy, options)
-    parts = [] if groups is None else read_groups(groups, len(data.codes))
-    n_resamples = n_resamples or default_resamples(len(data.codes))
-    settings = Settings(
-        notion=sample.notion,
-        search=search,
-        n_bins=n_bins,
-        strategy=strategy,
-        min_bin_samples=min_bin_samples,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        candidates=candidates,
-        cv=cv,
-        outer_cv=outer_cv,
-        max_search_samples=max_search_samples,
-        n_jobs=n_jobs,
-        random_state=make_seed(random_state),
-    )
-    described = as_settings(settings, data.n_searched(settings))
-    attempt = Attempts()
-    searches = run_searches(data, settings, attempt)
-    measures = [_measure(label, data.take(rows), settings) for label, rows in parts]
-    return CalibrationReport(
-        overall=measure(name, data, settings, searches, attempt),
-        groups=measures,
-        group_pvalues=_adjusted(measures),
-        comparison=second and compare_models(compare_name, data, second, settings, searches),
-        notion=sample.notion,
-        n_searched=data.n_searched(settings),
-        settings=described,
-        version=version(),
-    )
-
-
-def _measure(name, data, settings):
-    attempt = Attempts()
-    return measure(name, data, settings, run_searches(data, settings, attempt), attempt)
-
-
-def _adjusted(measures) -> list[float | None]:
-    """Holm's p-values over the groups whose ECE could be tested."""
-    pvalues = [None if part.ece is None else part.ece.pvalue for part in measures]
-    tested = [p for p in pvalues if p is not None]
-    adjusted = iter(adjust_pvalues(tested).tolist() if tested else [])
-    return [None if p is None else next(adjusted) for p in pvalues]

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import textwrap
 
+from skcal._text import as_columns, number
 from skcal.displays.base import as_label
+from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
 from skcal.report.rows import (
     GROUP_COLUMNS,
     all_warnings,
     class_rows,
-    comparison_rows,
     group_rows,
     heading,
     how_made,
-    number,
-    paired_lines,
     rows_of,
-    verdict,
 )
 
 _WIDTH = 100
@@ -31,7 +29,7 @@ def as_text(report) -> str:
         lines += ["", *_comparison(report)]
     if report.groups:
         lines += ["", *as_columns([GROUP_COLUMNS, *_named(group_rows(report))])]
-    lines += ["", *_classes(report.overall), "", "Mind:"]
+    lines += ["", *_classes(report.overall), "", "Caveats:"]
     lines += [_wrapped(text, "* ", "  ") for text in all_warnings(report)]
     return _printable([*lines, "", _wrapped(how_made(report), "", "")])
 
@@ -40,13 +38,13 @@ def comparison_text(report) -> str:
     """The comparison alone, with the warnings."""
     names = f"{report.overall.name} and {report.comparison.second.name}"
     title = f"Calibration of {one_line(names, 90)}"
-    lines = [title, "=" * len(title), heading(report), "", *_comparison(report), "", "Mind:"]
+    lines = [title, "=" * len(title), heading(report), "", *_comparison(report), "", "Caveats:"]
     lines += [_wrapped(text, "* ", "  ") for text in all_warnings(report)]
     return _printable([*lines, "", _wrapped(how_made(report), "", "")])
 
 
 def _printable(lines) -> str:
-    """Names from outside cannot send escape sequences to a terminal."""
+    """The text without escape sequences, which names from outside could send to a terminal."""
     text = "\n".join(lines)
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
@@ -73,18 +71,6 @@ def _measures(report) -> list[str]:
         text = _wrapped(row.detail, start, indent) if row.detail else start.rstrip()
         lines += text.split("\n")
     return lines
-
-
-def as_columns(table, sides: str = "") -> list[str]:
-    """Align a table of text; ``sides`` has < or > a column, by default the first is left."""
-    sides = sides or "<" + ">" * (len(table[0]) - 1)
-    widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
-    return [
-        "  ".join(
-            f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)
-        ).rstrip()
-        for row in table
-    ]
 
 
 def _named(rows):

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skcal.cli.files import FileError, Predictions, _check, _from_frame, align, read_predictions
+from skcal.cli.checks import FileError, Predictions, check_predictions
+from skcal.cli.files import align, read_predictions
+from skcal.cli.tables import _from_frame
 
 GOOD = "cat,label,dog\n0.25,dog,0.75\n1.0,cat,0.0\n"
 
@@ -261,7 +263,7 @@ def test_a_header_that_promises_more_than_the_file_holds_is_damage(tmp_path):
 
 
 def from_frame(path, frame, groups=None):
-    return _from_frame(path, frame, "label", groups, _check)
+    return _from_frame(path, frame, "label", groups, check_predictions)
 
 
 def frame_of(columns):

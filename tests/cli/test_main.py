@@ -11,8 +11,9 @@ from report_cases import binary
 from sklearn.metrics import brier_score_loss
 
 from skcal import CalibrationErrorSearchCV
-from skcal.cli.commands import _heading, _LateProgress, _scores, main
-from skcal.cli.files import Predictions
+from skcal.cli.checks import Predictions
+from skcal.cli.commands import main
+from skcal.cli.evaluate import _heading, _LateProgress, _scores
 from skcal.metrics import expected_calibration_error
 from skcal.notions import resolve_notion
 
@@ -104,9 +105,9 @@ def test_ece_beside_the_searches_is_of_the_first_scalar_notion(tempered, notions
 
 
 def test_notions_are_confidence_and_canonical_unless_asked(report):
-    [result] = report()
+    [result] = report("--cv", "2")
     assert [search["notion"] for search in result["searches"]] == ["confidence", "canonical"]
-    [result] = report("--notion", "top-2", "--notion", "classwise")
+    [result] = report("--notion", "top-2", "--notion", "classwise", "--cv", "2")
     assert [search["notion"] for search in result["searches"]] == ["top-2", "classwise"]
 
 

@@ -8,24 +8,24 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn import config_context
 
-from skcal.hypothesis_tests.monte_carlo import make_statistic
-from skcal.hypothesis_tests.null import (
-    BinnedStatistic,
-    KernelStatistic,
-    MetricStatistic,
-    _single,
-    draw_codes,
-    null_distribution,
-    observed_codes,
-)
+from skcal.hypothesis_tests.null import null_distribution
 from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
+from skcal.metrics.bin_statistic import BinnedStatistic
+from skcal.metrics.kernel_statistic import KernelStatistic, _single
+from skcal.metrics.statistic import (
+    MetricStatistic,
+    draw_codes,
+    observed_codes,
+    prepare,
+    prepared_by,
+)
 
-ECE, SKCE = "expected_calibration_error", "squared_kernel_calibration_error"
+ECE, SKCE = expected_calibration_error, squared_kernel_calibration_error
 SCALARS, VECTORS = ["binary", "confidence"], ["canonical", "top-2", superclass]
 SCALAR_BINS = [
     {},
     {"n_bins": 4},
-    {"n_bins": "cube_root"},
+    {"n_bins": "cube-root"},
     {"strategy": "quantile", "n_bins": 7},
     {"strategy": "unique"},
 ]
@@ -123,7 +123,7 @@ def test_binned_statistic_is_the_binned_error(notion, bins, norm, weighted):
     problem, codes = problem_and_codes(notion, weighted)
     for distance in DISTANCES if problem.features.shape[1] > 1 else ["auto"]:
         params = {"norm": norm, "distance": distance, **bins}
-        statistic = make_statistic(problem, ECE, params)
+        statistic = prepare(ECE, problem, params)
         assert isinstance(statistic, BinnedStatistic)
         expected = metric_of(expected_calibration_error, problem, codes, **params)
         assert_allclose(statistic(codes), expected, rtol=1e-12, atol=1e-15)
@@ -132,7 +132,7 @@ def test_binned_statistic_is_the_binned_error(notion, bins, norm, weighted):
 @pytest.mark.parametrize("params", [{"strategy": "sweep"}, {"norm": 2, "debias": True}])
 def test_bins_and_variances_that_depend_on_labels_are_found_anew_for_each_outcome(params):
     problem, codes = problem_and_codes("confidence")
-    statistic = make_statistic(problem, ECE, params)
+    statistic = prepare(ECE, problem, params)
     assert isinstance(statistic, MetricStatistic)
     expected = metric_of(expected_calibration_error, problem, codes, **params)
     assert_array_equal(statistic(codes), expected)
@@ -145,7 +145,7 @@ def test_bins_and_variances_that_depend_on_labels_are_found_anew_for_each_outcom
 def test_kernel_statistic_is_the_kernel_error(notion, method, kernel, weighted):
     problem, codes = problem_and_codes(notion, weighted)
     params = {"method": method, "kernel": kernel, "bandwidth": 0.3}
-    statistic = make_statistic(problem, SKCE, params)
+    statistic = prepare(SKCE, problem, params)
     assert isinstance(statistic, KernelStatistic)
     expected = metric_of(squared_kernel_calibration_error, problem, codes, **params)
     vectors = problem.features.shape[1] > 1  # whose products are float32
@@ -164,9 +164,7 @@ def test_what_float32_does_not_resolve_shrinks_as_sums_of_random_roundings(notio
         residuals=problem.residuals[rows],
         weight=np.ones(len(rows)),
     )
-    once, again = (
-        make_statistic(one, SKCE, {"bandwidth": 0.3}).slack for one in (problem, fourfold)
-    )
+    once, again = (prepare(SKCE, one, {"bandwidth": 0.3}).slack for one in (problem, fourfold))
     assert again == pytest.approx(once / 2)
     assert (once > 0) == (problem.features.shape[1] > 1)
 
@@ -187,7 +185,7 @@ def test_tiny_probabilities_enter_no_product_as_subnormal_numbers(rng, monkeypat
         KernelStatistic, "_quadratic_forms", lambda self, V: seen.append(V) or forms(self, V)
     )
     params = {"kernel": "laplacian", "bandwidth": 0.01}
-    found = make_statistic(problem, SKCE, params)(codes)
+    found = prepare(SKCE, problem, params)(codes)
     expected = metric_of(squared_kernel_calibration_error, problem, codes, **params)
     assert_allclose(found, expected, rtol=0, atol=2e-6)
     assert seen
@@ -206,17 +204,17 @@ def test_single_precision_leaves_out_only_what_is_not_seen(scale):
 @pytest.mark.parametrize("scale", [1e-25, 1e-18, 1e15])
 def test_the_scale_of_a_kernel_is_that_of_the_statistic(scale):
     problem, codes = problem_and_codes("canonical")
-    unit = make_statistic(problem, SKCE, {"kernel": polynomial})
-    scaled = make_statistic(problem, SKCE, {"kernel": lambda X, Z: scale * polynomial(X, Z)})
+    unit = prepare(SKCE, problem, {"kernel": polynomial})
+    scaled = prepare(SKCE, problem, {"kernel": lambda X, Z: scale * polynomial(X, Z)})
     assert_allclose(scaled(codes) / scale, unit(codes), rtol=0, atol=1e-5)
     assert scaled.slack / scale == pytest.approx(unit.slack)
 
 
 def test_a_single_sample_has_no_pairs():
     problem = single_problem([1], [[0.2, 0.8]], "canonical")
-    assert_array_equal(make_statistic(problem, SKCE, {})(np.array([[0], [1]])), [0, 0])
+    assert_array_equal(prepare(SKCE, problem, {})(np.array([[0], [1]])), [0, 0])
     expected = [2 * 0.8**2, 2 * 0.2**2]
-    biased = make_statistic(problem, SKCE, {"method": "biased"})(np.array([[0], [1]]))
+    biased = prepare(SKCE, problem, {"method": "biased"})(np.array([[0], [1]]))
     assert_allclose(biased, expected, rtol=1e-6)
 
 
@@ -230,11 +228,39 @@ def test_metric_statistic_calls_the_metric_with_outcomes_and_features(notion):
         calls.append((outcomes, features))
         return scale * np.mean(outcomes)
 
-    values = make_statistic(problem, metric, {"scale": 2.0})(codes)
+    values = prepare(metric, problem, {"scale": 2.0})(codes)
     assert_allclose(values, 2 * codes.mean(axis=1))
     for (outcomes, features), row in zip(calls, codes, strict=True):
         assert_array_equal(outcomes, row)
         assert_array_equal(features, X[:, 0] if scalar else X)
+
+
+def test_a_users_statistic_is_fast_once_it_says_what_it_prepares():
+    problem, codes = problem_and_codes("confidence")
+    calls = []
+
+    def prepare_gap(problem, above=0.5):
+        calls.append(above)
+        sure = problem.features[:, 0] > above
+        return lambda codes: np.abs((codes - problem.features[:, 0])[:, sure].mean(axis=1))
+
+    def gap(outcomes, features, above=0.5):
+        sure = features > above
+        return abs(np.mean(outcomes[sure] - features[sure]))
+
+    expected = prepare(gap, problem, {"above": 0.6})(codes)
+    declared = prepared_by(prepare_gap)(gap)
+    assert declared is gap
+    assert_allclose(prepare(gap, problem, {"above": 0.6})(codes), expected, rtol=1e-14)
+    assert calls == [0.6]
+
+
+def test_options_without_a_fast_form_go_by_the_definition():
+    problem, codes = problem_and_codes("confidence")
+    metric = prepared_by(lambda problem, **params: None)(lambda y, p: float(np.mean(y)))
+    statistic = prepare(metric, problem, {})
+    assert isinstance(statistic, MetricStatistic)
+    assert_array_equal(statistic(codes), codes.mean(axis=1))
 
 
 # Null distributions
@@ -244,7 +270,7 @@ def test_metric_statistic_calls_the_metric_with_outcomes_and_features(notion):
 def test_statistics_in_double_precision_have_no_slack(notion):
     problem, _ = problem_and_codes(notion)
     for statistic in (ECE, lambda outcomes, features: float(outcomes.mean())):
-        function = make_statistic(problem, statistic, {})
+        function = prepare(statistic, problem, {})
         assert null_distribution(function, problem, 5, np.random.RandomState(0))[2] == 0
 
 
@@ -259,14 +285,14 @@ def test_null_distribution_is_invariant_to_workers_and_blocks(statistic, notion)
     problem, _ = problem_and_codes(notion)
 
     def draw_null(chunk=None, n_jobs=None):
-        function = make_statistic(problem, statistic, {})
+        function = prepare(statistic, problem, {})
         if chunk:
             function.chunk = chunk
         return null_distribution(function, problem, 37, np.random.RandomState(0), n_jobs)[:2]
 
     null, observed = draw_null()
     assert null.shape == (37,)
-    rounding = 2e-6 if statistic == SKCE else 0
+    rounding = 2e-6 if statistic is SKCE else 0
     with parallel_config("threading"):
         assert_array_equal(draw_null(n_jobs=2)[0], null)
     for chunk in (1, 5, 100):
@@ -278,7 +304,7 @@ def test_null_distribution_is_invariant_to_workers_and_blocks(statistic, notion)
 def test_a_null_distribution_is_that_of_its_seeds():
     problem, _ = problem_and_codes("canonical")
     null, observed, _ = null_distribution(
-        make_statistic(problem, ECE, {}), problem, 20, np.random.RandomState(5)
+        prepare(ECE, problem, {}), problem, 20, np.random.RandomState(5)
     )
     seeds = np.random.RandomState(5).randint(2**31 - 1, size=20)
     cdf = np.cumsum(problem.features, axis=1)

@@ -22,7 +22,8 @@ from skcal.metrics import (
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
-from skcal.metrics.resampling import _poisson_counts, binned_measure, resample_counts
+from skcal.metrics.resampling import _poisson_counts, resample_counts
+from skcal.metrics.statistic import prepare_counts, prepared_by
 
 # Averages over samples, and hence those for which a count is a weight.
 PLUG_IN = {
@@ -200,7 +201,7 @@ BINNED = {
     "macro": {"average": "macro"},
     "unique": {"strategy": "unique"},
     "quantile": {"strategy": "quantile", "n_bins": 4},
-    "cube root": {"n_bins": "cube_root"},
+    "cube root": {"n_bins": "cube-root"},
     "euclidean": {"distance": "euclidean"},
 }
 
@@ -237,14 +238,31 @@ def test_only_binned_errors_with_fixed_bins_are_counted(data):
     every = np.ones(60)
     options = [{}, {"n_bins": 3}, {"strategy": "unique"}]
     for metric in (expected_calibration_error, maximum_calibration_error):
-        assert all(binned_measure(metric, y, p, every, o) for o in options)
-        assert binned_measure(partial(metric, n_bins=3), y, p, every, {})
-        assert not binned_measure(metric, y, p, every, {"strategy": "quantile"})
-        assert not binned_measure(metric, y, p, every, {"n_bins": "cube_root"})
+        assert all(prepare_counts(metric, y, p, every, o) for o in options)
+        assert prepare_counts(partial(metric, n_bins=3), y, p, every, {})
+        assert not prepare_counts(metric, y, p, every, {"strategy": "quantile"})
+        assert not prepare_counts(metric, y, p, every, {"n_bins": "cube-root"})
         with config_context(working_memory=60 * 12 * 2 / 2**20 * 0.99):
-            assert not binned_measure(metric, y, p, every, {})
+            assert not prepare_counts(metric, y, p, every, {})
     for metric in (smooth_calibration_error, mean_gap):
-        assert not binned_measure(metric, y, p, every, {})
+        assert not prepare_counts(metric, y, p, every, {})
+
+
+def test_a_users_metric_is_counted_once_it_says_how(data):
+    y, p = data
+
+    def count(sample, scale):
+        [problem] = sample.problems()
+        terms = problem.weight * problem.residuals[:, 0]
+        return lambda counts: float(scale * (counts @ terms) / (counts @ problem.weight))
+
+    def metric(y, p, *, scale=1.0, notion="binary", sample_weight=None):
+        return float(scale * np.average(y - p, weights=sample_weight))
+
+    options = {"scale": 2.0, "sample_weight": np.arange(1.0, 61), "n_resamples": 39}
+    by_rows = bootstrap_interval(metric, y, p, random_state=0, **options)
+    counted = bootstrap_interval(prepared_by(counts=count)(metric), y, p, random_state=0, **options)
+    assert_allclose(counted.distribution, by_rows.distribution, rtol=0, atol=1e-14)
 
 
 def test_an_option_of_a_partial_gives_way_to_that_of_the_call(data):

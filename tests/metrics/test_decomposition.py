@@ -15,7 +15,7 @@ from skcal.notions import make_problems
 
 SCALAR = ["binary", "confidence", "top-label", "classwise"]
 VECTOR = ["canonical", "top-2"]
-SCORES = ["brier", "log_loss"]
+SCORES = ["brier", "log-loss"]
 BINNED = [*product(SCALAR, SCALAR_PARTITIONS), *product(VECTOR, SIMPLEX_PARTITIONS)]
 GROUPED = [*BINNED, *product(SCALAR, ["isotonic"])]
 BINS = {"n_bins": 5, "min_samples": 20}
@@ -126,16 +126,16 @@ def test_scores_are_those_of_scikit_learn(coarse, rng, dtype, weighted):
     rtol = 1e-6 if dtype == np.float32 else 1e-12
     assert_allclose(own["brier", "classwise"], brier, rtol=rtol)
     assert_allclose(own["brier", "canonical"], brier, rtol=rtol)  # Σ_k (p_k - 1[y = k])², not half
-    assert_allclose(own["log_loss", "canonical"], log_loss(y, proba, sample_weight=weight), rtol)
+    assert_allclose(own["log-loss", "canonical"], log_loss(y, proba, sample_weight=weight), rtol)
     rest = one_against_rest(log_loss, y, proba, weight)
-    assert_allclose(own["log_loss", "classwise"], rest, rtol=rtol)
+    assert_allclose(own["log-loss", "classwise"], rest, rtol=rtol)
 
 
 @every_score
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_one_dimensional_scores_are_those_of_scikit_learn(score, dtype):
     y, p = np.array([0, 1, 0, 1, 1]), np.array([1.0, 0.0, 0.25, 1.0, 0.625], dtype)
-    expected = {"brier": brier_score_loss, "log_loss": log_loss}[score](y, p)
+    expected = {"brier": brier_score_loss, "log-loss": log_loss}[score](y, p)
     for strategy in ("isotonic", "unique", "uniform"):
         own = score_decomposition(y, p, score=score, strategy=strategy).score
         assert_allclose(own, expected, rtol=1e-6 if dtype == np.float32 else 1e-14)
@@ -169,14 +169,14 @@ def test_isotonic_parts_are_what_isotonic_regression_saves(coarse, rng, notion, 
     y, proba = coarse(notion)
     proba = proba.astype(dtype)
     weight = rng.uniform(0.2, 2, len(y))
-    expected = {"brier": np.zeros(2), "log_loss": np.zeros(2)}
+    expected = {"brier": np.zeros(2), "log-loss": np.zeros(2)}
     for x, outcomes, w, share in weighted_problems(y, proba, notion, weight):
         x, o = x[:, 0].astype(float), outcomes[:, 0].astype(float)
         recalibrated = IsotonicRegression(y_min=0, y_max=1).fit(x, o, w).predict(x)
         for k, p in enumerate([recalibrated, np.average(o, weights=w)]):
             log = -xlogy(o, p) - xlogy(1 - o, 1 - p)
             expected["brier"][k] += share * np.average((p - o) ** 2, weights=w)
-            expected["log_loss"][k] += share * np.average(log, weights=w)
+            expected["log-loss"][k] += share * np.average(log, weights=w)
     for score in SCORES:
         parts = score_decomposition(y, proba, score=score, notion=notion, sample_weight=weight)
         best, uncertainty = expected[score]

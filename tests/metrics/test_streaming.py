@@ -86,7 +86,7 @@ def assert_equal_at_once(accumulator, y, proba, **options):
     assert_array_equal(one.classes, other.classes)
     uniform = {**binned, "strategy": "uniform"}
     pairs = [(accumulator.brier_decomposition(), brier_decomposition(y, proba, **uniform))]
-    for score in ("brier", "log_loss"):
+    for score in ("brier", "log-loss"):
         own = accumulator.score_decomposition(score=score)
         pairs.append((own, score_decomposition(y, proba, score=score, **uniform)))
     for own, parts in pairs:
@@ -392,7 +392,7 @@ def test_slices_of_an_array_know_the_labels_of_all(monkeypatch, kind):
     ("options", "match"),
     [
         ({"n_bins": 0}, "'n_bins' parameter"),
-        ({"n_bins": "cube_root"}, "'n_bins' parameter"),
+        ({"n_bins": "cube-root"}, "'n_bins' parameter"),
         ({"edges": [0, 1, 2]}, "from 0 to 1"),
         ({"edges": [0, 0.5, 0.5, 1]}, r"must increase, but edges\[2\] = 0\.5 follows 0\.5"),
         ({"edges": [0.1, 0.5]}, r"^edges of 0\.1 to 0\.5: .* from 0 to 1 .* Pass \[0, …, 1\]"),

@@ -1,0 +1,159 @@
+"""Checks of arrays that were read from a file; errors name its lines and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from skcal._validation import LOGITS, SWAPPED, InputError, check_labels, check_proba
+
+_ROUNDING = 0.05  # by which a sum of rounded probabilities may miss 1
+
+
+class Predictions(NamedTuple):
+    """Checked predictions, labels, the class of each column and perhaps subgroups."""
+
+    proba: np.ndarray
+    labels: np.ndarray
+    classes: np.ndarray
+    groups: np.ndarray | None = None
+
+
+class FileError(ValueError):
+    """A file that cannot be read as predictions; the message is one line."""
+
+    def __init__(self, message):
+        super().__init__(" ".join(message.splitlines()))
+
+
+class Places(NamedTuple):
+    """What messages call a file and the rows and columns of its array.
+
+    Parameters
+    ----------
+    path : path-like
+    lines : list of int, default=()
+        The line of each row.
+    names : list of str, default=()
+        The name of each column.
+    """
+
+    path: Path
+    lines: Sequence[int] = ()
+    names: Sequence[str] = ()
+
+    def row(self, row: int) -> str:
+        """Return the words for a row."""
+        return f"line {self.lines[row]}" if self.lines else f"row {row}"
+
+    def column(self, column: int) -> str:
+        """Return the words for a column."""
+        return f"column {self.names[column]!r}" if self.names else f"column {column}"
+
+
+def check_size(path, size, max_bytes) -> None:
+    """Refuse content of more bytes than the user allows."""
+    if size > max_bytes:
+        raise FileError(
+            f"{path}: holds {size / 2**30:.3g} GB, more than {max_bytes / 2**30:.3g}. "
+            "Raise --max-size if that is meant."
+        )
+
+
+def listed(names, most: int = 12) -> str:
+    """Return the first names, and how many more there are."""
+    more = f", … {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(map(str, names[:most])) or "none") + more
+
+
+def misses_1(values) -> np.ndarray:
+    """Rows whose sum is not explained by rounding."""
+    with np.errstate(all="ignore"):
+        return ~(np.abs(values.sum(axis=1, dtype=np.float64) - 1) <= _ROUNDING)
+
+
+def check_predictions(
+    places, proba, labels, classes, pos_label=None, normalize=False
+) -> Predictions:
+    """Check arrays; errors name the file's lines and columns, and what its owner can do."""
+    try:
+        return _check_arrays(proba, labels, classes, pos_label, normalize)
+    except InputError as error:
+        remedy = _REMEDIES.get(error.kind)
+        if error.kind == "integers":
+            remedy = f"{SWAPPED}{_REMEDIES['range']}"
+        if error.kind == "sum" and not misses_1(np.asarray(proba)[[error.row]]).any():
+            remedy = f"{error.remedy} If it was rounded, --normalize does that."
+        row = None if error.row is None else places.row(error.row)
+        k = 0 if error.argument == "proba" and len(places.names) == 1 else error.column
+        column = None if k is None else places.column(k)
+        message = one_sentence(error.told(remedy, row, column))
+        raise FileError(f"{places.path}: {message}") from error
+
+
+_REMEDIES = {
+    "logits": "If these are logits, apply the softmax.",
+    "range": LOGITS.format("the softmax, to a single column the logistic function"),
+    "classes": "Every label must be the name of a column of probabilities.",
+    "positive class": "Name the positive one by --pos-label.",
+}
+
+
+def _check_arrays(proba, labels, classes, pos_label, normalize) -> Predictions:
+    proba = check_proba(_normalized(proba) if normalize else proba, name="proba")
+    if proba.ndim == 1 and classes is None:
+        labels, classes = _two_labels(labels, pos_label)
+    codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
+    labels = classes[codes]
+    if pos_label is not None:
+        names = [str(name) for name in classes.tolist()]
+        if len(names) != 2 or pos_label not in names:
+            raise ValueError(
+                f"--pos-label {pos_label!r} is not one of two classes: {listed(names)}."
+            )
+        if pos_label == names[0]:
+            proba, classes = proba[:, ::-1] if proba.ndim == 2 else proba, classes[::-1]
+    return Predictions(proba, labels, classes)
+
+
+def _normalized(proba) -> np.ndarray:
+    """Rows divided by their sums; what is no row of numbers is left to the checks."""
+    if np.ndim(proba) != 2 or np.asarray(proba).dtype.kind != "f" or not np.isfinite(proba).all():
+        return proba
+    wrong = misses_1(proba)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        reason = f"sums to {proba[row].sum():.6g}, not 1."
+        remedy = f"--normalize mends rounding alone, sums within {_ROUNDING} of 1."
+        raise InputError("proba", reason, remedy, row=row)
+    return proba / proba.sum(axis=1, dtype=np.float64, keepdims=True)
+
+
+def _two_labels(labels, pos_label):
+    """Labels of a single column, and the classes where they are known."""
+    if pos_label is not None:
+        present = np.unique(labels)
+        if len(present) != 2:
+            raise ValueError(
+                f"--pos-label {pos_label!r} needs two labels, found {listed(present.tolist())}."
+            )
+        return labels, present
+    if labels.dtype.kind != "U" or labels.ndim != 1:
+        return labels, None
+    for row, label in enumerate(labels.tolist()):
+        if label not in ("0", "1"):
+            remedy = (
+                "With a single column of probabilities labels must be 0 or 1; for other labels "
+                "name the positive one by --pos-label."
+            )
+            raise InputError("label", f"is {label!r}.", remedy, row=row)
+    return labels.astype(int), None
+
+
+def one_sentence(message: str) -> str:
+    """The message on one line, with a remedy where numpy gives none."""
+    message = " ".join(message.split())
+    return message if message.endswith((".", "?")) else f"{message}. Give numbers and labels."

@@ -1,0 +1,189 @@
+"""A statistic is prepared once for a problem and evaluated many times, under other outcomes.
+
+A metric declares by :func:`prepared_by` what it computes beforehand, so that tests redraw outcomes
+and a bootstrap redraws counts at little cost. A metric that declares nothing is evaluated by its
+definition, outcome by outcome.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from skcal._sklearn_compat import validate_parameter_constraints
+from skcal.metrics.base import read_sample
+from skcal.notions import Problem
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What a metric declares; see :func:`prepared_by`."""
+
+    outcomes: Callable | None = None
+    counts: Callable | None = None
+    at_least: int = 1
+    options: dict = field(default_factory=dict)
+
+
+def prepared_by(
+    outcomes: Callable | None = None,
+    *,
+    counts: Callable | None = None,
+    at_least: int = 1,
+    **options: Any,
+) -> Callable:
+    """Declare how a metric is prepared, as a decorator.
+
+    Parameters
+    ----------
+    outcomes : callable, default=None
+        ``outcomes(problem, **params)`` returns the metric of a :class:`~skcal.notions.Problem` as a
+        function of outcomes: a block of integers (k, n_rows), 0/1 for scalar problems and columns
+        for vectors, becomes k values. It may have the attributes ``chunk``, how many rows to hand
+        over at a time, and ``slack``, differences that rounding makes. None in place of a function
+        says that these options have no such form.
+    counts : callable, default=None
+        ``counts(sample, **params)`` returns the metric of a :class:`skcal.metrics.base.Sample` as
+        a function of how often each row counts, or None.
+    at_least : int, default=1
+        A problem with fewer samples tells nothing: its statistic is 0.
+    **options
+        Options that a test sets unless told otherwise.
+
+    Returns
+    -------
+    declare : callable
+        Takes the metric and returns it.
+    """
+
+    def declare(metric):
+        metric.preparation = Preparation(outcomes, counts, at_least, options)
+        return metric
+
+    return declare
+
+
+def prepare(metric: Callable, problem: Problem, params: dict) -> Callable:
+    """Return a metric of a problem as a function of blocks of outcomes, by its fastest form.
+
+    Parameters
+    ----------
+    metric : callable
+        A metric that takes ``notion`` and declares how it is prepared, or a statistic
+        ``metric(outcomes, features, **params)``.
+    problem : Problem
+    params : dict
+        Options of the metric.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the metric does not take the options.
+    """
+    declared = getattr(metric, "preparation", Preparation())
+    is_metric = hasattr(metric, "preparation") and "notion" in _parameters(metric)
+    _check_params(metric, params)
+    statistic = None if declared.outcomes is None else declared.outcomes(problem, **params)
+    if statistic is not None:
+        return statistic
+    if len(problem.weight) < declared.at_least:
+        return _nothing
+    m = problem.features.shape[1]
+    if is_metric:
+        params = {"notion": "binary" if m == 1 else "canonical", **declared.options, **params}
+        params["labels"] = [0, 1] if m == 1 else np.arange(m)
+        params["sample_weight"] = problem.weight
+    elif (problem.weight != 1).any():
+        params = {**params, "sample_weight": problem.weight}
+    return MetricStatistic(problem, metric, params)
+
+
+def prepare_counts(metric: Any, y, proba, weight, params: dict) -> Callable | None:
+    """Return a metric as a function of how often each row counts, if it declares such a form."""
+    if isinstance(metric, partial) and not metric.args:
+        metric, params = metric.func, {**metric.keywords, **params}
+    counts = getattr(metric, "preparation", Preparation()).counts
+    if counts is None:
+        return None
+    defaults = {
+        name: parameter.default
+        for name, parameter in _parameters(metric).items()
+        if parameter.default is not parameter.empty
+    }
+    options = {**defaults, **params, "sample_weight": weight}
+    who = ("notion", "sample_weight", "labels", "pos_label")
+    sample = read_sample(y, proba, **{name: options.pop(name, None) for name in who})
+    return counts(sample, **options)
+
+
+def _parameters(metric):
+    return inspect.signature(metric).parameters
+
+
+def _check_params(metric, params):
+    name = getattr(metric, "__name__", "statistic")
+    try:
+        inspect.signature(metric).bind_partial(None, None, **params)
+    except TypeError as error:
+        raise TypeError(
+            f"statistic={name}(outcomes, features, **statistic_params): {error}."
+        ) from None
+    except ValueError:  # some compiled functions have no signature
+        return
+    constraints = getattr(metric, "_skl_parameter_constraints", {})
+    validate_parameter_constraints(constraints, params, name)
+
+
+def _nothing(codes):
+    """The statistic of a problem that is too small to tell anything."""
+    return np.zeros(len(codes))
+
+
+def observed_codes(problem: Problem) -> np.ndarray:
+    """Outcomes as a block of one row: 0/1 for scalar problems, columns of the label else."""
+    outcomes = problem.outcomes
+    codes = outcomes[:, 0] if outcomes.shape[1] == 1 else outcomes.argmax(axis=1)
+    return codes.astype(np.int64)[None]
+
+
+def draw_codes(X: np.ndarray, seeds) -> np.ndarray:
+    """Outcomes of calibrated predictions, shape (n_resamples, n_rows); a resample per seed."""
+    uniform = np.stack([np.random.default_rng(seed).random(len(X)) for seed in seeds])
+    if X.shape[1] == 1:
+        return (uniform < X[:, 0]).astype(np.int64)
+    cdf = np.cumsum(X, axis=1, dtype=np.float64)
+    cdf /= cdf[:, -1:]
+    codes = np.zeros(uniform.shape, dtype=np.int64)
+    for k in range(X.shape[1] - 1):
+        codes += uniform >= cdf[:, k]
+    return codes
+
+
+class MetricStatistic:
+    """Any metric ``metric(outcomes, features, **params) → float`` of a problem, one by one."""
+
+    def __init__(self, problem, metric: Callable, params: dict):
+        self.metric, self.params = metric, params
+        X = problem.features
+        self.features = X[:, 0] if X.shape[1] == 1 else X
+
+    def __call__(self, codes):
+        """Return the metric of each row of outcomes."""
+        return np.array([self._value(row) for row in codes])
+
+    def _value(self, codes):
+        value = self.metric(codes, self.features, **self.params)
+        if not isinstance(value, Real) or not isfinite(value):
+            name = getattr(self.metric, "__name__", repr(self.metric))
+            raise ValueError(
+                f"statistic {name} returned {value!r}. It must return a finite number for every "
+                "outcome of the predictions."
+            )
+        return float(value)
