@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -26,11 +27,15 @@ class BilinearFunction(BaseEstimator, ABC):
     :meth:`with_factor_of` derives from a fit the function with another value, or another function
     of which :meth:`shares_factor` is true, and :meth:`score_path` may score many values at once.
 
+    A search fits the ``parts`` of a function that combines others, and lets what they say of
+    samples that were held out choose the combination, as :class:`skcal.Stacking` declares it.
+
     In every fit a sample of weight 0 is as good as removed, and n means the sum of the weights.
     """
 
     form_: np.ndarray | None
     path_parameter: str | None = None
+    parts: Sequence[BilinearFunction] = ()
 
     @abstractmethod
     def fit(self, X, y, sample_weight=None):

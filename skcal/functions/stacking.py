@@ -103,15 +103,45 @@ class Stacking(BilinearFunction):
         """
         self._check_functions()
         X, residuals, weight = self._validate(X, y, sample_weight)
-        self._choose_weights(X, residuals, weight)
-        self.functions_ = self._fit_all(X, residuals, weight)
+        products = self._held_out_products(X, residuals, weight)
+        return self._combine(self.fit_parts(X, residuals, weight), products)
+
+    @property
+    def parts(self):
+        """The functions whose fits :meth:`combined` takes."""
+        return self.functions
+
+    def combined(self, fitted, products):
+        """Return a copy of parts that are fitted already, with the weights that products choose.
+
+        Parameters
+        ----------
+        fitted : list of fitted functions
+            As :meth:`fit_parts` returns them.
+        products : ndarray of shape (2, n_functions, n_functions + 1)
+            The sum of :meth:`products` over sets of samples that other fits held out.
+
+        Returns
+        -------
+        stack : Stacking
+        """
+        stack = clone(self)
+        stack._n_residuals, stack.n_features_in_ = fitted[0]._n_residuals, fitted[0].n_features_in_
+        return stack._combine(fitted, products)
+
+    @staticmethod
+    def best_weights(products):
+        """Return a ≥ 0 that minimises aᵀGa - 2 mᵀa, (G, m) (n_functions, n_functions + 1)."""
+        return _best_weights(products)
+
+    def _combine(self, fitted, products):
+        self.functions_ = fitted
+        self.weights_ = _best_weights(products[0])
+        if _all_have_residual(self):
+            self.residual_weights_ = _best_weights(products[1])
         used = [(f, a) for f, a in zip(self.functions_, self.weights_, strict=True) if a > 0]
         self._used = [function for function, _ in used]
-        widths = [function.feature_map(X[:1]).shape[1] for function in self._used]
-        blocks = [
-            a * (np.eye(r) if f.form_ is None else f.form_)
-            for (f, a), r in zip(used, widths, strict=True)
-        ]
+        blocks = [a * (np.eye(_width(f)) if f.form_ is None else f.form_) for f, a in used]
         self.form_ = _diagonal(blocks) if blocks else np.zeros((1, 1))
         return self
 
@@ -126,8 +156,19 @@ class Stacking(BilinearFunction):
         if not self.functions:
             raise ValueError("functions is empty. Pass at least one function.")
 
-    def _fit_all(self, X, residuals, weight):
-        """Fit clones of all functions; ridge forms of one kernel share its factor."""
+    def fit_parts(self, X, residuals, weight):
+        """Fit clones of all functions; ridge forms of one kernel share its factor.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, d)
+        residuals : ndarray of shape (n_samples, m)
+        weight : ndarray of shape (n_samples,)
+
+        Returns
+        -------
+        fitted : list of fitted functions
+        """
         fitted: list[BilinearFunction] = []
         for function in self.functions:
             like = next((other for other in fitted if function.shares_factor(other)), None)
@@ -137,26 +178,41 @@ class Stacking(BilinearFunction):
                 fitted.append(function.with_factor_of(like))
         return fitted
 
-    def _choose_weights(self, X, residuals, weight):
-        count = len(self.functions)
-        quadratic, linear = np.zeros((2, count, count)), np.zeros((2, count))
-        n_splits = min(self.cv, len(X) // 2)
+    def _held_out_products(self, X, residuals, weight):
+        count, n_splits = len(self.functions), min(self.cv, len(X) // 2)
+        total = np.zeros((2, count, count + 1))
         if n_splits >= 2:
             folds = KFold(n_splits, shuffle=True, random_state=self.random_state)
             for train, test in folds.split(X):
-                held_out = residuals[test], weight[test]
-                models = self._fit_all(X[train], residuals[train], weight[train])
-                parts = [(model.feature_map(X[test]), model.form_) for model in models]
-                products = [pair_products(parts, *held_out)]
-                if _all_have_residual(self):
-                    fitted = [model.residual(X[test]) for model in models]
-                    products.append(_residual_products(fitted, *held_out))
-                for k, (gram, moments) in enumerate(products):
-                    quadratic[k] += gram
-                    linear[k] += moments
-        self.weights_ = _best_weights(quadratic[0], linear[0])
+                fitted = self.fit_parts(X[train], residuals[train], weight[train])
+                total += self.products(fitted, X[test], residuals[test], weight[test])
+        return total
+
+    def products(self, fitted, X, residuals, weight):
+        """Sums over samples that are held out, of which the weights are a function.
+
+        Parameters
+        ----------
+        fitted : list of fitted functions
+        X : ndarray of shape (n_samples, d)
+        residuals : ndarray of shape (n_samples, m)
+        weight : ndarray of shape (n_samples,)
+
+        Returns
+        -------
+        products : ndarray of shape (2, n_functions, n_functions + 1)
+            Products of the functions h with each other and, in the last column, with the
+            residuals, over pairs; the same of the corrections ĝ over samples, or zeros.
+        """
+        parts = [(function.feature_map(X), function.form_) for function in fitted]
+        both = [pair_products(parts, residuals, weight)]
         if _all_have_residual(self):
-            self.residual_weights_ = _best_weights(quadratic[1], linear[1])
+            corrections = [function.residual(X) for function in fitted]
+            both.append(_residual_products(corrections, residuals, weight))
+        total = np.zeros((2, len(fitted), len(fitted) + 1))
+        for products, (gram, moments) in zip(total, both, strict=False):
+            products[:, :-1], products[:, -1] = gram, moments
+        return total
 
     def feature_map(self, X):
         """Return φ(x) of the functions of positive weight, side by side."""
@@ -195,8 +251,13 @@ def _residual_products(fitted, residuals, weight):
     return rows @ rows.T, rows @ target
 
 
-def _best_weights(gram, moments):
+def _width(function):
+    return function.feature_map(np.full((1, function.n_features_in_), 0.5)).shape[1]
+
+
+def _best_weights(products):
     """Minimise aᵀGa - 2 mᵀa over a ≥ 0; functions that are zero throughout get no weight."""
+    gram, moments = products[:, :-1], products[:, -1]
     weights = np.zeros(len(moments))
     alive = np.flatnonzero(np.diagonal(gram) > 0)
     if len(alive):

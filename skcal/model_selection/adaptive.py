@@ -224,28 +224,40 @@ def _means(part, correction, cell, whole):
 
 
 class Spread:
-    """Var ⟨e_Y, v⟩ of each sample if Y follows given probabilities, added over problems.
+    """Moments of ⟨e_Y, v⟩ of each sample if Y follows given probabilities, added over problems.
 
     Problems about the same samples, one a class, are entries of one outcome.
     """
 
     def __init__(self, n_samples: int):
-        self._squares, self._means, self._mass = (np.zeros(n_samples) for _ in range(3))
+        self._powers = np.zeros((4, n_samples))  # Σ p v^k
         self._columns = np.zeros(n_samples, dtype=np.intp)
 
-    def add(self, rows, proba, vectors) -> None:
+    def add(self, places, proba, vectors) -> None:
         """Add columns of probabilities and of v (n_rows, m) for some of the samples."""
-        proba = proba.astype(np.float64, copy=False)
-        self._squares[rows] += _dot(proba, vectors**2)
-        self._means[rows] += _dot(proba, vectors)
-        self._mass[rows] += proba.sum(axis=1)
-        self._columns[rows] += proba.shape[1]
+        self._columns[places] += proba.shape[1]
+        for rows in row_blocks(len(places), 8 * 4 * proba.shape[1]):
+            product, v = proba[rows].astype(np.float64), vectors[rows]
+            for power in self._powers:
+                power[places[rows]] += product.sum(axis=1)
+                product = product * v
+
+    def _moments(self):
+        """Moments about 0; columns that do not sum to 1 are divided by their sum."""
+        mass = np.where((self._columns > 1) & (self._powers[0] > 0), self._powers[0], 1)
+        return self._powers[1:] / mass
 
     @property
     def variances(self) -> np.ndarray:
-        """The variance of each sample; columns that do not sum to 1 are divided by their sum."""
-        mass = np.where((self._columns > 1) & (self._mass > 0), self._mass, 1)
-        return np.maximum(self._squares / mass - (self._means / mass) ** 2, 0)
+        """The variance of each sample."""
+        mean, square, _ = self._moments()
+        return np.maximum(square - mean**2, 0)
+
+    @property
+    def third_moments(self) -> np.ndarray:
+        """The third central moment of each sample."""
+        mean, square, cube = self._moments()
+        return cube - 3 * mean * square + 2 * mean**3
 
 
 def _pairs_in_cells(data: Problems, cells) -> _Candidate:
@@ -269,7 +281,9 @@ def _pairs_in_cells(data: Problems, cells) -> _Candidate:
         influence[part.rows] += 2 * row * (mass / pairs)[cell] - error[cell]
         share = part.share * mass / mass.sum()
         value += float(share @ error)
-        variance += float(share**2 @ (2 * _products_of_covariances(part, cell, len(mass)) / pairs**2))
+        variance += float(
+            share**2 @ (2 * _products_of_covariances(part, cell, len(mass)) / pairs**2)
+        )
     n_columns = sum(part.features.shape[1] for part in data.parts)
     if len(data.parts) > 1 and isinstance(data.parts[0].rows, slice):
         variance *= n_columns / (n_columns - 1)  # residuals of the classes sum to 0

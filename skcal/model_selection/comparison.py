@@ -132,11 +132,15 @@ def risk_difference(a, b, X, y, sample_weight=None) -> PairRisk:
     return engine.excess(a.functions_, data) - engine.excess(b.functions_, data)
 
 
-def as_comparison(folds) -> RiskComparison:
-    """Average of differences over folds whose samples are disjoint."""
-    difference = float(np.mean([fold.value for fold in folds]))
+def as_comparison(folds, difference=None) -> RiskComparison:
+    """Average of differences over folds whose samples are disjoint, or a difference that is known.
+
+    ``difference`` may come from more fits on these folds than its standard error does.
+    """
+    mean = float(np.mean([fold.value for fold in folds]))
+    difference = mean if difference is None else difference
     standard_error = float(np.linalg.norm([fold.standard_error for fold in folds]) / len(folds))
-    identical = max(abs(difference), standard_error) < ROUNDING
+    identical = max(abs(mean), standard_error) < ROUNDING
     if identical:
         return RiskComparison(0.0, 0.0, 1.0, True)
     if standard_error < ROUNDING:  # two samples make one pair, which has no spread
@@ -152,7 +156,9 @@ def compare_families(families, best) -> list[RiskComparison]:
         if family is best:
             return RiskComparison(0.0, 0.0, 1.0, identical=True)
         pairs = zip(family.excess_risks, best.excess_risks, strict=True)
-        return as_comparison([one - other for one, other in pairs])
+        several = family.column_scores.shape[1] > len(family.excess_risks)
+        difference = float(best.scores.max() - family.scores.max()) if several else None
+        return as_comparison([one - other for one, other in pairs], difference)
 
     return [compare(family) for family in families]
 

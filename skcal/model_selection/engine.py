@@ -1,7 +1,8 @@
 """Functions fitted to the problems of a notion, and what they say: problems in, numbers out.
 
 A *fit* is a list of fitted functions, one a problem. The units of parallel work are
-:func:`fit_and_score`, of functions or paths on one training set, and :func:`fit_and_compare`.
+:func:`fit_and_score`, of functions or paths on one training set, and ``fit_parts`` of
+:mod:`skcal.model_selection.combination`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skcal.functions import BilinearFunction, Zero
-from skcal.model_selection.estimates import OneStepEstimate
 from skcal.notions import Problem, Problems
-from skcal.pair_risk import PairRisk, add_problems, excess_risk, one_step_terms, weighted_mean
+from skcal.pair_risk import PairRisk, add_problems, excess_risk
 
 Fit: TypeAlias = list[BilinearFunction]
 
@@ -26,13 +26,18 @@ def fit(template: BilinearFunction, data: Problems) -> Fit:
     """Fit clones to the problems; h = 0 for a problem with too few samples."""
     fitted = []
     for problem in data.parts:
-        if _has_pairs(problem):
+        if has_pairs(problem):
             function = clone(template)
             function.fit(problem.features, problem.residuals, sample_weight=problem.weight)
         else:
-            function = Zero().fit(np.full((1, 1), 0.5), [0.0])
+            function = no_correction()
         fitted.append(function)
     return fitted
+
+
+def no_correction() -> BilinearFunction:
+    """H = 0, for want of samples."""
+    return Zero().fit(np.full((1, 1), 0.5), [0.0])
 
 
 def derived(template: BilinearFunction, fitted: Fit) -> Fit:
@@ -65,15 +70,6 @@ def corrections(fitted: Fit, data: Problems) -> list[np.ndarray]:
         else np.zeros(problem.features.shape)
         for function, problem in zip(fitted, data.parts, strict=True)
     ]
-
-
-def one_step(of_problems: list[np.ndarray], data: Problems) -> OneStepEstimate:
-    """One-step estimate by corrections ĝ of each problem, fitted to other samples."""
-    terms = np.zeros(len(data.weight))
-    for correction, problem in zip(of_problems, data.parts, strict=True):
-        terms[problem.rows] += one_step_terms(correction, problem.residuals)
-    value, standard_error = weighted_mean(terms, data.weight)
-    return OneStepEstimate(value, standard_error, terms)
 
 
 def score(fitted: Fit, data: Problems) -> float:
@@ -167,20 +163,6 @@ def fit_and_score(
     return Scores(fits, np.array(scores), np.repeat(np.array(times) / shared, shared, axis=0))
 
 
-def fit_and_compare(
-    function: BilinearFunction,
-    fitted: Fit | None,
-    data: Problems,
-    train: np.ndarray,
-    evaluations: list[np.ndarray],
-) -> tuple[Fit | None, list[PairRisk]]:
-    """Excess risks on each set of evaluation rows; the fit too, if it was not ``fitted`` yet."""
-    new: Fit | None = None  # what is known is not sent back
-    if fitted is None:
-        new = fitted = fit_again(function, data.take(train))
-    return new, [excess(fitted, data.take(rows)) for rows in evaluations]
-
-
 def fit_again(template: BilinearFunction, data: Problems) -> Fit:
     """Fit what has been fitted before and has warned then, if it did not converge."""
     with warnings.catch_warnings():
@@ -188,7 +170,7 @@ def fit_again(template: BilinearFunction, data: Problems) -> Fit:
         return fit(template, data)
 
 
-def _has_pairs(problem: Problem) -> bool:
+def has_pairs(problem: Problem) -> bool:
     """Whether it has enough samples; where problems divide the samples, some may be too small."""
     return isinstance(problem.rows, slice) or int(np.count_nonzero(problem.weight)) >= 2
 
@@ -197,12 +179,12 @@ def _add_scores(own, fitted, data):
     """``own(function, features, residuals, weight)`` over problems, by their shares."""
     total, counted = 0.0, False
     for function, problem in zip(fitted, data.parts, strict=True):
-        if _has_pairs(problem):
+        if has_pairs(problem):
             counted = True
             value = own(function, problem.features, problem.residuals, problem.weight)
             total = total + value * problem.share
     if not counted:
-        _raise_no_pairs(len(data.weight))
+        raise_no_pairs(len(data.weight))
     return total
 
 
@@ -210,17 +192,18 @@ def _add_risks(own, fitted, data):
     """The same of risks with standard errors."""
     risks = [
         own(function, problem.features, problem.residuals, problem.weight)
-        if _has_pairs(problem)
+        if has_pairs(problem)
         else None
         for function, problem in zip(fitted, data.parts, strict=True)
     ]
     if all(risk is None for risk in risks):
-        _raise_no_pairs(len(data.weight))
+        raise_no_pairs(len(data.weight))
     shares, rows = ([getattr(part, name) for part in data.parts] for name in ("share", "rows"))
     return add_problems(risks, shares, rows, len(data.weight))
 
 
-def _raise_no_pairs(n_samples):
+def raise_no_pairs(n_samples):
+    """Say that no problem has the samples that a risk needs."""
     raise ValueError(
         "The risk needs pairs: no class is predicted for 2 samples "
         f"(n_samples = {n_samples}). Pass more samples."

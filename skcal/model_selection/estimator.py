@@ -11,7 +11,7 @@ from skcal._validation import check_labels, check_proba, check_weight, column_na
 from skcal.functions import BilinearFunction, KroneckerKernelRidge
 from skcal.functions.base import telling_places
 from skcal.model_selection import engine
-from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate
+from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate, one_step
 from skcal.notions import Problems, make_problems, resolve_notion
 from skcal.pair_risk import PairRisk
 
@@ -217,7 +217,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         estimate : OneStepEstimate
         """
         data = self._problems(X, sample_weight, y)
-        return engine.one_step(engine.corrections(self.functions_, data), data)
+        return one_step(engine.corrections(self.functions_, data), data)
 
     def risk(self, X, y, sample_weight=None) -> PairRisk:
         """Pair risk on held-out samples, with its standard error.

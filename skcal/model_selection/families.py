@@ -8,7 +8,6 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from operator import itemgetter
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -21,21 +20,44 @@ from sklearn.utils.parallel import Parallel, delayed
 from skcal.functions import BilinearFunction, Zero
 from skcal.functions.base import telling_places
 from skcal.model_selection.candidates import family_name
-from skcal.model_selection.engine import Task, derived, fit_and_compare, fit_and_score
+from skcal.model_selection.combination import combine, fit_parts, parts_of, stack_score
+from skcal.model_selection.engine import Fit, Task, derived, excess, fit_again, fit_and_score
+from skcal.notions import Problems
 
 
 @dataclass(eq=False)
 class Family:
-    """A candidate function with its parameter settings and what the folds said of them."""
+    """A candidate function with its parameter settings and what the held-out samples said of them.
+
+    Attributes
+    ----------
+    name : str
+    function : calibration-estimation function
+        The candidate as it was passed.
+    settings : list of dict
+    functions : list of calibration-estimation functions
+        Unfitted, one a setting.
+    column_scores : ndarray of shape (n_settings, n_columns)
+        The score of each setting on each column of the plan.
+    results : dict
+        The part of ``cv_results_`` about the family.
+    models : list of CalibrationErrorEstimator
+        The best setting as fitted to the training samples of a column of each split.
+    excess_risks : list of PairRisk
+        Their risks above that of h = 0 on these columns.
+    """
 
     name: str
     function: BilinearFunction
     settings: list[dict]
-    functions: list[BilinearFunction]  # unfitted, one a setting
-    results: dict = field(default_factory=dict)
-    fits: list = field(default_factory=list)  # of the best setting, one a fold
-    models: list = field(default_factory=list)  # the same as estimators
-    excess_risks: list = field(default_factory=list)  # theirs, on the validation samples
+    functions: list[BilinearFunction]
+    column_scores: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    results: dict = field(default_factory=dict, repr=False)
+    models: list = field(default_factory=list, repr=False)
+    excess_risks: list = field(default_factory=list, repr=False)
+    _sources: list = field(default_factory=list, repr=False)  # fits that serve, one a training
+    _held_out: list = field(default_factory=list, repr=False)  # what parts say, one a column
+    _refits: dict = field(default_factory=dict, repr=False)  # by setting and training
 
     @property
     def scores(self) -> np.ndarray:
@@ -60,27 +82,54 @@ class Family:
             f"lowest risk {-self.scores.max():.9g}"
         )
 
+    def knows(self, setting: int, training: int) -> bool:
+        """Whether the fit of a setting to a training set is known."""
+        return bool(self._sources) or (setting, training) in self._refits
 
-def residual_functions(families) -> list[BilinearFunction]:
-    """Functions with ``residual``, other than Zero, unfitted, from the highest score down."""
-    scored = [
-        (score, function)
-        for family in families
-        for score, function in zip(family.scores, family.functions, strict=True)
-    ]
-    # Zero's one-step estimate is 0 ± 0, which says nothing.
-    scored = [
-        (score, function)
-        for score, function in scored
-        if hasattr(function, "residual") and not isinstance(function, Zero)
-    ]
-    ranked = sorted(scored, key=itemgetter(0), reverse=True)
-    return [function for _, function in ranked]
+    def fit_of(self, setting: int, training: int, columns: list[int]) -> Fit:
+        """Return a fit that is known; the columns choose the weights of a stack."""
+        if self.function.parts:
+            held_out = [self._held_out[column] for column in columns]
+            return combine(self.function, self._sources[training], held_out)
+        if _is_path(self):
+            return derived(self.functions[setting], self._sources[training])
+        if self._sources:
+            return self._sources[training]
+        return self._refits[setting, training]
+
+    def forget_fits(self) -> None:
+        """Free the fits that the best setting does not need."""
+        self._sources, self._held_out, self._refits = [], [], {}
+
+    def fit_to_all(self, data: Problems) -> Fit:
+        """Fit the best setting; all columns choose weights of a stack."""
+        if self.function.parts:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                return combine(self.function, parts_of(self.function, data), self._held_out)
+        return fit_again(self.best_function, data)
 
 
 def best_family(families) -> Family:
     """The family with the highest score; ties go to the first."""
     return families[int(np.argmax([family.scores.max() for family in families]))]
+
+
+def choose(families, columns, with_residual=False) -> tuple[Family, int] | None:
+    """The family and the number of the setting of the highest mean score on some columns.
+
+    ``with_residual`` leaves out functions without, and h = 0, whose correction says nothing.
+    """
+    best, highest = None, -np.inf
+    for family in families:
+        if with_residual and (
+            isinstance(family.function, Zero) or not hasattr(family.function, "residual")
+        ):
+            continue
+        scores = family.column_scores[:, columns].mean(axis=1)
+        if scores.max() > highest:
+            best, highest = (family, int(np.argmax(scores))), scores.max()
+    return best
 
 
 def make_families(candidates, memory=None) -> list[Family]:
@@ -111,27 +160,29 @@ def _with_distinct_names(families):
     return families
 
 
-def evaluate(groups, data, splits, n_jobs):
-    """Score every setting of every family on every fold; yield each group when it is done.
+def evaluate(groups, data, plan, n_jobs):
+    """Score every setting of every family on every column; yield each group when it is done.
 
-    Settings that share what is computed once, such as a factor, are one task a fold; others are
-    spread over the jobs.
+    Settings that share what is computed once, such as a factor, are one task a training; others
+    are spread over the jobs. Of a stack the parts are fitted, once a training.
     """
     n_parts = effective_n_jobs(n_jobs)
     tasks = [_tasks(group, n_parts) for group in groups]
-    folds = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(fit_and_score)(task, data, train, [validation])
+    trainings = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(fit_and_score if isinstance(task, Task) else fit_parts)(task, data, *training)
         for task in chain(*tasks)
-        for train, validation in splits
+        for training in plan.trainings
     )
     for group, own in zip(groups, tasks, strict=True):
         with _one_convergence_warning(group[0]):
-            scored = [[next(folds) for _ in splits] for _ in own]
-        _record(group, scored)
+            scored = [[next(trainings) for _ in plan.trainings] for _ in own]
+        _record(group, scored, plan)
         yield group
 
 
-def _tasks(group, n_parts) -> list[Task]:
+def _tasks(group, n_parts) -> list:
+    if group[0].function.parts:
+        return [group[0].function]
     if _is_path(group[0]):
         paths = [
             (f.function, [setting[f.function.path_parameter] for setting in f.settings])
@@ -159,20 +210,40 @@ def _serving(family) -> BilinearFunction:
     return copy.copy(family.function).set_params(**{name: value})  # no copy of a kernel's objects
 
 
-def _record(group, scored):
-    """Fill in the results of a group, and the fits of folds that are known without a refit."""
-    scores = np.concatenate([np.hstack([fold.scores for fold in folds]) for folds in scored])
-    times = np.concatenate([np.stack([fold.times for fold in folds], axis=1) for folds in scored])
+def _record(group, scored, plan):
+    """Fill in the scores of a group, and the fits that are known without a refit."""
+    if group[0].function.parts:
+        [family] = group
+        family._sources = [one.fits for one in scored[0]]
+        family._held_out = [column for one in scored[0] for column in one.held_out]
+        scores = _stack_scores(family, plan)
+    else:
+        scores = np.concatenate([np.hstack([one.scores for one in task]) for task in scored])
+        for family in group:
+            family._sources = [fit for one in scored[0] for fit in one.fits]
+    times = np.concatenate([np.stack([one.times for one in task], axis=1) for task in scored])
     ends = np.cumsum([len(family.settings) for family in group])[:-1]
-    for family, *results in zip(group, np.split(scores, ends), np.split(times, ends), strict=True):
-        family.results = _results(*results)
-        if not np.isfinite(family.scores).all():
-            setting = family.settings[int(np.argmin(np.isfinite(family.scores)))]
+    for family, own, spent in zip(
+        group, np.split(scores, ends), np.split(times, ends), strict=True
+    ):
+        if not np.isfinite(own).all():
+            setting = family.settings[int(np.argmin(np.isfinite(own).all(axis=1)))]
             raise ValueError(
                 f"{family.name} with {setting} has a risk that is not finite. Mend the candidate."
             )
-        best = family.best_function
-        family.fits = [derived(best, fitted) for fold in scored[0] for fitted in fold.fits]
+        family.column_scores = own
+        by_split = np.stack([own[:, columns].mean(axis=1) for columns in plan.splits], axis=1)
+        family.results = _results(by_split, spent)
+
+
+def _stack_scores(family, plan) -> np.ndarray:
+    """Scores on each column by the weights that the other columns of its group choose."""
+    scores, held_out = np.empty((1, len(plan.columns))), family._held_out
+    for columns in plan.groups:
+        for column in columns:
+            others = [held_out[other] for other in columns if other != column]
+            scores[0, column] = stack_score(family.function, held_out[column], others)
+    return scores
 
 
 @contextmanager
@@ -211,22 +282,58 @@ def _results(scores, times):
     return results
 
 
-def compare_folds(families, data, splits, n_jobs):
-    """Fill in the fits of folds and excess risks of the families that lack them."""
-    lacking = [family for family in families if not family.excess_risks]
-    folds = iter(
-        Parallel(n_jobs=n_jobs)(
-            delayed(fit_and_compare)(family.best_function, fitted, data, train, [validation])
-            for family in lacking
-            for fitted, (train, validation) in zip(
-                family.fits or [None] * len(splits), splits, strict=True
-            )
+def fit_lacking(requests, data, plan, n_jobs) -> None:
+    """Fit the families, settings and trainings whose fits are not known yet."""
+    lacking = list(
+        dict.fromkeys(
+            (family, setting, training)
+            for family, setting, training in requests
+            if not family.knows(setting, training)
         )
     )
-    for family in lacking:
-        results = [next(folds) for _ in splits]
-        family.fits = family.fits or [fitted for fitted, _ in results]
-        family.excess_risks = [risk for _, [risk] in results]
+    fits = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_rows)(family.functions[setting], data, plan.trainings[training].rows)
+        for family, setting, training in lacking
+    )
+    for (family, setting, training), fitted in zip(lacking, fits, strict=True):
+        family._refits[setting, training] = fitted
+
+
+def _fit_rows(function, data, rows):
+    return fit_again(function, data.take(rows))
+
+
+def compare_folds(families, data, plan, n_jobs) -> None:
+    """Fill in the excess risks of the best setting of each family on a column of each split."""
+    columns = [plan.columns[number] for number in plan.compared]
+    requests = [(f, f.best, column.training) for f in families for column in columns]
+    fit_lacking(requests, data, plan, n_jobs)
+    risks = iter(
+        Parallel(n_jobs=n_jobs)(
+            delayed(_excess_of_rows)(fitted, data, column.rows)
+            for family in families
+            for fitted, column in zip(known_fits(family, plan), columns, strict=True)
+        )
+    )
+    for family in families:
+        family.excess_risks = [next(risks) for _ in columns]
+
+
+def known_fits(family, plan) -> list[Fit]:
+    """Fits of the best setting to the training samples of the columns that are compared."""
+    groups = plan.groups
+    return [
+        family.fit_of(
+            family.best,
+            plan.columns[number].training,
+            [k for group in groups if number in group for k in group if k != number],
+        )
+        for number in plan.compared
+    ]
+
+
+def _excess_of_rows(fitted, data, rows):
+    return excess(fitted, data.take(rows))
 
 
 def merge_results(families) -> dict:

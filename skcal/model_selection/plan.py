@@ -1,9 +1,11 @@
-"""Splits, samples and the pooling of estimates over outer splits."""
+"""Which samples functions are fitted to, which score them, and which test the choice."""
 
 from __future__ import annotations
 
+import copy
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import combinations
 from numbers import Integral
 from typing import NamedTuple
 
@@ -11,9 +13,7 @@ import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
-from skcal.model_selection.estimates import OneStepEstimate
-from skcal.model_selection.estimator import CalibrationErrorEstimator
-from skcal.pair_risk import weighted_mean
+_SHUFFLES = 100  # tries to keep every class in every training set
 
 
 class Samples(NamedTuple):
@@ -42,89 +42,181 @@ class Samples(NamedTuple):
         return float(len(rows) if self.weight is None else self.weight[rows].sum())
 
 
+class Training(NamedTuple):
+    """Samples that every function is fitted to, and the sets of samples that score the fits."""
+
+    rows: np.ndarray
+    evaluations: list[np.ndarray]
+
+
+class Column(NamedTuple):
+    """A score: the number of the training, the samples that score it, and their split."""
+
+    training: int
+    rows: np.ndarray
+    split: int
+
+
 @dataclass(frozen=True, eq=False)
 class Outer:
-    """An outer split: training samples, test samples, and the folds of the training samples.
+    """Test samples, and the columns whose scores choose for them.
 
-    The last outer of a plan with several has all samples for training, no test samples, and
-    ``repeat`` -1.
+    Neither the fits of these columns nor their scores have seen the test samples.
     """
 
     train: np.ndarray
     test: np.ndarray
-    splits: list
+    columns: list[int]
     repeat: int = 0
-
-    @property
-    def first_fold(self) -> np.ndarray:
-        """Samples on which the first fold trains."""
-        return self.train[self.splits[0][0]]
 
 
 @dataclass(frozen=True, eq=False)
-class OuterResult:
-    """What one outer split said.
+class Plan:
+    """One cross-validation of all candidates, and the tests that rest on it.
 
     Attributes
     ----------
-    outer : Outer
-        Its test samples no choice has seen.
-    families : list of Family
-        Candidates with their validation scores, without fold models.
-    plug_ins : ndarray of shape (n_splits,)
-        Plug-in squared error of each fold model of the best candidate on the test samples.
-    one_step : OneStepEstimate or None
-        From the best candidate with ``residual``, refitted on the training samples.
-    one_step_estimator : CalibrationErrorEstimator or None
-        The refitted candidate.
+    rows : ndarray of int
+        All samples that take part in fits and scores.
+    trainings : list of Training
+    columns : list of Column
+        The scores of every function, training after training.
+    outers : list of Outer
+        May be none.
     """
 
-    outer: Outer = field(repr=False)
-    families: list = field(repr=False)
-    plug_ins: np.ndarray
-    one_step: OneStepEstimate | None
-    one_step_estimator: CalibrationErrorEstimator | None
+    rows: np.ndarray
+    trainings: list[Training]
+    columns: list[Column]
+    outers: list[Outer]
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """Columns that choose together; every column is in one group."""
+        return [outer.columns for outer in self.outers] or [list(range(len(self.columns)))]
+
+    @property
+    def splits(self) -> list[list[int]]:
+        """Columns of each split, over which its score is the mean."""
+        count = 1 + max(column.split for column in self.columns)
+        numbers = [column.split for column in self.columns]
+        return [[k for k, own in enumerate(numbers) if own == split] for split in range(count)]
+
+    @property
+    def compared(self) -> list[int]:
+        """A column of each split, of different trainings."""
+        return [columns[split % len(columns)] for split, columns in enumerate(self.splits)]
 
 
-def make_plan(search, data: Samples) -> list[Outer]:
+def make_plans(search, data: Samples) -> list[Plan]:
     """Make all splits before any work starts, and check that they can be worked with.
 
-    A plan of several outer splits ends with one that has all samples for training.
+    The choice to be shown is that of the last plan.
     """
     rng = check_random_state(search.random_state)
     first, inner, *others = rng.randint(2**31 - 1, size=1 + search.n_repeats)
+    seeds = [first, *others]
+    if search.outer_cv is None:
+        plans = [_pairs_of_blocks(search, data, seed, k) for k, seed in enumerate(seeds)][::-1]
+    else:
+        plans = _nested(search, data, seeds, inner)
+    for plan in plans:
+        _check(plan, data)
+    _warn_of_absent_classes(plans, data, search)
+    return plans
+
+
+def _pairs_of_blocks(search, data, seed, repeat) -> Plan:
+    """Fit without every pair of blocks, and score each fit on both blocks of its pair.
+
+    A block is tested by the fits that lack it, chosen by their scores on the other block of their
+    pair. So K (K - 1) / 2 fits serve K nested cross-validations.
+    """
+    blocks = _blocks(search, data, seed)
+    n_blocks, everyone = len(blocks), np.arange(len(data.y))
+    if n_blocks < 3:
+        raise ValueError(
+            f"cv={search.cv!r} makes {n_blocks} blocks, and functions are fitted without two of "
+            "them. Pass cv=3 or more, or outer_cv."
+        )
+    trainings, columns = [], []
+    chosen_by: list[list[int]] = [[] for _ in blocks]
+    for number, pair in enumerate(combinations(range(n_blocks), 2)):
+        left_out = np.concatenate([blocks[k] for k in pair])
+        evaluations = [blocks[k] for k in pair]
+        trainings.append(Training(np.setdiff1d(everyone, left_out), evaluations))
+        for split, other in (pair, pair[::-1]):
+            chosen_by[other].append(len(columns))
+            columns.append(Column(number, blocks[split], split))
+    outers = [
+        Outer(np.setdiff1d(everyone, test), test, chosen, repeat)
+        for test, chosen in zip(blocks, chosen_by, strict=True)
+    ]
+    return Plan(everyone, trainings, columns, outers)
+
+
+def _blocks(search, data, seed) -> list[np.ndarray]:
+    """Disjoint blocks of all samples; shuffled ones keep each class in every training set."""
+    if not isinstance(search.cv, Integral):
+        blocks = [test for _, test in _split(check_cv(search.cv), data, "cv")]
+        count = np.bincount(np.concatenate(blocks), minlength=len(data.y))
+        if (count != 1).any():
+            raise ValueError(
+                f"cv validates sample {int(np.argmax(count != 1))} {int(count[count != 1][0])} "
+                "times. To test on every sample, its validation sets must hold each sample once; "
+                "otherwise pass outer_cv, such as ShuffleSplit(1, test_size=0.2)."
+            )
+        return blocks
+    rng = np.random.default_rng(seed)
+    codes = np.unique(data.y, return_inverse=True)[1]
+    enough = np.bincount(codes) >= 3
+    for _ in range(_SHUFFLES):
+        folds = KFold(search.cv, shuffle=True, random_state=int(rng.integers(2**31 - 1)))
+        blocks = [test for _, test in _split(folds, data, "cv")]
+        occurs = np.stack([np.bincount(codes[rows], minlength=len(enough)) > 0 for rows in blocks])
+        # A fit lacks two blocks.
+        if (occurs.sum(axis=0)[enough] >= 3).all():
+            break
+    return blocks
+
+
+def _nested(search, data, seeds, inner) -> list[Plan]:
+    """A plan for each outer split; of several, one more for the choice on all samples."""
     pairs = [
         (*pair, repeat)
-        for repeat, seed in enumerate([first, *others])
+        for repeat, seed in enumerate(seeds)
         for pair in _outer_pairs(search, data, seed)
     ]
+    everyone = np.arange(len(data.y))
     if len(pairs) > 1:
         if not (isinstance(search.cv, Integral) or hasattr(search.cv, "split")):
             raise ValueError(
                 "cv holds fixed rows, but there are several outer splits and so several training "
                 "sets. Pass an int or a splitter as cv."
             )
-        pairs.append((np.arange(len(data.y)), np.arange(0), -1))
+        pairs.append((everyone, everyone[:0], -1))
     inner_cv = _splitter(search.cv, inner)
-    plan = [
-        Outer(train, test, _split(inner_cv, data.take(train), "cv", len(test)), repeat)
-        for train, test, repeat in pairs
-    ]
-    for outer in plan:
-        _check_outer(outer, data)
-    _warn_of_absent_classes(plan, data, search)
-    return plan
+    plans = []
+    for train, test, repeat in pairs:
+        splits = _split(inner_cv, data.take(train), "cv", len(test))
+        trainings = [Training(train[rows], [train[held_out]]) for rows, held_out in splits]
+        columns = [Column(k, one.evaluations[0], k) for k, one in enumerate(trainings)]
+        outer = Outer(train, test, list(range(len(columns))), repeat)
+        plans.append(Plan(train, trainings, columns, [outer] if len(test) else []))
+    return plans
 
 
 def _outer_pairs(search, data, seed):
     """Rows for training and for testing, of every outer split of a repeat."""
     outer_cv = search.outer_cv
-    if outer_cv is None:
-        outer_cv = ShuffleSplit(1, test_size=0.2, random_state=seed)
+    if isinstance(outer_cv, ShuffleSplit) and outer_cv.random_state is None:
+        outer_cv = copy.copy(outer_cv)
+        outer_cv.random_state = seed
     elif search.n_repeats > 1 and not isinstance(outer_cv, Integral):
         raise ValueError(
             f"n_repeats={search.n_repeats} shuffles the samples anew, which outer_cv of type "
-            f"{type(outer_cv).__name__} does not allow. Pass an int or None as outer_cv."
+            f"{type(outer_cv).__name__} does not allow. Pass None, an int or a ShuffleSplit "
+            "without random_state as outer_cv."
         )
     pairs = _split(_splitter(outer_cv, seed), data, "outer_cv")
     for number, (train, test) in enumerate(pairs):
@@ -161,10 +253,13 @@ def _split(cv, data, name, n_test=0):
         ) from error
 
 
-def _check_outer(outer, data):
-    for number, (train, validation) in enumerate(outer.splits):
-        for rows, part in ((train, "training"), (validation, "validation")):
-            count = data.n_positive(outer.train[rows])
+def _check(plan, data):
+    for number, training in enumerate(plan.trainings):
+        for rows, part in (
+            (training.rows, "training"),
+            *((rows, "validation") for rows in training.evaluations),
+        ):
+            count = data.n_positive(rows)
             if count < 2:
                 raise ValueError(
                     f"cv leaves {count} {part} sample(s) in fold {number} of {len(data.y)} samples "
@@ -172,14 +267,14 @@ def _check_outer(outer, data):
                 )
 
 
-def _warn_of_absent_classes(plan, data, search):
-    """Say which classes a training fold lacks, where functions learn outcomes class by class."""
+def _warn_of_absent_classes(plans, data, search):
+    """Say which classes a training set lacks, where functions learn outcomes class by class."""
     if not search.notion_.of_given_classes:
         return
     classes = data.classes()
-    for outer in plan:
-        for number, (train, _) in enumerate(outer.splits):
-            absent = classes - data.classes(outer.train[train])
+    for plan in plans:
+        for number, training in enumerate(plan.trainings):
+            absent = classes - data.classes(training.rows)
             if absent:
                 warnings.warn(
                     f"Class {min(absent, key=str)!r} does not occur in the training part of fold "
@@ -191,17 +286,18 @@ def _warn_of_absent_classes(plan, data, search):
                 return
 
 
-def warn_of_small_problems(plan, problems, data, classes):
+def warn_of_small_problems(plans, problems, data, classes):
     """Say which classes of ``top-label`` are predicted too rarely for a risk in some fold."""
     predicted = np.zeros(len(data.y), dtype=np.intp)
     for k, problem in enumerate(problems):
         predicted[problem.rows] = k
     counted = np.ones(len(data.y)) if data.weight is None else data.weight > 0
     small: set = set()
-    for outer in plan:
-        for rows in (outer.train[part] for split in outer.splits for part in split):
-            counts = np.bincount(predicted[rows], counted[rows], minlength=len(problems))
-            small.update(np.flatnonzero(counts < 2).tolist())
+    for plan in plans:
+        for training in plan.trainings:
+            for rows in (training.rows, *training.evaluations):
+                counts = np.bincount(predicted[rows], counted[rows], minlength=len(problems))
+                small.update(np.flatnonzero(counts < 2).tolist())
     if small:
         warnings.warn(
             f"Class {classes.tolist()[min(small)]!r} ({len(small)} such classes) is predicted for "
@@ -210,37 +306,3 @@ def warn_of_small_problems(plan, problems, data, classes):
             UserWarning,
             stacklevel=4,
         )
-
-
-def pool_one_steps(results: list[OuterResult], weight: np.ndarray) -> OneStepEstimate | None:
-    """Average one-step terms over outer splits; a sample tested twice counts by its mean term."""
-    total, count = np.zeros(len(weight)), np.zeros(len(weight))
-    for result in results:
-        if result.one_step is None:
-            return None
-        total[result.outer.test] += result.one_step.terms
-        count[result.outer.test] += 1
-    tested = count > 0
-    terms = total[tested] / count[tested]
-    value, standard_error = weighted_mean(terms, weight[tested] * count[tested])
-    return OneStepEstimate(value, standard_error, terms)
-
-
-def median_of_repeats(repeats: list[OneStepEstimate | None]) -> OneStepEstimate | None:
-    """Median over repeated shuffles, its variance the median of s.e.² + (deviation)².
-
-    So an estimate does not hang on one shuffle (Chernozhukov et al., Double/debiased machine
-    learning for treatment and structural parameters, The Econometrics Journal 2018, Def. 3.3). The
-    terms are those of the repeat closest to the median.
-    """
-    estimates = [estimate for estimate in repeats if estimate is not None]
-    if len(estimates) < len(repeats):
-        return None
-    if len(estimates) == 1:
-        return estimates[0]
-    values = np.array([estimate.value for estimate in estimates])
-    errors = np.array([estimate.standard_error for estimate in estimates])
-    middle = float(np.median(values))
-    standard_error = float(np.sqrt(np.median(errors**2 + (values - middle) ** 2)))
-    closest = estimates[int(np.argmin(np.abs(values - middle)))]
-    return OneStepEstimate(middle, standard_error, closest.terms)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -18,29 +17,27 @@ from skcal._sklearn_compat import (
     limit_blas_threads,
 )
 from skcal._validation import check_labels, check_proba, check_weight, column_names
-from skcal.model_selection import engine
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
-from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate
+from skcal.model_selection.cross_fitting import CrossFit, try_choices
+from skcal.model_selection.estimates import (
+    ConfidenceInterval,
+    OneStepEstimate,
+    median_of_one_steps,
+    median_of_repeats,
+)
 from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.model_selection.families import (
     best_family,
     compare_folds,
     evaluate,
     group_families,
+    known_fits,
     make_families,
     merge_results,
-    residual_functions,
     try_families,
 )
-from skcal.model_selection.plan import (
-    OuterResult,
-    Samples,
-    make_plan,
-    median_of_repeats,
-    pool_one_steps,
-    warn_of_small_problems,
-)
+from skcal.model_selection.plan import Samples, make_plans, warn_of_small_problems
 from skcal.model_selection.summary import summarize
 from skcal.notions import Problems, make_problems, resolve_notion
 
@@ -221,30 +218,31 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         self.notion_ = resolve_notion(self.notion, proba)
         weight = None if sample_weight is None else check_weight(sample_weight, len(proba))
         samples = Samples(np.asarray(X), self.classes_[codes], weight)
-        plan = make_plan(self, samples)
+        plans = make_plans(self, samples)
         full_weight = check_weight(weight, len(proba))
         problems = make_problems(proba, codes, self.notion_, full_weight)
         if not self.notion_.shares_samples:
-            warn_of_small_problems(plan, problems, samples, self.classes_)
+            warn_of_small_problems(plans, problems, samples, self.classes_)
         problem = max(problems, key=lambda problem: len(problem.features))
         width = problem.features.shape[1]
-        first = self._families(width, samples, plan[0])
+        first = self._families(width, samples, plans[0])
         with limit_blas_threads(1 if problem.features.size < _MANY_FEATURES else None):
-            try_families(first, problem, weight, plan[0].first_fold)
-            context = self._init_callback_context(max_subtasks=len(plan))
+            try_families(first, problem, weight, plans[0].trainings[0].rows)
+            context = self._init_callback_context(max_subtasks=len(plans))
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
             data = Problems(problems, full_weight)
             self.outer_results_ = []
-            for outer in plan:
-                families = first if outer is plan[0] else self._families(width, samples, outer)
-                self._search(families, data, outer, context)
-            self._set_choice(families, data, plan[-1])
-            self._set_estimates(data.weight)
+            for plan in plans:
+                families = first if plan is plans[0] else self._families(width, samples, plan)
+                self._search(families, data, plan, context)
+                self.outer_results_ += try_choices(families, data, plan, self.n_jobs)
+            self._set_choice(families, data, plans[-1])
+            self._set_estimates(data)
             context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _families(self, width, samples, outer):
-        n_train = samples.total_weight(outer.first_fold)
+    def _families(self, width, samples, plan):
+        n_train = samples.total_weight(plan.trainings[0].rows)
         candidates = resolve_candidates(self.candidates, self.notion_, width, n_train)
         return make_families(candidates, self.memory)
 
@@ -257,13 +255,12 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         estimator.n_features_in_, estimator.functions_ = self.n_features_in_, functions
         return estimator
 
-    def _search(self, families, data, outer, context):
-        """Score the families on the folds of the training samples; estimate on the others."""
-        training = data.take(outer.train)
+    def _search(self, families, data, plan, context):
+        """Score the families on the columns of a plan, and show progress."""
         groups = group_families(families)
         context = context.subcontext(task_name="search", max_subtasks=len(groups))
         context.call_on_fit_task_begin(estimator=self)
-        scored = evaluate(groups, training, outer.splits, self.n_jobs)
+        scored = evaluate(groups, data, plan, self.n_jobs)
         for group in groups:
             task = context.subcontext(task_name=group[0].name)
             task.call_on_fit_task_begin(estimator=self)
@@ -273,59 +270,43 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
                 for family in group:
                     print(f"[{type(self).__name__}] {family.report()}", flush=True)
         context.call_on_fit_task_end(estimator=self)
-        if len(outer.test):
-            self.outer_results_.append(self._evaluate(families, training, data, outer))
 
-    def _evaluate(self, families, training, data, outer):
-        test, best = data.take(outer.test), best_family(families)
-        compare_folds([best], training, outer.splits, self.n_jobs)
-        plug_ins = np.array([engine.plug_in(fitted, test) for fitted in best.fits])
-        estimator, one_step = self._best_one_step(families, training, test)
-        scored = [replace(family, fits=[], excess_risks=[]) for family in families]
-        return OuterResult(outer, scored, plug_ins, one_step, estimator)
-
-    def _best_one_step(self, families, training, test):
-        """Return the best function whose residual is not zero throughout, and its estimate."""
-        for function in residual_functions(families):
-            fitted = engine.fit_again(function, training)
-            one_step = engine.one_step(engine.corrections(fitted, test), test)
-            if one_step.terms.any():
-                return self._estimator(function, fitted), one_step
-        return None, None
-
-    def _set_choice(self, families, data, outer):
-        """Set what was chosen on the last split of the plan: the only one, or all samples."""
-        training, best = data.take(outer.train), best_family(families)
-        compare_folds(families, training, outer.splits, self.n_jobs)
+    def _set_choice(self, families, data, plan):
+        """Set what all columns of a plan choose, refitted to all of its samples."""
+        best = best_family(families)
+        compare_folds(families, data, plan, self.n_jobs)
         for family in families:
-            family.models = [self._estimator(family.best_function, fit) for fit in family.fits]
+            fits = known_fits(family, plan)
+            family.models = [self._estimator(family.best_function, fit) for fit in fits]
         self.families_, self.best_family_, self.estimators_ = families, best, best.models
         self.best_function_ = best.best_function
         self.comparisons_ = compare_families(families, best)
         self.simplest_family_ = simplest_family(families, self.comparisons_)
-        known = self.outer_results_[-1].one_step_estimator
-        if known is None or known.function is not best.best_function:
-            fitted = engine.fit_again(best.best_function, training)
-            known = self._estimator(best.best_function, fitted)
-        self.best_estimator_ = known
+        fitted = best.fit_to_all(data.take(plan.rows))
+        self.best_estimator_ = self._estimator(best.best_function, fitted)
+        for family in families:
+            family.forget_fits()
         self.cv_results_ = merge_results(families)
         self.best_index_ = int(np.argmax(self.cv_results_["mean_test_score"]))
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.best_risk_ = -self.best_score_
 
-    def _set_estimates(self, weight):
-        """Average over the outer splits of a repeat, every test sample counting once; medians."""
+    def _set_estimates(self, data):
+        """Estimate from all test samples of a repeat; medians over repeats."""
         repeats = [
-            [result for result in self.outer_results_ if result.outer.repeat == number]
+            CrossFit.of([r for r in self.outer_results_ if r.outer.repeat == number], data)
             for number in range(self.n_repeats)
         ]
-        tests = [result.outer.test for result in self.outer_results_]
-        self.n_samples_ = len(weight)
-        tested = np.zeros(len(weight), dtype=bool)
-        tested[np.concatenate(tests)] = True
-        self.n_test_samples_ = int(np.count_nonzero(weight[tested]))
-        self.squared_error_ = float(np.median([_mean_plug_in(r, weight) for r in repeats]))
+        self.n_samples_ = len(data.weight)
+        tested = np.unique(np.concatenate([result.outer.test for result in self.outer_results_]))
+        self.n_test_samples_ = int(np.count_nonzero(data.weight[tested]))
+        self.cross_fits_ = repeats
+        estimates = [one.squared_error for one in repeats]
+        self.squared_error_, self.standard_error_ = median_of_repeats(
+            [one.value for one in estimates], [one.standard_error for one in estimates]
+        )
+        self.plug_in_squared_error_ = float(np.median([one.plug_in for one in repeats]))
         self.fold_spread_ = float(np.std(np.concatenate([r.plug_ins for r in self.outer_results_])))
         if self.squared_error_ < 0:
             warnings.warn(
@@ -335,10 +316,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
                 stacklevel=3,
             )
         self.calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
-        one_steps = [pool_one_steps(results, weight) for results in repeats]
-        self.one_step_ = median_of_repeats(one_steps)
-        last = self.outer_results_[-1].one_step_estimator
-        self.one_step_function_ = last and last.function
+        self.one_step_ = median_of_one_steps([one.one_step for one in repeats])
+        self.one_step_function_ = self.outer_results_[-1].function
         self.one_step_squared_error_ = self.one_step_ and self.one_step_.value
         self.one_step_standard_error_ = self.one_step_ and self.one_step_.standard_error
 
@@ -425,8 +404,3 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _mean_plug_in(results, weight):
-    shares = [weight[result.outer.test].sum() for result in results]
-    return np.average([result.plug_ins.mean() for result in results], weights=shares)

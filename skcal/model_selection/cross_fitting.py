@@ -1,0 +1,148 @@
+"""Corrections of samples by functions that have not seen them, and the estimates that they give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from skcal.functions import BilinearFunction
+from skcal.model_selection.adaptive import SquaredError, adaptive_squared_error
+from skcal.model_selection.engine import corrections, plug_in
+from skcal.model_selection.estimates import OneStepEstimate, one_step
+from skcal.model_selection.families import choose, fit_lacking
+from skcal.model_selection.plan import Outer
+from skcal.notions import Problems
+
+
+@dataclass(frozen=True, eq=False)
+class OuterResult:
+    """What the fits that are chosen for the test samples of an outer split say of them.
+
+    Attributes
+    ----------
+    outer : Outer
+        Its test samples no choice and no fit has seen.
+    plug_ins : ndarray of shape (n_fits,)
+        The plug-in squared error of each fit of the best function.
+    function : calibration-estimation function or None
+        The best function with ``residual``, other than :class:`skcal.Zero`.
+    corrections : list of ndarray or None
+        The mean of ĝ over its fits, of each problem of the test samples.
+    """
+
+    outer: Outer = field(repr=False)
+    plug_ins: np.ndarray
+    function: BilinearFunction | None
+    corrections: list[np.ndarray] | None = field(repr=False)
+
+
+def try_choices(families, data, plan, n_jobs) -> list[OuterResult]:
+    """Choose for each outer split by its own columns, and test the fits on its test samples."""
+    choices = [
+        [choose(families, outer.columns, with_residual) for with_residual in (False, True)]
+        for outer in plan.outers
+    ]
+    chosen = [
+        [(choice, outer.columns) for choice in pair if choice is not None]
+        for pair, outer in zip(choices, plan.outers, strict=True)
+    ]
+    requests = [
+        (*choice, plan.columns[column].training)
+        for pair in chosen
+        for choice, columns in pair
+        for column in columns
+    ]
+    fit_lacking(requests, data, plan, n_jobs)
+    tested = Parallel(n_jobs=n_jobs)(
+        delayed(_test)(*[_fits(choice, outer, plan) for choice in pair], data, outer.test)
+        for pair, outer in zip(choices, plan.outers, strict=True)
+    )
+    return [
+        OuterResult(outer, plug_ins, other and other[0].functions[other[1]], mean)
+        for outer, (_, other), (plug_ins, mean) in zip(plan.outers, choices, tested, strict=True)
+    ]
+
+
+def _fits(choice, outer, plan):
+    if choice is None:
+        return None
+    family, setting = choice
+    trainings = [plan.columns[column].training for column in outer.columns]
+    return [family.fit_of(setting, training, outer.columns) for training in trainings]
+
+
+def _test(best, with_residual, data, rows):
+    test = data.take(rows)
+    plug_ins = np.array([plug_in(fitted, test) for fitted in best])
+    if with_residual is None:
+        return plug_ins, None
+    total = corrections(with_residual[0], test)
+    for fitted in with_residual[1:]:
+        for sum_, more in zip(total, corrections(fitted, test), strict=True):
+            sum_ += more
+    return plug_ins, [sum_ / len(with_residual) for sum_ in total]
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Samples that were tested, with corrections that have not seen them.
+
+    Attributes
+    ----------
+    data : Problems
+        The tested samples of positive weight.
+    corrections : list of ndarray of shape (n_rows, m), one a problem
+        ĝ; zeros where no candidate estimates the residual.
+    squared_error : SquaredError
+    one_step : OneStepEstimate or None
+        None where no candidate estimates the residual.
+    plug_in : float
+        The mean plug-in squared error, every test sample counting once.
+    """
+
+    data: Problems = field(repr=False)
+    corrections: list[np.ndarray] = field(repr=False)
+    squared_error: SquaredError
+    one_step: OneStepEstimate | None
+    plug_in: float
+
+    @classmethod
+    def of(cls, results: list[OuterResult], data: Problems) -> CrossFit:
+        """Gather the corrections of outer splits; a sample tested twice has their mean."""
+        tested = np.zeros(len(data.weight), dtype=bool)
+        tested[np.concatenate([result.outer.test for result in results])] = True
+        rows = np.flatnonzero(tested & (data.weight > 0))
+        own = data.take(rows)
+        known = all(result.corrections is not None for result in results)
+        values = _gather(results, data) if known else None
+        gathered = [
+            values[k if shared else 0][rows[part.rows]] if known else np.zeros(part.features.shape)
+            for k, part in enumerate(own.parts)
+            for shared in [isinstance(part.rows, slice)]
+        ]
+        shares = [data.weight[result.outer.test].sum() for result in results]
+        means = [result.plug_ins.mean() for result in results]
+        return cls(
+            data=own,
+            corrections=gathered,
+            squared_error=adaptive_squared_error(own, gathered),
+            one_step=one_step(gathered, own) if known else None,
+            plug_in=float(np.average(means, weights=shares)),
+        )
+
+
+def _gather(results, data) -> list[np.ndarray]:
+    """Mean corrections of all samples, one array for problems that divide the samples."""
+    shared = isinstance(data.parts[0].rows, slice)
+    n_arrays = len(data.parts) if shared else 1
+    width = data.parts[0].features.shape[1]
+    total, count = np.zeros((n_arrays, len(data.weight), width)), np.zeros(len(data.weight))
+    for result in results:
+        rows = result.outer.test
+        count[rows] += 1
+        own = data.take(rows).parts
+        for k, (part, correction) in enumerate(zip(own, result.corrections, strict=True)):
+            total[k if shared else 0, rows[part.rows]] += correction
+    return list(total / np.maximum(count, 1)[:, None])
