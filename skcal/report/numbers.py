@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skcal.displays import ReliabilityDisplay
-from skcal.displays.curves import ReliabilityPanel
+from skcal.displays.reliability_panel import ReliabilityPanel
 from skcal.hypothesis_tests import monte_carlo_test, skce_test
 from skcal.metrics import (
     bootstrap_interval,
