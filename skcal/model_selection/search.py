@@ -306,6 +306,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         self.squared_error_, self.standard_error_ = median_of_repeats(
             [one.value for one in estimates], [one.standard_error for one in estimates]
         )
+        self.calibrated_up_to_ = float(
+            np.sqrt(np.median([one.calibrated_up_to for one in estimates]))
+        )
         self.plug_in_squared_error_ = float(np.median([one.plug_in for one in repeats]))
         self.fold_spread_ = float(np.std(np.concatenate([r.plug_ins for r in self.outer_results_])))
         if self.squared_error_ < 0:

@@ -40,14 +40,18 @@ def as_dict(search) -> dict:
         "candidates": candidates,
         "simplest_not_worse": search.simplest_family_.name,
         "squared_error": search.squared_error_,
+        "standard_error": _plain(search.standard_error_),
         "calibration_error": search.calibration_error_,
+        "by": " / ".join(dict.fromkeys(one.squared_error.chosen for one in search.cross_fits_)),
+        "calibrated_up_to": search.calibrated_up_to_,
+        "plug_in_squared_error": search.plug_in_squared_error_,
         "fold_spread": search.fold_spread_,
         "one_step": _one_step_facts(search) if search.one_step_ is not None else None,
     }
 
 
 def _one_step_facts(search) -> dict:
-    names = (family_name(result.one_step_estimator.function) for result in search.outer_results_)
+    names = (family_name(result.function) for result in search.outer_results_)
     standard_error = _plain(search.one_step_standard_error_)
     bound = None if standard_error is None else search.lower_confidence_bound(_LEVEL)
     return {
@@ -104,18 +108,21 @@ def _reading(facts) -> list[str]:
             f"  {simplest} is simpler and its risk not significantly higher (p > 0.05, said after "
             "the choice)."
         )
-    lines.append(
-        f"calibration error   {_root(facts['squared_error'])}, plug-in; "
-        f"fold models spread by {number(facts['fold_spread'], 6)}"
-    )
+    error = number(facts["standard_error"] or 0, 6)
+    lines += [
+        f"calibration error   {_root(facts['squared_error'])} ± {error} (s.e.), by {facts['by']}",
+        f"if calibrated       below {number(facts['calibrated_up_to'])} with probability 0.95",
+        f"plug-in             {_root(facts['plug_in_squared_error'])}; "
+        f"fold models spread by {number(facts['fold_spread'], 6)}",
+    ]
     if facts["one_step"] is None:
-        return [*lines, "one-step estimate   none: no candidate estimates the residual itself"]
+        return [*lines, "one-step            none: no candidate estimates the residual itself"]
     return [*lines, *_one_step(facts["one_step"])]
 
 
 def _one_step(fact) -> list[str]:
     squared, bound = fact["squared_error"], fact["lower_confidence_bound"]
-    estimate = f"one-step estimate   {_root(squared)}"
+    estimate = f"one-step            {_root(squared)}"
     if bound is None:
         return [
             f"{estimate}, by {fact['function']}",
