@@ -11,7 +11,7 @@ from skcal.functions import BilinearFunction
 from skcal.model_selection.adaptive import SquaredError, adaptive_squared_error
 from skcal.model_selection.engine import corrections, plug_in
 from skcal.model_selection.estimates import OneStepEstimate, one_step
-from skcal.model_selection.families import choose, fit_lacking
+from skcal.model_selection.families import fit_lacking, ranking
 from skcal.model_selection.plan import Outer
 from skcal.notions import Problems
 
@@ -40,34 +40,53 @@ class OuterResult:
 
 def try_choices(families, data, plan, n_jobs) -> list[OuterResult]:
     """Choose for each outer split by its own columns, and test the fits on its test samples."""
-    choices = [
-        [choose(families, outer.columns, with_residual) for with_residual in (False, True)]
+    rankings = [
+        [ranking(families, outer.columns), ranking(families, outer.columns, with_residual=True)]
         for outer in plan.outers
     ]
-    chosen = [
-        [(choice, outer.columns) for choice in pair if choice is not None]
-        for pair, outer in zip(choices, plan.outers, strict=True)
-    ]
     requests = [
-        (*choice, plan.columns[column].training)
-        for pair in chosen
-        for choice, columns in pair
-        for column in columns
+        (*choices[0], plan.columns[column].training)
+        for pair, outer in zip(rankings, plan.outers, strict=True)
+        for choices in pair
+        if choices
+        for column in outer.columns
     ]
     fit_lacking(requests, data, plan, n_jobs)
     tested = Parallel(n_jobs=n_jobs)(
-        delayed(_test)(*[_fits(choice, outer, plan) for choice in pair], data, outer.test)
-        for pair, outer in zip(choices, plan.outers, strict=True)
+        delayed(_test)(
+            _fits(best[0], outer, plan),
+            _fits(others[0], outer, plan) if others else None,
+            data,
+            outer.test,
+        )
+        for (best, others), outer in zip(rankings, plan.outers, strict=True)
     )
     return [
-        OuterResult(outer, plug_ins, other and other[0].functions[other[1]], mean)
-        for outer, (_, other), (plug_ins, mean) in zip(plan.outers, choices, tested, strict=True)
+        OuterResult(outer, plug_ins, *_first_with_correction(means, others, outer, data, plan))
+        for outer, (_, others), (plug_ins, means) in zip(plan.outers, rankings, tested, strict=True)
     ]
 
 
+def _first_with_correction(means, others, outer, data, plan):
+    """The best function whose corrections are not zero throughout, which would say nothing."""
+    if means is None:
+        return None, None
+    for family, setting in others:
+        if means is None:
+            fit_lacking(
+                [(family, setting, plan.columns[column].training) for column in outer.columns],
+                data,
+                plan,
+                None,
+            )
+            means = _mean_corrections(_fits((family, setting), outer, plan), data.take(outer.test))
+        if any(mean.any() for mean in means):
+            return family.functions[setting], means
+        means, zeros = None, means
+    return others[0][0].functions[others[0][1]], zeros
+
+
 def _fits(choice, outer, plan):
-    if choice is None:
-        return None
     family, setting = choice
     trainings = [plan.columns[column].training for column in outer.columns]
     return [family.fit_of(setting, training, outer.columns) for training in trainings]
@@ -76,13 +95,14 @@ def _fits(choice, outer, plan):
 def _test(best, with_residual, data, rows):
     test = data.take(rows)
     plug_ins = np.array([plug_in(fitted, test) for fitted in best])
-    if with_residual is None:
-        return plug_ins, None
-    total = corrections(with_residual[0], test)
-    for fitted in with_residual[1:]:
-        for sum_, more in zip(total, corrections(fitted, test), strict=True):
-            sum_ += more
-    return plug_ins, [sum_ / len(with_residual) for sum_ in total]
+    return plug_ins, None if with_residual is None else _mean_corrections(with_residual, test)
+
+
+def _mean_corrections(fits, test):
+    total = corrections(fits[0], test)
+    for fitted in fits[1:]:
+        total = [one + more for one, more in zip(total, corrections(fitted, test), strict=True)]
+    return [one / len(fits) for one in total]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import itemgetter
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -115,21 +116,20 @@ def best_family(families) -> Family:
     return families[int(np.argmax([family.scores.max() for family in families]))]
 
 
-def choose(families, columns, with_residual=False) -> tuple[Family, int] | None:
-    """The family and the number of the setting of the highest mean score on some columns.
+def ranking(families, columns, with_residual=False) -> list[tuple[Family, int]]:
+    """Families with the numbers of their settings, from the highest mean score on some columns.
 
     ``with_residual`` leaves out functions without, and h = 0, whose correction says nothing.
     """
-    best, highest = None, -np.inf
-    for family in families:
-        if with_residual and (
-            isinstance(family.function, Zero) or not hasattr(family.function, "residual")
-        ):
-            continue
-        scores = family.column_scores[:, columns].mean(axis=1)
-        if scores.max() > highest:
-            best, highest = (family, int(np.argmax(scores))), scores.max()
-    return best
+    scored = [
+        (score, family, setting)
+        for family in families
+        if not with_residual
+        or (hasattr(family.function, "residual") and not isinstance(family.function, Zero))
+        for setting, score in enumerate(family.column_scores[:, columns].mean(axis=1))
+    ]
+    scored.sort(key=itemgetter(0), reverse=True)
+    return [(family, setting) for _, family, setting in scored]
 
 
 def make_families(candidates, memory=None) -> list[Family]:

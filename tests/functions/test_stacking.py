@@ -178,7 +178,7 @@ def test_ridge_forms_of_one_kernel_share_a_factor_and_are_separate_fits(sample):
         TwoStepKernelRidge(1e-1, kernel=kernel),
     ]
     stack = Stacking(ridges)
-    stack._fit_all(X, residuals, np.ones(len(X)))
+    stack.fit_parts(X, residuals, np.ones(len(X)))
     shared = len(calls)
     calls.clear()
     clone(ridges[0]).fit(X, residuals)
