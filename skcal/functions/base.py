@@ -35,7 +35,11 @@ class BilinearFunction(BaseEstimator, ABC):
 
     form_: np.ndarray | None
     path_parameter: str | None = None
-    parts: Sequence[BilinearFunction] = ()
+
+    @property
+    def parts(self) -> Sequence[BilinearFunction]:
+        """The functions that this one combines, in a search from fits that it makes itself."""
+        return ()
 
     @abstractmethod
     def fit(self, X, y, sample_weight=None):

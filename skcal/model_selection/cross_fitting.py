@@ -136,12 +136,7 @@ class CrossFit:
         rows = np.flatnonzero(tested & (data.weight > 0))
         own = data.take(rows)
         known = all(result.corrections is not None for result in results)
-        values = _gather(results, data) if known else None
-        gathered = [
-            values[k if shared else 0][rows[part.rows]] if known else np.zeros(part.features.shape)
-            for k, part in enumerate(own.parts)
-            for shared in [isinstance(part.rows, slice)]
-        ]
+        gathered = _gather(results, data, own, rows)
         shares = [data.weight[result.outer.test].sum() for result in results]
         means = [result.plug_ins.mean() for result in results]
         return cls(
@@ -153,16 +148,17 @@ class CrossFit:
         )
 
 
-def _gather(results, data) -> list[np.ndarray]:
-    """Mean corrections of all samples, one array for problems that divide the samples."""
+def _gather(results, data, own, rows) -> list[np.ndarray]:
+    """Mean corrections of some samples, one array a problem; zeros where there are none."""
     shared = isinstance(data.parts[0].rows, slice)
-    n_arrays = len(data.parts) if shared else 1
+    n_arrays = len(data.parts) if shared else 1  # problems may divide the samples among them
     width = data.parts[0].features.shape[1]
     total, count = np.zeros((n_arrays, len(data.weight), width)), np.zeros(len(data.weight))
     for result in results:
-        rows = result.outer.test
-        count[rows] += 1
-        own = data.take(rows).parts
-        for k, (part, correction) in enumerate(zip(own, result.corrections, strict=True)):
-            total[k if shared else 0, rows[part.rows]] += correction
-    return list(total / np.maximum(count, 1)[:, None])
+        tested = result.outer.test
+        count[tested] += 1
+        parts = data.take(tested).parts
+        for k, (part, correction) in enumerate(zip(parts, result.corrections or [], strict=False)):
+            total[k if shared else 0, tested[part.rows]] += correction
+    total /= np.maximum(count, 1)[:, None]
+    return [total[k if shared else 0, rows[part.rows]] for k, part in enumerate(own.parts)]

@@ -139,7 +139,8 @@ def _pairs_of_blocks(search, data, seed, repeat) -> Plan:
             f"cv={search.cv!r} makes {n_blocks} blocks, and functions are fitted without two of "
             "them. Pass cv=3 or more, or outer_cv."
         )
-    trainings, columns = [], []
+    trainings: list[Training] = []
+    columns: list[Column] = []
     chosen_by: list[list[int]] = [[] for _ in blocks]
     for number, pair in enumerate(combinations(range(n_blocks), 2)):
         left_out = np.concatenate([blocks[k] for k in pair])
