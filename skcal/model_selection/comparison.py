@@ -85,7 +85,7 @@ def compare_risks(a, b, X, y, sample_weight=None) -> RiskComparison:
     O(n (r_a + r_b + m)²) time. The normal p-value is conservative near degeneracy. The standard
     error is no less than what the predictions imply, so that rare events which have not happened in
     these samples count: of 1,000 data sets with 1 % positives, n = 200 and two equally good
-    functions, 141 were rejected at the 5 % level by the Hájek standard error alone and none with it.
+    functions, 141 were rejected at 5 % by the Hájek standard error alone and none with it.
 
     Examples
     --------
