@@ -1,4 +1,4 @@
-"""The train/validation/test pipeline: choose the function by the risk, report the error."""
+"""The search: choose the function by the risk, test it on every sample, report the error."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
 class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     """Choose a calibration-estimation function by its risk and report the calibration error.
 
-    On the training samples of each outer split every candidate and parameter setting is scored by
-    cross-validation under the pair risk [1]_; on the test samples, which no choice has seen, the
-    calibration error is estimated.
+    Every candidate and parameter setting is scored by cross-validation under the pair risk [1]_. By
+    default the samples are cut into blocks and functions are fitted without every pair of blocks:
+    each block is then tested by fits, and by a choice, that have not seen it, so that every sample
+    tests.
 
     Parameters
     ----------
@@ -66,14 +67,18 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         labels; else the sorted labels, when they tell.
     from_logits : bool, default=False
         Whether the predictions are logits.
-    cv : int, cross-validation splitter or iterable, default=5
-        Splits of the training samples; an int means shuffled folds.
+    cv : int ≥ 3, cross-validation splitter or iterable, default=5
+        The blocks: an int K means shuffled ones, and K (K - 1) / 2 fits of every function; of a
+        splitter they are the validation sets, which must hold every sample once. With ``outer_cv``
+        the splits of the training samples.
     outer_cv : int, cross-validation splitter or iterable, default=None
-        Splits into training and test samples. None: one split that tests on a fifth. An int or
-        ``KFold(5)`` tests on every sample, with a whole search in each split.
+        None: nested cross-fitting over pairs of blocks. Otherwise splits into training and test
+        samples, with a whole search in each: ``ShuffleSplit(1, test_size=0.2)`` is the single split
+        of [1]_, which tests on a fifth.
     n_repeats : int, default=1
-        Repeats of the outer splits, shuffled anew, so that the estimates do not hang on one
-        shuffle: they are the medians over the repeats [2]_. Needs ``outer_cv`` None or an int.
+        Repeats with blocks or outer splits that are shuffled anew; the estimates are then the
+        medians over the repeats [2]_. Needs ``outer_cv`` None, an int or a ``ShuffleSplit`` without
+        ``random_state``.
     n_jobs : int, default=None
         Jobs that score settings and folds in parallel; results do not depend on it, but what
         workers warn of is printed by them.
@@ -88,25 +93,37 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     Attributes
     ----------
     squared_error_ : float
-        Plug-in estimate of the squared calibration error: the mean over test samples and fold
-        models. Signed.
+        The estimate of the squared calibration error: the form that the samples can bear, of the
+        product mean ⟨δ, ĝ⟩, debiased cells and both, shrunk towards 0 where it cannot be told from
+        0; see :mod:`skcal.model_selection.adaptive`. Negative values are possible.
+    standard_error_ : float
+        The standard error of ``squared_error_``.
     calibration_error_ : float
-        Its root, in probability units; 0 with a warning where the estimate is negative.
+        The root of ``squared_error_``, in probability units; 0 with a warning where that is
+        negative.
+    calibrated_up_to_ : float
+        What ``calibration_error_`` stays below with probability 0.95 if the predictions are
+        calibrated.
+    plug_in_squared_error_ : float
+        The mean of h(x, x) over test samples and fits of the best function. It holds the noise of
+        the fits.
     fold_spread_ : float
-        Standard deviation of the fold models' plug-ins; not a standard error.
+        The standard deviation of the plug-ins of single fits; not a standard error.
     one_step_squared_error_, one_step_standard_error_ : float or None
-        One-step estimate on the test samples; in expectation never too high.
+        The one-step estimate on the test samples, which in expectation is never too high; its lower
+        confidence limit is :meth:`lower_confidence_bound`.
     one_step_function_ : calibration-estimation function or None
-        The best function whose ``residual`` is not zero throughout, on which it rests; with
-        several outer splits, that of the last.
+        The best function whose ``residual`` is not zero throughout, on which it rests; of the last
+        outer split.
     best_function_, best_params_, best_risk_, best_score_, best_index_
         The chosen function and what chose it. ``best_score_`` is minus ``best_risk_``.
     best_estimator_ : CalibrationErrorEstimator
-        Refitted on all training samples.
+        The chosen function, refitted to all samples (all training samples of a single split).
     estimators_ : list of CalibrationErrorEstimator
-        The fold models of the chosen function.
+        Fits of the chosen function without a part of the samples, one a split.
     cv_results_ : dict
-        As of :class:`~sklearn.model_selection.GridSearchCV`, over all candidates.
+        The scores of all candidates, as of :class:`~sklearn.model_selection.GridSearchCV`; the
+        splits are the blocks, the score of a block is the mean over the fits that lack it.
     families_, best_family_, simplest_family_
         Per candidate: ``name``, ``best_function``, scores and fold models; the chosen one; and the
         simplest whose risk is not significantly above the lowest (p > 0.05), which describes the
@@ -114,7 +131,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     comparisons_ : list of RiskComparison
         Paired difference of each candidate's validation risk to the best one's.
     outer_results_ : list of OuterResult
-        One per outer split.
+        What the fits that are chosen for each block, or outer split, say of its samples.
+    cross_fits_ : list of CrossFit
+        Of each repeat the tested samples with their corrections, and the estimates.
     notion_, classes_, n_features_in_, n_samples_, n_test_samples_
 
     See Also
@@ -123,9 +142,23 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
 
     Notes
     -----
-    With several outer splits the estimates average over them, while ``best_function_`` and
-    ``cv_results_`` come from a search on all samples. Risks rank functions on the *same* samples;
-    they do not compare classifiers.
+    For block o the function and its setting are chosen by the risks of the fits without o and
+    another block v, on v; the correction ĝ of a sample in o is the mean over these fits, so that
+    neither a fit nor a choice has seen it. ``best_function_``, ``cv_results_`` and ``comparisons_``
+    come from the scores of all fits. Blocks are shuffled until every class of three samples or more
+    is in every training set; they are not stratified by the labels, which would give training and
+    test samples the same share of events and so show an error that is none.
+
+    Measured against known truth on 32 scalar cells of calibrated, rare, tempered, stepped, sparse
+    and tied predictions: the geometric mean over cells of the mean absolute error of the root is
+    0.0161, 0.0089 and 0.0042 at n = 300, 1,000 and 5,000, that of debiased 15 bins 0.0216, 0.0128
+    and 0.0063 and of the best other fixed estimator 0.0187 (smooth ECE), 0.0142 (sweep) and 0.0082
+    (tuned bins). At n = 300 the gain is all in calibrated cells: where predictions are
+    miscalibrated 0.0254 stands against 0.0236 of debiased bins and 0.0180 of smooth ECE.
+
+    The lower bound at 95 % was above the truth in at most 3.8 % of 400 data sets in every cell,
+    rare events at n = 200 to 5,000 included. Risks rank functions on the *same* samples; they do
+    not compare classifiers.
 
     Searches of less than 2²² features (samples × classes) leave BLAS one thread: more of them wait
     for each other on matrices of this size. Workers of ``n_jobs`` share the processors.
@@ -191,7 +224,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, sample_weight=None):
-        """Choose on the training samples, estimate on the test samples.
+        """Choose functions by their risks, and estimate from samples that no choice has seen.
 
         Parameters
         ----------
