@@ -7,7 +7,6 @@ import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import KFold
 
 from skcal import (
@@ -15,7 +14,6 @@ from skcal import (
     CalibrationErrorSearchCV,
     KroneckerKernelRidge,
     PlugIn,
-    SplineScaling,
     Stacking,
     StructuredMatrixScaling,
     TemperatureScaling,
@@ -25,6 +23,7 @@ from skcal import (
 from skcal.datasets import DISTORTIONS, make_distorted, make_tempered
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import as_comparison, compare_risks, risk_difference
+from skcal.model_selection.plan import Samples, make_plans
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
 STOPPED = PlugIn(StructuredMatrixScaling(max_iter=1))
@@ -117,24 +116,6 @@ def test_a_single_setting_is_scored_as_one_of_several(data, rng, notion, weighte
     assert one.best_params_[f"function__{name}"] == two.best_params_[f"function__{name}"] == 0.1
 
 
-@pytest.mark.parametrize("notion", ["confidence", "classwise", "top-label"])
-def test_a_searched_stack_is_the_stack_fitted_by_hand(data, notion):
-    P, y = data
-    isotonic = PlugIn(IsotonicRegression(out_of_bounds="clip"), target="outcome")
-    stack = Stacking([PlugIn(TemperatureScaling()), PlugIn(SplineScaling()), isotonic], cv=3)
-    search = CalibrationErrorSearchCV([stack], notion, cv=KFold(3), outer_cv=[(TRAIN, TEST)])
-    search.fit(P, y)
-    folds = [
-        CalibrationErrorEstimator(stack, notion).fit(P[train], y[train])
-        for train, _ in KFold(3).split(TRAIN)
-    ]
-    means = [fold.squared_error(P[TEST]) for fold in folds]
-    assert_allclose(search.squared_error_, np.mean(means), rtol=1e-12)
-    refit = CalibrationErrorEstimator(stack, notion).fit(P[TRAIN], y[TRAIN])
-    one_step = refit.one_step(P[TEST], y[TEST])
-    assert_allclose(search.one_step_squared_error_, one_step.value, rtol=1e-12)
-
-
 def test_the_one_step_estimate_of_a_stack_is_that_of_its_residual(data):
     P, y = data
     stack = Stacking([PlugIn(TemperatureScaling()), TwoStepKernelRidge(1e-2)])
@@ -214,11 +195,11 @@ PUBLISHED = ("DirichletKernelDensity", "KroneckerKernelRidge", "TwoStepKernelRid
 
 def z_score(search, one, other, P, y):
     """Paired difference of validation risks, in standard errors; below 0 where ``one`` is lower."""
-    [result] = search.outer_results_
-    P, y = P[result.outer.train], y[result.outer.train]
+    [plan] = make_plans(search, Samples(P, y, None))
+    columns = [plan.columns[number] for number in plan.compared]
     folds = [
-        risk_difference(a, b, P[rows], y[rows])
-        for a, b, (_, rows) in zip(one.models, other.models, result.outer.splits, strict=True)
+        risk_difference(a, b, P[column.rows], y[column.rows])
+        for a, b, column in zip(one.models, other.models, columns, strict=True)
     ]
     comparison = as_comparison(folds)
     return comparison.difference / comparison.standard_error
