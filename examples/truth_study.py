@@ -20,6 +20,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.stats import binom
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import ShuffleSplit
 
 from skcal import Binning, CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.datasets import (
@@ -66,14 +67,16 @@ def _truth(model, C, notion, data):
 def run(model, C, n, nested, notion, seed, truth):
     """Return the rows of one draw."""
     data = MODELS[model](n, C, seed)
+    outer_cv = None if nested else ShuffleSplit(1, test_size=0.2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)  # negative estimates, absent classes
         search = CalibrationErrorSearchCV(
-            notion=notion, labels=range(C), outer_cv=5 if nested else None, random_state=seed
+            notion=notion, labels=range(C), outer_cv=outer_cv, random_state=seed
         ).fit(data.proba, data.labels)
     values = {
-        "plug-in": search.squared_error_,
+        "adaptive": search.squared_error_,
+        "plug-in": search.plug_in_squared_error_,
         "one-step": search.one_step_squared_error_,
         "one-step s.e.": search.one_step_standard_error_,
         "lower bound": search.lower_confidence_bound(0.95),

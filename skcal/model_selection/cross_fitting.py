@@ -117,7 +117,7 @@ class CrossFit:
         ĝ; zeros where no candidate estimates the residual.
     squared_error : SquaredError
     one_step : OneStepEstimate or None
-        None where no candidate estimates the residual.
+        None where no candidate estimates the residual, or estimates it as 0 throughout.
     plug_in : float
         The mean plug-in squared error, every test sample counting once.
     """
@@ -137,13 +137,14 @@ class CrossFit:
         own = data.take(rows)
         known = all(result.corrections is not None for result in results)
         gathered = _gather(results, data, own, rows)
+        says_something = any(correction.any() for correction in gathered)  # else 0 ± 0
         shares = [data.weight[result.outer.test].sum() for result in results]
         means = [result.plug_ins.mean() for result in results]
         return cls(
             data=own,
             corrections=gathered,
             squared_error=adaptive_squared_error(own, gathered),
-            one_step=one_step(gathered, own) if known else None,
+            one_step=one_step(gathered, own) if known and says_something else None,
             plug_in=float(np.average(means, weights=shares)),
         )
 

@@ -216,6 +216,7 @@ def test_class_names_of_a_file_are_escaped(run, tmp_path):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as -")
 def test_every_command_reads_rounded_rows_and_positive_labels(command, run, tmp_path):
     labels, proba = predictions(60)
     rounded = tmp_path / "p.npz"

@@ -264,7 +264,7 @@ def zeros(*ranges):
         ),
         (3, {"cv": 2, "outer_cv": 4}, None, r"outer_cv cannot split 3 samples\. Pass"),
         (8, {"cv": 10, "outer_cv": None}, None, r"cv cannot split 8 samples\. Pass fewer folds"),
-        (4, {"cv": 3, "outer_cv": None}, None, r"cv leaves 1 validation sample\(s\) in fold 0"),
+        (7, {"cv": 4, "outer_cv": None}, None, r"cv leaves 1 validation sample\(s\) in fold 2"),
         (5, {"cv": 3, "outer_cv": None}, None, r"cv leaves 1 training sample\(s\) in fold 0"),
         (
             300,

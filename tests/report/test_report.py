@@ -199,6 +199,7 @@ def test_groups_are_reports_of_their_samples_with_adjusted_pvalues():
     assert report.group_pvalues == adjust_pvalues(pvalues).tolist()
 
 
+@pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as -")
 def test_the_second_model_meets_the_same_bins_and_the_same_function():
     report = full_report()
     comparison = report.comparison
