@@ -94,17 +94,22 @@ def _overview(overview):
 
 
 def tuned_rows(facts: dict) -> list[Row]:
-    """Plug-in, one-step estimate and lower bound of a search."""
+    """The estimate of a search, its plug-in and one-step estimate, and the lower bound."""
     notion, squared = facts["notion"], facts["squared_error"]
     [chosen] = [one for one in facts["candidates"] if one["chosen"]]
     setting = format_setting(chosen["parameters"])
     how = chosen["candidate"] + (f" ({setting})" if setting != "-" else "")
     if len(facts["candidates"]) > 1:
         how += f", the lowest risk of {len(facts['candidates'])} candidates"
-    how = f"root mean square, plug-in of {how}"
-    if squared < 0:
-        how += f"; its square is estimated as {squared:.2g}"
-    rows = [Row(f"{notion} error, tuned", facts["calibration_error"], how, notion)]
+    estimate = f"root mean square; its square is {squared:.2g}"
+    if facts["standard_error"] is not None:
+        estimate += f" ± {facts['standard_error']:.1g}"
+    estimate += f", by {facts['by']}; if calibrated ≤ {number(facts['calibrated_up_to'])}"
+    plug_in = root(facts["plug_in_squared_error"])
+    rows = [
+        Row(f"{notion} error, tuned", facts["calibration_error"], estimate, notion),
+        Row("plug-in", plug_in, how, notion, indented=True),
+    ]
     one_step = facts["one_step"]
     if one_step is None:
         return rows
