@@ -19,7 +19,7 @@ from skcal._validation import naming
 from skcal.metrics.base import Sample
 from skcal.metrics.binned import (
     ERROR_OPTIONS,
-    MIN_SAMPLES,
+    MIN_BIN_SAMPLES,
     TABLE_OPTIONS,
     expected_error,
     largest_error,
@@ -299,20 +299,20 @@ class CalibrationAccumulator(BaseEstimator):
         distance = resolve_distance("auto", norm, debias)
         return expected_error(self._moments(), norm, debias, distance, average, root)
 
-    @validate_params(MIN_SAMPLES, prefer_skip_nested_validation=True)
-    def maximum_calibration_error(self, *, min_samples=None):
+    @validate_params(MIN_BIN_SAMPLES, prefer_skip_nested_validation=True)
+    def maximum_calibration_error(self, *, min_bin_samples=None):
         """Largest gap of any bin, as :func:`skcal.metrics.maximum_calibration_error`.
 
         Parameters
         ----------
-        min_samples : int, default=None
+        min_bin_samples : int, default=None
             Bins with fewer samples (a smaller sum of weights) do not count.
 
         Returns
         -------
         error : float
         """
-        return largest_error(self._moments(), min_samples)
+        return largest_error(self._moments(), min_bin_samples)
 
     @validate_params(TABLE_OPTIONS, prefer_skip_nested_validation=True)
     def calibration_bins(self, *, confidence_level=0.95):

@@ -203,7 +203,7 @@ def _worst_bin(data, settings) -> WorstBin:
     return WorstBin(
         notion=settings.notion,
         estimate=float(abs(bins.gap[row, 0])),
-        min_samples=guard,
+        min_bin_samples=guard,
         left=float(bins.left[row]),
         right=float(bins.right[row]),
         count=int(bins.count[row]),

@@ -45,7 +45,7 @@ class WorstBin:
 
     notion: str
     estimate: float
-    min_samples: int
+    min_bin_samples: int
     left: float
     right: float
     count: int

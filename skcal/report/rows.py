@@ -152,7 +152,7 @@ def _mce(mce):
     )
     gap = f"{mce.count:,} samples, predicted {mce.prediction:.3f}, observed {mce.frequency:.3f}"
     bins = "bin" if mce.n_left_out == 1 else "bins"
-    guard = f"{mce.n_left_out} {bins} of fewer than {mce.min_samples} samples left out"
+    guard = f"{mce.n_left_out} {bins} of fewer than {mce.min_bin_samples} samples left out"
     return Row("MCE", mce.estimate, f"{where}, {gap}; {guard}", mce.notion)
 
 

@@ -75,9 +75,9 @@ def assert_equal_at_once(accumulator, y, proba, **options):
         assert_allclose(own, expected_calibration_error(y, proba, **binned, **choice), **tolerance)
     close = {"rtol": 0, "atol": 1e-12}
     for least in (None, 3):
-        own = accumulator.maximum_calibration_error(min_samples=least)
+        own = accumulator.maximum_calibration_error(min_bin_samples=least)
         assert_allclose(
-            own, maximum_calibration_error(y, proba, min_samples=least, **binned), **close
+            own, maximum_calibration_error(y, proba, min_bin_samples=least, **binned), **close
         )
     one, other = accumulator.calibration_bins(), calibration_bins(y, proba, **binned)
     for name, value in arrays_of(other).items():
@@ -425,8 +425,8 @@ def test_options_of_the_errors_are_checked():
         accumulator.expected_calibration_error(norm=0.5)
     with pytest.raises(ValueError, match="is for norm=2"):
         accumulator.expected_calibration_error(debias=True)
-    with pytest.raises(ValueError, match="Lower min_samples"):
-        accumulator.maximum_calibration_error(min_samples=1000)
+    with pytest.raises(ValueError, match="Lower min_bin_samples"):
+        accumulator.maximum_calibration_error(min_bin_samples=1000)
     with pytest.raises(ValueError, match="'confidence_level' parameter"):
         accumulator.calibration_bins(confidence_level=95)
     with pytest.raises(ValueError, match="'score' parameter"):

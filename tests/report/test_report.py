@@ -73,7 +73,7 @@ def test_ece_is_that_of_the_metric_its_interval_and_its_null_distribution():
 def test_mce_is_the_largest_gap_of_bins_that_hold_enough():
     labels, proba = predictions()
     mce = plain_report().overall.mce
-    assert mce.estimate == maximum_calibration_error(labels, proba, min_samples=30)
+    assert mce.estimate == maximum_calibration_error(labels, proba, min_bin_samples=30)
     bins = calibration_bins(labels, proba)
     row = bins.largest_gap(30)
     assert (mce.left, mce.right, mce.count) == (bins.left[row], bins.right[row], bins.count[row])
@@ -395,7 +395,7 @@ def test_parts_that_the_samples_do_not_allow_are_left_out_and_said():
     assert report.overall.mce is None
     said = " ".join(report.warnings)
     assert "risk-tuned binary error: not estimated" in said
-    assert "MCE: not estimated. min_samples=30" in said
+    assert "MCE: not estimated. min_bin_samples=30" in said
     assert strict_json(report)["overall"]["mce"] is None
 
 
