@@ -12,7 +12,7 @@ from skcal.metrics.cox import (
     cox_recalibration,
     integrated_calibration_index,
 )
-from skcal.metrics.decomposition import brier_decomposition, score_decomposition, sharpness
+from skcal.metrics.decomposition import score_decomposition, sharpness
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
     mean_embedding_calibration_error,
@@ -29,7 +29,6 @@ from skcal.metrics.streaming import CalibrationAccumulator
 __all__ = [
     "CalibrationAccumulator",
     "bootstrap_interval",
-    "brier_decomposition",
     "calibration_bins",
     "calibration_intercept",
     "calibration_slope",

@@ -27,7 +27,7 @@ from skcal.metrics.binned import (
     tabulate,
 )
 from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
-from skcal.metrics.decomposition import SCORES, brier_parts, prediction_variance, score_parts
+from skcal.metrics.decomposition import SCORES, prediction_variance, score_parts
 from skcal.metrics.moments import (
     BinTable,
     CompensatedSum,
@@ -44,7 +44,8 @@ class CalibrationAccumulator(BaseEstimator):
 
     Holds sums over bins, so its size does not depend on the number of samples, and gives what the
     functions of :mod:`skcal.metrics` give for all samples at once in the same bins, up to the
-    rounding of sums. The default of the decompositions there is isotonic regression instead.
+    rounding of sums. The default of :func:`score_decomposition` is isotonic regression
+    instead.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class CalibrationAccumulator(BaseEstimator):
 
     See Also
     --------
-    expected_calibration_error, maximum_calibration_error, calibration_bins, brier_decomposition
+    expected_calibration_error, maximum_calibration_error, calibration_bins, score_decomposition
 
     Notes
     -----
@@ -329,20 +330,8 @@ class CalibrationAccumulator(BaseEstimator):
         """
         return tabulate(self._moments(), self.notion_, self.classes_, confidence_level)
 
-    def brier_decomposition(self):
-        """Brier score in parts, as :func:`skcal.metrics.brier_decomposition` in bins.
-
-        That is, with ``strategy="uniform"``; its default, isotonic regression, needs all samples
-        at once.
-
-        Returns
-        -------
-        parts : BrierDecomposition
-        """
-        return brier_parts(self._moments())
-
     @validate_params(SCORES, prefer_skip_nested_validation=True)
-    def score_decomposition(self, *, score="log-loss"):
+    def score_decomposition(self, *, score="brier"):
         """Proper score in parts, as :func:`skcal.metrics.score_decomposition` in bins.
 
         That is, with ``strategy="uniform"``; its default, isotonic regression, needs all samples
@@ -350,7 +339,7 @@ class CalibrationAccumulator(BaseEstimator):
 
         Parameters
         ----------
-        score : {"log-loss", "brier"}, default="log-loss"
+        score : {"brier", "log-loss"}, default="brier"
 
         Returns
         -------

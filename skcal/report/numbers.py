@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from skcal.hypothesis_tests import monte_carlo_test, skce_test
 from skcal.metrics import (
     bootstrap_interval,
-    brier_decomposition,
     calibration_bins,
     expected_calibration_error,
     score_decomposition,
@@ -259,19 +258,22 @@ def _scores(data, settings) -> list[tuple]:
 
 
 def _brier(data, notion) -> Score:
-    parts = brier_decomposition(data.labels, data.proba, notion=notion, labels=data.classes)
-    saved = parts.reliability, parts.resolution, parts.uncertainty
-    return Score("Brier score", notion, parts.score, *saved)
+    return _decomposed("Brier score", data, notion, "brier")
 
 
 def _log_loss(data, notion) -> Score:
-    parts = score_decomposition(data.labels, data.proba, notion=notion, labels=data.classes)
     name = "log loss" if notion == "binary" else _BY_CLASS
-    return Score(name, notion, **asdict(parts))
+    return _decomposed(name, data, notion, "log-loss")
+
+
+def _decomposed(name, data, notion, score) -> Score:
+    options = {"score": score, "notion": notion, "labels": data.classes}
+    parts = score_decomposition(data.labels, data.proba, **options)
+    saved = parts.miscalibration, parts.discrimination, parts.uncertainty
+    return Score(name, notion, parts.score, *saved)
 
 
 def _plain_log_loss(data) -> Score:
     options = {"notion": "canonical", "strategy": "median-variance", "labels": data.classes}
-    return Score(
-        "log loss", "canonical", score_decomposition(data.labels, data.proba, **options).score
-    )
+    parts = score_decomposition(data.labels, data.proba, score="log-loss", **options)
+    return Score("log loss", "canonical", parts.score)

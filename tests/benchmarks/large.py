@@ -87,7 +87,7 @@ def memory_map():
         accumulator.expected_calibration_error()
         accumulator.maximum_calibration_error()
         accumulator.expected_calibration_error(norm=2, debias=True)
-        accumulator.brier_decomposition()
+        accumulator.score_decomposition()
         folder.cleanup()
 
     return work

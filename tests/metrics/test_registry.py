@@ -29,10 +29,11 @@ def in_chunks(y, proba, *, sample_weight=None, **options):
     return accumulator.expected_calibration_error()
 
 
+PARTS = ("score", "miscalibration", "discrimination", "uncertainty")
 ece = metrics.expected_calibration_error
 skce = metrics.squared_kernel_calibration_error
-brier = parts(metrics.brier_decomposition, "score", "reliability", "resolution", "uncertainty")
-score = parts(metrics.score_decomposition, "score", "miscalibration", "discrimination")
+brier = parts(metrics.score_decomposition, *PARTS)
+score = parts(partial(metrics.score_decomposition, score="log-loss"), *PARTS)
 table = parts(metrics.calibration_bins, "weight")
 
 # Name: (metric, notions, whether a weight of 2 is a repeated row)

@@ -50,6 +50,7 @@ def accumulated(y_true, y_proba, *, sample_weight=None, **options):
 
 METRICS = {name: getattr(metrics, name) for name in metrics.__all__ if name not in TOOLS}
 METRICS["accumulator"] = accumulated
+METRICS["log loss decomposition"] = partial(metrics.score_decomposition, score="log-loss")
 # Options that make a metric cover small samples at all.
 OPTIONS = {
     "squared_kernel_calibration_error": {"bandwidth": 0.5},
@@ -60,9 +61,9 @@ VECTORS = ("canonical", "top-2", "lens")
 SEVERAL = ("top-label", "classwise")
 SCALAR_ONLY = (
     "accumulator",
-    "brier_decomposition",
     "integrated_calibration_index",
     "kolmogorov_smirnov_calibration_error",
+    "log loss decomposition",
     "maximum_mean_calibration_error",
     "score_decomposition",
     "smooth_calibration_error",
@@ -233,7 +234,7 @@ def test_float32_gives_the_float64_answer_where_both_are_exact(name, notion, che
         y, proba = sample
         one = outcome(evaluate, name, notion, y, proba)
         other = outcome(evaluate, name, notion, y, proba.astype(np.float32))
-        if name != "score_decomposition" or not np.isin(proba, (0, 1)).any():
+        if name != "log loss decomposition" or not np.isin(proba, (0, 1)).any():
             assert_same_outcome(one, other, rtol=max(1e-6, gap(name)["rtol"]), atol=1e-8)
 
     check(holds, sample=samples())

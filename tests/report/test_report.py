@@ -29,7 +29,6 @@ from skcal.hypothesis_tests import (
 )
 from skcal.metrics import (
     bootstrap_interval,
-    brier_decomposition,
     calibration_bins,
     expected_calibration_error,
     maximum_calibration_error,
@@ -100,12 +99,15 @@ def test_skce_tests_get_cheaper_as_samples_grow():
 def test_scores_are_scikit_learns_with_the_parts_of_the_decompositions():
     labels, proba = predictions()
     brier, plain, by_class = plain_report().overall.scores
-    parts = brier_decomposition(labels, proba)
+    parts = score_decomposition(labels, proba)
     assert brier.score == parts.score
-    assert (brier.miscalibration, brier.discrimination) == (parts.reliability, parts.resolution)
+    assert (brier.miscalibration, brier.discrimination) == (
+        parts.miscalibration,
+        parts.discrimination,
+    )
     assert brier.score == pytest.approx(np.mean(np.sum((proba - np.eye(3)[labels]) ** 2, axis=1)))
     assert plain.score == pytest.approx(log_loss(labels, proba), rel=1e-12)
-    assert by_class.score == score_decomposition(labels, proba).score
+    assert by_class.score == score_decomposition(labels, proba, score="log-loss").score
     assert plain_report().overall.sharpness == sharpness(labels, proba)
 
 
