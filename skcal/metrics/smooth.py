@@ -340,6 +340,7 @@ def _cumulative_error(problem, kuiper):
         **_AVERAGE,
         "norm": [Interval(Real, 1, None, closed="left")],
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
+        "root": ["boolean"],
     },
     prefer_skip_nested_validation=True,
 )
@@ -351,11 +352,12 @@ def kernel_density_calibration_error(
     norm: float = 1,
     bandwidth: float | str = 0.02,
     average: str | None = "sum",
+    root: bool = True,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float | np.ndarray:
-    """L^q calibration error of a Dirichlet kernel density: mean_i ‖ĝ_{-i}(x_i)‖_q^q.
+    """L^q calibration error of a Dirichlet kernel density: (mean_i ‖ĝ_{-i}(x_i)‖_q^q)^(1/q).
 
     ĝ_{-i} is the residual that :class:`skcal.DirichletKernelDensity` estimates from all samples
     but i.
@@ -376,6 +378,8 @@ def kernel_density_calibration_error(
         problem; 20 times the cost.
     average : {"sum", "macro"} or None, default="sum"
         Over the classes of "classwise" and "top-label", as in :func:`expected_calibration_error`.
+    root : bool, default=True
+        False returns the q-th power, as in [1]_.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row, of which one copy is left out.
     labels : array-like of shape (n_classes,), default=None
@@ -386,7 +390,7 @@ def kernel_density_calibration_error(
     Returns
     -------
     error : float, or ndarray of shape (n_classes,) for ``average=None``
-        The q-th power, not its root, as in [1]_; at most 2 for vectors, 1 for a scalar problem.
+        In probability units; its q-th power is at most 2 for vectors, 1 for a scalar problem.
         NaN (``average=None``) or left out: a class that is predicted once ("top-label").
 
     Raises
@@ -424,7 +428,9 @@ def kernel_density_calibration_error(
         sample,
         lambda problem: _density_power(problem, norm, bandwidth),
         at_least=2,
+        norm=norm,
         average=average,
+        root=root,
     )
 
 

@@ -57,7 +57,7 @@ REGISTRY = {
     "SKCE, median": (partial(skce, method="biased"), ALL, False),
     "MMCE": (metrics.maximum_mean_calibration_error, SCALAR, True),
     "UCME": (
-        partial(metrics.mean_embedding_calibration_error, random_state=0, bandwidth=0.5),
+        partial(metrics.squared_mean_embedding_calibration_error, random_state=0, bandwidth=0.5),
         SCALAR,
         True,
     ),

@@ -54,7 +54,7 @@ METRICS["log loss decomposition"] = partial(metrics.score_decomposition, score="
 # Options that make a metric cover small samples at all.
 OPTIONS = {
     "squared_kernel_calibration_error": {"bandwidth": 0.5},
-    "mean_embedding_calibration_error": {"random_state": 0, "bandwidth": 0.5},
+    "squared_mean_embedding_calibration_error": {"random_state": 0, "bandwidth": 0.5},
     "kernel_density_calibration_error": {"bandwidth": 0.1},
 }
 VECTORS = ("canonical", "top-2", "lens")
@@ -153,7 +153,7 @@ def test_the_order_of_the_samples_does_not_matter(name, notion, check):
 
 
 # Locations are drawn for a class by its number; the rows of tables of classes change places.
-BY_CLASS = {"mean_embedding_calibration_error", "calibration_bins"}
+BY_CLASS = {"squared_mean_embedding_calibration_error", "calibration_bins"}
 
 
 @pytest.mark.parametrize(
