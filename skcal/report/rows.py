@@ -62,7 +62,7 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
     ]
     rows += [_score(part) for part in measures.scores]
     what = "variance of the probabilities"
-    if any(part.notion == "classwise" for part in measures.scores):
+    if any(part.notion.by_class for part in measures.scores):
         what += ", summed over classes"
     return [*rows, Row("sharpness", measures.sharpness, what)]
 
@@ -163,7 +163,7 @@ def _score(part):
         f"= {number(part.miscalibration)} miscalibration − {number(part.discrimination)} "
         f"discrimination + {number(part.uncertainty)} uncertainty"
     )
-    if part.notion == "classwise":
+    if part.notion.by_class:
         parts += "; summed over classes"
     return Row(part.name, part.score, parts, part.notion)
 
