@@ -38,7 +38,7 @@ class BinCountDisplay(ClassifierDisplay):
     error : ndarray of shape (k,)
         Root mean squared calibration error, ``expected_calibration_error(norm=2)``.
     debiased_error : ndarray of shape (k,)
-        The same with ``debias=True``; 0 where the square is negative.
+        The errors with ``debias=True``; 0 where the square is negative.
     null_mean, null_low, null_high : ndarray of shape (k,)
         The error of calibrated predictions: mean and pointwise band.
     notion, strategy : str
@@ -153,7 +153,7 @@ class BinCountDisplay(ClassifierDisplay):
         n_bins : array-like of int, default=(1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
         strategy : {"uniform", "quantile"}, default="uniform"
         confidence_level : float in (0, 1), default=0.95
-            Of the band.
+            The confidence level of the band.
         n_resamples : int ≥ 19, default=99
             Outcomes redrawn from the predictions, the same for every number of bins.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -164,7 +164,7 @@ class BinCountDisplay(ClassifierDisplay):
             error.
         random_state : int, RandomState instance or None, default=None
         name : str, default=None
-            Of the classifier, for the title.
+            The name of the classifier, for the title.
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True

@@ -51,7 +51,7 @@ class ReliabilityDisplay(ClassifierDisplay):
     method : str
         "bins", or what made the curve.
     strategy : str
-        Of the bins.
+        The rule of the bins.
     confidence_level : float, default=0.95
     n_panels_left_out : int, default=0
         Classes without a panel: of more than 12, those with the largest errors are shown.
@@ -162,8 +162,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             The curve. "bins": frequencies of bins. "isotonic": isotonic regression, CORP [2].
             "kernel-density": a ratio of kernel densities. A function with ``residual``, fitted or
             not: a clone is fitted to these samples, with weights, and for the band to every
-            resample. A
-            fitted :class:`skcal.CalibrationErrorEstimator` or
+            resample. A fitted :class:`skcal.CalibrationErrorEstimator` or
             :class:`skcal.CalibrationErrorSearchCV` of this notion: x + ĝ(x) as it stands, without
             band. Where there are more than 1,000 distinct predictions, curves are fitted to 1,000
             groups of equal mass.
@@ -172,9 +171,9 @@ class ReliabilityDisplay(ClassifierDisplay):
             Bins as in :func:`skcal.metrics.expected_calibration_error`; they also make the ECE in
             the legend of a curve.
         confidence_level : float in (0, 1), default=0.95
-            Of bars, band and interval.
+            The confidence level of bars, band and interval.
         n_resamples : int ≥ 19, default=199
-            For the band and for the interval.
+            The number of resamples, for the band and for the interval.
         sample_weight : array-like of shape (n_samples,), default=None
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
@@ -184,7 +183,7 @@ class ReliabilityDisplay(ClassifierDisplay):
         random_state : int, RandomState instance or None, default=None
             An int goes to band and interval of every panel as it is.
         name : str, default=None
-            Of the classifier, for title and legend.
+            The name of the classifier, for title and legend.
         ax : matplotlib axes or array of axes, default=None
             One a panel; None makes a figure. On axes that hold a diagram the next one takes the
             next colour.

@@ -52,8 +52,8 @@ class ScoreDecomposition:
     uncertainty : float
         Score of the base rates.
     within_bin_variance, within_bin_covariance : float
-        For the Brier score in bins: the variance of the predictions within bins, and twice their
-        covariance with the outcomes. 0 for groups of equal predictions, for "isotonic" and for the
+        The variance of the predictions within bins, and twice their covariance with the outcomes,
+        of the Brier score in bins. 0 for groups of equal predictions, for "isotonic" and for the
         log loss, whose miscalibration in bins holds all that one frequency a bin changes.
     """
 
@@ -190,8 +190,8 @@ def sharpness(
     Returns
     -------
     variance : float
-        In [0, 1]; 0 where all predictions are equal. Calibrated predictions are the more useful
-        the sharper they are.
+        The variance, in [0, 1]; 0 where all predictions are equal. Calibrated predictions are the
+        more useful the sharper they are.
 
     Raises
     ------

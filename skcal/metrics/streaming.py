@@ -289,7 +289,7 @@ class CalibrationAccumulator(BaseEstimator):
             Whether, for ``norm=2``, to subtract the estimated variance of each bin's mean residual,
             or of the labels.
         average : {"sum", "macro"} or None, default="sum"
-            Over the classes of "classwise" and "top-label".
+            The average over the classes of "classwise" and "top-label".
         root : bool, default=True
             False returns the q-th power.
 
