@@ -316,8 +316,8 @@ def factor_kernel(
     tol : float
         Stop when the weighted trace error falls to this share of the trace.
     max_rank : int
-        At most n. With the limit reached first the pivots are the landmarks of a Nyström
-        approximation.
+        The largest rank, at most n. With the limit reached first the pivots are the landmarks of a
+        Nyström approximation.
 
     Returns
     -------

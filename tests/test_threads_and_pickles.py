@@ -135,7 +135,6 @@ def results(P, y):
             metrics.expected_calibration_error, y, P, **options
         ),
         "calibration_bins": metrics.calibration_bins(y, P),
-        "brier_decomposition": metrics.brier_decomposition(y, P),
         "score_decomposition": metrics.score_decomposition(y, P),
         "cox_recalibration": metrics.cox_recalibration(y, P),
         "compare_risks": compare_risks(*estimators, P[halves[1]], y[halves[1]]),

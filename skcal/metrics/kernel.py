@@ -119,7 +119,7 @@ def squared_kernel_calibration_error(
 
     See Also
     --------
-    maximum_mean_calibration_error, mean_embedding_calibration_error
+    maximum_mean_calibration_error, squared_mean_embedding_calibration_error
 
     Notes
     -----
@@ -356,7 +356,7 @@ def maximum_mean_calibration_error(
     },
     prefer_skip_nested_validation=True,
 )
-def mean_embedding_calibration_error(
+def squared_mean_embedding_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
@@ -428,8 +428,8 @@ def mean_embedding_calibration_error(
 
     Examples
     --------
-    >>> from skcal.metrics import mean_embedding_calibration_error
-    >>> mean_embedding_calibration_error([0, 1], [0.5, 0.5], locations=[0.5], bandwidth=1.0)
+    >>> from skcal.metrics import squared_mean_embedding_calibration_error
+    >>> squared_mean_embedding_calibration_error([0, 1], [0.5, 0.5], locations=[0.5], bandwidth=1.0)
     0.0
     """
     sample = read_sample(

@@ -283,11 +283,11 @@ class BinTable:
     Parameters
     ----------
     partition : Intervals
-        The same for all problems.
+        The partition, which is the same for all problems.
     notion : Notion
     n_classes : int
     names : sequence of str
-        As for :func:`bin_moments`.
+        The names of the moments, as for :func:`bin_moments`.
 
     Attributes
     ----------

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from skcal.functions import Zero
 from skcal.hypothesis_tests import compare_calibration
 from skcal.model_selection.summary import format_setting
+from skcal.notions import Notion
 from skcal.report.numbers import Attempts, fit_search, measure, run_searches, tuned_error
 from skcal.report.parts import Data, Measures, Settings
 
@@ -21,7 +22,7 @@ _PAIRS = 1e10
 class PairedTest:
     """Difference of a measure, first model minus second; negative: the first is better."""
 
-    notion: str
+    notion: Notion
     measure: str
     estimate: float
     low: float
@@ -35,7 +36,7 @@ class PairedTest:
 class SameEstimator:
     """Both models under one function: ``tuned_error`` of each."""
 
-    notion: str
+    notion: Notion
     function: str
     parameters: str
     errors: list[dict]
@@ -65,7 +66,7 @@ def compare_models(name: str, first: Data, second: Data, settings: Settings, sea
         what = f"{one.notion_} comparison"
         estimators.append(attempt(f"{what} by one estimator", _same_estimator, *asked, shared))
         tests.append(attempt(f"{what}, one-step", _one_step_test, *asked, shared))
-        if len(first.codes) ** 2 * len(first.classes) <= _PAIRS or one.notion_ != "canonical":
+        if len(first.codes) ** 2 * len(first.classes) <= _PAIRS or one.notion_.scalar:
             tests.append(attempt(f"{what}, SKCE", _skce_test, *asked))
     return Comparison(
         measures,

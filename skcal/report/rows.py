@@ -62,7 +62,7 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
     ]
     rows += [_score(part) for part in measures.scores]
     what = "variance of the probabilities"
-    if any(part.notion == "classwise" for part in measures.scores):
+    if any(part.notion.by_class for part in measures.scores):
         what += ", summed over classes"
     return [*rows, Row("sharpness", measures.sharpness, what)]
 
@@ -157,7 +157,7 @@ def _mce(mce):
     )
     gap = f"{mce.count:,} samples, predicted {mce.prediction:.3f}, observed {mce.frequency:.3f}"
     bins = "bin" if mce.n_left_out == 1 else "bins"
-    guard = f"{mce.n_left_out} {bins} of fewer than {mce.min_samples} samples left out"
+    guard = f"{mce.n_left_out} {bins} of fewer than {mce.min_bin_samples} samples left out"
     return Row("MCE", mce.estimate, f"{where}, {gap}; {guard}", mce.notion)
 
 
@@ -168,7 +168,7 @@ def _score(part):
         f"= {number(part.miscalibration)} miscalibration − {number(part.discrimination)} "
         f"discrimination + {number(part.uncertainty)} uncertainty"
     )
-    if part.notion == "classwise":
+    if part.notion.by_class:
         parts += "; summed over classes"
     return Row(part.name, part.score, parts, part.notion)
 

@@ -8,7 +8,7 @@ from scipy.stats import chi2, f, ttest_1samp
 
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import mean_embedding_test
-from skcal.metrics import mean_embedding_calibration_error
+from skcal.metrics import squared_mean_embedding_calibration_error
 from skcal.notions import make_problems
 
 SINGLE_PROBLEMS = ["binary", "confidence", "canonical", "top-2", superclass]
@@ -68,7 +68,7 @@ def test_statistic_is_the_squared_length_of_standardized_mean_deviations(notion,
     result = mean_embedding_test(y, proba, n_resamples=19, **options)
     assert_allclose(result.statistic, len(y) * mean @ np.linalg.solve(V, mean), rtol=1e-6)
     assert_allclose(result.estimate, np.mean(mean**2), rtol=1e-9)
-    assert_allclose(result.estimate, mean_embedding_calibration_error(y, proba, **options))
+    assert_allclose(result.estimate, squared_mean_embedding_calibration_error(y, proba, **options))
 
 
 @pytest.mark.parametrize("notion", SINGLE_PROBLEMS)

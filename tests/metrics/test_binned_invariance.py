@@ -28,8 +28,6 @@ TOLERANCE = {"rtol": 1e-10, "atol": 1e-13}
 def errors(y, proba, kinds=ERRORS, **options):
     options = {"n_bins": 7, "min_samples": 5, **options}
     values = [expected_calibration_error(y, proba, root=False, **kind, **options) for kind in kinds]
-    if options.get("strategy") != "median-variance":
-        options.pop("min_samples")  # the maximum is over all bins
     return np.array([*values, maximum_calibration_error(y, proba, **options)])
 
 

@@ -29,10 +29,11 @@ def in_chunks(y, proba, *, sample_weight=None, **options):
     return accumulator.expected_calibration_error()
 
 
+PARTS = ("score", "miscalibration", "discrimination", "uncertainty")
 ece = metrics.expected_calibration_error
 skce = metrics.squared_kernel_calibration_error
-brier = parts(metrics.brier_decomposition, "score", "reliability", "resolution", "uncertainty")
-score = parts(metrics.score_decomposition, "score", "miscalibration", "discrimination")
+brier = parts(metrics.score_decomposition, *PARTS)
+score = parts(partial(metrics.score_decomposition, score="log-loss"), *PARTS)
 table = parts(metrics.calibration_bins, "weight")
 
 # Name: (metric, notions, whether a weight of 2 is a repeated row)
@@ -56,7 +57,7 @@ REGISTRY = {
     "SKCE, median": (partial(skce, method="biased"), ALL, False),
     "MMCE": (metrics.maximum_mean_calibration_error, SCALAR, True),
     "UCME": (
-        partial(metrics.mean_embedding_calibration_error, random_state=0, bandwidth=0.5),
+        partial(metrics.squared_mean_embedding_calibration_error, random_state=0, bandwidth=0.5),
         SCALAR,
         True,
     ),

@@ -72,7 +72,7 @@ TESTS = {
 }
 # What takes long otherwise.
 TESTS["monte_carlo_test smooth_calibration_error"].keywords["bandwidth"] = 0.1
-TESTS["monte_carlo_test mean_embedding_calibration_error"].keywords["n_locations"] = 2
+TESTS["monte_carlo_test squared_mean_embedding_calibration_error"].keywords["n_locations"] = 2
 OF_CLASSES = ("top-label", "classwise")
 VECTORS = ("canonical", "top-2", "lens")
 CLASSICAL = [name for name in TESTS if name.startswith(("cox", "hosmer", "spiegel"))]
@@ -111,13 +111,13 @@ UNDEFINED = {
 ORDER = {
     "skce_test block": "blocks are of consecutive rows",
     "mean_embedding_test": "locations are drawn from the rows",
-    "monte_carlo_test mean_embedding_calibration_error": "the same",
+    "monte_carlo_test squared_mean_embedding_calibration_error": "the same",
     "risk_test": "a row belongs to the training or the test part",
     "compare_calibration one-step": "a row belongs to a fold",
 }
 BY_NUMBER = {
     "mean_embedding_test": "locations are drawn for a class by its number",
-    "monte_carlo_test mean_embedding_calibration_error": "the same",
+    "monte_carlo_test squared_mean_embedding_calibration_error": "the same",
 }
 # Without resamples the p-value is a function of the sample.
 CLOSED = [*CLASSICAL, "skce_test distribution-free", "compare_calibration skce"]
