@@ -11,7 +11,7 @@ from scipy.stats import chi2, norm
 
 from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.hypothesis_tests.result import CalibrationTestResult
+from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.metrics import cox_recalibration
 from skcal.metrics.base import read_sample
 from skcal.metrics.cox import check_both, fit_intercept, log_likelihood, read_logits
@@ -86,7 +86,7 @@ def spiegelhalter_test(
     z = float(terms.sum() / deviation)
     return CalibrationTestResult(
         statistic=z,
-        pvalue=float(2 * norm.sf(abs(z))),
+        pvalue=positive(2 * norm.sf(abs(z))),
         estimate=float(terms.mean()),
         method="Spiegelhalter's z, asymptotic level",
         notion=sample.notion,
@@ -185,7 +185,7 @@ def hosmer_lemeshow_test(
         )
     return CalibrationTestResult(
         statistic=statistic,
-        pvalue=float(chi2.sf(statistic, freedom)),
+        pvalue=positive(chi2.sf(statistic, freedom)),
         estimate=np.nan,
         method=f"Hosmer-Lemeshow, χ² with {freedom} degrees of freedom, asymptotic level",
         notion=sample.notion,
@@ -268,7 +268,7 @@ def cox_test(
     statistic = max(2 * (likelihoods[0] - likelihoods[1]), 0.0)
     return CalibrationTestResult(
         statistic=statistic,
-        pvalue=float(chi2.sf(statistic, freedom)),
+        pvalue=positive(chi2.sf(statistic, freedom)),
         estimate=float(estimate),
         method=f"likelihood ratio, χ² with {freedom} degree(s) of freedom, asymptotic level",
         notion=notion,

@@ -269,7 +269,9 @@ def _pairs_in_cells(data: Problems, cells) -> _Candidate:
         influence[part.rows] += 2 * row * (mass / pairs)[cell] - error[cell]
         share = part.share * mass / mass.sum()
         value += float(share @ error)
-        variance += float(share**2 @ (2 * _products_of_covariances(part, cell, len(mass)) / pairs**2))
+        variance += float(
+            share**2 @ (2 * _products_of_covariances(part, cell, len(mass)) / pairs**2)
+        )
     n_columns = sum(part.features.shape[1] for part in data.parts)
     if len(data.parts) > 1 and isinstance(data.parts[0].rows, slice):
         variance *= n_columns / (n_columns - 1)  # residuals of the classes sum to 0
