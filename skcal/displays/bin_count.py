@@ -200,7 +200,7 @@ class BinCountDisplay(ClassifierDisplay):
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, *, ax=None):
+    def plot(self, ax=None):
         """Draw the errors.
 
         Parameters

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcal.displays.base import BLUE, GREEN, GREY, ORANGE, as_label, make_axes, make_room, number
-from skcal.displays.risks import require_search
+from skcal.displays.risk_curves import require_search
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.result import CalibrationTestResult
 
@@ -137,7 +137,7 @@ class ComparisonDisplay:
         display = cls(classifiers, notion=notion, confidence_level=confidence_level, level=level)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, *, ax=None):
+    def plot(self, ax=None):
         """Draw a row for each classifier.
 
         Parameters

@@ -133,7 +133,7 @@ class NullDistributionDisplay:
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, *, ax=None):
+    def plot(self, ax=None):
         """Draw the histograms.
 
         Parameters

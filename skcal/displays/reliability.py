@@ -23,7 +23,7 @@ from skcal.displays.base import (
     note_left_out,
     number,
 )
-from skcal.displays.curves import ReliabilityPanel, make_curves, make_panel
+from skcal.displays.reliability_panel import ReliabilityPanel, make_curves, make_panel
 from skcal.functions.base import BilinearFunction
 from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
 from skcal.metrics.moments import problem_moments
@@ -228,7 +228,7 @@ class ReliabilityDisplay(ClassifierDisplay):
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, *, ax=None):
+    def plot(self, ax=None):
         """Draw the panels.
 
         Parameters

@@ -19,7 +19,7 @@ from skcal.displays.base import (
     make_room,
     number,
 )
-from skcal.displays.risks import (
+from skcal.displays.risk_curves import (
     CandidateRisk,
     RiskCurve,
     fold_scores,
@@ -135,7 +135,7 @@ class RiskDisplay:
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, *, ax=None):
+    def plot(self, ax=None):
         """Draw the risks.
 
         Parameters

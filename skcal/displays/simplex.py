@@ -15,7 +15,7 @@ from skcal.displays.base import (
     make_axes,
     make_room,
 )
-from skcal.displays.triangle import SimplexArrows, cells_of, make_arrows
+from skcal.displays.simplex_arrows import SimplexArrows, cells_of, make_arrows
 from skcal.functions.base import BilinearFunction
 from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
@@ -170,7 +170,7 @@ class SimplexDisplay(ClassifierDisplay):
         display = cls(arrows, density, corners, name=name)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, *, ax=None):
+    def plot(self, ax=None):
         """Draw the triangle.
 
         Parameters

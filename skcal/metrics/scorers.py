@@ -24,40 +24,34 @@ from skcal.metrics.smooth import (
     smooth_calibration_error,
 )
 
-# Name without "neg_": the metric, then its fixed options.
+_MEAN_OF_CLASSES = {"notion": "classwise", "average": "macro"}
+# Name without "neg_": the metric by its defaults, or options that the name says.
 _SCORERS: dict[str, tuple[Callable, dict]] = {
-    "expected_calibration_error": (expected_calibration_error, {"notion": "confidence"}),
-    "classwise_expected_calibration_error": (
-        expected_calibration_error,
-        {"notion": "classwise", "average": "macro"},
-    ),
+    "expected_calibration_error": (expected_calibration_error, {}),
+    "classwise_expected_calibration_error": (expected_calibration_error, _MEAN_OF_CLASSES),
     "top_label_expected_calibration_error": (expected_calibration_error, {"notion": "top-label"}),
     "binary_expected_calibration_error": (expected_calibration_error, {"notion": "binary"}),
     "debiased_squared_calibration_error": (
         expected_calibration_error,
-        {"notion": "confidence", "norm": 2, "debias": True, "root": False},
+        {"norm": 2, "debias": True, "root": False},
     ),
-    "maximum_calibration_error": (maximum_calibration_error, {"notion": "confidence"}),
-    "squared_kernel_calibration_error": (
+    "maximum_calibration_error": (maximum_calibration_error, {}),
+    "squared_kernel_calibration_error": (squared_kernel_calibration_error, {}),
+    "canonical_squared_kernel_calibration_error": (
         squared_kernel_calibration_error,
         {"notion": "canonical"},
     ),
-    "maximum_mean_calibration_error": (maximum_mean_calibration_error, {"notion": "confidence"}),
-    "smooth_calibration_error": (smooth_calibration_error, {"notion": "confidence"}),
-    "classwise_smooth_calibration_error": (
-        smooth_calibration_error,
-        {"notion": "classwise", "average": "macro"},
-    ),
+    "maximum_mean_calibration_error": (maximum_mean_calibration_error, {}),
+    "smooth_calibration_error": (smooth_calibration_error, {}),
+    "classwise_smooth_calibration_error": (smooth_calibration_error, _MEAN_OF_CLASSES),
     "binary_smooth_calibration_error": (smooth_calibration_error, {"notion": "binary"}),
-    "kolmogorov_smirnov_calibration_error": (
-        kolmogorov_smirnov_calibration_error,
-        {"notion": "confidence"},
-    ),
-    "kernel_density_calibration_error": (
+    "kolmogorov_smirnov_calibration_error": (kolmogorov_smirnov_calibration_error, {}),
+    "kernel_density_calibration_error": (kernel_density_calibration_error, {}),
+    "canonical_kernel_density_calibration_error": (
         kernel_density_calibration_error,
         {"notion": "canonical"},
     ),
-    "integrated_calibration_index": (integrated_calibration_index, {"notion": "binary"}),
+    "integrated_calibration_index": (integrated_calibration_index, {}),
 }
 
 
@@ -191,10 +185,9 @@ def get_scorer(name: str) -> CalibrationScorer:
     Parameters
     ----------
     name : str
-        One of :func:`get_scorer_names`. Its notion is fixed: "confidence" unless the name says
-        another, "canonical" for kernels and kernel densities, "binary" for the integrated
-        calibration index; with two classes "canonical" and "classwise" are "binary". Class-wise
-        errors are means over the classes.
+        One of :func:`get_scorer_names`: the metric by its defaults, so "binary" of two classes and
+        "confidence" of more, unless the name says another notion; with two classes "canonical" and
+        "classwise" are "binary". Class-wise errors are means over the classes.
 
     Returns
     -------

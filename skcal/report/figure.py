@@ -13,7 +13,7 @@ import numpy as np
 
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import MAX_PANELS
-from skcal.displays.curves import ReliabilityPanel
+from skcal.displays.reliability_panel import ReliabilityPanel
 from skcal.report.parts import BinnedError, Data, Measures, Settings
 
 _SIZE = (4.2, 5.8)

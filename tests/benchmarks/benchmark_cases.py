@@ -25,6 +25,7 @@ from skcal.metrics import (
     squared_kernel_calibration_error,
 )
 from skcal.model_selection.candidates import family_name, resolve_candidates
+from skcal.notions import NOTIONS
 from skcal.pair_risk import pair_risk
 
 
@@ -117,7 +118,7 @@ def default_search(n):
 MILLION = (1000, 10_000, 100_000, 1_000_000)
 FAMILIES = {
     family_name(function): clone(function).set_params(**next(iter(ParameterGrid(grid))))
-    for function, grid in resolve_candidates(None, "confidence", 10, 1e5)
+    for function, grid in resolve_candidates(None, NOTIONS["confidence"], 10, 1e5)
 }
 CASES = {
     "expected calibration error": Case("n", MILLION, 1, of_binary(expected_calibration_error)),

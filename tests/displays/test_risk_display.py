@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skcal import Binning, CalibrationErrorSearchCV, DirichletKernelDensity
 from skcal.displays import RiskDisplay
-from skcal.displays.risks import RiskCurve
+from skcal.displays.risk_curves import RiskCurve
 
 
 def test_curves_are_the_scores_of_the_search():

@@ -176,7 +176,7 @@ def test_probability_of_the_positive_class_and_confidence_are_two_metrics():
     y = [1, 1, 0, 0, 1, 1, 1, 1]  # 1/4 too seldom below, 1/4 too often above
     assert expected_calibration_error(y, p) == 0.25
     assert expected_calibration_error(y, p, notion="confidence") == 0
-    assert expected_calibration_error(y, np.column_stack([1 - p, p])) == 0  # auto
+    assert expected_calibration_error(y, np.column_stack([1 - p, p])) == 0.25  # auto
 
 
 # Extremes

@@ -34,17 +34,19 @@ from skcal.metrics import (
 )
 
 NAMES = get_scorer_names()
-BINARY = [name for name in NAMES if "binary" in name or "integrated" in name]
+BINARY = [name for name in NAMES if "binary" in name]
 # The notion that a name promises.
 NOTIONS = {
     "neg_binary_expected_calibration_error": "binary",
+    "neg_canonical_kernel_density_calibration_error": "canonical",
+    "neg_canonical_squared_kernel_calibration_error": "canonical",
     "neg_classwise_expected_calibration_error": "classwise",
     "neg_classwise_smooth_calibration_error": "classwise",
-    "neg_expected_calibration_error": "confidence",
-    "neg_integrated_calibration_index": "binary",
-    "neg_kernel_density_calibration_error": "canonical",
-    "neg_maximum_mean_calibration_error": "confidence",
-    "neg_squared_kernel_calibration_error": "canonical",
+    "neg_expected_calibration_error": "auto",
+    "neg_integrated_calibration_index": "auto",
+    "neg_kernel_density_calibration_error": "auto",
+    "neg_maximum_mean_calibration_error": "auto",
+    "neg_squared_kernel_calibration_error": "auto",
     "neg_top_label_expected_calibration_error": "top-label",
 }
 MULTICLASS = [name for name in NOTIONS if name not in BINARY]
@@ -66,7 +68,7 @@ def problem():
 
 def by_hand(name, classes, proba, y, **options):
     """The score for a column per class; of two classes P(classes[1])."""
-    metric = getattr(metrics, re.sub("neg_|binary_|classwise_|top_label_", "", name))
+    metric = getattr(metrics, re.sub("neg_|binary_|canonical_|classwise_|top_label_", "", name))
     proba = proba[:, 1] if len(classes) == 2 else proba
     if "classwise" in name:
         options = {"average": "macro", **options}
@@ -80,6 +82,11 @@ def sklearn_scorer(metric, **options):
 def one_split(test):
     """Train on what is not in ``test``, once."""
     return PredefinedSplit(np.where(test, 0, -1))
+
+
+def test_a_name_without_a_notion_is_the_metric_by_its_defaults():
+    for name in set(NAMES) - {"neg_debiased_squared_calibration_error"}:
+        assert hasattr(metrics, name.removeprefix("neg_")) == (not get_scorer(name)._kwargs)
 
 
 # In scikit-learn's tools
