@@ -56,6 +56,7 @@ def variants(function, parameter, resampled, random, **options):
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:The sum of .label:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain:UserWarning"),
 ]
 monte_carlo = hypothesis_tests.monte_carlo_test
 TESTS = {
