@@ -30,7 +30,7 @@ from skcal.notions import Notion
 TABLE = (*GAPS, "count", "squares", "outcomes", "shift")
 _DEBIAS = {
     False: (),
-    True: ("count", "squares", "errors"),
+    True: ("count", "squares", "square_errors"),
     "labels": ("count", "squares", "outcomes"),
 }
 _BINS = {
@@ -321,7 +321,7 @@ def expected_calibration_error(
     debias : bool or "labels", default=False
         For ``norm=2``: subtract the estimated variance of each bin's mean residual; "labels" uses
         the variance of the labels [1]_, which is too large where predictions vary within a bin.
-        Bins with fewer than two samples are not debiased.
+        What is left of a bin is the mean of ⟨δ_i, δ_j⟩ over its pairs; of a bin with one sample 0.
     distance : {"auto", "total-variation", "euclidean", "sqeuclidean", "cityblock"}, default="auto"
         ‖·‖ for notions with vectors. "auto" is total variation, half the sum of absolute
         differences [2]_, for ``norm=1`` and ``inf``, and Euclidean otherwise. Scalar notions take

@@ -78,7 +78,9 @@ def squared_kernel_calibration_error(
         matrix for rows of features, and ``bandwidth`` is ignored.
     bandwidth : float > 0 or "median", default="median"
         ν. "median": of the distances between pairs of predictions (weights aside); of more than
-        3,000 predictions, between 3,000 evenly spaced in lexicographic order.
+        3,000 predictions, between 3,000 evenly spaced in lexicographic order; 0.01 at least. Half
+        of all pairs can be nearly equal where a model is confident or events are rare: then the
+        median tells nothing about the scale of its errors, so pass a number such as 0.1.
     block_size : int ≥ 2, default=None
         For "block"; None is ⌊√n⌋.
     n_pairs : int ≥ 1, default=None

@@ -117,8 +117,9 @@ def tuned_rows(facts: dict) -> list[Row]:
     if one_step["standard_error"] is not None:
         square = f"{one_step['squared_error']:.2g} ± {one_step['standard_error']:.1g}"
         by += f"; its square is {square}, on {facts['n_test_samples']:,} test samples"
-    estimate = root(one_step["squared_error"])
-    rows.append(Row("one-step estimate", estimate, by, notion, indented=True))
+    rows.append(
+        Row("one-step estimate", root(one_step["squared_error"]), by, notion, indented=True)
+    )
     bound = one_step["lower_confidence_bound"]
     if bound is None:
         return rows

@@ -100,17 +100,16 @@ def test_constant_weights_do_not_matter(rng, notion, strategy, scale):
     assert_allclose(weighted, errors(y, proba, **options), **TOLERANCE)
 
 
-def test_debiasing_of_weighted_samples_is_its_formula(rng):
-    """mathematics.md §5: v = s² Σw² / ((Σw)² - Σw²), s² = Σw (δ - δ̄)² / Σw."""
+def test_debiasing_of_weighted_samples_is_the_mean_over_pairs(rng):
+    """The mean of δ_i δ_j over pairs i ≠ j of a bin, each with weight w_i w_j."""
     p, y, weight = rng.uniform(size=50), rng.integers(0, 2, 50), rng.uniform(0.5, 2, 50)
     expected = 0.0
     for left in (0, 0.5):
         inside = (left < p) & (p <= left + 0.5)
         w, residual = weight[inside], (y - p)[inside]
-        gap = w @ residual / w.sum()
-        spread = w @ (residual - gap) ** 2 / w.sum()
-        variance = spread * (w @ w) / (w.sum() ** 2 - w @ w)
-        expected += w.sum() / weight.sum() * (gap**2 - variance)
+        pairs = np.outer(w, w)
+        np.fill_diagonal(pairs, 0)
+        expected += w.sum() / weight.sum() * (residual @ pairs @ residual) / pairs.sum()
     options = {"norm": 2, "debias": True, "root": False, "n_bins": 2}
     squared = expected_calibration_error(y, p, sample_weight=weight, **options)
     assert_allclose(squared, expected, rtol=1e-12)
@@ -147,7 +146,7 @@ def test_two_columns_count_each_residual_twice(rng, strategy):
         for debias, expected in ((False, squared), (True, debiased)):
             kind = {"notion": notion, "norm": 2, "debias": debias, "root": False}
             twice = expected_calibration_error(y, proba, **kind, **options)
-            assert_allclose(twice, 2 * expected, rtol=1e-10)
+            assert_allclose(twice, 2 * expected, rtol=1e-10, atol=1e-15)
     plain = expected_calibration_error(y, one, **options)
     classwise, macro, canonical = (
         expected_calibration_error(y, proba, notion=notion, average=average, **options)
@@ -206,7 +205,8 @@ def test_one_distinct_prediction_has_one_gap(strategy, p, n):
     for hits in range(n + 1):
         gap = abs(hits / n - p)
         variance = hits / n * (1 - hits / n) / max(n - 1, 1)
-        expected = [gap, gap**1.5, gap**2, gap, *[gap**2 - variance] * 2, gap]
+        debiased = gap**2 - variance if n > 1 else 0  # one sample has no pairs
+        expected = [gap, gap**1.5, gap**2, gap, debiased, debiased, gap]
         y = (np.arange(n) < hits).astype(int)
         assert_allclose(errors(y, np.full(n, p), strategy=strategy), expected, atol=1e-15)
 

@@ -232,18 +232,8 @@ def test_paired_tests_are_those_of_compare_calibration():
     expected = compare_calibration(labels, proba, other, notion="canonical", method="skce")
     assert (tests[3].estimate, tests[3].pvalue) == (expected.estimate, expected.pvalue)
     assert (tests[3].low, tests[3].high) == expected.confidence_interval()
-
-
-def test_the_paired_one_step_test_uses_the_shared_function():
-    labels, proba = predictions()
-    other = predictions(power=1.0)[1]
-    function = CANDIDATES[2][0]
-    report = calibration_report(
-        labels, proba, compare=other, **{**OPTIONS, "candidates": [(function, {})]}
-    )
-    expected = compare_calibration(labels, proba, other, function=function, random_state=0)
-    [found, _] = report.comparison.tests
-    assert (found.estimate, found.pvalue) == (expected.estimate, expected.pvalue)
+    expected = compare_calibration(labels, proba, other, notion="canonical")
+    assert (tests[2].estimate, tests[2].pvalue) == (expected.estimate, expected.pvalue)
 
 
 def test_of_many_samples_some_are_searched_and_the_report_says_so():
