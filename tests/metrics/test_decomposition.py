@@ -237,32 +237,6 @@ def test_certain_and_constant_predictions_are_the_extremes(score, strategy):
 # Invariances
 
 
-@every_grouping
-def test_weight_2_is_a_repeated_row_and_weight_0_a_removed_one(coarse, rng, notion, strategy):
-    y, proba = coarse(notion)
-    count = rng.integers(0, 4, len(y))
-    rows = rng.permutation(np.repeat(np.arange(len(y)), count))
-    options = {"notion": notion, "strategy": strategy, **BINS}
-    for score in SCORES:
-        weighted = score_decomposition(y, proba, score=score, sample_weight=count, **options)
-        repeated = score_decomposition(y[rows], proba[rows], score=score, **options)
-        assert_allclose(values(weighted), values(repeated), rtol=1e-11, atol=1e-14)
-    weighted = sharpness(y, proba, notion=notion, sample_weight=count)
-    assert_allclose(weighted, sharpness(y[rows], proba[rows], notion=notion), rtol=1e-12)
-
-
-@every_score
-@pytest.mark.parametrize("notion", ["canonical", "classwise"])
-def test_names_and_order_of_classes_do_not_matter(coarse, notion, score):
-    y, proba = coarse()
-    names, turned = np.array(["b", "c", "a"]), [2, 0, 1]
-    options = {"notion": notion, "strategy": "unique"}
-    options["score"] = score
-    own = score_decomposition(y, proba, **options)
-    other = score_decomposition(names[y], proba[:, turned], labels=names[turned], **options)
-    assert_allclose(values(own), values(other), rtol=1e-12)
-
-
 @pytest.mark.parametrize("notion", ["classwise", "canonical"])
 def test_sharpness_is_the_variance_of_each_column_summed(coarse, notion):
     y, proba = coarse()
