@@ -222,8 +222,8 @@ def test_certain_predictions_carry_no_information(method):
 
 
 def test_asymptotic_forms_need_more_samples_than_locations():
+    p = [0.1, 0.3, 0.5, 0.7, 0.9]
     with pytest.raises(ValueError, match="5 samples are too few for 5 locations; lower n_loc"):
-        p = [0.1, 0.3, 0.5, 0.7, 0.9]
         mean_embedding_test([0, 1, 0, 1, 1], p, method="chi2", n_locations=5)
 
 
