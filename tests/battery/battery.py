@@ -269,4 +269,4 @@ def page(n_sets, n_few):
 
 if __name__ == "__main__":
     sets = int(sys.argv[1])
-    print(page(sets, max(sets // 2, 2)))
+    print(page(sets, max(sets // 4, 2)))
