@@ -101,9 +101,11 @@ def adaptive_squared_error(data: Problems, corrections: Sequence[np.ndarray]) ->
     O(n (m² + log n)) time for n samples and residuals of m columns (m = 1: n log n).
     """
     candidates = list(_candidates(data, corrections))
-    known = [c for c in candidates if c.variance > 0] or candidates[:1]
+    known = [c for c in candidates if c.variance > 0] or candidates
     best = max(known, key=lambda c: c.value - _PENALTY * c.variance**0.5)
-    z = max((c.value / c.variance**0.5 for c in known if c.variance > 0), default=0.0)
+    # Events of predicted probability 0 that have happened are no noise.
+    certain = np.inf if best.value > 0 else 0.0
+    z = max((c.value / c.variance**0.5 for c in known if c.variance > 0), default=certain)
     share = data.weight / data.weight.sum()
     hajek = share**2 @ (best.influence - share @ best.influence) ** 2
     # The influences of a U-statistic count its degenerate part twice.
@@ -173,7 +175,7 @@ def _n_levels(problem: Problem) -> int:
     effective = 1 / (share @ share)
     variance = sum(share @ _variance(column) for column in problem.features.T)
     most = min(_MAX_CELLS, effective / _MIN_SAMPLES, effective * variance / _MIN_VARIANCE)
-    return 1 + int(np.log2(max(1.0, most)))
+    return 1 + int(np.log2(max(1.0, most * (1 + 1e-9))))  # whatever the rounding of a sum
 
 
 def _variance(p):

@@ -124,9 +124,11 @@ def ranking(families, columns, with_residual=False) -> list[tuple[Family, int]]:
     scored = [
         (score, family, setting)
         for family in families
-        if not with_residual
-        or (hasattr(family.function, "residual") and not isinstance(family.function, Zero))
         for setting, score in enumerate(family.column_scores[:, columns].mean(axis=1))
+        if not with_residual
+        or (
+            hasattr(family.functions[setting], "residual") and not isinstance(family.function, Zero)
+        )
     ]
     scored.sort(key=itemgetter(0), reverse=True)
     return [(family, setting) for _, family, setting in scored]

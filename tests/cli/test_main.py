@@ -66,7 +66,7 @@ def test_scores_beside_a_binary_search_are_of_one_column(tmp_path, capsys):
     labels, proba = binary()
     np.savez(tmp_path / "1.npz", proba=proba, labels=labels)
     np.savez(tmp_path / "2.npz", proba=np.column_stack([1 - proba, proba]), labels=labels)
-    options = ["--notion", "binary", "--cv", "2"]
+    options = ["--notion", "binary", "--cv", "3"]
     expected = {
         "brier_score": pytest.approx(brier_score_loss(labels, proba), rel=1e-12),
         "brier_notion": "binary",
@@ -105,9 +105,9 @@ def test_ece_beside_the_searches_is_of_the_first_scalar_notion(tempered, notions
 
 
 def test_notions_are_confidence_and_canonical_unless_asked(report):
-    [result] = report("--cv", "2")
+    [result] = report("--cv", "3")
     assert [search["notion"] for search in result["searches"]] == ["confidence", "canonical"]
-    [result] = report("--notion", "top-2", "--notion", "classwise", "--cv", "2")
+    [result] = report("--notion", "top-2", "--notion", "classwise", "--cv", "3")
     assert [search["notion"] for search in result["searches"]] == ["top-2", "classwise"]
 
 
@@ -120,8 +120,9 @@ def test_options_hold_before_and_after_the_command(npz, capsys):
     assert json.loads(capsys.readouterr().out) == before
 
 
-def test_outer_folds_test_on_every_sample(report):
-    [result] = report("--notion", "confidence", "--outer-cv", "3")
+@pytest.mark.parametrize("options", [[], ["--outer-cv", "3"]])
+def test_blocks_and_outer_folds_test_on_every_sample(report, options):
+    [result] = report("--notion", "confidence", *options)
     assert result["searches"][0]["n_test_samples"] == 400
 
 

@@ -1,6 +1,7 @@
 """One display of each kind, for what all of them promise."""
 
 import functools
+import warnings
 
 import numpy as np
 
@@ -50,9 +51,10 @@ CANDIDATES = (
 def fitted_search(temperature=2.0, notion="confidence"):
     y, proba = tempered(temperature=temperature)
     candidates = [one for one in CANDIDATES if notion == "confidence" or one[1].keys() <= {"alpha"}]
-    return CalibrationErrorSearchCV(candidates, notion, random_state=0, labels=range(3)).fit(
-        proba, y
-    )
+    search = CalibrationErrorSearchCV(candidates, notion, random_state=0, labels=range(3))
+    with warnings.catch_warnings():  # of calibrated predictions every second estimate is negative
+        warnings.filterwarnings("ignore", "The squared calibration error is estimated as -")
+        return search.fit(proba, y)
 
 
 def null_result(notion="confidence", n_classes=3, n_resamples=199):

@@ -112,7 +112,9 @@ def test_logarithmic_axes_show_plain_numbers_where_they_are_short(values, shown,
 def test_a_single_fold_has_no_band_but_a_curve():
     y, proba = tempered()
     split = [(np.arange(300), np.arange(300, 480))]
-    search = CalibrationErrorSearchCV([(Binning(), {"n_bins": [2, 9]})], "confidence", cv=split)
+    test = [(np.arange(480), np.arange(480, 600))]
+    candidates = [(Binning(), {"n_bins": [2, 9]})]
+    search = CalibrationErrorSearchCV(candidates, "confidence", cv=split, outer_cv=test)
     display = RiskDisplay.from_search(search.fit(proba, y), param="n_bins")
     assert np.isnan(display.curves[0].standard_error).all()
     display.figure_.draw_without_rendering()

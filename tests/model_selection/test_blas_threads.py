@@ -30,7 +30,7 @@ def test_small_searches_leave_blas_one_thread_and_large_ones_all(monkeypatch, rn
     seen.clear()
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
-        search = CalibrationErrorSearchCV([PlugIn(Spy()), Zero()], "binary", cv=2, random_state=0)
+        search = CalibrationErrorSearchCV([PlugIn(Spy()), Zero()], "binary", cv=3, random_state=0)
         search.fit(P, y)
         assert blas_threads() == before
     assert set(seen) == ({1} if small else set(before))

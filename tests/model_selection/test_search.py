@@ -24,6 +24,7 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
+from skcal.model_selection.plan import Samples, make_plans
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
 OUTER = [(TRAIN, TEST)]
@@ -247,22 +248,24 @@ def test_the_seed_determines_the_result(data):
     assert (one.cv_results_[key] != other.cv_results_[key]).all()
 
 
-def test_an_int_cv_shuffles_so_that_sorted_samples_do_no_harm(tempered):
+@pytest.mark.parametrize("outer_cv", [None, 3])
+def test_an_int_cv_shuffles_so_that_sorted_samples_do_no_harm(tempered, outer_cv):
     proba, labels = tempered[0][:300], tempered[1][:300]
     order = np.argsort(labels, kind="stable")
     search = CalibrationErrorSearchCV(
-        [Zero()], cv=4, outer_cv=3, random_state=0, notion="canonical"
+        [Zero()], cv=4, outer_cv=outer_cv, random_state=0, notion="canonical"
     )
     search.fit(proba[order], labels[order])  # a fold without a class would warn
-    for result in search.outer_results_:
-        for train, validation in result.outer.splits:
-            training = labels[order][result.outer.train]
-            assert set(training[train]) == set(training[validation]) == {0, 1, 2, 3}
+    for plan in make_plans(search, Samples(proba[order], labels[order], None)):
+        for training in plan.trainings:
+            for rows in (training.rows, *training.evaluations):
+                assert set(labels[order][rows]) == {0, 1, 2, 3}
 
 
 @every_notion
-def test_the_default_search_runs_under_every_notion(data, notion):
-    search = searched(data, None, notion, cv=2)
+@pytest.mark.parametrize("parameters", [{"cv": 2}, {"cv": 3, "outer_cv": None, "random_state": 0}])
+def test_the_default_search_runs_under_every_notion(data, notion, parameters):
+    search = searched(data, None, notion, **parameters)
     assert getattr(search.notion_, "function", search.notion_) == notion
     assert all(
         np.isfinite(search.cv_results_[key]).all()
@@ -320,3 +323,6 @@ def test_a_single_setting_is_fitted_once_a_fold(data):
     Counting.fits = 0
     searched(data, [(Counting(), {})])
     assert Counting.fits == 1 + 3 + 1  # on few samples beforehand, on the folds, on all of them
+    Counting.fits = 0
+    searched(data, [(Counting(), {})], cv=4, outer_cv=None)
+    assert Counting.fits == 1 + 6 + 1  # four blocks make six pairs

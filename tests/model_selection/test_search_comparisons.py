@@ -19,7 +19,7 @@ from skcal import (
     compare_risks,
 )
 from skcal.model_selection import RiskComparison
-from skcal.model_selection.comparison import simplest_family
+from skcal.model_selection.comparison import risk_difference, simplest_family
 
 CANDIDATES = [
     (Zero(), {}),
@@ -57,7 +57,7 @@ def test_every_family_is_compared_to_the_best_fold_by_fold(tempered, notion):
     best = search.best_family_
     for family, comparison in zip(search.families_, search.comparisons_, strict=True):
         folds = [
-            compare_risks(
+            risk_difference(
                 CalibrationErrorEstimator(family.best_function, search.notion).fit(P[a], y[a]),
                 CalibrationErrorEstimator(best.best_function, search.notion).fit(P[a], y[a]),
                 P[b],
@@ -65,7 +65,7 @@ def test_every_family_is_compared_to_the_best_fold_by_fold(tempered, notion):
             )
             for a, b in KFold(3).split(P[:300])
         ]
-        difference = np.mean([fold.difference for fold in folds])
+        difference = np.mean([fold.value for fold in folds])
         assert_allclose(comparison.difference, difference, rtol=1e-8, atol=1e-14)
         standard_error = np.sqrt(sum(fold.standard_error**2 for fold in folds)) / 3
         assert_allclose(comparison.standard_error, standard_error, rtol=1e-6, atol=1e-14)

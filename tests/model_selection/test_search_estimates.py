@@ -1,8 +1,10 @@
 """What CalibrationErrorSearchCV reports is computed on samples that no choice has seen."""
 
+import naive_estimates as naive
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
 from sklearn.model_selection import KFold, ShuffleSplit
 
 from skcal import (
@@ -16,6 +18,7 @@ from skcal import (
     Zero,
 )
 from skcal.model_selection.summary import as_dict
+from skcal.notions import Problems, make_problems, resolve_notion
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
 CANDIDATES = [
@@ -43,9 +46,17 @@ def fitted(P, y, function, notion, rows, weight=None):
     return CalibrationErrorEstimator(function, notion).fit(P[rows], y[rows], weight)
 
 
+def mean_corrections(fits, data):
+    """Mean of the residuals that fits estimate, of each problem."""
+    return [
+        np.mean([fit.functions_[k].residual(part.features) for fit in fits], axis=0)
+        for k, part in enumerate(data.parts)
+    ]
+
+
 @pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_squared_error_is_the_mean_over_fold_models_and_test_samples(data, rng, notion, weighted):
+def test_the_plug_in_is_the_mean_over_fold_models_and_test_samples(data, rng, notion, weighted):
     weight = rng.uniform(0.5, 2, size=300) if weighted else None
     search = searched(data, notion=notion, weight=weight)
     P, y = data
@@ -56,31 +67,43 @@ def test_squared_error_is_the_mean_over_fold_models_and_test_samples(data, rng, 
         )
         for fold, _ in KFold(3).split(TRAIN)
     ]
-    assert_allclose(search.squared_error_, np.mean(means), rtol=1e-10)
-    assert_allclose(search.calibration_error_, np.sqrt(np.mean(means)), rtol=1e-10)
+    assert_allclose(search.plug_in_squared_error_, np.mean(means), rtol=1e-10)
     assert_allclose(search.fold_spread_, np.std(means), rtol=1e-6)
     assert search.n_test_samples_ == len(TEST)
 
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_one_step_refits_the_best_function_with_residual(data, rng, notion, weighted):
+def test_estimates_use_the_mean_correction_of_the_best_function_with_residual(
+    data, rng, notion, weighted
+):
     weight = rng.uniform(0.5, 2, size=300) if weighted else None
     search = searched(data, notion=notion, weight=weight)
     families = [family for family in search.families_ if family.name != "KroneckerKernelRidge"]
     best = max(families, key=lambda family: family.scores.max())
     assert type(search.one_step_function_) is type(best.best_function)
     P, y = data
-    by_hand = fitted(P, y, best.best_function, notion, TRAIN, weight).one_step(
-        P[TEST], y[TEST], None if weight is None else weight[TEST]
-    )
-    assert_allclose(search.one_step_squared_error_, by_hand.value, rtol=1e-10)
-    assert_allclose(search.one_step_standard_error_, by_hand.standard_error, rtol=1e-10)
-    interval = by_hand.confidence_interval(0.9)
-    assert_allclose(search.confidence_interval(confidence_level=0.9), interval, rtol=1e-10)
-    assert_allclose([interval.low, interval.high], interval)
+    folds = [
+        fitted(P, y, best.best_function, notion, fold, weight) for fold, _ in KFold(3).split(TRAIN)
+    ]
+    w = np.ones(60) if weight is None else weight[TEST]
+    tested = Problems(make_problems(P[TEST], y[TEST], resolve_notion(notion, P), w), w)
+    corrections = mean_corrections(folds, tested)
+    terms, value, error = naive.one_step(corrections, tested)
+    assert_allclose(search.one_step_.terms, terms, rtol=1e-8, atol=1e-12)
+    assert_allclose(search.one_step_squared_error_, value, rtol=1e-8)
+    assert_allclose(search.one_step_standard_error_, error, rtol=1e-8)
+    _, unshrunk, squared_error, standard_error, _ = naive.adaptive(tested, corrections)
+    assert_allclose(search.cross_fits_[0].squared_error.unshrunk, unshrunk, rtol=1e-7, atol=1e-12)
+    assert_allclose(search.squared_error_, squared_error, rtol=1e-7, atol=1e-12)
+    assert_allclose(search.calibration_error_**2, max(squared_error, 0), rtol=1e-7, atol=1e-12)
+    assert_allclose(search.standard_error_, standard_error, rtol=1e-7)
+    interval = value + norm.ppf([0.05, 0.95]) * error
+    found = search.confidence_interval(confidence_level=0.9)
+    assert_allclose(found, interval, rtol=1e-8, atol=1e-12)
+    assert_allclose([found.low, found.high], found)
     # One-sided at 95 % and two-sided at 90 % have the same quantile.
-    assert_allclose(search.lower_confidence_bound(confidence_level=0.95), interval.low, rtol=1e-10)
+    assert_allclose(search.lower_confidence_bound(confidence_level=0.95), found.low, rtol=1e-10)
 
 
 def test_without_a_residual_there_is_no_one_step_estimate_and_the_summary_says_so(data):
@@ -91,7 +114,7 @@ def test_without_a_residual_there_is_no_one_step_estimate_and_the_summary_says_s
     for method in (search.confidence_interval, search.lower_confidence_bound):
         with pytest.raises(ValueError, match="no candidate has `residual`"):
             method()
-    assert "one-step estimate   none: no candidate estimates the residual" in search.summary()
+    assert "one-step            none: no candidate estimates the residual" in search.summary()
 
 
 @pytest.mark.parametrize("outer_cv", [[(TRAIN, TEST)], KFold(3)], ids=["split", "folds"])
@@ -125,7 +148,7 @@ def test_one_test_sample_is_too_few_for_a_bound(data):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_outer_folds_test_every_sample_once_in_a_whole_search_each(data, rng, notion, weighted):
     weight = rng.uniform(0.5, 2, size=300) if weighted else None
-    P, y = data
+    P, _ = data
     search = searched(data, notion=notion, weight=weight, outer_cv=KFold(3))
     tested = np.concatenate([result.outer.test for result in search.outer_results_])
     assert_array_equal(np.sort(tested), np.arange(300))
@@ -135,19 +158,19 @@ def test_outer_folds_test_every_sample_once_in_a_whole_search_each(data, rng, no
     for train, test in KFold(3).split(P):
         # Nothing of the test samples enters: the same search on the training samples alone.
         one = searched(data, notion=notion, weight=weight, outer_cv=[(train, test)])
-        plug_ins.append(one.squared_error_)
-        terms[test] = (
-            fitted(P, y, one.one_step_function_, notion, train, weight)
-            .one_step(P[test], y[test])
-            .terms
-        )
+        plug_ins.append(one.plug_in_squared_error_)
+        terms[test] = one.one_step_.terms
     shares = [w[test].sum() for _, test in KFold(3).split(P)]
-    assert_allclose(search.squared_error_, np.average(plug_ins, weights=shares), rtol=1e-10)
+    mean = np.average(plug_ins, weights=shares)
+    assert_allclose(search.plug_in_squared_error_, mean, rtol=1e-10)
     mean = np.average(terms, weights=w)
     assert_allclose(search.one_step_squared_error_, mean, rtol=1e-9)
     share = w / w.sum()
     variance = np.sum(share**2 * (terms - mean) ** 2) / (1 - np.sum(share**2))
-    assert_allclose(search.one_step_standard_error_, np.sqrt(variance), rtol=1e-9)
+    assert search.one_step_standard_error_ >= np.sqrt(variance) * (1 - 1e-9)  # the guard may raise
+    [fit] = search.cross_fits_
+    guarded = naive.one_step(fit.corrections, fit.data)[2]
+    assert_allclose(search.one_step_standard_error_, guarded, rtol=1e-9)
 
 
 def test_with_outer_folds_the_choice_is_made_on_all_samples(data):
@@ -162,24 +185,34 @@ def test_with_outer_folds_the_choice_is_made_on_all_samples(data):
     assert len(search.estimators_) == 3
 
 
-def test_a_sample_tested_twice_counts_by_its_mean_term(data):
+def test_a_sample_tested_twice_counts_once_by_its_mean_correction(data):
     P, _ = data
     splits = list(ShuffleSplit(2, test_size=100, random_state=0).split(P))
     assert len(np.intersect1d(splits[0][1], splits[1][1])) > 10
     search = searched(data, outer_cv=splits)
-    values = [searched(data, outer_cv=[pair]).one_step_squared_error_ for pair in splits]
-    assert_allclose(search.one_step_squared_error_, np.mean(values), rtol=1e-10)
     tested = np.union1d(splits[0][1], splits[1][1])
+    total, count = np.zeros(300), np.zeros(300)
+    for pair in splits:
+        [one] = searched(data, outer_cv=[pair]).outer_results_
+        total[pair[1]] += one.corrections[0][:, 0]
+        count[pair[1]] += 1
+    correction = (total / np.maximum(count, 1))[tested]
+    delta = (P.argmax(axis=1) == data[1])[tested] - P.max(axis=1)[tested]
+    terms = correction * (2 * delta - correction)
+    assert_allclose(search.one_step_.terms, terms, rtol=1e-9, atol=1e-12)
+    assert_allclose(search.one_step_squared_error_, np.mean(terms), rtol=1e-9)
     assert search.n_test_samples_ == len(search.one_step_.terms) == len(tested)
 
 
-def test_the_default_outer_split_tests_on_a_fifth(data):
+def test_by_default_every_sample_tests(data):
     search = searched(data, outer_cv=None, random_state=0)
-    [result] = search.outer_results_
-    assert len(result.outer.test) == search.n_test_samples_ == 60
-    assert_array_equal(
-        np.sort(np.concatenate([result.outer.train, result.outer.test])), np.arange(300)
-    )
+    assert len(search.outer_results_) == 3
+    for result in search.outer_results_:
+        both = np.concatenate([result.outer.train, result.outer.test])
+        assert_array_equal(np.sort(both), np.arange(300))
+    tested = np.concatenate([result.outer.test for result in search.outer_results_])
+    assert_array_equal(np.sort(tested), np.arange(300))
+    assert search.n_test_samples_ == len(search.one_step_.terms) == 300
 
 
 def test_test_samples_do_not_enter_the_choice(data, rng):
@@ -190,27 +223,22 @@ def test_test_samples_do_not_enter_the_choice(data, rng):
     key = "mean_test_score"
     assert_array_equal(changed.cv_results_[key], search.cv_results_[key])
     assert_array_equal(changed.predict(P), search.predict(P))
-    assert changed.squared_error_ == search.squared_error_
+    assert changed.plug_in_squared_error_ == search.plug_in_squared_error_
+    assert changed.squared_error_ != search.squared_error_
     assert changed.one_step_squared_error_ != search.one_step_squared_error_
 
 
-class Negative(Zero):
-    """h = -0.01 everywhere."""
-
-    def fit(self, X, y, sample_weight=None):
-        super().fit(X, y, sample_weight)
-        self.form_ = np.array([[-0.01]])
-        return self
-
-    def feature_map(self, X):
-        return np.ones((len(X), 1))
-
-
-def test_a_negative_squared_error_keeps_its_sign_and_has_root_0_with_a_warning(data):
-    with pytest.warns(UserWarning, match=r"estimated as -0.01; its root is reported as 0"):
-        search = searched(data, [Negative()])
-    assert_allclose(search.squared_error_, -0.01, rtol=1e-14)
+def test_a_negative_squared_error_keeps_its_sign_and_has_root_0_with_a_warning():
+    """Predicted is 0.1; 0.2 of the training samples are positive, of the test samples 1 / 12."""
+    P = np.full(300, 0.1)
+    y = np.where(np.arange(300) < 240, np.arange(300) % 5 == 0, np.arange(300) % 12 == 0)
+    with pytest.warns(UserWarning, match=r"estimated as -0.00102; its root is reported as 0"):
+        search = searched((P, y.astype(int)), [Binning(1)], "binary")
+    # Of 60 test samples 5 have the residual 0.9 and 55 have -0.1, which sum to -1.
+    assert_allclose(search.squared_error_, (1 - 5 * 0.81 - 55 * 0.01) / (60 * 59), rtol=1e-12)
     assert search.calibration_error_ == 0
+    assert_allclose(search.plug_in_squared_error_, 0.01, rtol=0.05)
+    assert "0.0000   (its square is estimated as -" in search.summary()
 
 
 def test_verbose_prints_a_line_per_candidate_and_outer_split(data, capsys):
@@ -265,9 +293,11 @@ def test_small_numbers_of_the_summary_keep_their_digits(data, monkeypatch):
         searched(data),
         {"standard_error": 1.236e-6, "lower_confidence_bound": 0.25},
         squared_error=4.016e-7,
+        plug_in_squared_error=4.016e-7,
         fold_spread=5.5e-8,
     )
-    assert "calibration error   6.3e-04   root of 4.0e-07, plug-in" in text
+    assert "calibration error   6.3e-04   root of 4.0e-07 ± " in text
+    assert "plug-in             6.3e-04   root of 4.0e-07; " in text
     assert "spread by 5.5e-08" in text
     assert "± 1.2e-06 (s.e.)" in text
     assert "0.5000   root of 0.250000" in text

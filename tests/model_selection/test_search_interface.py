@@ -13,7 +13,13 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_validate,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -97,7 +103,7 @@ def test_parameters_are_got_and_set():
 
 def test_cross_validate_and_grid_search_score_by_minus_the_risk(data):
     P, y = data
-    search = make(outer_cv=None, random_state=0)
+    search = make(outer_cv=ShuffleSplit(1, test_size=0.2), random_state=0)
     by_hand = [clone(search).fit(P[a], y[a]).score(P[b], y[b]) for a, b in SPLITS]
     cross = cross_validate(search, P, y, cv=SPLITS, error_score="raise")
     assert_array_equal(cross["test_score"], by_hand)
@@ -109,7 +115,7 @@ def test_routed_weights_reach_the_search(data, rng):
     P, y = data
     weight = rng.choice([0.5, 2.0], size=300)
     with config_context(enable_metadata_routing=True):
-        search = make(outer_cv=None, random_state=0)
+        search = make(outer_cv=ShuffleSplit(1, test_size=0.2), random_state=0)
         search.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         params = {"sample_weight": weight}
         cross = cross_validate(search, P, y, cv=SPLITS, params=params, error_score="raise")
@@ -252,12 +258,27 @@ def zeros(*ranges):
     [
         (
             8,
-            {"cv": 10, "outer_cv": None},
+            {"cv": 10, "outer_cv": ShuffleSplit(1, test_size=0.2)},
             None,
             r"cv cannot split 6 samples \(8 less 2 for testing\)\. Pass fewer folds",
         ),
         (3, {"cv": 2, "outer_cv": 4}, None, r"outer_cv cannot split 3 samples\. Pass"),
+        (8, {"cv": 10, "outer_cv": None}, None, r"cv cannot split 8 samples\. Pass fewer folds"),
         (4, {"cv": 3, "outer_cv": None}, None, r"cv leaves 1 validation sample\(s\) in fold 0"),
+        (5, {"cv": 3, "outer_cv": None}, None, r"cv leaves 1 training sample\(s\) in fold 0"),
+        (
+            300,
+            {"cv": 2, "outer_cv": None},
+            None,
+            "cv=2 makes 2 blocks.* Pass cv=3 or more",
+        ),
+        (300, {"outer_cv": None}, None, r"makes 2 blocks.* Pass cv=3 or more, or outer_cv"),
+        (
+            300,
+            {"cv": ShuffleSplit(3, random_state=0), "outer_cv": None},
+            None,
+            r"cv validates sample \d+ \d times\. .*otherwise pass outer_cv",
+        ),
         (1, {"outer_cv": None}, None, "n_samples"),
         (300, {"cv": 1}, None, "'cv' parameter"),
         (300, {}, zeros((0, 100)), r"cv leaves 0 validation sample\(s\) in fold 0"),
@@ -316,6 +337,6 @@ def test_candidates_that_need_outcomes_find_them_under_every_notion(data, candid
 
 def test_candidates_of_one_class_are_told_apart(data):
     candidates = [Binning(), Binning(debias=True), Zero(), Binning(5)]
-    search = CalibrationErrorSearchCV(candidates, "confidence", cv=2, random_state=0).fit(*data)
+    search = CalibrationErrorSearchCV(candidates, "confidence", cv=3, random_state=0).fit(*data)
     assert [f.name for f in search.families_] == ["Binning", "Binning 2", "Zero", "Binning 3"]
     assert "Binning 2" in search.summary()

@@ -49,7 +49,7 @@ def test_a_family_that_does_not_converge_warns_once_for_all_folds_and_settings(d
         data, [PlugIn(TemperatureScaling()), (STOPPED, {"estimator__C": [1.0, 10.0]})], cv=3
     )
     assert len(messages) == 1
-    # Two settings on three folds.
+    # Two settings on three pairs of blocks.
     assert messages[0].startswith(
         "StructuredMatrixScaling: 6 fit(s) did not converge, the first said: "
     )
@@ -75,7 +75,7 @@ def test_warnings_of_other_kinds_are_passed_on(data):
             warnings.warn("look out", UserWarning, stacklevel=2)
             return super().fit(X, y, sample_weight)
 
-    search = CalibrationErrorSearchCV([Warns()], cv=2, random_state=0, notion="canonical")
+    search = CalibrationErrorSearchCV([Warns()], cv=3, random_state=0, notion="canonical")
     with pytest.warns(UserWarning, match="look out"):
         search.fit(*data)
 
@@ -90,7 +90,7 @@ def test_an_ignored_warning_stays_ignored(data):
 def test_a_family_that_does_not_converge_is_the_hypothesis_calibrated(data):
     with pytest.warns(ConvergenceWarning):
         search = CalibrationErrorSearchCV(
-            [Zero(), STOPPED], cv=2, random_state=0, notion="canonical"
+            [Zero(), STOPPED], cv=3, random_state=0, notion="canonical"
         ).fit(*data)
     assert search.best_family_.name == "Zero"
     assert search.comparisons_[1].identical
@@ -144,7 +144,7 @@ def test_the_one_step_estimate_of_a_stack_is_that_of_its_residual(data):
     expected = np.mean(np.sum(g * (2 * delta - g), axis=1))
     assert_allclose(estimator.one_step(P[TEST], y[TEST]).value, expected, rtol=1e-10)
     mixed = Stacking([PlugIn(TemperatureScaling()), KroneckerKernelRidge()])
-    search = CalibrationErrorSearchCV([mixed], cv=2, random_state=0, notion="canonical").fit(P, y)
+    search = CalibrationErrorSearchCV([mixed], cv=3, random_state=0, notion="canonical").fit(P, y)
     assert search.one_step_squared_error_ is None
 
 
@@ -163,7 +163,7 @@ def test_the_default_search_does_not_depend_on_n_jobs():
     for notion in ("canonical", "confidence"):
         with parallel_config(backend="loky", inner_max_num_threads=1):
             one, two = (
-                CalibrationErrorSearchCV(notion=notion, cv=2, random_state=0, n_jobs=n).fit(
+                CalibrationErrorSearchCV(notion=notion, cv=3, random_state=0, n_jobs=n).fit(
                     data.proba, data.labels
                 )
                 for n in (None, 2)

@@ -1,5 +1,6 @@
 """Repeated outer splits: estimates are medians over the shuffles."""
 
+import naive_estimates as naive
 import numpy as np
 import pytest
 from joblib import parallel_config
@@ -15,8 +16,7 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
-from skcal.model_selection.estimator import OneStepEstimate
-from skcal.model_selection.plan import median_of_repeats
+from skcal.model_selection.estimates import OneStepEstimate, median_of_one_steps
 
 CANDIDATES = [
     (Zero(), {}),
@@ -31,7 +31,7 @@ def data(tempered):
 
 
 def searched(data, candidates=CANDIDATES, weight=None, **parameters):
-    parameters = {"cv": 2, "random_state": 0} | parameters
+    parameters = {"cv": 3, "random_state": 0} | parameters
     search = CalibrationErrorSearchCV(candidates, "confidence", **parameters)
     return search.fit(*data, sample_weight=weight)
 
@@ -40,12 +40,12 @@ def test_one_repeat_splits_as_before_repeats_existed(data):
     """The first number of the seed shuffles the outer split, the second the folds."""
     outer, inner = check_random_state(7).randint(2**31 - 1, size=2)
     for outer_cv, splitter in (
-        (None, ShuffleSplit(1, test_size=0.2, random_state=outer)),
+        (ShuffleSplit(1, test_size=0.2), ShuffleSplit(1, test_size=0.2, random_state=outer)),
         (3, KFold(3, shuffle=True, random_state=outer)),
     ):
         one = searched(data, outer_cv=outer_cv, random_state=7)
         explicit = searched(
-            data, outer_cv=splitter, cv=KFold(2, shuffle=True, random_state=inner), n_repeats=1
+            data, outer_cv=splitter, cv=KFold(3, shuffle=True, random_state=inner), n_repeats=1
         )
         assert one.squared_error_ == explicit.squared_error_
         assert one.one_step_squared_error_ == explicit.one_step_squared_error_
@@ -54,54 +54,69 @@ def test_one_repeat_splits_as_before_repeats_existed(data):
         assert_array_equal(one.cv_results_[key], explicit.cv_results_[key])
 
 
-@pytest.mark.parametrize("outer_cv", [None, 3])
-def test_every_repeat_shuffles_anew(data, outer_cv):
+SINGLE = ShuffleSplit(1, test_size=0.2)
+
+
+@pytest.mark.parametrize(
+    ("outer_cv", "n_splits", "n_tests"), [(None, 3, 240), (SINGLE, 1, 48), (4, 4, 240)]
+)
+def test_every_repeat_shuffles_anew(data, outer_cv, n_splits, n_tests):
     search = searched(data, outer_cv=outer_cv, n_repeats=4)
     tests = {}
     for result in search.outer_results_:
         tests.setdefault(result.outer.repeat, []).append(result.outer.test)
     assert sorted(tests) == [0, 1, 2, 3]
-    assert len(search.outer_results_) == 4 * (outer_cv or 1)
+    assert len(search.outer_results_) == 4 * n_splits
     firsts = {tuple(np.sort(parts[0])) for parts in tests.values()}
     assert len(firsts) == 4
     for parts in tests.values():
         joined = np.concatenate(parts)
-        assert len(np.unique(joined)) == len(joined) == (48 if outer_cv is None else 240)
+        assert len(np.unique(joined)) == len(joined) == n_tests
     everyone = np.unique(np.concatenate([np.concatenate(parts) for parts in tests.values()]))
     assert search.n_test_samples_ == len(everyone)
 
 
-@pytest.mark.parametrize("outer_cv", [None, 2])
+@pytest.mark.parametrize("outer_cv", [None, SINGLE, 2])
 def test_the_first_repeat_is_the_search_without_repeats(data, outer_cv):
     once = searched(data, outer_cv=outer_cv)
     repeated = searched(data, outer_cv=outer_cv, n_repeats=3)
-    for one, other in zip(once.outer_results_, repeated.outer_results_, strict=False):
+    first = [result for result in repeated.outer_results_ if result.outer.repeat == 0]
+    for one, other in zip(once.outer_results_, first, strict=True):
         assert_array_equal(one.outer.test, other.outer.test)
         assert_array_equal(one.plug_ins, other.plug_ins)
-        assert one.one_step.value == other.one_step.value
+        assert_array_equal(one.corrections[0], other.corrections[0])
+    one, other = once.cross_fits_[0], repeated.cross_fits_[0]
+    assert one.one_step.value == other.one_step.value
+    assert one.squared_error.value == other.squared_error.value
 
 
-@pytest.mark.parametrize("outer_cv", [None, 3])
+@pytest.mark.parametrize("outer_cv", [None, SINGLE, 3])
 @pytest.mark.parametrize("n_repeats", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_estimates_are_the_medians_over_repeats(data, rng, outer_cv, n_repeats, weighted):
     weight = rng.uniform(0.5, 2, 240) if weighted else None
     search = searched(data, outer_cv=outer_cv, n_repeats=n_repeats, weight=weight)
     w = np.ones(240) if weight is None else weight
-    plug_ins, values, errors = [], [], []
+    plug_ins, values, errors, adaptive = [], [], [], []
     for repeat in range(n_repeats):
         results = [r for r in search.outer_results_ if r.outer.repeat == repeat]
         shares = [w[r.outer.test].sum() for r in results]
         plug_ins.append(np.average([r.plug_ins.mean() for r in results], weights=shares))
-        terms = np.concatenate([r.one_step.terms for r in results])
-        share = np.concatenate([w[r.outer.test] for r in results])
-        share /= share.sum()
-        values.append(share @ terms)
-        spread = np.sum(share**2 * (terms - values[-1]) ** 2) / (1 - np.sum(share**2))
-        errors.append(np.sqrt(spread))
+        fit = search.cross_fits_[repeat]
+        assert len(fit.data.weight) == sum(len(r.outer.test) for r in results)
+        _, value, error = naive.one_step(fit.corrections, fit.data)
+        values.append(value)
+        errors.append(error)
+        adaptive.append(naive.adaptive(fit.data, fit.corrections)[2:4])
     assert len(set(values)) == n_repeats
-    assert_allclose(search.squared_error_, np.median(plug_ins), rtol=1e-12)
-    assert_allclose(search.calibration_error_, np.sqrt(np.median(plug_ins)), rtol=1e-12)
+    assert_allclose(search.plug_in_squared_error_, np.median(plug_ins), rtol=1e-12)
+    squared, deviations = np.transpose(adaptive)
+    assert_allclose(search.squared_error_, np.median(squared), rtol=1e-7)
+    spread = np.median(deviations**2 + (squared - np.median(squared)) ** 2)
+    assert_allclose(search.standard_error_, np.sqrt(spread), rtol=1e-7)
+    assert_allclose(search.calibration_error_, np.sqrt(np.median(squared)), rtol=1e-7)
+    limits = [fit.squared_error.calibrated_up_to for fit in search.cross_fits_]
+    assert_allclose(search.calibrated_up_to_, np.sqrt(np.median(limits)), rtol=1e-12)
     middle = np.median(values)
     assert_allclose(search.one_step_squared_error_, middle, rtol=1e-10)
     # Chernozhukov et al. (2018), Definition 3.3.
@@ -121,28 +136,28 @@ def test_the_median_of_estimates_is_by_hand():
             [1.0, 4.0, 2.0, 9.0], [0.3, 0.4, 0.1, 2.0], terms, strict=True
         )
     ]
-    odd = median_of_repeats(estimates[:3])
+    odd = median_of_one_steps(estimates[:3])
     # Around 2: 0.09 + 1, 0.16 + 4 and 0.01 + 0.
     assert (odd.value, odd.standard_error) == (2.0, pytest.approx(np.sqrt(1.09)))
     assert odd.terms is terms[2]
-    even = median_of_repeats(estimates)
+    even = median_of_one_steps(estimates)
     # Around 3: 0.09 + 4, 0.16 + 1, 0.01 + 1 and 4 + 36.
     assert (even.value, even.standard_error) == (3.0, pytest.approx(np.sqrt((1.16 + 4.09) / 2)))
     assert any(even.terms is terms[k] for k in (1, 2))
-    assert median_of_repeats(estimates[:1]) is estimates[0]
-    assert median_of_repeats([estimates[0], None]) is None
+    assert median_of_one_steps(estimates[:1]) is estimates[0]
+    assert median_of_one_steps([estimates[0], None]) is None
 
 
 def test_equal_repeats_have_the_estimate_of_one():
     one = OneStepEstimate(0.5, 0.1, np.ones(3))
-    several = median_of_repeats([one] * 3)
+    several = median_of_one_steps([one] * 3)
     assert (several.value, several.standard_error) == (0.5, pytest.approx(0.1, rel=1e-15))
 
 
 def test_the_choice_of_repeats_is_made_on_all_samples(data):
     search = searched(data, n_repeats=2)
     other = searched(data, n_repeats=2, outer_cv=3)
-    assert len(search.estimators_) == 2
+    assert len(search.estimators_) == 3
     for one in (search, other):
         refit = one.best_estimator_.risk(*data).value
         function = one.best_function_
@@ -169,7 +184,7 @@ def test_splitters_of_ones_own_are_not_shuffled_anew(data, outer_cv):
 def test_fixed_folds_do_not_go_with_repeats(data):
     folds = [(np.arange(100), np.arange(100, 190))]
     with pytest.raises(ValueError, match="cv holds fixed rows, but there are several outer splits"):
-        searched(data, cv=folds, n_repeats=2)
+        searched(data, cv=folds, outer_cv=3, n_repeats=2)
 
 
 @pytest.mark.parametrize("n_repeats", [0, -1, 1.5])

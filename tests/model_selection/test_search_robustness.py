@@ -12,11 +12,12 @@ from skcal import (
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
     PlugIn,
+    Stacking,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
 )
-from skcal.model_selection.candidates import family_name
+from skcal.model_selection.candidates import family_name, resolve_candidates
 
 NAMES = np.array(["plum", "apple", "pear", "fig"])
 
@@ -81,29 +82,46 @@ def test_splits_may_be_masks(data):
     assert found[0].squared_error_ == found[1].squared_error_
 
 
-def test_outer_results_keep_no_fold_models(data):
-    """Else a search would hold the training samples once per candidate, fold and outer split."""
-    search = CalibrationErrorSearchCV(
-        [DirichletKernelDensity()], "confidence", outer_cv=4, random_state=0
-    ).fit(*data)
-    assert all(not f.models for result in search.outer_results_ for f in result.families)
+@pytest.mark.parametrize("outer_cv", [None, 4])
+def test_a_search_keeps_no_fits_but_those_of_its_choice(data, outer_cv):
+    """Else it would hold the training samples once per candidate, setting, fold and split."""
+    candidates = [
+        DirichletKernelDensity(),
+        (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-1]}),
+        Stacking([Binning(), PlugIn(TemperatureScaling())]),
+    ]
+    search = CalibrationErrorSearchCV(candidates, "confidence", outer_cv=outer_cv, random_state=0)
+    search.fit(*data)
+    for family in search.families_:
+        assert family._sources == family._held_out == []
+        assert family._refits == {}
+        assert len(family.models) == 5
+    for result in search.outer_results_:
+        assert result.function is None or not hasattr(result.function, "form_")
 
 
-def test_candidates_are_sized_by_the_problem_and_by_the_fold(tempered):
+@pytest.mark.parametrize(("outer_cv", "sizes"), [(3, [40, 40, 40, 60]), (None, [30])])
+def test_candidates_are_sized_by_the_problem_and_by_the_fold(monkeypatch, outer_cv, sizes):
     """The canonical problem of top-2 has 3 columns; the final search has all samples."""
+    seen = []
+
+    def spy(candidates, notion, n_classes, n_train):
+        seen.append(n_train)
+        return resolve_candidates(candidates, notion, n_classes, n_train)
+
+    monkeypatch.setattr("skcal.model_selection.search.resolve_candidates", spy)
     rng = np.random.default_rng(0)
     P = rng.dirichlet(np.full(120, 0.3), size=90)
     y = P.argmax(axis=1)
     search = CalibrationErrorSearchCV(
-        None, "top-2", labels=range(120), cv=3, outer_cv=3, random_state=0
+        None, "top-2", labels=range(120), cv=3, outer_cv=outer_cv, random_state=0
     ).fit(P, y)
     names = [family_name(family.function) for family in search.families_]
     assert "StructuredMatrixScaling" in names
     assert "VectorScaling" not in names
+    assert sorted(seen) == sizes
     kronecker = next(f for f in search.families_ if f.name == "KroneckerKernelRidge")
-    assert kronecker.settings[0]["alpha"] == pytest.approx(1e8 / np.sqrt(60))  # of 90, not of 60
-    first = next(f for f in search.outer_results_[0].families if f.name == "KroneckerKernelRidge")
-    assert first.settings[0]["alpha"] == pytest.approx(1e8 / np.sqrt(40))
+    assert kronecker.settings[0]["alpha"] == pytest.approx(1e7 / np.sqrt(sizes[-1]))
 
 
 def test_zero_gives_no_one_step_estimate(data):
