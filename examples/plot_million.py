@@ -30,13 +30,15 @@ for seed in range(n_chunks):
     accumulator.partial_fit(chunk.labels, chunk.proba)
     seconds += perf_counter() - start
 
-parts = accumulator.brier_decomposition()
+parts = accumulator.score_decomposition()
 print(f"{accumulator.n_samples_seen_:,} predictions accumulated in {seconds:.1f} s")
 print(f"ECE, 50 bins      {accumulator.expected_calibration_error():.5f}")
 print(f"debiased norm 2   {accumulator.expected_calibration_error(norm=2, debias=True):.5f}")
 print(f"accuracy          {accumulator.accuracy():.5f}")
 print(f"log loss          {accumulator.log_loss():.5f}")
-print(f"Brier score       {parts.score:.5f}, of confidence; reliability {parts.reliability:.5f}")
+print(
+    f"Brier score       {parts.score:.5f}, of confidence; miscalibration {parts.miscalibration:.5f}"
+)
 
 # %%
 # A kernel error

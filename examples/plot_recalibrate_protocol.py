@@ -40,7 +40,7 @@ before, after = (one.predict_proba(X_test) for one in (classifier, recalibrated)
 # The estimate of the test is the difference of the squared canonical errors, before minus after.
 # Better is not yet calibrated: the second test asks that.
 
-result = compare_calibration(y_test, before, after, notion="canonical", random_state=0)
+result = compare_calibration(y_test, before, after, notion="canonical")
 low, high = result.confidence_interval()
 print(
     f"squared error saved: {result.estimate:.3f} [{low:.3f}, {high:.3f}], p = {result.pvalue:.1e}"

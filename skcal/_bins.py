@@ -260,18 +260,27 @@ def bin_sums(bins: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
 
 
 def variance_of_means(
-    weight: np.ndarray, squares: np.ndarray, count: np.ndarray, spread: np.ndarray
+    weight: np.ndarray,
+    squares: np.ndarray,
+    count: np.ndarray,
+    excess: np.ndarray,
+    squared_gaps: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Variance v_b of each bin's mean, and which bins have too few samples to tell.
+    """Estimated variance v_b of each bin's mean, and which bins have too few samples to tell.
+
+    Of a bin without pairs it is the squared mean itself, so that what is left of it is 0: the other
+    choices are not zero on average where predictions are calibrated.
 
     Parameters
     ----------
     weight, squares, count : ndarray of shape (n_bins,)
         Sums of the weights and of their squares; number of samples.
-    spread : ndarray of shape (n_bins,)
-        Variance within the bin, summed over columns; v_b = spread Σw² / ((Σw)² - Σw²).
+    excess : ndarray of shape (n_bins,)
+        v_b ((Σw)² - Σw²).
+    squared_gaps : ndarray of shape (n_bins,)
+        ‖mean residual‖².
     """
-    over = weight**2 / np.where(squares > 0, squares, 1) - 1
-    enough = (count >= 2) & (over > 0)
-    variance = np.divide(spread, over, out=np.zeros_like(weight), where=enough)
-    return np.maximum(variance, 0), (weight > 0) & ~enough
+    pairs = weight**2 - squares
+    enough = (count >= 2) & (pairs > 1e-12 * squares)
+    variance = np.divide(excess, pairs, out=np.array(squared_gaps, dtype=np.float64), where=enough)
+    return variance, (weight > 0) & ~enough

@@ -34,6 +34,7 @@ _CACHE_BYTES = 2**23  # blocks of a kernel matrix
 _FORGOTTEN = 745.2  # exp of its negative is 0
 _SEGMENT = 500.0  # exp of it and of its negative are finite with room for sums
 _MEDIAN_ROWS, _BRACKET_ROWS = 3000, 60
+_NARROWEST = 0.01  # median width
 
 
 def kernel_matrix(
@@ -108,7 +109,10 @@ class Kernel(NamedTuple):
             return cls(name)
         metric = "cityblock" if name == "laplacian" else "euclidean"
         halves = 2.0 if metric == "cityblock" and X.shape[1] > 1 else 1.0
-        width = median_distance(X, metric) / halves if bandwidth == "median" else float(bandwidth)
+        if bandwidth == "median":  # differences of probabilities below the least do not matter
+            width = max(median_distance(X, metric) / halves, _NARROWEST)
+        else:
+            width = float(bandwidth)
         gamma = 1 / (halves * width) if metric == "cityblock" else 1 / (2 * width**2)
         return cls(name, width, gamma)
 
@@ -316,8 +320,8 @@ def factor_kernel(
     tol : float
         Stop when the weighted trace error falls to this share of the trace.
     max_rank : int
-        At most n. With the limit reached first the pivots are the landmarks of a Nyström
-        approximation.
+        The largest rank, at most n. With the limit reached first the pivots are the landmarks of a
+        Nyström approximation.
 
     Returns
     -------

@@ -50,7 +50,7 @@ class Problem(NamedTuple):
     residuals : ndarray of shape (n_rows, d) or None
         None when the labels are unknown.
     weight : ndarray of shape (n_rows,)
-        Of the rows, not negative.
+        The weights of the rows, not negative.
     share : float
         π, the share of the problem in sums over problems: 1 where problems are about the same
         samples, else its part of the weight of all samples.
@@ -462,10 +462,10 @@ def make_problems(
     codes : ndarray of shape (n_samples,) or None
         The column of each sample's label; None leaves the residuals out.
     notion : str or callable
-        As :func:`resolve_notion` returns it, or its name; a bare lens has as many groups as it
-        returns.
+        The notion as :func:`resolve_notion` returns it, or its name; a bare lens has as many groups
+        as it returns.
     weight : ndarray of shape (n_samples,), default=None
-        Of the samples; None weighs them alike.
+        The weights of the samples; None weighs them alike.
 
     Returns
     -------

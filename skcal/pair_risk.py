@@ -88,7 +88,7 @@ def pair_risk(
     phi : array-like or sparse array of shape (n_samples, r)
         Features φ(x_i).
     residuals : array-like of shape (n_samples,) or (n_samples, m)
-        Observed minus predicted, δ_i.
+        The residuals δ_i, observed minus predicted.
     form : array-like or sparse array of shape (r, r), default=None
         The symmetric M; None is the identity.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -76,7 +76,7 @@ def base_rate(names):
     parts, ece = names["parts"], names["ece"]
     assert min(ece, key=ece.get) == "base rates"
     assert max(parts, key=lambda name: parts[name].score) == "base rates"
-    assert parts["base rates"].resolution < 1e-12
+    assert parts["base rates"].discrimination < 1e-12
     assert ece["random forest"] > ece["naive Bayes"]
     assert parts["random forest"].score < parts["naive Bayes"].score
 

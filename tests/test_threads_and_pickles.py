@@ -130,12 +130,11 @@ def results(P, y):
     return {
         "monte_carlo_test": hypothesis_tests.monte_carlo_test(y, P, **options),
         "cox_test": hypothesis_tests.cox_test(y, P),
-        "compare_calibration": hypothesis_tests.compare_calibration(y, P, P[::-1], random_state=0),
+        "compare_calibration": hypothesis_tests.compare_calibration(y, P, P[::-1]),
         "bootstrap_interval": metrics.bootstrap_interval(
             metrics.expected_calibration_error, y, P, **options
         ),
         "calibration_bins": metrics.calibration_bins(y, P),
-        "brier_decomposition": metrics.brier_decomposition(y, P),
         "score_decomposition": metrics.score_decomposition(y, P),
         "cox_recalibration": metrics.cox_recalibration(y, P),
         "compare_risks": compare_risks(*estimators, P[halves[1]], y[halves[1]]),

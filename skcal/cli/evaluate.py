@@ -60,7 +60,8 @@ def evaluate(name, predictions, options) -> dict:
 
 def chosen_notions(notions, proba):
     """The notions asked for; by default "auto" and, of three and more columns, canonical."""
-    notions = notions or ["auto", "canonical"][: 2 if proba.ndim == 2 and proba.shape[1] > 2 else 1]
+    auto = resolve_notion("auto", proba)
+    notions = notions or ([auto] if auto.of_positive_class else [auto, "canonical"])
     return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
@@ -71,7 +72,7 @@ def _scores(predictions, notions) -> dict:
     """
     proba, labels, classes = predictions[:3]
     notion = next((one for one in notions if one.scalar), resolve_notion("auto", proba))
-    one_column = proba.ndim == 1 or notion == "binary"
+    brier_notion = notion if notion.of_positive_class else resolve_notion("classwise", proba)
     codes, _ = check_labels(labels, proba, classes)
     rows = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
     hits = rows.argmax(axis=1) == codes
@@ -81,8 +82,8 @@ def _scores(predictions, notions) -> dict:
         "n_samples": len(codes),
         "n_classes": len(classes),
         "accuracy": float(hits.mean()),
-        "brier_score": brier / 2 if one_column else brier,
-        "brier_notion": "binary" if one_column else "classwise",
+        "brier_score": brier / 2 if brier_notion.single else brier,
+        "brier_notion": brier_notion,
         "ece_15_bins": expected_calibration_error(labels, proba, notion=notion, labels=classes),
         "ece_notion": notion,
     }
@@ -90,7 +91,7 @@ def _scores(predictions, notions) -> dict:
 
 def _heading(report) -> str:
     line = "=" * len(report["name"])
-    summed = "one column" if report["brier_notion"] == "binary" else "sum over classes"
+    summed = "one column" if report["brier_notion"].single else "sum over classes"
     return (
         f"{report['name']}\n{line}\n{report['n_samples']:,} predictions of "
         f"{report['n_classes']} classes: accuracy {report['accuracy']:.4f}, Brier score "

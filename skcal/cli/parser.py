@@ -91,8 +91,8 @@ def _searching() -> argparse.ArgumentParser:
     options.add_argument(
         "--outer-cv",
         type=at_least(2),
-        help="test on every sample, with a whole search in each of this many outer folds "
-        "(default: test on one fifth)",
+        help="a whole search in each of this many outer folds (default: fits without every pair of "
+        "blocks test every sample too, at less cost)",
     )
     return options
 
@@ -163,7 +163,7 @@ def _add_report_options(parser):
         "--outer-cv",
         type=at_least(2),
         default=argparse.SUPPRESS,
-        help="tuned errors test on every sample, in this many outer folds (default: on one fifth)",
+        help="a whole search in each of this many outer folds for tuned errors",
     )
     _add_notion(parser, "confidence, or binary for one or two columns")
     parser.add_argument(

@@ -112,6 +112,21 @@ def make_room(axes) -> None:
             ax.set_in_layout(True)  # as before: later calls of tight_layout arrange it
 
 
+def keep_axes(display, axes) -> None:
+    """Set ``ax_`` and ``figure_`` of a display that is drawn, and make room for its labels."""
+    display.ax_ = axes[0] if len(axes) == 1 else axes
+    display.figure_ = axes[0].figure
+    make_room(axes)
+
+
+def styled(given: dict, **defaults) -> dict:
+    """Options of lines: those given, by their long or short names, before the defaults."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    return {**defaults, **normalize_kwargs(given, Line2D)}
+
+
 def _borders(spec, figure):
     """Lower left and upper right corner of what a subplot and its labels may take."""
     bottoms, tops, lefts, rights = spec.get_gridspec().get_grid_positions(figure)

@@ -15,8 +15,9 @@ from skcal.displays.base import (
     ORANGE,
     ClassifierDisplay,
     as_label,
+    keep_axes,
     make_axes,
-    make_room,
+    styled,
 )
 from skcal.metrics import expected_calibration_error
 from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
@@ -37,7 +38,7 @@ class BinCountDisplay(ClassifierDisplay):
     error : ndarray of shape (k,)
         Root mean squared calibration error, ``expected_calibration_error(norm=2)``.
     debiased_error : ndarray of shape (k,)
-        The same with ``debias=True``; 0 where the square is negative.
+        The errors with ``debias=True``; 0 where the square is negative.
     null_mean, null_low, null_high : ndarray of shape (k,)
         The error of calibrated predictions: mean and pointwise band.
     notion, strategy : str
@@ -47,7 +48,7 @@ class BinCountDisplay(ClassifierDisplay):
 
     Attributes
     ----------
-    ax_, figure_
+    ax_, figure_ : matplotlib axes and figure
         Set by :meth:`plot`, as are the following.
     line_, debiased_line_, null_line_ : lines
     band_ : band of calibrated predictions
@@ -152,7 +153,7 @@ class BinCountDisplay(ClassifierDisplay):
         n_bins : array-like of int, default=(1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
         strategy : {"uniform", "quantile"}, default="uniform"
         confidence_level : float in (0, 1), default=0.95
-            Of the band.
+            The confidence level of the band.
         n_resamples : int ≥ 19, default=99
             Outcomes redrawn from the predictions, the same for every number of bins.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -163,7 +164,7 @@ class BinCountDisplay(ClassifierDisplay):
             error.
         random_state : int, RandomState instance or None, default=None
         name : str, default=None
-            Of the classifier, for the title.
+            The name of the classifier, for the title.
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True
@@ -200,13 +201,17 @@ class BinCountDisplay(ClassifierDisplay):
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None):
+    def plot(self, ax=None, *, name=None, **kwargs):
         """Draw the errors.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
             None makes a figure.
+        name : str, default=None
+            The name of the classifier, for the title; None takes that of the display.
+        **kwargs : dict
+            Options of :meth:`matplotlib.axes.Axes.plot` for the line of the errors.
 
         Returns
         -------
@@ -226,9 +231,8 @@ class BinCountDisplay(ClassifierDisplay):
         [self.null_line_] = ax.plot(
             self.n_bins, self.null_mean, color=ORANGE, linestyle="--", label="mean if calibrated"
         )
-        [self.line_] = ax.plot(
-            self.n_bins, self.error, "o-", color=BLUE, markersize=8, label="binned error"
-        )
+        look = {"color": BLUE, "marker": "o", "markersize": 8, "label": "binned error"}
+        [self.line_] = ax.plot(self.n_bins, self.error, **styled(kwargs, **look))
         [self.debiased_line_] = ax.plot(
             self.n_bins, self.debiased_error, "s-", color=GREEN, markersize=4, label="debiased"
         )
@@ -237,11 +241,11 @@ class BinCountDisplay(ClassifierDisplay):
         ax.set_xticks([], minor=True)
         ax.set_ylabel("calibration error (norm 2)")
         ax.set_ylim(bottom=0)
-        name = f"{as_label(self.name, 50)}, " if self.name else ""
+        name = self.name if name is None else name
+        name = f"{as_label(name, 50)}, " if name else ""
         ax.set_title(f"{name}{self.notion}, n = {self.n_samples:,}", fontsize="medium")
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        make_room([ax])
+        keep_axes(self, [ax])
         return self
 
 

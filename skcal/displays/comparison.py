@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from skcal.displays.base import BLUE, GREEN, GREY, ORANGE, as_label, make_axes, make_room, number
+from skcal.displays.base import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    as_label,
+    keep_axes,
+    make_axes,
+    number,
+    styled,
+)
 from skcal.displays.risk_curves import require_search
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.result import CalibrationTestResult
@@ -53,7 +63,7 @@ class ComparisonDisplay:
 
     Attributes
     ----------
-    ax_, figure_
+    ax_, figure_ : matplotlib axes and figure
         Set by :meth:`plot`, as are the following.
     plug_ins_, one_steps_ : lines of the markers
     lower_bounds_ : line segments from the lower bounds to the one-step estimates
@@ -137,13 +147,17 @@ class ComparisonDisplay:
         display = cls(classifiers, notion=notion, confidence_level=confidence_level, level=level)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None):
+    def plot(self, ax=None, *, name=None, **kwargs):
         """Draw a row for each classifier.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
             None makes a figure.
+        name : str, default=None
+            A title; None draws none.
+        **kwargs : dict
+            Options of :meth:`matplotlib.axes.Axes.plot` for the one-step markers.
 
         Returns
         -------
@@ -158,9 +172,9 @@ class ComparisonDisplay:
         rows = np.arange(n)
         self.lower_bounds_ = ax.hlines(rows, low, one_step, color=GREEN, linewidth=2)
         ax.plot(low, rows, "|", color=GREEN, markersize=11, markeredgewidth=2)
-        [self.one_steps_] = ax.plot(
-            one_step, rows, "D", color=GREEN, markersize=6, label=self._bound_label()
-        )
+        look = {"color": GREEN, "marker": "D", "markersize": 6, "linestyle": "none"}
+        look["label"] = self._bound_label()
+        [self.one_steps_] = ax.plot(one_step, rows, **styled(kwargs, **look))
         [self.plug_ins_] = ax.plot(
             plug_in,
             rows,
@@ -178,8 +192,9 @@ class ComparisonDisplay:
         ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
         ax.set_xlabel(f"{as_label(self.notion)} calibration error, root of the squared error")
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="small", frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        make_room([ax])
+        if name:
+            ax.set_title(as_label(name, 60), fontsize="medium", pad=30)
+        keep_axes(self, [ax])
         return self
 
     def _bound_label(self):

@@ -14,10 +14,11 @@ from skcal.displays.base import (
     ORANGE,
     as_label,
     in_inches,
+    keep_axes,
     make_axes,
-    make_room,
     note_left_out,
     number,
+    styled,
 )
 from skcal.hypothesis_tests.result import CalibrationTestResult
 
@@ -63,11 +64,14 @@ class NullDistributionDisplay:
     n_panels_left_out : int, default=0
         The number of classes that are not shown: of more than 12 those with the smallest p-values
         are shown.
+    name : str, default=None
+        The name of the classifier, for the title.
 
     Attributes
     ----------
-    axes_, figure_
+    ax_ : matplotlib axes, or ndarray of axes, one a panel
         Set by :meth:`plot`, as are the following.
+    figure_ : matplotlib figure
     histograms_ : list of bars, one a panel
     lines_ : list of lines at the observed statistics
     legends_ : list of legends
@@ -88,10 +92,11 @@ class NullDistributionDisplay:
     (True, 0)
     """
 
-    def __init__(self, panels, *, method, n_panels_left_out=0):
+    def __init__(self, panels, *, method, n_panels_left_out=0, name=None):
         self.panels: list[NullPanel] = panels
         self.method = method
         self.n_panels_left_out = n_panels_left_out
+        self.name = name
 
     @classmethod
     def from_result(cls, result, *, labels=None, name=None, ax=None, plot=True):
@@ -122,7 +127,7 @@ class NullDistributionDisplay:
                 "resamples: monte_carlo_test, risk_test or skce_test(method='monte-carlo')."
             )
         if result.null_distribution.ndim == 1:
-            label = as_label(name) if name else f"{result.notion} calibration"
+            label = f"{result.notion} calibration"
             panels = [_panel(label, result.statistic, result.pvalue, result.null_distribution)]
         else:
             panels = _by_class(result, labels)
@@ -130,16 +135,21 @@ class NullDistributionDisplay:
             panels[:MAX_PANELS],
             method=result.method,
             n_panels_left_out=len(panels[MAX_PANELS:]),
+            name=name,
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None):
+    def plot(self, ax=None, *, name=None, **kwargs):
         """Draw the histograms.
 
         Parameters
         ----------
         ax : matplotlib axes or array of axes, default=None
             One a panel; None makes a figure.
+        name : str, default=None
+            The name of the classifier, for the title; None takes that of the display.
+        **kwargs : dict
+            Options of :meth:`matplotlib.axes.Axes.bar` for the histograms.
 
         Returns
         -------
@@ -150,13 +160,12 @@ class NullDistributionDisplay:
         self.lines_: list[Any] = []
         self.legends_: list[Any] = []
         for axis, panel in zip(axes, self.panels, strict=True):
-            self._draw(axis, panel)
-        self.axes_, self.figure_ = axes, axes[0].figure
-        make_room(axes)
+            self._draw(axis, panel, name, kwargs)
+        keep_axes(self, axes)
         note_left_out(ax, self)
         return self
 
-    def _draw(self, ax, panel):
+    def _draw(self, ax, panel, name, kwargs):
         from matplotlib.patches import Patch
 
         left, width = panel.edges[:-1], np.diff(panel.edges)
@@ -164,7 +173,8 @@ class NullDistributionDisplay:
         extreme = left >= panel.statistic
         colours = np.where(extreme, ORANGE, GREY)
         label = f"{panel.n_resamples:,} resamples if calibrated"
-        bars = ax.bar(left, panel.counts, width, align="edge", color=colours, label=label)
+        look = styled(kwargs, align="edge", color=colours, label=label)
+        bars = ax.bar(left, panel.counts, width, **look)
         self.histograms_.append(bars)
         adjusted = " (Holm)" if len(self.panels) > 1 else ""
         text = f"observed {number(panel.statistic)}, p = {number(panel.pvalue)}{adjusted}"
@@ -173,10 +183,7 @@ class NullDistributionDisplay:
         ax.margins(x=0.05)
         ax.locator_params(axis="x", nbins=4)
         ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
-        title = (
-            panel.label if len(self.panels) > 1 else f"{panel.label}\n{as_label(self.method, 80)}"
-        )
-        ax.set_title(title, fontsize="small")
+        ax.set_title(self._title(panel, name), fontsize="small")
         tail = Patch(color=ORANGE, label=f"{panel.n_as_extreme:,} at least as large")
         legend = ax.legend(
             handles=[self.lines_[-1], bars, tail],
@@ -187,6 +194,12 @@ class NullDistributionDisplay:
             frameon=False,
         )
         self.legends_.append(legend)
+
+    def _title(self, panel, name):
+        name = self.name if name is None else name
+        if len(self.panels) > 1:
+            return f"{as_label(name)}\n{panel.label}" if name else panel.label
+        return f"{as_label(name) if name else panel.label}\n{as_label(self.method, 80)}"
 
 
 def _panel(label, statistic, pvalue, null) -> NullPanel:

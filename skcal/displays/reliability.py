@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -18,10 +19,11 @@ from skcal.displays.base import (
     ClassifierDisplay,
     as_label,
     in_inches,
+    keep_axes,
     make_axes,
-    make_room,
     note_left_out,
     number,
+    styled,
 )
 from skcal.displays.reliability_panel import ReliabilityPanel, make_curves, make_panel
 from skcal.functions.base import BilinearFunction
@@ -49,15 +51,15 @@ class ReliabilityDisplay(ClassifierDisplay):
     method : str
         "bins", or what made the curve.
     strategy : str
-        Of the bins.
+        The rule of the bins.
     confidence_level : float, default=0.95
     n_panels_left_out : int, default=0
         Classes without a panel: of more than 12, those with the largest errors are shown.
 
     Attributes
     ----------
-    axes_ : ndarray of axes
-        Set by :meth:`plot`, one a panel, as are the following.
+    ax_ : matplotlib axes, or ndarray of axes, one a panel
+        Set by :meth:`plot`, as are the following.
     figure_ : matplotlib figure
     lines_, bands_, bars_, histograms_, legends_ : list
         Curves; bands of calibrated predictions; Clopper-Pearson bars of bins; histograms of the
@@ -160,8 +162,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             The curve. "bins": frequencies of bins. "isotonic": isotonic regression, CORP [2].
             "kernel-density": a ratio of kernel densities. A function with ``residual``, fitted or
             not: a clone is fitted to these samples, with weights, and for the band to every
-            resample. A
-            fitted :class:`skcal.CalibrationErrorEstimator` or
+            resample. A fitted :class:`skcal.CalibrationErrorEstimator` or
             :class:`skcal.CalibrationErrorSearchCV` of this notion: x + ĝ(x) as it stands, without
             band. Where there are more than 1,000 distinct predictions, curves are fitted to 1,000
             groups of equal mass.
@@ -170,9 +171,9 @@ class ReliabilityDisplay(ClassifierDisplay):
             Bins as in :func:`skcal.metrics.expected_calibration_error`; they also make the ECE in
             the legend of a curve.
         confidence_level : float in (0, 1), default=0.95
-            Of bars, band and interval.
+            The confidence level of bars, band and interval.
         n_resamples : int ≥ 19, default=199
-            For the band and for the interval.
+            The number of resamples, for the band and for the interval.
         sample_weight : array-like of shape (n_samples,), default=None
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
@@ -182,7 +183,7 @@ class ReliabilityDisplay(ClassifierDisplay):
         random_state : int, RandomState instance or None, default=None
             An int goes to band and interval of every panel as it is.
         name : str, default=None
-            Of the classifier, for title and legend.
+            The name of the classifier, for title and legend.
         ax : matplotlib axes or array of axes, default=None
             One a panel; None makes a figure. On axes that hold a diagram the next one takes the
             next colour.
@@ -228,13 +229,17 @@ class ReliabilityDisplay(ClassifierDisplay):
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None):
+    def plot(self, ax=None, *, name=None, **kwargs):
         """Draw the panels.
 
         Parameters
         ----------
         ax : matplotlib axes or array of axes, default=None
             One a panel; None makes a figure.
+        name : str, default=None
+            The name of the classifier, for title and legend; None takes that of the display.
+        **kwargs : dict
+            Options of :meth:`matplotlib.axes.Axes.plot` for the curves or points.
 
         Returns
         -------
@@ -247,15 +252,15 @@ class ReliabilityDisplay(ClassifierDisplay):
         self.histograms_: list[Any] = []
         self.legends_: list[Any] = []
         for axis, panel in zip(axes, self.panels, strict=True):
+            panel = panel if name is None else _renamed(panel, name)
             style = _Style.on(axis)
             axis.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
             self.bands_.append(_draw_band(axis, panel, self.confidence_level, style))
-            self.lines_.append(_draw_curve(axis, panel, style))
+            self.lines_.append(_draw_curve(axis, panel, style, kwargs))
             self.bars_.append(_draw_bars(axis, panel, style))
             self.histograms_.append(_draw_histogram(axis, panel, style))
             self.legends_.append(_finish(axis, panel, self.strategy, style))
-        self.axes_, self.figure_ = axes, axes[0].figure
-        make_room(axes)
+        keep_axes(self, axes)
         note_left_out(ax, self)
         return self
 
@@ -272,6 +277,12 @@ def _require_scalar(sample: Sample):
 def _title(sample: Sample, k: int, name: str | None) -> str:
     described = sample.notion.titles([as_label(one, 24) for one in sample.classes])[k]
     return f"{as_label(name)}\n{described}" if name else described
+
+
+def _renamed(panel: ReliabilityPanel, name: str) -> ReliabilityPanel:
+    """The panel of another name of the classifier."""
+    described = panel.label.split("\n")[-1]
+    return replace(panel, label=f"{as_label(name)}\n{described}")
 
 
 def _largest_errors(problems, rule):
@@ -319,7 +330,7 @@ def _draw_band(ax, panel, level, style):
     return ax.vlines(x, low, high, color=style.band, alpha=0.4, linewidth=6, label=label)
 
 
-def _draw_curve(ax, panel, style):
+def _draw_curve(ax, panel, style, kwargs):
     low, high = panel.error_interval
     text = f"ECE {number(panel.error)}"
     if not np.isnan(low):
@@ -327,7 +338,8 @@ def _draw_curve(ax, panel, style):
     text = _named(panel, text)
     x, y, colour = panel.prediction, panel.frequency, style.curve
     if panel.count is None:
-        return ax.plot(x, y, color=colour, linewidth=1.5, label=text)[0]
+        look = styled(kwargs, color=colour, linewidth=1.5, label=text)
+        return ax.plot(x, y, **look)[0]
     few = panel.count < _FEW
     ax.plot(x, y, color=colour, linewidth=0.7, alpha=0.6)
     if few.any():
@@ -335,7 +347,9 @@ def _draw_curve(ax, panel, style):
         known = any(line.get_label() == _HOLLOW for line in ax.lines)
         label = None if known else _HOLLOW
         ax.plot(x[few], y[few], "o", **hollow, label=label, zorder=4)
-    return ax.plot(x[~few], y[~few], "o", color=colour, markersize=4, label=text, zorder=4)[0]
+    points = {"marker": "o", "markersize": 4, "linestyle": "none", "zorder": 4}
+    look = styled(kwargs, color=colour, label=text, **points)
+    return ax.plot(x[~few], y[~few], **look)[0]
 
 
 def _draw_bars(ax, panel, style):

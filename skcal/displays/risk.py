@@ -15,9 +15,10 @@ from skcal.displays.base import (
     MARKERS,
     ORANGE,
     as_label,
+    keep_axes,
     make_axes,
-    make_room,
     number,
+    styled,
 )
 from skcal.displays.risk_curves import (
     CandidateRisk,
@@ -49,7 +50,7 @@ class RiskDisplay:
 
     Attributes
     ----------
-    ax_, figure_
+    ax_, figure_ : matplotlib axes and figure
         Set by :meth:`plot`, as are the following.
     lines_, bands_ : list of lines and of bands, one a curve
     chosen_ : line
@@ -135,13 +136,18 @@ class RiskDisplay:
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None):
+    def plot(self, ax=None, *, name=None, **kwargs):
         """Draw the risks.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
             None makes a figure.
+        name : str, default=None
+            A name for the title; None draws none.
+        **kwargs : dict
+            Options of :meth:`matplotlib.axes.Axes.plot` for the curves, or of
+            :meth:`matplotlib.axes.Axes.errorbar` for the candidates side by side.
 
         Returns
         -------
@@ -153,18 +159,18 @@ class RiskDisplay:
         self.bands_: list[Any] = []
         self.chosen_ = self.bars_ = None
         z = norm.ppf((1 + self.confidence_level) / 2)
-        (self._draw_candidates if side_by_side else self._draw_curves)(ax, z)
-        self.ax_, self.figure_ = ax, ax.figure
-        make_room([ax])
+        bars = (self._draw_candidates if side_by_side else self._draw_curves)(ax, z, kwargs)
+        self._finish(ax, bars, name)
+        keep_axes(self, [ax])
         return self
 
-    def _draw_curves(self, ax, z):
+    def _draw_curves(self, ax, z, kwargs):
         for k, curve in enumerate(self.curves):
             colour, above = COLOURS[k % len(COLOURS)], curve.above_best
             half = z * curve.standard_error
             options = {"color": colour, "marker": MARKERS[k % len(MARKERS)], "markersize": 4}
-            label = as_label(curve.name).lstrip("_")
-            self.lines_ += ax.plot(curve.values, above, **options, label=label)
+            options["label"] = as_label(curve.name).lstrip("_")
+            self.lines_ += ax.plot(curve.values, above, **styled(kwargs, **options))
             band = ax.fill_between(
                 curve.values, above - half, above + half, color=colour, alpha=0.15, linewidth=0
             )
@@ -190,14 +196,15 @@ class RiskDisplay:
         )
         _scale(ax, self.curves)
         ax.set(xlabel=self.param, ylabel="validation risk above the lowest")
-        self._finish(ax, f"bands {100 * self.confidence_level:g} %, paired over folds")
+        return f"bands {100 * self.confidence_level:g} %, paired over folds"
 
-    def _draw_candidates(self, ax, z):
+    def _draw_candidates(self, ax, z, kwargs):
         rows = np.arange(len(self.candidates))
         above = np.array([one.above_best for one in self.candidates])
         error = np.array([one.standard_error for one in self.candidates])
         error = np.where(np.isfinite(error), error, 0)
-        self.bars_ = ax.errorbar(above, rows, xerr=z * error, fmt="o", color=BLUE, capsize=3)
+        look = styled(kwargs, marker="o", linestyle="none", color=BLUE, capsize=3)
+        self.bars_ = ax.errorbar(above, rows, xerr=z * error, **look)
         for k, one in enumerate(self.candidates):
             if one.chosen:
                 [self.chosen_] = ax.plot(
@@ -212,17 +219,16 @@ class RiskDisplay:
         ax.set(yticks=rows, ylim=(len(rows) - 0.4, -0.6))
         ax.set_yticklabels([self._row_label(one) for one in self.candidates], fontsize="small")
         ax.set_xlabel("validation risk above the lowest")
-        self._finish(ax, f"bars {100 * self.confidence_level:g} %, paired over samples")
+        return f"bars {100 * self.confidence_level:g} %, paired over samples"
 
     @staticmethod
     def _row_label(one):
         setting = "" if one.setting == "-" else f"\n{as_label(one.setting, 34)}"
         return as_label(one.name, 28) + setting
 
-    def _finish(self, ax, bars):
-        ax.set_title(
-            f"lowest risk {self.best_risk:.6g}, {self.n_folds} folds; {bars}", fontsize="small"
-        )
+    def _finish(self, ax, bars, name):
+        title = f"lowest risk {self.best_risk:.6g}, {self.n_folds} folds; {bars}"
+        ax.set_title(f"{as_label(name, 60)}\n{title}" if name else title, fontsize="small")
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
 
 

@@ -12,8 +12,8 @@ from skcal._validation import check_labels, check_proba, column_names
 from skcal.displays.base import (
     ClassifierDisplay,
     as_label,
+    keep_axes,
     make_axes,
-    make_room,
 )
 from skcal.displays.simplex_arrows import SimplexArrows, cells_of, make_arrows
 from skcal.functions.base import BilinearFunction
@@ -41,7 +41,7 @@ class SimplexDisplay(ClassifierDisplay):
 
     Attributes
     ----------
-    ax_, figure_
+    ax_, figure_ : matplotlib axes and figure
         Set by :meth:`plot`, as are the following.
     arrows_, pale_arrows_ : quiver or None
         Arrows coloured by their total variation, and those within noise.
@@ -170,13 +170,17 @@ class SimplexDisplay(ClassifierDisplay):
         display = cls(arrows, density, corners, name=name)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None):
+    def plot(self, ax=None, *, name=None, **kwargs):
         """Draw the triangle.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
             None makes a figure.
+        name : str, default=None
+            The name of the classifier, for the title; None takes that of the display.
+        **kwargs : dict
+            Options of :meth:`matplotlib.axes.Axes.quiver` for the arrows that are not within noise.
 
         Returns
         -------
@@ -190,12 +194,11 @@ class SimplexDisplay(ClassifierDisplay):
         self.density_ = _draw_density(ax, self.density)
         distinct, pale = self.arrows.distinct, ~self.arrows.distinct
         self.pale_arrows_ = _draw_arrows(ax, self.arrows, pale, color="0.35", alpha=0.5)
-        self.arrows_ = _draw_arrows(ax, self.arrows, distinct, cmap="viridis_r")
+        self.arrows_ = _draw_arrows(ax, self.arrows, distinct, **{"cmap": "viridis_r", **kwargs})
         self.colorbar_ = self._draw_colorbar(ax)
         self.corner_texts_ = _draw_corners(ax, self.corners)
-        ax.set_title(self._title(), fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        make_room([ax])
+        ax.set_title(self._title(name), fontsize="small")
+        keep_axes(self, [ax])
         return self
 
     def _draw_colorbar(self, ax) -> Any:
@@ -206,10 +209,11 @@ class SimplexDisplay(ClassifierDisplay):
         label = "total variation of the arrow"
         return ax.figure.colorbar(self.arrows_, cax=bar, label=label)
 
-    def _title(self):
+    def _title(self, name):
+        name = self.name if name is None else name
         n_pale = np.count_nonzero(~self.arrows.distinct)
         n_arrows = len(self.arrows.count)
-        lines = [as_label(self.name, 60)] if self.name else []
+        lines = [as_label(name, 60)] if name else []
         lines.append(f"n = {self.density.sum():,}; arrows: from prediction to observed frequency")
         if not n_arrows:
             lines.append("no arrow: no cell holds min_samples")
@@ -283,11 +287,10 @@ def _draw_arrows(ax, arrows, chosen, **options):
     if not chosen.any():
         return None
     start, step = arrows.prediction[chosen] @ _CORNERS, arrows.residual[chosen] @ _CORNERS
-    values = [] if "color" in options else [arrows.distance[chosen]]
-    scale = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.005}
-    if "color" in options:
-        scale["width"] = 0.0025
-    return ax.quiver(*start.T, *step.T, *values, **scale, **options, zorder=3)
+    values = [arrows.distance[chosen]] if "cmap" in options else []
+    look = {"width": 0.005 if values else 0.0025, "zorder": 3, **options}
+    look |= {"angles": "xy", "scale_units": "xy", "scale": 1}
+    return ax.quiver(*start.T, *step.T, *values, **look)
 
 
 def _draw_corners(ax, corners):

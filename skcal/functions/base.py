@@ -63,7 +63,8 @@ class BilinearFunction(BaseEstimator, ABC):
         Parameters
         ----------
         fitted : calibration-estimation function
-            Fitted to the samples in question, for which ``self.shares_factor(fitted)`` holds.
+            A function that is fitted to the samples in question, and for which
+            ``self.shares_factor(fitted)`` holds.
 
         Returns
         -------

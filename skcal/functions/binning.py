@@ -42,8 +42,8 @@ class Binning(BilinearFunction):
         "median-variance" [2]_.
     debias : bool or "labels", default=False
         Subtract the variance of the bin means from h(x, x') within a bin: that of the mean
-        residual, or "labels", that of the mean outcome as in [3]_. Bins with fewer than two
-        samples are not debiased.
+        residual, or "labels", that of the mean outcome as in [3]_. In bins with fewer than two
+        samples h is 0.
     min_samples : int, default=100
         Fewest samples in a cell of "median-variance".
 
@@ -58,7 +58,7 @@ class Binning(BilinearFunction):
     bin_weights_ : ndarray of shape ``(n_bins_,)``
         Sum of the weights in each bin.
     n_bins_not_debiased_ : int
-        Bins with too few samples to debias (0 without ``debias``).
+        Bins with too few samples to debias, where h is 0 (0 without ``debias``).
     form_ : sparse array of shape (r, r) or None
     n_features_in_ : int
 
@@ -165,19 +165,18 @@ class Binning(BilinearFunction):
     def _fit_debiased(self, residuals, outcomes, bins, weight):
         total: np.ndarray = self.bin_weights_
         squares = np.bincount(bins, weight**2, minlength=self.n_bins_)
+        squared_gaps = (self.bin_residuals_[:-1] ** 2).sum(axis=1)
         if self.debias == "labels":
             means = self._bin_means(outcomes, bins, weight, np.zeros(outcomes.shape[1]))
-            spread = (means * (1 - means)).sum(axis=1)
+            excess = squares * (means * (1 - means)).sum(axis=1)
         else:
-            deviation = ((residuals - self.bin_residuals_[bins]) ** 2).sum(axis=1)
-            sums = np.bincount(bins, weight * deviation, minlength=self.n_bins_)
-            spread = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
+            losses = weight**2 * (residuals**2).sum(axis=1)
+            excess = np.bincount(bins, losses, minlength=self.n_bins_) - squares * squared_gaps
         count = np.bincount(bins, minlength=self.n_bins_)
-        variance, too_few = variance_of_means(total, squares, count, spread)
-        self.bin_standard_errors_ = np.sqrt(variance)
+        variance, too_few = variance_of_means(total, squares, count, excess, squared_gaps)
         self.n_bins_not_debiased_ = int(np.count_nonzero(too_few))
-        signs = np.repeat([1.0, -1.0], [residuals.shape[1], self.n_bins_])
-        self.form_ = sparse.diags_array(signs).tocsr()
+        ones = np.ones(residuals.shape[1])
+        self.form_ = sparse.diags_array(np.concatenate([ones, -variance])).tocsr()
 
     @available_if(_has_residual)
     def residual(self, X):
@@ -189,8 +188,8 @@ class Binning(BilinearFunction):
         bins = self._assign(X)
         if not self.debias:
             return self.bin_residuals_[bins]
-        spread = self._one_hot(bins) @ sparse.diags_array(self.bin_standard_errors_)
-        return sparse.hstack([sparse.csr_array(self.bin_residuals_[bins]), spread], format="csr")
+        means = sparse.csr_array(self.bin_residuals_[bins])
+        return sparse.hstack([means, self._one_hot(bins)], format="csr")
 
     def _assign(self, X):
         X = self._validate_features(X)

@@ -316,32 +316,52 @@ def leave_one_out_residuals(proba, outcomes, weight, bandwidth) -> np.ndarray:
     """
     targets = _targets(outcomes, weight)
     one_copy = targets / np.maximum(weight, 1)[:, None]
-    sums = np.empty(targets.shape)
-    fast = np.flatnonzero(_suits_interpolation(proba, proba))
-    if len(fast):
-        points = _coordinates(proba)
-        [sums[fast]] = beta_sums(points[fast], points, targets, [bandwidth])
-        sums[fast] -= one_copy[fast]
-        fast = fast[sums[fast, -1] > _ALONE * one_copy[fast, -1]]
-    slow = np.delete(np.arange(len(proba)), fast)
     train = _Points(proba)
     norm = train.log_norm(bandwidth)
-    slow, repeated, first, place = _repeated(proba, weight, slow)
-    if len(repeated):
-        of_values, own = np.empty((len(first), targets.shape[1])), np.empty((len(first), 1))
-        for block in train.row_blocks(len(first)):
-            rows = first[block]
-            weights = _weights(train.products(proba[rows]), bandwidth, norm)
-            of_values[block], own[block, 0] = weights @ targets, weights[np.arange(len(rows)), rows]
-        sums[repeated] = of_values[place] - own[place] * one_copy[repeated]
-    for block in train.row_blocks(len(slow)):
-        rows = slow[block]
+    sums, _, alone = _sums_without_self(proba, weight, targets, bandwidth, train, norm)
+    for block in train.row_blocks(len(alone)):
+        rows = alone[block]
         products = train.products(proba[rows], np.where(weight[rows] <= 1, rows, -1))
         weights = _weights(products, bandwidth, norm)
         weights[products == -np.inf] = 0.0
         sums[rows] = weights @ targets
         sums[rows] -= weights[np.arange(len(rows)), rows][:, None] * one_copy[rows]
     return sums[:, :-1] / sums[:, -1:] - proba
+
+
+def _sums_without_self(proba, weight, targets, bandwidth, train, norm):
+    """Kernel sums at each sample without one copy of itself, but for those that are alone.
+
+    Returns
+    -------
+    sums : ndarray of shape (n_samples, n_targets)
+    log_scale : ndarray of shape (n_samples,)
+        The logarithm of what the sums are to be multiplied by.
+    alone : ndarray of int
+        The samples whose sums are not set.
+    """
+    one_copy = targets / np.maximum(weight, 1)[:, None]
+    sums, log_scale = np.empty(targets.shape), np.empty(len(proba))
+    fast = np.flatnonzero(_suits_interpolation(proba, proba))
+    if len(fast):
+        points = _coordinates(proba)
+        [sums[fast]] = beta_sums(points[fast], points, targets, [bandwidth])
+        sums[fast] -= one_copy[fast]
+        fast = fast[sums[fast, -1] > _ALONE * one_copy[fast, -1]]
+        log_scale[fast] = log_peak(points[fast], bandwidth) + gammaln(1 / bandwidth + 2)
+    slow = np.delete(np.arange(len(proba)), fast)
+    alone, repeated, first, place = _repeated(proba, weight, slow)
+    if len(repeated):
+        of_values, own, top = (np.empty((len(first), k)) for k in (targets.shape[1], 1, 1))
+        for block in train.row_blocks(len(first)):
+            rows = first[block]
+            exponents = train.raw_products(_coordinates(proba[rows])) / bandwidth + norm
+            top[block, 0] = exponents.max(axis=1)
+            weights = _exp_in_place(exponents, top[block, 0])
+            of_values[block], own[block, 0] = weights @ targets, weights[np.arange(len(rows)), rows]
+        sums[repeated] = of_values[place] - own[place] * one_copy[repeated]
+        log_scale[repeated] = top[place, 0]
+    return sums, log_scale, alone
 
 
 def _repeated(proba, weight, rows):
@@ -393,33 +413,15 @@ def loo_log_likelihoods(proba, bandwidths, weight) -> np.ndarray:
 
 
 def _loo_log_likelihood(proba, bandwidth, weight) -> float:
-    logs = np.empty(len(proba))
-    fast = np.flatnonzero(_suits_interpolation(proba, proba))
-    if len(fast):
-        points = _coordinates(proba)
-        [density] = beta_sums(points[fast], points, weight[:, None], [bandwidth])
-        copy = np.minimum(weight[fast], 1)
-        density = density[:, 0] - copy
-        clear = density > _ALONE * copy
-        fast = fast[clear]
-        logs[fast] = np.log(density[clear]) + log_peak(points[fast], bandwidth)
-        logs[fast] += gammaln(1 / bandwidth + 2)
-    slow = np.delete(np.arange(len(proba)), fast)
     train = _Points(proba)
     norm = train.log_norm(bandwidth)
-    slow, repeated, first, place = _repeated(proba, weight, slow)
-    if len(repeated):
-        density, own, top = np.empty((3, len(first)))
-        for block in train.row_blocks(len(first)):
-            rows = first[block]
-            values = train.raw_products(_coordinates(proba[rows])) / bandwidth + norm
-            top[block] = values.max(axis=1)
-            kernels = _exp_in_place(values, top[block])
-            density[block], own[block] = kernels @ weight, kernels[np.arange(len(rows)), rows]
-        density = density[place] - own[place] * np.minimum(weight[repeated], 1)
-        logs[repeated] = np.log(density) + top[place]
-    for block in train.row_blocks(len(slow)):
-        rows = slow[block]
+    density, logs, alone = _sums_without_self(
+        proba, weight, weight[:, None], bandwidth, train, norm
+    )
+    known = np.delete(np.arange(len(proba)), alone)
+    logs[known] += np.log(density[known, 0])
+    for block in train.row_blocks(len(alone)):
+        rows = alone[block]
         exponents = train.raw_products(_coordinates(proba[rows])) / bandwidth + norm
         logs[rows] = _loo_log_densities(exponents, weight, rows)
     return float(weight @ logs - weight.sum() * np.log(weight.sum() - 1))

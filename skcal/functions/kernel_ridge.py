@@ -205,13 +205,13 @@ class KroneckerKernelRidge(_KernelRidge):
         A name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a callable that takes
         (n, d) and (k, d) and returns the (n, k) matrix. Positive semidefinite.
     gamma : float > 0, "median" or None, default=1.0
-        Of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; "median": 1/(2 m²) for rbf and
-        1/m for laplacian, m the median distance of the rows (weights aside); None: scikit-learn's
-        default.
+        The parameter γ of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; "median": 1/(2
+        m²) for rbf and 1/m for laplacian, m the median distance of the rows (weights aside); None:
+        scikit-learn's default.
     degree : float, default=3
-        Of the polynomial kernel.
+        The degree of the polynomial kernel.
     coef0 : float, default=1
-        Of the polynomial and sigmoid kernels.
+        The constant of the polynomial and sigmoid kernels.
     tol : float in [0, 1) or "auto", default="auto"
         Share of the kernel's trace that its low-rank factor may leave out. "auto" follows
         ``alpha``, so that h(x, x) is off by less than 1e-6 of its maximum; where ``alpha`` is
@@ -221,8 +221,8 @@ class KroneckerKernelRidge(_KernelRidge):
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
     coordinates : {"square-root", "log", "log-ratio", "probability"} or None, default=None
-        In which the kernel measures: √p (Hellinger distances), log p, log p minus its mean
-        (Aitchison's), or the features as they are.
+        The coordinates in which the kernel measures: √p (Hellinger distances), log p, log p minus
+        its mean (Aitchison's), or the features as they are.
     memory : str or object with the joblib.Memory interface, default=None
         Caches the factor, so that both ridge forms and every ``alpha`` of one ``tol_`` share it.
 
@@ -238,7 +238,7 @@ class KroneckerKernelRidge(_KernelRidge):
     projection_ : ndarray of shape (r, r)
         φ(x) is ``k(x, landmarks_) @ projection_``.
     eigenvalues_ : ndarray of shape (r,)
-        Of the factored kernel matrix.
+        The eigenvalues of the factored kernel matrix.
     rank_ : int
     trace_error_ : float
         Share of the trace left out.
@@ -297,13 +297,13 @@ class TwoStepKernelRidge(_KernelRidge):
         A name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a callable that takes
         (n, d) and (k, d) and returns the (n, k) matrix. Positive semidefinite.
     gamma : float > 0, "median" or None, default=1.0
-        Of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; "median": 1/(2 m²) for rbf and
-        1/m for laplacian, m the median distance of the rows (weights aside); None: scikit-learn's
-        default.
+        The parameter γ of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; "median": 1/(2
+        m²) for rbf and 1/m for laplacian, m the median distance of the rows (weights aside); None:
+        scikit-learn's default.
     degree : float, default=3
-        Of the polynomial kernel.
+        The degree of the polynomial kernel.
     coef0 : float, default=1
-        Of the polynomial and sigmoid kernels.
+        The constant of the polynomial and sigmoid kernels.
     tol : float in [0, 1) or "auto", default="auto"
         Share of the kernel's trace that its low-rank factor may leave out. "auto" follows
         ``alpha``, so that h(x, x) is off by less than 1e-6 of its maximum; where ``alpha`` is
@@ -313,8 +313,8 @@ class TwoStepKernelRidge(_KernelRidge):
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
     coordinates : {"square-root", "log", "log-ratio", "probability"} or None, default=None
-        In which the kernel measures: √p (Hellinger distances), log p, log p minus its mean
-        (Aitchison's), or the features as they are.
+        The coordinates in which the kernel measures: √p (Hellinger distances), log p, log p minus
+        its mean (Aitchison's), or the features as they are.
     memory : str or object with the joblib.Memory interface, default=None
         Caches the factor, so that both ridge forms and every ``alpha`` of one ``tol_`` share it.
 
@@ -325,7 +325,7 @@ class TwoStepKernelRidge(_KernelRidge):
     coef_ : ndarray of shape (r, m)
         ĝ(x) is ``k(x, landmarks_) @ projection_ @ coef_``.
     gamma_, tol_, landmarks_, projection_, eigenvalues_, rank_, trace_error_, approximation_
-        As in :class:`skcal.KroneckerKernelRidge`.
+        The attributes of :class:`skcal.KroneckerKernelRidge`.
     n_features_in_ : int
 
     See Also

@@ -129,6 +129,11 @@ def resampled_pvalue(observed, null) -> np.ndarray:
     return (1 + count) / (1 + null.shape[-1])
 
 
+def positive(pvalue: float) -> float:
+    """Return a p-value of a closed form as the smallest normal number where it is rounded to 0."""
+    return max(float(pvalue), float(np.finfo(np.float64).tiny))
+
+
 def warn_if_few(n_resamples: int, n_tests: int) -> None:
     """Warn when no p-value can reach 5 %."""
     smallest = n_tests / (1 + n_resamples)

@@ -12,11 +12,11 @@ from skcal.metrics.cox import (
     cox_recalibration,
     integrated_calibration_index,
 )
-from skcal.metrics.decomposition import brier_decomposition, score_decomposition, sharpness
+from skcal.metrics.decomposition import score_decomposition, sharpness
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
-    mean_embedding_calibration_error,
     squared_kernel_calibration_error,
+    squared_mean_embedding_calibration_error,
 )
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
 from skcal.metrics.smooth import (
@@ -29,7 +29,6 @@ from skcal.metrics.streaming import CalibrationAccumulator
 __all__ = [
     "CalibrationAccumulator",
     "bootstrap_interval",
-    "brier_decomposition",
     "calibration_bins",
     "calibration_intercept",
     "calibration_slope",
@@ -43,9 +42,9 @@ __all__ = [
     "make_calibration_scorer",
     "maximum_calibration_error",
     "maximum_mean_calibration_error",
-    "mean_embedding_calibration_error",
     "score_decomposition",
     "sharpness",
     "smooth_calibration_error",
     "squared_kernel_calibration_error",
+    "squared_mean_embedding_calibration_error",
 ]

@@ -149,7 +149,7 @@ class _CountedProblem:
         """Sums over the bins, for counts that multiply the weights."""
         counts = counts[self.rows].astype(np.float64)
         # Copies of a row are one sample with a larger weight.
-        factors = {"count": counts > 0, "squares": counts**2} if "squares" in self.matrices else {}
+        factors = {"count": counts > 0, "squares": counts**2, "square_errors": counts**2}
         size = self.partition.n_bins
         return {
             name: (matrix @ factors.get(name, counts)).reshape(size, -1)

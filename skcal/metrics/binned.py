@@ -30,7 +30,7 @@ from skcal.notions import Notion
 TABLE = (*GAPS, "count", "squares", "outcomes", "shift")
 _DEBIAS = {
     False: (),
-    True: ("count", "squares", "errors"),
+    True: ("count", "squares", "square_errors"),
     "labels": ("count", "squares", "outcomes"),
 }
 _BINS = {
@@ -44,7 +44,7 @@ ERROR_OPTIONS = {
     "average": [StrOptions({"sum", "macro"}), None],
     "root": ["boolean"],
 }
-MIN_SAMPLES = {"min_samples": [Interval(Integral, 1, None, closed="left"), None]}
+MIN_BIN_SAMPLES = {"min_bin_samples": [Interval(Integral, 1, None, closed="left"), None]}
 TABLE_OPTIONS = {"confidence_level": [Interval(Real, 0, 1, closed="neither")]}
 
 
@@ -91,10 +91,12 @@ class CalibrationBins:
     def __len__(self):
         return len(self.count)
 
-    def largest_gap(self, min_samples: int | None = None, distance: str = "total-variation") -> int:
-        """Return the row with the largest gap among bins of weight ``min_samples`` or more."""
-        allowed = np.flatnonzero(_allowed(self.weight, min_samples))
-        _require_bins(len(allowed), min_samples, self.weight.max(initial=0))
+    def largest_gap(
+        self, min_bin_samples: int | None = None, distance: str = "total-variation"
+    ) -> int:
+        """Return the row with the largest gap among bins of weight ``min_bin_samples`` or more."""
+        allowed = np.flatnonzero(_allowed(self.weight, min_bin_samples))
+        _require_bins(len(allowed), min_bin_samples, self.weight.max(initial=0))
         distances = gap_distances(self.gap[allowed], distance)
         return int(allowed[np.argmax(distances)])
 
@@ -116,16 +118,16 @@ class CalibrationBins:
         return pd.DataFrame(columns)
 
 
-def _allowed(weight, min_samples):
+def _allowed(weight, min_bin_samples):
     """Bins that count; sums of weights have rounding errors."""
-    return (weight > 0) & (weight >= (min_samples or 0) * (1 - 1e-12))
+    return (weight > 0) & (weight >= (min_bin_samples or 0) * (1 - 1e-12))
 
 
-def _require_bins(n_allowed, min_samples, largest):
+def _require_bins(n_allowed, min_bin_samples, largest):
     if n_allowed == 0:
         raise ValueError(
-            f"min_samples={min_samples}: the fullest bin holds {largest:.6g} samples. "
-            "Lower min_samples or n_bins."
+            f"min_bin_samples={min_bin_samples}: the fullest bin holds {largest:.6g} samples. "
+            "Lower min_bin_samples or n_bins."
         )
 
 
@@ -262,9 +264,9 @@ def _count_expected_error(sample, *, n_bins, strategy, min_samples, norm, debias
     return count_bins(sample, (n_bins, strategy, min_samples), names, measure)
 
 
-def _count_largest_error(sample, *, n_bins, strategy, min_samples, distance):
+def _count_largest_error(sample, *, n_bins, strategy, min_samples, min_bin_samples, distance):
     """The largest gap as a function of how often each row counts."""
-    measure = partial(largest_error, min_samples=min_samples, distance=distance)
+    measure = partial(largest_error, min_bin_samples=min_bin_samples, distance=distance)
     return count_bins(sample, (n_bins, strategy, min_samples), GAPS, measure)
 
 
@@ -319,7 +321,7 @@ def expected_calibration_error(
     debias : bool or "labels", default=False
         For ``norm=2``: subtract the estimated variance of each bin's mean residual; "labels" uses
         the variance of the labels [1]_, which is too large where predictions vary within a bin.
-        Bins with fewer than two samples are not debiased.
+        What is left of a bin is the mean of ⟨δ_i, δ_j⟩ over its pairs; of a bin with one sample 0.
     distance : {"auto", "total-variation", "euclidean", "sqeuclidean", "cityblock"}, default="auto"
         ‖·‖ for notions with vectors. "auto" is total variation, half the sum of absolute
         differences [2]_, for ``norm=1`` and ``inf``, and Euclidean otherwise. Scalar notions take
@@ -428,7 +430,7 @@ def _power(moments, norm, debias, distance):
 @validate_params(
     {
         **_BINS,
-        **MIN_SAMPLES,
+        **MIN_BIN_SAMPLES,
         "distance": [StrOptions(set(DISTANCES))],
     },
     prefer_skip_nested_validation=True,
@@ -440,7 +442,8 @@ def maximum_calibration_error(
     notion: str | Callable = "auto",
     n_bins: int | str = 15,
     strategy: str = "uniform",
-    min_samples: int | None = None,
+    min_samples: int = 100,
+    min_bin_samples: int | None = None,
     distance: str = "total-variation",
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -459,10 +462,11 @@ def maximum_calibration_error(
     n_bins : int or "cube-root", default=15
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :func:`expected_calibration_error`.
-    min_samples : int, default=None
-        Bins with fewer samples (a smaller sum of weights) do not count; also the fewest in a cell
-        of "median-variance". None counts all: then a bin with one sample can decide, as in other
-        packages.
+    min_samples : int, default=100
+        Smallest number of samples in a cell of "median-variance".
+    min_bin_samples : int, default=None
+        Bins with fewer samples (a smaller sum of weights) do not count. None counts all: then a bin
+        with one sample can decide, as in other packages.
     distance : {"total-variation", "euclidean", "sqeuclidean", "cityblock"}, \
 default="total-variation"
         For notions with vectors.
@@ -479,7 +483,7 @@ default="total-variation"
     Raises
     ------
     ValueError
-        If predictions, labels or weights are not valid, or no bin holds ``min_samples`` samples.
+        If predictions, labels or weights are not valid, or no bin holds ``min_bin_samples``.
 
     See Also
     --------
@@ -509,17 +513,17 @@ default="total-variation"
         labels=labels,
         pos_label=pos_label,
     )
-    moments = bin_moments(sample, (n_bins, strategy, min_samples or 1), GAPS)
-    return largest_error(moments, min_samples, distance)
+    moments = bin_moments(sample, (n_bins, strategy, min_samples), GAPS)
+    return largest_error(moments, min_bin_samples, distance)
 
 
-def largest_error(problems: list[BinMoments], min_samples, distance="total-variation") -> float:
-    """Largest gap of any bin of weight ``min_samples`` or more."""
+def largest_error(problems: list[BinMoments], min_bin_samples, distance="total-variation") -> float:
+    """Largest gap of any bin of weight ``min_bin_samples`` or more."""
     largest, fullest = [], 0.0
     for moments in problems:
         if moments.total > 0:
             fullest = max(fullest, moments.weight.max())
-            allowed = _allowed(moments.weight, min_samples)
+            allowed = _allowed(moments.weight, min_bin_samples)
             largest += gap_distances(moments.gaps[allowed], distance).tolist()
-    _require_bins(len(largest), min_samples, fullest)
+    _require_bins(len(largest), min_bin_samples, fullest)
     return max(largest)

@@ -135,6 +135,11 @@ def bootstrap_interval(
     "basic" subtracts it, in part, so that an interval may exclude the estimate or go below 0. M3 is
     like M2.
 
+    Percentile intervals of the debiased squared error of calibrated predictions, 40 to 100 data
+    sets: class-wise with 10 or 20 classes, n = 200 or 300, 98 % to 100 %; confidence, 3 classes,
+    n = 100, 100 %. With a handful of events no bootstrap knows the tail: 1 % positives whose
+    predictions vary (Beta(0.3, 29.7)), n = 300 and 1,000, 88 % and 90 %.
+
     Resamples of :func:`expected_calibration_error` and :func:`maximum_calibration_error` with
     "uniform" and "unique" bins are sums over fixed bins, so that they cost little more than the
     draws, as long as the terms of all rows fit scikit-learn's ``working_memory``.

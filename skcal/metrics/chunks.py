@@ -147,7 +147,7 @@ class Columns:
     labels : list
         The class of each column; (negative, positive) for 1-D predictions.
     notion : str or callable
-        Not "auto".
+        The notion, resolved: not "auto".
     pos_label : label or None
         The first of two columns, if that is the positive class.
     """

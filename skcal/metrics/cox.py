@@ -21,8 +21,7 @@ from skcal._sklearn_compat import HasMethods, Interval, validate_params
 from skcal.metrics.base import read_sample
 from skcal.recalibration.coordinates import log_probabilities
 
-_MAX_ITERATIONS = 100
-_TOLERANCE = 1e-12  # of the last step, relative to 1 + |coefficients|
+_TOLERANCE = 1e-13  # of the gradient of the mean loss
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def cox_recalibration(
     )
     check_both(outcome)
     _check_overlap(logit, outcome)
-    both = _fit_logistic(np.column_stack([np.ones_like(logit), logit]), outcome, weight)
+    both = _fit_logistic(logit, outcome, weight)
     large = fit_intercept(logit, outcome, weight)
     errors = np.sqrt(np.diagonal(both.covariance))
     return CoxRecalibration(
@@ -252,8 +251,7 @@ def calibration_slope(
     )
     check_both(outcome)
     _check_overlap(logit, outcome)
-    design = np.column_stack([np.ones_like(logit), logit])
-    return float(_fit_logistic(design, outcome, weight).coefficients[1])
+    return float(_fit_logistic(logit, outcome, weight).coefficients[1])
 
 
 @validate_params(
@@ -420,24 +418,18 @@ def _intercept_score(a, logit, outcome, weight):
     return weight @ (outcome - expit(a + logit))
 
 
-def _fit_logistic(design, outcome, weight) -> _LogisticFit:
-    """Maximum likelihood by Newton's method."""
-    coefficients = np.zeros(design.shape[1])
-    best = log_likelihood(design @ coefficients, outcome, weight)
-    for _ in range(_MAX_ITERATIONS):
-        frequency = expit(design @ coefficients)
-        gradient = design.T @ (weight * (outcome - frequency))
-        information = (design * (weight * frequency * (1 - frequency))[:, None]).T @ design
-        step = np.linalg.lstsq(information, gradient)[0]
-        value = -np.inf
-        while value < best - 1e-12 * abs(best):  # halve steps that go too far
-            value = log_likelihood(design @ (coefficients + step), outcome, weight)
-            step = step / 2
-        step, best = 2 * step, value
-        coefficients = coefficients + step
-        if np.abs(step).max() <= _TOLERANCE * (1 + np.abs(coefficients).max()):
-            break
-    return _LogisticFit(coefficients, np.linalg.pinv(information), best)
+def _fit_logistic(logit, outcome, weight) -> _LogisticFit:
+    """Maximum likelihood of (a, b) in a + b logit."""
+    logistic = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=_TOLERANCE)
+    with config_context(enable_metadata_routing=False):
+        logistic.fit(logit[:, None], outcome.astype(np.int64), sample_weight=weight)
+    a, b = logistic.intercept_[0], logistic.coef_[0, 0]
+    frequency = expit(a + b * logit)
+    spread = weight * frequency * (1 - frequency)
+    design = np.column_stack([np.ones_like(logit), logit])
+    information = (design * spread[:, None]).T @ design
+    best = log_likelihood(a + b * logit, outcome, weight)
+    return _LogisticFit(np.array([a, b]), np.linalg.pinv(information), best)
 
 
 def log_likelihood(logit, outcome, weight):

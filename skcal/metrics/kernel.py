@@ -78,7 +78,9 @@ def squared_kernel_calibration_error(
         matrix for rows of features, and ``bandwidth`` is ignored.
     bandwidth : float > 0 or "median", default="median"
         ν. "median": of the distances between pairs of predictions (weights aside); of more than
-        3,000 predictions, between 3,000 evenly spaced in lexicographic order.
+        3,000 predictions, between 3,000 evenly spaced in lexicographic order; 0.01 at least. Half
+        of all pairs can be nearly equal where a model is confident or events are rare: then the
+        median tells nothing about the scale of its errors, so pass a number such as 0.1.
     block_size : int ≥ 2, default=None
         For "block"; None is ⌊√n⌋.
     n_pairs : int ≥ 1, default=None
@@ -119,7 +121,7 @@ def squared_kernel_calibration_error(
 
     See Also
     --------
-    maximum_mean_calibration_error, mean_embedding_calibration_error
+    maximum_mean_calibration_error, squared_mean_embedding_calibration_error
 
     Notes
     -----
@@ -356,7 +358,7 @@ def maximum_mean_calibration_error(
     },
     prefer_skip_nested_validation=True,
 )
-def mean_embedding_calibration_error(
+def squared_mean_embedding_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
@@ -428,8 +430,8 @@ def mean_embedding_calibration_error(
 
     Examples
     --------
-    >>> from skcal.metrics import mean_embedding_calibration_error
-    >>> mean_embedding_calibration_error([0, 1], [0.5, 0.5], locations=[0.5], bandwidth=1.0)
+    >>> from skcal.metrics import squared_mean_embedding_calibration_error
+    >>> squared_mean_embedding_calibration_error([0, 1], [0.5, 0.5], locations=[0.5], bandwidth=1.0)
     0.0
     """
     sample = read_sample(

@@ -40,8 +40,9 @@ class BinMoments:
         Σ w, number of samples, Σ w².
     residuals, outcomes, shift : ndarray of shape (n_bins, m)
         Σ w δ, Σ w o and Σ w (x - centre).
-    errors, deviations, products, log_loss : ndarray of shape (n_bins,)
-        Σ w ‖x - o‖², Σ w ‖x - centre‖², Σ w ⟨x - centre, o⟩, and the logarithmic loss.
+    errors, square_errors, deviations, products, log_loss : ndarray of shape (n_bins,)
+        Σ w ‖x - o‖², Σ w² ‖x - o‖², Σ w ‖x - centre‖², Σ w ⟨x - centre, o⟩, and the
+        logarithmic loss.
     bins : ndarray of shape (n_rows,) or None
         The bin of each row, where the rows were seen at once.
     """
@@ -56,6 +57,7 @@ class BinMoments:
     outcomes: Any = None
     shift: Any = None
     errors: Any = None
+    square_errors: Any = None
     deviations: Any = None
     products: Any = None
     log_loss: Any = None
@@ -93,13 +95,18 @@ class BinMoments:
         return self.outcomes / self.filled
 
     def variances(self, debias) -> np.ndarray:
-        """Estimated variance of each mean residual, summed over columns; 0 where unknown."""
+        """Estimated variance of each mean residual, summed over columns.
+
+        With that of residuals the squared gaps minus it are means of ⟨δ_i, δ_j⟩ over pairs.
+        """
+        squared_gaps = (self.gaps**2).sum(axis=1)
         if debias == "labels":
             spread = (self.frequencies * (1 - self.frequencies)).sum(axis=1)
+            excess = self.squares * np.maximum(spread, 0)
         else:
-            spread = self.errors / self.filled[:, 0] - (self.gaps**2).sum(axis=1)
-        spread = np.maximum(spread, 0)
-        return variance_of_means(self.weight, self.squares, self.count, spread)[0]
+            excess = self.square_errors - self.squares * squared_gaps
+        sums = self.weight, self.squares, self.count
+        return variance_of_means(*sums, excess, squared_gaps)[0]
 
     @property
     def variance_sums(self) -> np.ndarray:
@@ -133,6 +140,8 @@ class RowTerms:
             return np.ones((len(weight), 1))
         if name == "squares":
             return (weight**2)[:, None]
+        if name == "square_errors":
+            return (weight**2)[:, None] * self._errors
         return weight[:, None] * getattr(self, "_" + name)
 
     @cached_property
@@ -283,11 +292,11 @@ class BinTable:
     Parameters
     ----------
     partition : Intervals
-        The same for all problems.
+        The partition, which is the same for all problems.
     notion : Notion
     n_classes : int
     names : sequence of str
-        As for :func:`bin_moments`.
+        The names of the moments, as for :func:`bin_moments`.
 
     Attributes
     ----------

@@ -58,7 +58,8 @@ def smooth_calibration_error(
         σ. "self-consistent" is the σ* at which the error is σ* itself, so the value returned is
         also its width.
     average : {"sum", "macro"} or None, default="sum"
-        Over the classes of "classwise" and "top-label", as in :func:`expected_calibration_error`.
+        The average over the classes of "classwise" and "top-label", as in
+        :func:`expected_calibration_error`.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
     labels : array-like of shape (n_classes,), default=None
@@ -69,9 +70,9 @@ def smooth_calibration_error(
     Returns
     -------
     error : float, or ndarray of shape (n_classes,) for ``average=None``
-        In probability units, in [0, 1] for one problem; 0 is calibrated. Accurate to about 1e-8 of
-        itself; widths below 1e-5 are not resolved: an error below 1e-5 is known to that accuracy
-        only.
+        The error in probability units, in [0, 1] for one problem; 0 is calibrated. Accurate to
+        about 1e-8 of itself; widths below 1e-5 are not resolved: an error below 1e-5 is known to
+        that accuracy only.
 
     Raises
     ------
@@ -274,7 +275,8 @@ def kolmogorov_smirnov_calibration_error(
         Return the range, maximum minus minimum of the cumulative means (0 included), instead of
         the largest absolute value.
     average : {"sum", "macro"} or None, default="sum"
-        Over the classes of "classwise" and "top-label", as in :func:`expected_calibration_error`.
+        The average over the classes of "classwise" and "top-label", as in
+        :func:`expected_calibration_error`.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
     labels : array-like of shape (n_classes,), default=None
@@ -285,8 +287,8 @@ def kolmogorov_smirnov_calibration_error(
     Returns
     -------
     error : float, or ndarray of shape (n_classes,) for ``average=None``
-        In probability units, in [0, 1] for one problem; 0 is calibrated. Of the order of n^(-1/2)
-        for calibrated predictions. Equal predictions enter together.
+        The error in probability units, in [0, 1] for one problem; 0 is calibrated. Of the order of
+        n^(-1/2) for calibrated predictions. Equal predictions enter together.
 
     Raises
     ------
@@ -340,6 +342,7 @@ def _cumulative_error(problem, kuiper):
         **_AVERAGE,
         "norm": [Interval(Real, 1, None, closed="left")],
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
+        "root": ["boolean"],
     },
     prefer_skip_nested_validation=True,
 )
@@ -351,11 +354,12 @@ def kernel_density_calibration_error(
     norm: float = 1,
     bandwidth: float | str = 0.02,
     average: str | None = "sum",
+    root: bool = True,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float | np.ndarray:
-    """L^q calibration error of a Dirichlet kernel density: mean_i ‖ĝ_{-i}(x_i)‖_q^q.
+    """L^q calibration error of a Dirichlet kernel density: (mean_i ‖ĝ_{-i}(x_i)‖_q^q)^(1/q).
 
     ĝ_{-i} is the residual that :class:`skcal.DirichletKernelDensity` estimates from all samples
     but i.
@@ -375,7 +379,10 @@ def kernel_density_calibration_error(
         "loo": of the grid of [1]_ the one with the highest leave-one-out likelihood, for each
         problem; 20 times the cost.
     average : {"sum", "macro"} or None, default="sum"
-        Over the classes of "classwise" and "top-label", as in :func:`expected_calibration_error`.
+        The average over the classes of "classwise" and "top-label", as in
+        :func:`expected_calibration_error`.
+    root : bool, default=True
+        False returns the q-th power, as in [1]_.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row, of which one copy is left out.
     labels : array-like of shape (n_classes,), default=None
@@ -386,8 +393,8 @@ def kernel_density_calibration_error(
     Returns
     -------
     error : float, or ndarray of shape (n_classes,) for ``average=None``
-        The q-th power, not its root, as in [1]_; at most 2 for vectors, 1 for a scalar problem.
-        NaN (``average=None``) or left out: a class that is predicted once ("top-label").
+        The error in probability units; its q-th power is at most 2 for vectors, 1 for a scalar
+        problem. NaN (``average=None``) or left out: a class that is predicted once ("top-label").
 
     Raises
     ------
@@ -424,7 +431,9 @@ def kernel_density_calibration_error(
         sample,
         lambda problem: _density_power(problem, norm, bandwidth),
         at_least=2,
+        norm=norm,
         average=average,
+        root=root,
     )
 
 

@@ -19,7 +19,7 @@ from skcal._validation import naming
 from skcal.metrics.base import Sample
 from skcal.metrics.binned import (
     ERROR_OPTIONS,
-    MIN_SAMPLES,
+    MIN_BIN_SAMPLES,
     TABLE_OPTIONS,
     expected_error,
     largest_error,
@@ -27,7 +27,7 @@ from skcal.metrics.binned import (
     tabulate,
 )
 from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
-from skcal.metrics.decomposition import SCORES, brier_parts, prediction_variance, score_parts
+from skcal.metrics.decomposition import SCORES, prediction_variance, score_parts
 from skcal.metrics.moments import (
     BinTable,
     CompensatedSum,
@@ -44,7 +44,8 @@ class CalibrationAccumulator(BaseEstimator):
 
     Holds sums over bins, so its size does not depend on the number of samples, and gives what the
     functions of :mod:`skcal.metrics` give for all samples at once in the same bins, up to the
-    rounding of sums. The default of the decompositions there is isotonic regression instead.
+    rounding of sums. The default of :func:`score_decomposition` is isotonic regression
+    instead.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class CalibrationAccumulator(BaseEstimator):
 
     See Also
     --------
-    expected_calibration_error, maximum_calibration_error, calibration_bins, brier_decomposition
+    expected_calibration_error, maximum_calibration_error, calibration_bins, score_decomposition
 
     Notes
     -----
@@ -288,7 +289,7 @@ class CalibrationAccumulator(BaseEstimator):
             Whether, for ``norm=2``, to subtract the estimated variance of each bin's mean residual,
             or of the labels.
         average : {"sum", "macro"} or None, default="sum"
-            Over the classes of "classwise" and "top-label".
+            The average over the classes of "classwise" and "top-label".
         root : bool, default=True
             False returns the q-th power.
 
@@ -299,20 +300,20 @@ class CalibrationAccumulator(BaseEstimator):
         distance = resolve_distance("auto", norm, debias)
         return expected_error(self._moments(), norm, debias, distance, average, root)
 
-    @validate_params(MIN_SAMPLES, prefer_skip_nested_validation=True)
-    def maximum_calibration_error(self, *, min_samples=None):
+    @validate_params(MIN_BIN_SAMPLES, prefer_skip_nested_validation=True)
+    def maximum_calibration_error(self, *, min_bin_samples=None):
         """Largest gap of any bin, as :func:`skcal.metrics.maximum_calibration_error`.
 
         Parameters
         ----------
-        min_samples : int, default=None
+        min_bin_samples : int, default=None
             Bins with fewer samples (a smaller sum of weights) do not count.
 
         Returns
         -------
         error : float
         """
-        return largest_error(self._moments(), min_samples)
+        return largest_error(self._moments(), min_bin_samples)
 
     @validate_params(TABLE_OPTIONS, prefer_skip_nested_validation=True)
     def calibration_bins(self, *, confidence_level=0.95):
@@ -329,20 +330,8 @@ class CalibrationAccumulator(BaseEstimator):
         """
         return tabulate(self._moments(), self.notion_, self.classes_, confidence_level)
 
-    def brier_decomposition(self):
-        """Brier score in parts, as :func:`skcal.metrics.brier_decomposition` in bins.
-
-        That is, with ``strategy="uniform"``; its default, isotonic regression, needs all samples
-        at once.
-
-        Returns
-        -------
-        parts : BrierDecomposition
-        """
-        return brier_parts(self._moments())
-
     @validate_params(SCORES, prefer_skip_nested_validation=True)
-    def score_decomposition(self, *, score="log-loss"):
+    def score_decomposition(self, *, score="brier"):
         """Proper score in parts, as :func:`skcal.metrics.score_decomposition` in bins.
 
         That is, with ``strategy="uniform"``; its default, isotonic regression, needs all samples
@@ -350,7 +339,7 @@ class CalibrationAccumulator(BaseEstimator):
 
         Parameters
         ----------
-        score : {"log-loss", "brier"}, default="log-loss"
+        score : {"brier", "log-loss"}, default="brier"
 
         Returns
         -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -11,6 +12,8 @@ from skcal._validation import check_labels, check_proba, check_weight, column_na
 from skcal.functions import BilinearFunction, KroneckerKernelRidge
 from skcal.functions.base import telling_places
 from skcal.model_selection import engine
+from skcal.model_selection.adaptive import adaptive_squared_error
+from skcal.model_selection.errors import ErrorEstimate, estimate_error
 from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate, one_step
 from skcal.notions import Problems, make_problems, resolve_notion
 from skcal.pair_risk import PairRisk
@@ -218,6 +221,31 @@ class CalibrationErrorEstimator(BaseEstimator):
         """
         data = self._problems(X, sample_weight, y)
         return one_step(engine.corrections(self.functions_, data), data)
+
+    @available_if(_functions_have("residual"))
+    def error(self, X, y, kind="l1", sample_weight=None) -> ErrorEstimate:
+        """Estimate an error that people report.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predictions that neither the fit nor any choice has seen.
+        y : array-like of shape (n_samples,)
+            Labels.
+        kind : {"squared", "rms", "l1", "l2", "log"}, default="l1"
+            As in :meth:`CalibrationErrorSearchCV.error`.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        error : ErrorEstimate
+        """
+        data = self._problems(X, sample_weight, y)
+        data = data.take(np.flatnonzero(data.weight))
+        corrections = engine.corrections(self.functions_, data)
+        squared_error = adaptive_squared_error(data, corrections)
+        one = one_step(corrections, data)
+        return estimate_error(kind, self.notion_, data, corrections, squared_error, one)
 
     def risk(self, X, y, sample_weight=None) -> PairRisk:
         """Pair risk on held-out samples, with its standard error.

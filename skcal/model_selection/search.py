@@ -20,6 +20,7 @@ from skcal._validation import check_labels, check_proba, check_weight, column_na
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
 from skcal.model_selection.cross_fitting import CrossFit, try_choices
+from skcal.model_selection.errors import ErrorEstimate, check_kind, estimate_error, median_of_errors
 from skcal.model_selection.estimates import (
     ConfidenceInterval,
     OneStepEstimate,
@@ -385,6 +386,38 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
             In squared probability units; negative bounds say nothing.
         """
         return self._one_step().lower_confidence_bound(confidence_level)
+
+    def error(self, kind="l1") -> ErrorEstimate:
+        """Estimate an error that people report, from the fits that were made.
+
+        Parameters
+        ----------
+        kind : {"squared", "rms", "l1", "l2", "log"}, default="l1"
+            The mean squared error, its root, the mean total variation (what ECE estimates), the
+            mean Euclidean norm, or the log loss in nats that calibration would save; over
+            problems of classes, their sum.
+
+        Returns
+        -------
+        error : ErrorEstimate
+            ``estimate``, ``standard_error``, ``lower_confidence_bound(0.95)`` and, for "l1" of
+            scalar notions, its parts ``over`` and ``under``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such kind, or if no candidate estimates the residual.
+        """
+        check_is_fitted(self)
+        check_kind(kind)
+        return median_of_errors(
+            [
+                estimate_error(
+                    kind, self.notion_, one.data, one.corrections, one.squared_error, one.one_step
+                )
+                for one in self.cross_fits_
+            ]
+        )
 
     def _one_step(self) -> OneStepEstimate:
         check_is_fitted(self)

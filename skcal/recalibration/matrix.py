@@ -31,7 +31,7 @@ class MatrixScaling(ScalingMap):
     Attributes
     ----------
     logistic_ : LogisticRegression
-        Fitted to log-probabilities, of a single column to the logit, and to column numbers; None
+        The regression of column numbers on log-probabilities, of a single column on the logit; None
         when all labels are of one class, which is then predicted.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int

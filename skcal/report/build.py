@@ -135,7 +135,7 @@ def calibration_report(
     null distribution of ``monte_carlo_test``; the bin of ``calibration_bins(…).largest_gap``;
     ``skce_test`` of the notion and of "canonical" (1-D: "binary"), where exact level
     costs seconds by Monte Carlo, for larger samples by the spectrum or by blocks, as the report
-    says; ``brier_decomposition`` and ``score_decomposition`` by isotonic regression of each class,
+    says; ``score_decomposition`` by isotonic regression of each class,
     for "binary" of the positive class, also of two columns.
 
     With ``compare``, both models are also measured by one function: of those that estimate the

@@ -96,8 +96,7 @@ def _few_tested(facts):
         return None
     return (
         f"The one-step estimate of the {facts['notion']} error rests on "
-        f"{facts['n_test_samples']} test samples: too few for the normal limit of its bound. "
-        "outer_cv=5 tests on every sample."
+        f"{facts['n_test_samples']} test samples: too few for the normal limit of its bound."
     )
 
 
@@ -108,6 +107,6 @@ def _contradiction(facts):
         return None
     return (
         f"The lower bound {math.sqrt(bound):.4f} of the {facts['notion']} error is above its "
-        f"estimate {facts['calibration_error']:.4f}: too few test samples, or the chosen function "
-        "is far from the truth. outer_cv=5 tests on every sample."
+        f"estimate {facts['calibration_error']:.4f}: too few samples, or errors that the chosen "
+        "form averages away."
     )

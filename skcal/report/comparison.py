@@ -11,6 +11,7 @@ from sklearn.base import clone
 from skcal.functions import Zero
 from skcal.hypothesis_tests import compare_calibration
 from skcal.model_selection.summary import format_setting
+from skcal.notions import Notion
 from skcal.report.numbers import Attempts, fit_search, measure, run_searches, tuned_error
 from skcal.report.parts import Data, Measures, Settings
 
@@ -21,7 +22,7 @@ _PAIRS = 1e10
 class PairedTest:
     """Difference of a measure, first model minus second; negative: the first is better."""
 
-    notion: str
+    notion: Notion
     measure: str
     estimate: float
     low: float
@@ -35,7 +36,7 @@ class PairedTest:
 class SameEstimator:
     """Both models under one function: ``tuned_error`` of each."""
 
-    notion: str
+    notion: Notion
     function: str
     parameters: str
     errors: list[dict]
@@ -64,8 +65,8 @@ def compare_models(name: str, first: Data, second: Data, settings: Settings, sea
         shared = shared_function(one, other)
         what = f"{one.notion_} comparison"
         estimators.append(attempt(f"{what} by one estimator", _same_estimator, *asked, shared))
-        tests.append(attempt(f"{what}, one-step", _one_step_test, *asked, shared))
-        if len(first.codes) ** 2 * len(first.classes) <= _PAIRS or one.notion_ != "canonical":
+        tests.append(attempt(f"{what}, projection", _projection_test, *asked))
+        if len(first.codes) ** 2 * len(first.classes) <= _PAIRS or one.notion_.scalar:
             tests.append(attempt(f"{what}, SKCE", _skce_test, *asked))
     return Comparison(
         measures,
@@ -110,11 +111,8 @@ def _same_estimator(first, second, settings, notion, shared) -> SameEstimator:
     return SameEstimator(notion, shared.name, shared.setting, errors)
 
 
-def _one_step_test(first, second, settings, notion, shared):
-    """Test on the samples of the searches, whose cost the function has been seen to bear."""
-    function = None if shared is None else shared.function
-    parts = first.searched(settings), second.searched(settings)
-    return _paired("squared error", *parts, settings, notion, function=function)
+def _projection_test(first, second, settings, notion):
+    return _paired("squared error", first, second, settings, notion)
 
 
 def _skce_test(first, second, settings, notion):
@@ -128,7 +126,6 @@ def _paired(measure, first, second, settings, notion, **options) -> PairedTest:
         second.proba,
         notion=notion,
         labels=first.classes,
-        random_state=settings.random_state,
         **options,
     )
     low, high = test.confidence_interval(settings.confidence_level)

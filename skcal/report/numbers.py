@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from skcal.hypothesis_tests import monte_carlo_test, skce_test
 from skcal.metrics import (
     bootstrap_interval,
-    brier_decomposition,
     calibration_bins,
     expected_calibration_error,
     score_decomposition,
@@ -19,6 +18,7 @@ from skcal.metrics import (
 )
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
+from skcal.notions import NOTIONS, resolve_notion
 from skcal.report.cautions import caution
 from skcal.report.figure import diagram_of
 from skcal.report.parts import (
@@ -128,14 +128,15 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
 
 def _skce_notions(data, settings):
     """The report's notion and "canonical", which for two columns would be "binary" twice."""
-    if settings.notion == "binary":
-        return ["binary"]
-    return [settings.notion, "binary" if data.proba.ndim == 1 else "canonical"]
+    if settings.notion.of_positive_class:
+        return [settings.notion]
+    return [settings.notion, resolve_notion("canonical", data.proba)]
 
 
 def _all_classes(data, settings):
     """The notion of scores; a binary report shows of two columns what it shows of one."""
-    return "binary" if data.proba.ndim == 1 or settings.notion == "binary" else "classwise"
+    own = settings.notion
+    return own if own.of_positive_class else resolve_notion("classwise", data.proba)
 
 
 def _overview(data) -> Overview:
@@ -203,7 +204,7 @@ def _worst_bin(data, settings) -> WorstBin:
     return WorstBin(
         notion=settings.notion,
         estimate=float(abs(bins.gap[row, 0])),
-        min_samples=guard,
+        min_bin_samples=guard,
         left=float(bins.left[row]),
         right=float(bins.right[row]),
         count=int(bins.count[row]),
@@ -236,7 +237,7 @@ def skce_options(n_samples: int, n_columns: int, n_resamples: int) -> dict:
 
 
 def _kernel_error(data, settings, notion) -> KernelError:
-    n_columns = len(data.classes) if notion == "canonical" else 1
+    n_columns = 1 if notion.scalar else len(data.classes)
     test = skce_test(
         data.labels,
         data.proba,
@@ -253,25 +254,29 @@ def _scores(data, settings) -> list[tuple]:
     """Name, function and arguments of each score."""
     notion = _all_classes(data, settings)
     brier, log_loss = ("Brier score", _brier, data, notion), (_log_loss, data, notion)
-    if notion == "binary":
+    if notion.single:
         return [brier, ("log loss", *log_loss)]
     return [brier, ("log loss", _plain_log_loss, data), (_BY_CLASS, *log_loss)]
 
 
 def _brier(data, notion) -> Score:
-    parts = brier_decomposition(data.labels, data.proba, notion=notion, labels=data.classes)
-    saved = parts.reliability, parts.resolution, parts.uncertainty
-    return Score("Brier score", notion, parts.score, *saved)
+    return _decomposed("Brier score", data, notion, "brier")
 
 
 def _log_loss(data, notion) -> Score:
-    parts = score_decomposition(data.labels, data.proba, notion=notion, labels=data.classes)
-    name = "log loss" if notion == "binary" else _BY_CLASS
-    return Score(name, notion, **asdict(parts))
+    name = "log loss" if notion.single else _BY_CLASS
+    return _decomposed(name, data, notion, "log-loss")
+
+
+def _decomposed(name, data, notion, score) -> Score:
+    options = {"score": score, "notion": notion, "labels": data.classes}
+    parts = score_decomposition(data.labels, data.proba, **options)
+    saved = parts.miscalibration, parts.discrimination, parts.uncertainty
+    return Score(name, notion, parts.score, *saved)
 
 
 def _plain_log_loss(data) -> Score:
-    options = {"notion": "canonical", "strategy": "median-variance", "labels": data.classes}
-    return Score(
-        "log loss", "canonical", score_decomposition(data.labels, data.proba, **options).score
-    )
+    notion = NOTIONS["canonical"]
+    options = {"notion": notion, "strategy": "median-variance", "labels": data.classes}
+    parts = score_decomposition(data.labels, data.proba, score="log-loss", **options)
+    return Score("log loss", notion, parts.score)

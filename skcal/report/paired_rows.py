@@ -26,7 +26,7 @@ def comparison_rows(report) -> list[tuple[str, str, str, str]]:
         limits = number(first.ece.null_limit), number(second.ece.null_limit)
         rows.append(("ECE if calibrated, at most", *limits, "each with its own predictions"))
     for one, other in zip(first.scores, second.scores, strict=False):
-        both = "also of discrimination" + "; summed over classes" * (one.notion == "classwise")
+        both = "also of discrimination" + "; summed over classes" * one.notion.by_class
         rows.append((one.name, number(one.score), number(other.score), both))
     accuracies = number(first.overview.accuracy), number(second.overview.accuracy)
     return [*rows, ("accuracy", *accuracies, "")]

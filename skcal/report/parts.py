@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skcal.notions import Notion
+
 
 @dataclass(frozen=True)
 class Overview:
@@ -24,7 +26,7 @@ class Overview:
 class BinnedError:
     """ECE with its bootstrap interval and what calibrated predictions would show."""
 
-    notion: str
+    notion: Notion
     estimate: float
     low: float
     high: float
@@ -43,9 +45,9 @@ class BinnedError:
 class WorstBin:
     """MCE among bins that hold enough samples."""
 
-    notion: str
+    notion: Notion
     estimate: float
-    min_samples: int
+    min_bin_samples: int
     left: float
     right: float
     count: int
@@ -62,7 +64,7 @@ class WorstBin:
 class KernelError:
     """SKCE and the p-value of calibration."""
 
-    notion: str
+    notion: Notion
     estimate: float
     pvalue: float
     method: str
@@ -73,7 +75,7 @@ class Score:
     """A proper score = miscalibration - discrimination + uncertainty; None: no parts."""
 
     name: str
-    notion: str
+    notion: Notion
     score: float
     miscalibration: float | None = None
     discrimination: float | None = None
@@ -99,7 +101,7 @@ class Measures:
 class Settings(NamedTuple):
     """How a report is made; the options of ``calibration_report``."""
 
-    notion: str
+    notion: Notion
     search: bool
     n_bins: int
     strategy: str

@@ -120,15 +120,15 @@ class CalibrationReport:
             rows += paired_records(self)
         return pd.DataFrame(rows).astype(dict.fromkeys(("value", "low", "high", "pvalue"), float))
 
-    def plot(self, *, groups=False, ax=None):
+    def plot(self, ax=None, *, groups=False):
         """Draw the reliability diagram, of two models side by side.
 
         Parameters
         ----------
-        groups : bool, default=False
-            Draw a panel for each subgroup instead, of more than 12 those with the largest ECE.
         ax : matplotlib axes or array of axes, default=None
             One a panel; None makes a figure.
+        groups : bool, default=False
+            Draw a panel for each subgroup instead, of more than 12 those with the largest ECE.
 
         Returns
         -------

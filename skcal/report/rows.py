@@ -62,7 +62,7 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
     ]
     rows += [_score(part) for part in measures.scores]
     what = "variance of the probabilities"
-    if any(part.notion == "classwise" for part in measures.scores):
+    if any(part.notion.by_class for part in measures.scores):
         what += ", summed over classes"
     return [*rows, Row("sharpness", measures.sharpness, what)]
 
@@ -94,17 +94,22 @@ def _overview(overview):
 
 
 def tuned_rows(facts: dict) -> list[Row]:
-    """Plug-in, one-step estimate and lower bound of a search."""
+    """The estimate of a search, its plug-in and one-step estimate, and the lower bound."""
     notion, squared = facts["notion"], facts["squared_error"]
     [chosen] = [one for one in facts["candidates"] if one["chosen"]]
     setting = format_setting(chosen["parameters"])
     how = chosen["candidate"] + (f" ({setting})" if setting != "-" else "")
     if len(facts["candidates"]) > 1:
         how += f", the lowest risk of {len(facts['candidates'])} candidates"
-    how = f"root mean square, plug-in of {how}"
-    if squared < 0:
-        how += f"; its square is estimated as {squared:.2g}"
-    rows = [Row(f"{notion} error, tuned", facts["calibration_error"], how, notion)]
+    estimate = f"root mean square; its square is {squared:.2g}"
+    if facts["standard_error"] is not None:
+        estimate += f" ± {facts['standard_error']:.1g}"
+    estimate += f", by {facts['by']}; if calibrated ≤ {number(facts['calibrated_up_to'])}"
+    plug_in = root(facts["plug_in_squared_error"])
+    rows = [
+        Row(f"{notion} error, tuned", facts["calibration_error"], estimate, notion),
+        Row("plug-in", plug_in, how, notion, indented=True),
+    ]
     one_step = facts["one_step"]
     if one_step is None:
         return rows
@@ -112,8 +117,9 @@ def tuned_rows(facts: dict) -> list[Row]:
     if one_step["standard_error"] is not None:
         square = f"{one_step['squared_error']:.2g} ± {one_step['standard_error']:.1g}"
         by += f"; its square is {square}, on {facts['n_test_samples']:,} test samples"
-    estimate = root(one_step["squared_error"])
-    rows.append(Row("one-step estimate", estimate, by, notion, indented=True))
+    rows.append(
+        Row("one-step estimate", root(one_step["squared_error"]), by, notion, indented=True)
+    )
     bound = one_step["lower_confidence_bound"]
     if bound is None:
         return rows
@@ -152,7 +158,7 @@ def _mce(mce):
     )
     gap = f"{mce.count:,} samples, predicted {mce.prediction:.3f}, observed {mce.frequency:.3f}"
     bins = "bin" if mce.n_left_out == 1 else "bins"
-    guard = f"{mce.n_left_out} {bins} of fewer than {mce.min_samples} samples left out"
+    guard = f"{mce.n_left_out} {bins} of fewer than {mce.min_bin_samples} samples left out"
     return Row("MCE", mce.estimate, f"{where}, {gap}; {guard}", mce.notion)
 
 
@@ -163,7 +169,7 @@ def _score(part):
         f"= {number(part.miscalibration)} miscalibration − {number(part.discrimination)} "
         f"discrimination + {number(part.uncertainty)} uncertainty"
     )
-    if part.notion == "classwise":
+    if part.notion.by_class:
         parts += "; summed over classes"
     return Row(part.name, part.score, parts, part.notion)
 

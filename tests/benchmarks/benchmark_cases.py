@@ -18,9 +18,9 @@ from skcal import (
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import monte_carlo_test
 from skcal.metrics import (
-    brier_decomposition,
     expected_calibration_error,
     maximum_mean_calibration_error,
+    score_decomposition,
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
@@ -123,7 +123,7 @@ FAMILIES = {
 CASES = {
     "expected calibration error": Case("n", MILLION, 1, of_binary(expected_calibration_error)),
     "smooth calibration error": Case("n", MILLION, 1, of_binary(smooth_calibration_error)),
-    "Brier decomposition": Case("n", MILLION, 1, of_binary(brier_decomposition)),
+    "Brier decomposition": Case("n", MILLION, 1, of_binary(score_decomposition)),
     "MMCE": Case("n", MILLION, 1, of_binary(maximum_mean_calibration_error)),
     "SKCE, canonical": Case(
         "n",

@@ -87,7 +87,7 @@ def memory_map():
         accumulator.expected_calibration_error()
         accumulator.maximum_calibration_error()
         accumulator.expected_calibration_error(norm=2, debias=True)
-        accumulator.brier_decomposition()
+        accumulator.score_decomposition()
         folder.cleanup()
 
     return work
@@ -136,7 +136,7 @@ CASES = {
             ("smooth error", metrics.smooth_calibration_error, {}),
             ("SKCE", metrics.squared_kernel_calibration_error, {}),
             ("MMCE", metrics.maximum_mean_calibration_error, {}),
-            ("UCME", metrics.mean_embedding_calibration_error, {}),
+            ("UCME", metrics.squared_mean_embedding_calibration_error, {}),
             ("kernel density error", metrics.kernel_density_calibration_error, {}),
         ]
     },

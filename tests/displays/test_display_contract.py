@@ -146,7 +146,7 @@ def test_width_is_that_of_a_notebook(make, n_panels):
 def test_foreign_settings_are_respected(make, n_panels):
     with mpl.rc_context({"axes.facecolor": "yellow", "font.size": 14}):
         display = make()
-        axes = display.axes_ if n_panels > 1 else display.figure_.axes
+        axes = display.ax_ if n_panels > 1 else display.figure_.axes
         assert all(axis.get_facecolor() == (1, 1, 0, 1) for axis in axes)
 
 
@@ -206,3 +206,14 @@ def test_bad_predictions_are_refused_as_by_the_metrics():
     for display in (ReliabilityDisplay, BinCountDisplay):
         with pytest.raises(ValueError, match="y_true"):
             display.from_predictions(y[:-1], proba)
+
+
+@EVERY
+def test_plot_takes_a_name_and_options_of_the_main_artist(make, n_panels, figures):
+    display = make(plot=False).plot(name="another name", alpha=0.25)
+    axes = np.atleast_1d(display.ax_)
+    assert len(axes) == n_panels
+    assert all("another name" in axis.get_title() for axis in axes)
+    artists = [artist for axis in axes for artist in axis.get_children()]
+    assert any(artist.get_alpha() == 0.25 for artist in artists)
+    display.figure_.draw_without_rendering()

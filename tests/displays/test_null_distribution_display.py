@@ -24,7 +24,7 @@ def test_histogram_statistic_and_pvalue_are_the_results():
         "199 resamples if calibrated",
         f"{panel.n_as_extreme} at least as large",
     ]
-    assert display.axes_[0].get_title() == f"Forest\n{result.method}"
+    assert display.ax_.get_title() == f"Forest\n{result.method}"
 
 
 def test_a_panel_a_class_from_the_smallest_pvalue_on():
@@ -43,7 +43,7 @@ def test_a_panel_a_class_from_the_smallest_pvalue_on():
 def test_of_many_classes_the_smallest_pvalues_are_shown():
     result = null_result("classwise", n_classes=20, n_resamples=399)
     display = NullDistributionDisplay.from_result(result)
-    assert len(display.panels) == len(display.axes_) == 12
+    assert len(display.panels) == len(display.ax_) == 12
     assert display.n_panels_left_out == 8
     assert display.panels[-1].pvalue <= np.sort(result.class_pvalues)[11]
     assert "12 of 20" in display.figure_.get_suptitle()
@@ -64,7 +64,7 @@ def test_a_statistic_far_outside_is_still_on_the_axis():
     result = skce_test(y, proba, notion="canonical", n_resamples=99, random_state=0)
     for observed in (1e6, -1e6, 1e-300):
         display = NullDistributionDisplay.from_result(replace(result, statistic=observed))
-        low, high = display.axes_[0].get_xlim()
+        low, high = display.ax_.get_xlim()
         assert low <= observed <= high
         display.figure_.draw_without_rendering()
 

@@ -210,7 +210,7 @@ def test_empty_and_tiny_bins_are_seen():
     assert len(display.lines_[0].get_xdata()) == 2  # filled markers
     texts = [text.get_text() for text in display.legends_[0].get_texts()]
     assert "fewer than 10 samples" in texts
-    strip = display.axes_[0].child_axes[0]
+    strip = display.ax_.child_axes[0]
     assert strip.get_yscale() == "log"
     assert_array_equal([bar.get_height() for bar in display.histograms_[0]], panel.histogram)
 
@@ -223,8 +223,8 @@ def test_the_legend_holds_the_error_its_interval_and_what_calibration_allows():
     low, high = panel.error_interval
     assert f"ECE {panel.error:.3g} [{low:.3g}, {high:.3g}]" in texts
     assert f"95 % if calibrated, then ECE ≤ {panel.null_error:.3g}" in texts
-    assert "n = 300, 15 uniform bins" in display.axes_[0].get_title()
-    assert display.axes_[0].get_xlabel() == "predicted probability"
+    assert "n = 300, 15 uniform bins" in display.ax_.get_title()
+    assert display.ax_.get_xlabel() == "predicted probability"
 
 
 def test_the_legend_holds_a_name_that_matplotlib_would_leave_out():
@@ -262,7 +262,7 @@ def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(method, fig
     [strip] = ax.child_axes
     highest = max(display.panels[0].histogram.max() for display in displays)
     assert strip.get_ylim()[1] > highest
-    assert displays[0].axes_[0] is ax
+    assert displays[0].ax_ is ax
 
 
 @pytest.mark.parametrize("proba", [[0.5], [0.0, 1.0], [1.0, 1.0, 1.0], [0.3] * 30])
@@ -292,7 +292,7 @@ def test_the_number_of_artists_does_not_grow_with_the_samples():
         display = ReliabilityDisplay.from_predictions(
             *binary(n), method="isotonic", n_resamples=19, random_state=0
         )
-        [ax] = display.axes_
+        ax = display.ax_
         return len(ax.get_children()), len(display.lines_[0].get_xdata())
 
     assert count(200) == count(20_000)

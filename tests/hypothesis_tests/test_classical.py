@@ -91,7 +91,9 @@ def test_hosmer_lemeshow_by_hand():
     y, p = [0, 1, 0, 0, 1, 1, 0, 1], [0.1, 0.1, 0.3, 0.4, 0.6, 0.75, 0.8, 0.95]
     expected = 0.5**2 / (0.5 * (1 - 0.5 / 3)) + 0.5**2 / (2.5 * (1 - 2.5 / 3))
     for external, freedom in ((True, 3), (False, 1)):
-        result = hosmer_lemeshow_test(y, p, n_bins=3, strategy="uniform", external=external)
+        result = hosmer_lemeshow_test(
+            y, p, n_bins=3, strategy="uniform", min_expected=0, external=external
+        )
         assert_allclose(result.statistic, expected, rtol=1e-12)
         assert_allclose(result.pvalue, chi2.sf(expected, freedom), rtol=1e-12)
         assert f"with {freedom} degrees of freedom" in result.method
@@ -103,6 +105,8 @@ def test_hosmer_lemeshow_by_hand():
 def test_hosmer_lemeshow_bins_by_mass(n_bins, external):
     y, p = binary()
     order, expected = np.argsort(p), 0.0
+    y, p = (np.tile(values, 4) for values in (y, p))
+    order = np.argsort(p, kind="stable")
     for rows in np.split(order, n_bins):
         E, n = p[rows].sum(), len(rows)
         expected += (y[rows].sum() - E) ** 2 / (E * (1 - E / n))
@@ -113,7 +117,7 @@ def test_hosmer_lemeshow_bins_by_mass(n_bins, external):
 
 
 def test_equal_predictions_share_a_bin_and_a_degree_of_freedom():
-    y, p = np.tile([0, 1, 1], 20), np.repeat([0.2, 0.4, 0.9], 20)
+    y, p = np.tile([0, 1, 1], 60), np.repeat([0.2, 0.4, 0.9], 60)
     assert "with 3 degrees" in hosmer_lemeshow_test(y, p).method
     with pytest.raises(ValueError, match="2 bins are too few with external=False"):
         hosmer_lemeshow_test(y, np.minimum(p, 0.4), external=False)
@@ -121,14 +125,43 @@ def test_equal_predictions_share_a_bin_and_a_degree_of_freedom():
 
 def test_bins_without_chance_count_only_if_they_contradict():
     y, p = np.array([0, 0, 0, 1, 0, 1]), np.array([0.0, 0.0, 0.4, 0.5, 0.9, 0.8])
-    options = {"n_bins": 10, "strategy": "uniform"}
+    options = {"n_bins": 10, "strategy": "uniform", "min_expected": 0}
     result = hosmer_lemeshow_test(y, p, **options)
     without = hosmer_lemeshow_test(y[2:], p[2:], **options)
     assert (result.statistic, result.pvalue) == (without.statistic, without.pvalue)
     with pytest.raises(ValueError, match=r"predictions of 0 or 1 in y_proba.*Use monte_carlo_test"):
         hosmer_lemeshow_test([1, *y[1:]], p, **options)
     with pytest.raises(ValueError, match="Use monte_carlo_test"):
-        hosmer_lemeshow_test([0, 1], [0.0, 1.0])
+        hosmer_lemeshow_test([0, 1], [0.0, 1.0], min_expected=0)
+
+
+def test_bins_are_merged_until_five_of_either_outcome_are_expected():
+    """Bins of 20: E = 2, 4 | 6 | 10 | 18, the last of which expects two negatives."""
+    p = np.repeat([0.1, 0.2, 0.3, 0.5, 0.9], 20)
+    y = np.tile([0, 1, 0, 0, 1], 20)
+    groups = [p < 0.25, p == 0.3, p > 0.4]
+    expected = sum(
+        (y[g].sum() - p[g].sum()) ** 2 / (p[g].sum() * (1 - p[g].mean())) for g in groups
+    )
+    result = hosmer_lemeshow_test(y, p)
+    assert "with 3 degrees" in result.method
+    assert_allclose(result.statistic, expected)
+    assert "with 5 degrees" in hosmer_lemeshow_test(y, p, min_expected=0).method
+
+
+def test_too_few_events_for_one_bin_are_refused():
+    y, p = np.zeros(300, int), np.linspace(0.001, 0.02, 300)
+    match = r"expects 3\.15 positives among 300 samples.*min_expected=5.*Use monte_carlo_test"
+    with pytest.raises(ValueError, match=match):
+        hosmer_lemeshow_test(y, p, labels=[0, 1])
+
+
+@pytest.mark.parametrize("test", [hosmer_lemeshow_test, spiegelhalter_test, cox_test])
+def test_p_values_are_never_zero(test):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.001, 0.999, 100_000)
+    y = (rng.uniform(size=len(p)) < np.where(p > 0.5, 0.95, 0.1)).astype(int)
+    assert 0 < test(y, p).pvalue < 1e-300
 
 
 @pytest.mark.parametrize(

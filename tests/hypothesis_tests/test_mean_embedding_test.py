@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from calibrated_samples import awkward, draw, most_rejections, sample, superclass
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import chi2, f, ttest_1samp
+from scipy.stats import binom, chi2, f, ttest_1samp
 
 from skcal.datasets import make_dirichlet
-from skcal.hypothesis_tests import mean_embedding_test
-from skcal.metrics import mean_embedding_calibration_error
+from skcal.hypothesis_tests import mean_embedding, mean_embedding_test
+from skcal.metrics import squared_mean_embedding_calibration_error
 from skcal.notions import make_problems
+
+# Definitions hold where limits are not to be trusted; what is warned of is tested below.
+pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain:UserWarning")
 
 SINGLE_PROBLEMS = ["binary", "confidence", "canonical", "top-2", superclass]
 COLUMNS = {"canonical": 4, "top-2": 3, superclass: 2}
@@ -68,7 +71,7 @@ def test_statistic_is_the_squared_length_of_standardized_mean_deviations(notion,
     result = mean_embedding_test(y, proba, n_resamples=19, **options)
     assert_allclose(result.statistic, len(y) * mean @ np.linalg.solve(V, mean), rtol=1e-6)
     assert_allclose(result.estimate, np.mean(mean**2), rtol=1e-9)
-    assert_allclose(result.estimate, mean_embedding_calibration_error(y, proba, **options))
+    assert_allclose(result.estimate, squared_mean_embedding_calibration_error(y, proba, **options))
 
 
 @pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
@@ -219,8 +222,9 @@ def test_certain_predictions_carry_no_information(method):
 
 
 def test_asymptotic_forms_need_more_samples_than_locations():
+    p = [0.1, 0.3, 0.5, 0.7, 0.9]
     with pytest.raises(ValueError, match="5 samples are too few for 5 locations; lower n_loc"):
-        mean_embedding_test([0, 1, 0, 1, 1], [0.1, 0.3, 0.5, 0.7, 0.9], method="chi2")
+        mean_embedding_test([0, 1, 0, 1, 1], p, method="chi2", n_locations=5)
 
 
 # Level and power
@@ -251,3 +255,60 @@ def test_miscalibrated_predictions_are_rejected(model, method):
         data = make_dirichlet(250, n_classes=3, model=model, concentration=0.5, random_state=seed)
         result = mean_embedding_test(data.labels, data.proba, random_state=seed, **options)
         assert result.pvalue <= 0.01
+
+
+# Where the limits hold
+
+
+def uncertain(name, rng):
+    """Calibrated predictions of kinds where ten locations fail."""
+    if name == "1 % positives":
+        return rng.beta(0.3, 29.7, 500)
+    if name == "uniform":
+        return rng.uniform(size=250)
+    if name == "two columns":
+        p = rng.uniform(size=250)
+        return np.column_stack([1 - p, p])
+    return rng.dirichlet([10] * 20, 200)
+
+
+@pytest.mark.parametrize("name", ["uniform", "two columns"])
+@pytest.mark.parametrize("method", ["hotelling", "chi2"])
+def test_as_many_locations_as_events_support_keep_the_level(name, method):
+    rejections = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        p = uncertain(name, rng)
+        positive = p if p.ndim == 1 else p[:, 1]
+        y = (rng.uniform(size=len(p)) < positive).astype(int)
+        options = {"notion": "binary" if p.ndim == 1 else "canonical", "labels": [0, 1]}
+        options |= {"method": method, "random_state": seed}
+        rejections += mean_embedding_test(y, p, **options).pvalue <= 0.05
+    # A level of 7 % passes this number with probability below 1e-4.
+    assert rejections <= binom.isf(1e-4, 200, 0.07)
+
+
+@pytest.mark.parametrize("name", ["1 % positives", "20 classes"])
+@pytest.mark.parametrize("locations", ["auto", 10])
+def test_where_no_limit_can_be_trusted_there_is_a_warning(name, locations):
+    rng = np.random.default_rng(0)
+    p = uncertain(name, rng)
+    if p.ndim == 1:
+        y, options = (rng.uniform(size=len(p)) < p).astype(int), {"labels": [0, 1]}
+    else:
+        y, options = p.argmax(axis=1), {"notion": "canonical", "labels": range(20)}
+    options |= {"n_locations": locations, "method": "chi2", "random_state": 0}
+    with pytest.warns(UserWarning, match=r"Too few outcomes.*Use method='monte-carlo'"):
+        mean_embedding_test(y, p, **options)
+
+
+def test_events_of_one_location_are_those_of_its_outcomes():
+    """A constant prediction p: n² / Σ E s⁴ = n p (1 - p) / (1 - 3 p (1 - p))."""
+    p = np.full((400, 1), 0.1)
+    k = np.ones((400, 1))
+    V = np.array([[0.09]])
+    found = mean_embedding._effective_events(p, k, np.array([0]), V)
+    assert_allclose(found, 400 * 0.09 / (1 - 0.27))
+    both = np.hstack([1 - p, p])
+    assert_allclose(mean_embedding._effective_events(both, k, np.array([0]), V), found)
+    assert mean_embedding._effective_events(p, k, np.array([0]), np.array([[0.0]])) == 0

@@ -156,7 +156,7 @@ def test_statistics_by_name_are_the_metrics(name, notion):
         outcomes = np.rint(x + residuals).astype(int)
         codes, features = (outcomes[:, 0], x[:, 0]) if scalar else (outcomes.argmax(axis=1), x)
         params = {"notion": "binary" if scalar else "canonical"}
-        if name == "mean_embedding_calibration_error":
+        if name == "squared_mean_embedding_calibration_error":
             params["random_state"] = 0
         value = STATISTICS[name](codes, features, labels=np.arange(max(2, x.shape[1])), **params)
         expected += value * (1 if isinstance(rows, slice) else len(rows) / len(y))

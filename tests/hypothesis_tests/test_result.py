@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import false_discovery_control, norm
 
-from skcal import Binning
 from skcal.hypothesis_tests import adjust_pvalues, compare_calibration, monte_carlo_test
 from skcal.hypothesis_tests.result import CalibrationTestResult, resampled_pvalue
 
@@ -121,13 +120,16 @@ def test_what_is_printed_leaves_out_what_is_not_known(result):
     assert np.isnan(result.null_mean)
 
 
-def test_what_is_printed_of_a_comparison_has_its_direction_function_and_interval(rng):
+def test_what_is_printed_of_a_comparison_has_its_direction_method_and_interval(rng):
     y, a, b = rng.integers(0, 2, size=200), rng.uniform(size=200), rng.uniform(size=200)
-    for function, name in [(None, "MatrixScaling"), (Binning(5), "Binning")]:
-        result = compare_calibration(y, a, b, function=function, random_state=0)
+    for method, name in [
+        ("projection", "projections on polynomials of degree 3"),
+        ("skce", "SKCE"),
+    ]:
+        result = compare_calibration(y, a, b, method=method)
         low, high = result.confidence_interval()
         assert str(result).splitlines() == [
-            f"paired one-step estimates by {name}, 5 folds, asymptotic level; notion binary",
+            f"paired {name}, asymptotic level; notion binary",
             f"statistic  {result.statistic:.4g}",
             f"estimate   {result.estimate:.4g} ± {result.standard_error:.2g} (s.e.), "
             "first minus second",

@@ -14,6 +14,8 @@ from sklearn.utils import check_random_state
 
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import monte_carlo_test, skce, skce_test
+from skcal.hypothesis_tests.kernel_null import null_squares, null_squares_of_blocks
+from skcal.kernels import Kernel
 from skcal.metrics import squared_kernel_calibration_error
 from skcal.notions import make_problems
 
@@ -133,7 +135,7 @@ def full_matrix_median(proba):
 
 
 def check_linear(y, proba, width, figures):
-    options = {"notion": "canonical", "bandwidth": width, "block_size": 2}
+    options = {"notion": "canonical", "bandwidth": width, "block_size": 2, "variance": "sample"}
     result = skce_test(y, proba, method="block", **options)
     n_blocks = len(y) // 2
     # Theirs divides by the number of blocks, not by one less.
@@ -157,6 +159,7 @@ def test_linear_pvalues_of_resnet18_are_the_published_ones(cifar10, published):
     proba, y = cifar10("resnet18")
     check_linear(y, proba, RESNET18_WIDTH, published["resnet18"])
     options = {"notion": "canonical", "bandwidth": RESNET18_WIDTH, "block_size": 2}
+    options["variance"] = "sample"
     assert skce_test(y, proba, method="block", **options).pvalue == pytest.approx(
         0.1834767, abs=5e-8
     )
@@ -271,7 +274,7 @@ def test_certain_and_right_predictions_have_p_1(method):
 
 @pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
 @pytest.mark.parametrize("size", [2, 5, None])
-def test_block_test_is_a_z_test_of_block_means(notion, size):
+def test_block_test_by_the_variance_of_the_sample_is_a_z_test_of_block_means(notion, size):
     y, proba = sample(notion, 43)
     H, b = h_matrix(y, proba, notion), size or 6
     values = []
@@ -280,17 +283,145 @@ def test_block_test_is_a_z_test_of_block_means(notion, size):
         values.append((block.sum() - np.trace(block)) / (b * (b - 1)))
     error = np.std(values, ddof=1) / np.sqrt(len(values))
     z = np.mean(values) / error
-    result = skce_test(y, proba, notion=notion, method="block", block_size=size, bandwidth=0.3)
+    options = {"notion": notion, "method": "block", "block_size": size, "bandwidth": 0.3}
+    result = skce_test(y, proba, variance="sample", **options)
     assert_allclose(result.statistic, z, rtol=1e-8)
     assert_allclose(result.pvalue, norm.sf(z), rtol=1e-8)
+    known = skce_test(y, proba, **options)
+    assert (known.estimate, known.standard_error) == (result.estimate, result.standard_error)
     assert_allclose(result.estimate, np.mean(values), rtol=1e-8)
     low, high = result.confidence_interval(0.9)
     assert_allclose([low, high], np.mean(values) + norm.ppf([0.05, 0.95]) * error, rtol=1e-8)
 
 
+@pytest.mark.parametrize("class_kernel", [None, np.diag([1.0, 2, 0.5]) + 0.1])
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_the_variance_under_h0_is_that_of_all_outcomes(n_columns, class_kernel):
+    """Every outcome of five predictions, with its probability."""
+    rng = np.random.default_rng(0)
+    m = n_columns
+    X = rng.dirichlet(np.ones(3), size=5) if m == 3 else rng.uniform(size=(5, 1))
+    A = np.eye(m) if class_kernel is None else class_kernel[:m, :m]
+    outcomes = np.eye(3) if m == 3 else np.array([[0.0], [1.0]])
+    law = X if m == 3 else np.hstack([1 - X, X])
+    kernel = Kernel.of("laplacian", 0.4, X)
+    K, pairs = kernel.matrix(X, X), np.triu_indices(5, 1)
+    mean = square = 0.0
+    for codes in product(range(law.shape[1]), repeat=5):
+        delta = outcomes[list(codes)] - X
+        probability = np.prod(law[np.arange(5), list(codes)])
+        total = 2 * np.sum((K * (delta @ A @ delta.T))[pairs])
+        mean, square = mean + probability * total, square + probability * total**2
+    assert_allclose(mean, 0, atol=1e-12)
+    assert_allclose(square, 2 * null_squares(X, kernel, A), rtol=1e-10)
+    assert_allclose(null_squares_of_blocks(X, kernel, A, 5), null_squares(X, kernel, A))
+    own = sum(null_squares(X[i : i + 2], kernel, A) for i in (0, 2))
+    assert_allclose(null_squares_of_blocks(X, kernel, A, 2), own)
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf", linear_kernel])
+def test_the_variance_under_h0_does_not_depend_on_how_it_is_summed(kernel, monkeypatch):
+    x = np.random.default_rng(0).uniform(size=(60, 1))
+    k = Kernel.of(kernel, 0.2, x)
+    one = null_squares(x, k, np.eye(1))
+    by_hand = k.matrix(x, x) ** 2 * ((x * (1 - x)) @ (x * (1 - x)).T)
+    assert_allclose(one, by_hand.sum() - np.trace(by_hand), rtol=1e-9)
+    blocks = null_squares_of_blocks(x, k, np.eye(1), 20)
+    assert_allclose(blocks, sum(null_squares(x[i : i + 20], k, np.eye(1)) for i in (0, 20, 40)))
+
+
+@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
+@pytest.mark.parametrize("size", [2, None])
+def test_blocks_by_the_variance_under_h0_have_a_chi_square_limit(notion, size):
+    y, proba = sample(notion, 43)
+    [(X, *_)] = make_problems(proba, y, notion)
+    b = size or 6
+    n_blocks = 43 // b
+    options = {"notion": notion, "method": "block", "block_size": size, "bandwidth": 0.3}
+    result = skce_test(y, proba, **options)
+    kernel = Kernel.of("laplacian", 0.3, X)
+    squares = null_squares_of_blocks(X, kernel, np.eye(X.shape[1]), b)
+    z = result.estimate / (np.sqrt(2 * squares) / (n_blocks * b * (b - 1)))
+    assert_allclose(result.statistic, z)
+    expected = chi2.sf(max(n_blocks + z * np.sqrt(2 * n_blocks), 0), n_blocks)
+    assert_allclose(result.pvalue, expected)
+
+
 def test_blocks_that_agree_on_an_error_have_no_normal_limit():
+    options = {"method": "block", "block_size": 2, "labels": [0, 1]}
     with pytest.raises(ValueError, match=r"All blocks agree.*method='monte-carlo'"):
-        skce_test([1] * 8, [0.75] * 8, method="block", block_size=2, labels=[0, 1])
+        skce_test([1] * 8, [0.75] * 8, variance="sample", **options)
+    with pytest.raises(ValueError, match=r"predictions are certain.*method='monte-carlo'"):
+        skce_test([1] * 8, [0.0] * 8, **options)
+    assert skce_test([0] * 50, [0.02] * 50, method="block", labels=[0, 1]).pvalue > 0.3
+
+
+# Several widths
+
+
+def literal_largest(y, proba, notion, widths):
+    """Largest SKCE over widths, each divided by its standard deviation under H0."""
+    [(X, *_)] = make_problems(proba, y, notion)
+    n, values = len(y), []
+    for width in widths:
+        H = h_matrix(y, proba, notion, width=width)
+        squares = null_squares(X, Kernel.of("laplacian", width, X), np.eye(X.shape[1]))
+        values.append((H.sum() - np.trace(H)) / np.sqrt(2 * squares))
+    best = int(np.argmax(values))
+    H = h_matrix(y, proba, notion, width=widths[best])
+    return values[best], (H.sum() - np.trace(H)) / (n * (n - 1))
+
+
+@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
+def test_the_default_is_the_largest_standardised_error_of_several_widths(notion):
+    y, proba = sample(notion)
+    options = {"notion": notion, "n_resamples": 39, "random_state": 0}
+    result = skce_test(y, proba, **options)
+    statistic, estimate = literal_largest(y, proba, notion, (0.01, 0.1, 1.0))
+    assert_allclose(result.statistic, statistic, rtol=1e-5)
+    assert_allclose(result.estimate, estimate, rtol=1e-5, atol=1e-9)
+    same = skce_test(y, proba, bandwidth=[1.0, 0.01, 0.1], **options)
+    assert same.pvalue == result.pvalue
+
+
+@pytest.mark.parametrize("notion", ["binary", "canonical"])
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+def test_one_width_of_several_has_the_p_value_of_that_width(notion, estimator):
+    y, proba = sample(notion)
+    options = {"notion": notion, "n_resamples": 99, "random_state": 0, "estimator": estimator}
+    one = skce_test(y, proba, bandwidth=0.2, **options)
+    several = skce_test(y, proba, bandwidth=[0.2], **options)
+    assert several.pvalue == one.pvalue
+    assert_allclose(several.estimate, one.estimate, rtol=1e-6)
+
+
+@pytest.mark.parametrize("notion", ["classwise", "top-label"])
+def test_several_widths_go_with_several_problems(notion):
+    y, proba = sample(notion)
+    result = skce_test(y, proba, notion=notion, n_resamples=99, random_state=0)
+    assert 0 < result.pvalue <= 1
+    assert np.isfinite(result.estimate)
+
+
+def test_several_widths_are_for_monte_carlo_and_positive():
+    y, proba = sample("canonical")
+    with pytest.raises(ValueError, match=r"takes one bandwidth\. Use method='monte-carlo'"):
+        skce_test(y, proba, method="block", bandwidth=[0.1, 1])
+    for wrong in ([0.1, 0], [], [[0.1]], [np.nan]):
+        with pytest.raises(ValueError, match="must hold positive numbers"):
+            skce_test(y, proba, bandwidth=wrong)
+
+
+def test_confident_predictions_have_power_where_their_median_distance_sees_ties():
+    rejections = np.zeros(2)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        p = 1 - rng.beta(0.3, 15, 300)
+        y = (rng.uniform(size=300) < p - 0.04).astype(int)
+        for k, bandwidth in enumerate(("auto", 1e-5)):
+            options = {"bandwidth": bandwidth, "n_resamples": 59, "random_state": seed}
+            rejections[k] += skce_test(y, p, labels=[0, 1], **options).pvalue <= 0.05
+    assert rejections[0] >= 16 > rejections[1]
 
 
 def test_too_few_blocks_are_refused():
@@ -331,7 +462,7 @@ def test_weights_go_to_the_monte_carlo_test():
         skce_test(y, proba, sample_weight=np.ones(len(y)), **options)
     name = "squared_kernel_calibration_error"
     weighted = monte_carlo_test(y, proba, name, sample_weight=np.ones(len(y)), **options)
-    assert weighted.pvalue == skce_test(y, proba, **options).pvalue
+    assert weighted.pvalue == skce_test(y, proba, bandwidth="median", **options).pvalue
 
 
 @pytest.mark.parametrize("notion", ["classwise", "top-label"])

@@ -129,9 +129,11 @@ def gap_size(rows, outcomes, distance):
 
 
 def variance_of_mean(rows, outcomes, debias):
-    """Summed over columns; unknown, and so 0, for a single sample."""
-    if not debias or len(rows) == 1:
+    """Summed over columns; of a single sample its square, so that nothing is left."""
+    if not debias:
         return 0
+    if len(rows) == 1:
+        return sum(column[0] ** 2 for column in residual_columns(rows, outcomes))
     labels = debias == "labels"
     columns = zip(*outcomes, strict=True) if labels else residual_columns(rows, outcomes)
     return sum(variance(column) for column in columns) / len(rows)

@@ -73,13 +73,11 @@ def test_debiasing_subtracts_the_variance_of_each_mean(notion, strategy, kind, d
 @pytest.mark.parametrize("distance", SIZES)
 def test_distances_of_vectors(notion, strategy, distance):
     proba, exact, y = draw(continuous, notion)
-    options = {"notion": notion, "strategy": strategy, "distance": distance, "n_bins": N_BINS}
+    options = {"notion": notion, "strategy": strategy, "distance": distance, **BINS}
     for norm in NORMS:
         expected = naive_sum(exact, y, notion, strategy, norm, distance)
-        options["min_samples"] = MIN_SAMPLES
         power = expected_calibration_error(y, proba, norm=norm, root=False, **options)
         assert_allclose(power, expected, rtol=1e-13)
-    options["min_samples"] = MIN_SAMPLES if strategy == "median-variance" else 1
     assert_allclose(maximum_calibration_error(y, proba, **options), expected, rtol=1e-13)
 
 
@@ -118,8 +116,8 @@ def test_maximum_is_over_bins_with_enough_samples(notion, strategy, kind):
     proba, exact, y = draw(kind, notion)
     bins = [b for group in naive_bins(exact, y, notion, strategy).values() for b in group]
     sizes = [(gap_size(*samples, "total-variation"), len(samples[0])) for samples in bins]
-    for least in (MIN_SAMPLES,) if strategy == "median-variance" else (1, 2, 4):
-        options = {"notion": notion, "strategy": strategy, "n_bins": N_BINS, "min_samples": least}
+    for least in (1, 2, 4, 5):
+        options = {"notion": notion, "strategy": strategy, "min_bin_samples": least, **BINS}
         allowed = [size for size, count in sizes if count >= least]
         if allowed:
             error = maximum_calibration_error(y, proba, **options)
@@ -127,7 +125,7 @@ def test_maximum_is_over_bins_with_enough_samples(notion, strategy, kind):
         else:
             fullest = max(count for _, count in sizes)
             with pytest.raises(
-                ValueError, match=f"^min_samples={least}: .* {fullest}.* Lower min_samples"
+                ValueError, match=f"^min_bin_samples={least}: .* {fullest}.* Lower min_bin_s"
             ):
                 maximum_calibration_error(y, proba, **options)
 

@@ -84,11 +84,11 @@ def test_options_that_do_not_go_together_raise(options, match):
 
 
 def test_no_bin_with_enough_samples_raises():
-    match = "^min_samples=5: .* 2.* Lower min_samples or n_bins"
+    match = "^min_bin_samples=5: .* 2.* Lower min_bin_samples or n_bins"
     with pytest.raises(ValueError, match=match):
-        maximum_calibration_error([0, 1, 0, 1], P, n_bins=2, min_samples=5)
+        maximum_calibration_error([0, 1, 0, 1], P, n_bins=2, min_bin_samples=5)
     with pytest.raises(ValueError, match=match):
-        calibration_bins([0, 1, 0, 1], P, n_bins=2).largest_gap(min_samples=5)
+        calibration_bins([0, 1, 0, 1], P, n_bins=2).largest_gap(min_bin_samples=5)
 
 
 @pytest.mark.parametrize("level", [0, 1, 95])

@@ -1,5 +1,7 @@
 """Binned errors against published figures and known truths."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -66,3 +68,21 @@ def test_debiased_classwise_error_reaches_the_closed_form(model, standard_error)
     # remains is the error of mean 2⟨δ, E[δ|p]⟩ - ‖E[δ|p]‖²: 4.5 of it have probability 7e-6.
     assert abs(debiased - truth) < 4.5 * standard_error
     assert plain - truth > 4.5 * standard_error  # for debiasing to matter
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("notion", ["classwise", "canonical", "top-label"])
+def test_debiased_errors_of_sparse_bins_average_zero_over_all_outcomes(notion, weighted):
+    """Every outcome of five calibrated predictions in bins of one, two and three samples."""
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([0.5] * 3, size=5)
+    weight = rng.uniform(0.5, 2, 5) if weighted else None
+    options = {"norm": 2, "debias": True, "root": False, "n_bins": 3, "labels": range(3)}
+    mean = 0.0
+    for codes in product(range(3), repeat=5):
+        chance = np.prod(proba[np.arange(5), list(codes)])
+        value = expected_calibration_error(
+            codes, proba, notion=notion, sample_weight=weight, **options
+        )
+        mean += chance * value
+    assert abs(mean) < 1e-15

@@ -13,12 +13,12 @@ from sklearn.metrics import log_loss
 
 from skcal.metrics import (
     bootstrap_interval,
-    brier_decomposition,
     calibration_intercept,
     expected_calibration_error,
     kolmogorov_smirnov_calibration_error,
     maximum_calibration_error,
     maximum_mean_calibration_error,
+    score_decomposition,
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
@@ -32,7 +32,7 @@ PLUG_IN = {
     "ks": kolmogorov_smirnov_calibration_error,
     "smooth": smooth_calibration_error,
     "mmce": maximum_mean_calibration_error,
-    "brier": lambda *args, **options: brier_decomposition(*args, **options).reliability,
+    "brier": lambda *args, **options: score_decomposition(*args, **options).miscalibration,
 }
 
 

@@ -10,7 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss, log_loss
 
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, find_partition
-from skcal.metrics import brier_decomposition, score_decomposition, sharpness
+from skcal.metrics import score_decomposition, sharpness
 from skcal.notions import make_problems
 
 SCALAR = ["binary", "confidence", "top-label", "classwise"]
@@ -80,7 +80,7 @@ def test_brier_parts_are_those_of_the_definition(coarse, rng, notion, strategy, 
     for x, outcomes, w, share in weighted_problems(y, proba, notion, weight):
         bins = find_partition(strategy, x.shape[1])(x, outcomes, w, **BINS).assign(x)
         expected += share * naive_parts(x, outcomes, w, bins)
-    parts = brier_decomposition(
+    parts = score_decomposition(
         y, proba, notion=notion, strategy=strategy, sample_weight=weight, **BINS
     )
     assert_allclose(values(parts), expected, rtol=1e-10, atol=1e-14)
@@ -93,11 +93,12 @@ def test_parts_add_up_to_the_score(coarse, rng, notion, strategy, weighted):
     options = {"notion": notion, "strategy": strategy, **BINS}
     if weighted:
         options["sample_weight"] = rng.uniform(0.2, 2, len(y))
-    score, rel, res, unc, variance, covariance = values(brier_decomposition(y, proba, **options))
-    assert_allclose(score, rel - res + unc + variance - covariance, rtol=1e-13)
     for name in SCORES:
-        score, mcb, dsc, unc = values(score_decomposition(y, proba, score=name, **options))
-        assert_allclose(score, mcb - dsc + unc, rtol=1e-13)
+        parts = score_decomposition(y, proba, score=name, **options)
+        score, mcb, dsc, unc, variance, covariance = values(parts)
+        assert_allclose(score, mcb - dsc + unc + variance - covariance, rtol=1e-13)
+        if name == "log-loss" or strategy in ("isotonic", "unique"):
+            assert_allclose([variance, covariance], 0, atol=1e-16)
 
 
 # The scores
@@ -183,9 +184,6 @@ def test_isotonic_parts_are_what_isotonic_regression_saves(coarse, rng, notion, 
         assert_allclose(parts.score - parts.miscalibration, best, rtol=1e-6)
         assert_allclose(parts.uncertainty - parts.discrimination, best, rtol=1e-6)
         assert_allclose(parts.uncertainty, uncertainty, rtol=1e-6)
-    brier = brier_decomposition(y, proba, notion=notion, sample_weight=weight)
-    saved = score_decomposition(y, proba, score="brier", notion=notion, sample_weight=weight)
-    assert_allclose(values(brier), [*values(saved), 0, 0], rtol=1e-15)
 
 
 @every_score
@@ -205,16 +203,21 @@ def test_parts_of_isotonic_and_unique_are_not_negative(coarse, score, notion, st
 
 def test_one_bin_can_be_worse_than_the_predictions_that_it_replaces():
     parts = score_decomposition([0, 1], [0.25, 0.75], score="brier", strategy="uniform", n_bins=1)
-    assert values(parts).tolist() == [1 / 16, 1 / 16 - 1 / 4, 0, 1 / 4]
+    assert values(parts).tolist() == [1 / 16, 0, 0, 1 / 4, 1 / 16, 1 / 4]
+    loss = score_decomposition([0, 1], [0.25, 0.75], score="log-loss", strategy="uniform", n_bins=1)
+    whole = [-np.log(0.75), np.log(2 / 3), 0, np.log(2), 0, 0]
+    assert_allclose(values(loss), whole, atol=1e-15)
 
 
 @pytest.mark.parametrize("strategy", ["isotonic", "unique", "quantile", "sweep", "uniform"])
-def test_calibrated_predictions_have_reliability_0_and_resolve_as_much_as_they_vary(strategy):
+def test_calibrated_predictions_discriminate_as_much_as_they_vary(
+    strategy,
+):
     k = np.repeat(np.arange(1, 9), 8)
     y = np.tile(np.arange(8), 8) < k  # of each eight predictions k/8, k come true
-    parts = brier_decomposition(y, k / 8, strategy=strategy, n_bins=8)
-    assert_allclose(parts.reliability, 0, atol=1e-16)
-    assert_allclose(parts.resolution, sharpness(y, k / 8), rtol=1e-14)
+    parts = score_decomposition(y, k / 8, strategy=strategy, n_bins=8)
+    assert_allclose(parts.miscalibration, 0, atol=1e-16)
+    assert_allclose(parts.discrimination, sharpness(y, k / 8), rtol=1e-14)
     assert_allclose(parts.uncertainty, 9 / 16 * 7 / 16, rtol=1e-14)
     assert_allclose([parts.within_bin_variance, parts.within_bin_covariance], 0, atol=1e-16)
 
@@ -232,31 +235,6 @@ def test_certain_and_constant_predictions_are_the_extremes(score, strategy):
 
 
 # Invariances
-
-
-@every_grouping
-def test_weight_2_is_a_repeated_row_and_weight_0_a_removed_one(coarse, rng, notion, strategy):
-    y, proba = coarse(notion)
-    count = rng.integers(0, 4, len(y))
-    rows = rng.permutation(np.repeat(np.arange(len(y)), count))
-    options = {"notion": notion, "strategy": strategy, **BINS}
-    for function in (brier_decomposition, score_decomposition):
-        weighted = function(y, proba, sample_weight=count, **options)
-        repeated = function(y[rows], proba[rows], **options)
-        assert_allclose(values(weighted), values(repeated), rtol=1e-11, atol=1e-14)
-    weighted = sharpness(y, proba, notion=notion, sample_weight=count)
-    assert_allclose(weighted, sharpness(y[rows], proba[rows], notion=notion), rtol=1e-12)
-
-
-@pytest.mark.parametrize("notion", ["canonical", "classwise"])
-def test_names_and_order_of_classes_do_not_matter(coarse, notion):
-    y, proba = coarse()
-    names, turned = np.array(["b", "c", "a"]), [2, 0, 1]
-    options = {"notion": notion, "strategy": "unique"}
-    for function in (brier_decomposition, score_decomposition):
-        own = function(y, proba, **options)
-        other = function(names[y], proba[:, turned], labels=names[turned], **options)
-        assert_allclose(values(own), values(other), rtol=1e-12)
 
 
 @pytest.mark.parametrize("notion", ["classwise", "canonical"])
@@ -279,9 +257,9 @@ def test_sharpness_is_the_variance_of_each_column_summed(coarse, notion):
         ({"sample_weight": -1}, "sample_weight row 0"),
     ],
 )
-@pytest.mark.parametrize("function", [brier_decomposition, score_decomposition])
-def test_what_has_no_decomposition_raises(coarse, function, options, match):
+@every_score
+def test_what_has_no_decomposition_raises(coarse, score, options, match):
     with pytest.raises(ValueError, match=match):
-        function(*coarse(), **options)
+        score_decomposition(*coarse(), score=score, **options)
     with pytest.raises(ValueError, match="'score' parameter"):
         score_decomposition(*coarse(), score="spherical")

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 
 from skcal.metrics import (
     maximum_mean_calibration_error,
-    mean_embedding_calibration_error,
     squared_kernel_calibration_error,
+    squared_mean_embedding_calibration_error,
 )
 
 # Maximum mean calibration error
@@ -78,7 +78,7 @@ def test_ucme_is_the_mean_square_of_embeddings_at_its_locations(notion, weighted
         ]
         return np.mean(np.square(means)) / weight.sum() ** 2
 
-    error = mean_embedding_calibration_error(
+    error = squared_mean_embedding_calibration_error(
         y,
         proba,
         notion=notion,
@@ -99,7 +99,7 @@ def locations_of(y, proba, **options):
         seen.append(Z)
         return polynomial(X, Z)
 
-    error = mean_embedding_calibration_error(y, proba, kernel=kernel, **options)
+    error = squared_mean_embedding_calibration_error(y, proba, kernel=kernel, **options)
     [points] = seen
     return error, points
 
@@ -139,7 +139,7 @@ def test_locations_of_numbers_are_evenly_spaced_ranks():
 def test_location_classes_are_drawn_from_the_probabilities_there():
     y, t = np.array([0, 1, 2, 2, 2, 2]), np.array([0.2, 0.3, 0.5])
     proba = np.tile(t, (6, 1))
-    metric = partial(mean_embedding_calibration_error, y, proba, notion="canonical")
+    metric = partial(squared_mean_embedding_calibration_error, y, proba, notion="canonical")
     each = [metric(locations=[t], location_classes=[c]) for c in range(3)]
     errors = np.array([metric(random_state=seed) for seed in range(1000)])
     counts = np.isclose(errors[:, None], each).sum(axis=0)
@@ -165,4 +165,4 @@ def test_location_classes_are_drawn_from_the_probabilities_there():
 def test_locations_that_do_not_fit_are_refused(options, match):
     y, proba = draw("canonical")
     with pytest.raises(ValueError, match=match):
-        mean_embedding_calibration_error(y, proba, notion="canonical", **options)
+        squared_mean_embedding_calibration_error(y, proba, notion="canonical", **options)

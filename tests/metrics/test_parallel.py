@@ -13,9 +13,9 @@ from skcal.metrics import (
     kernel_density_calibration_error,
     kolmogorov_smirnov_calibration_error,
     maximum_mean_calibration_error,
-    mean_embedding_calibration_error,
     smooth_calibration_error,
     squared_kernel_calibration_error,
+    squared_mean_embedding_calibration_error,
 )
 
 METRICS = {
@@ -28,7 +28,7 @@ METRICS = {
     "SKCE, rbf": (squared_kernel_calibration_error, {"notion": "confidence", "kernel": "rbf"}),
     "MMCE": (maximum_mean_calibration_error, {"notion": "classwise"}),
     "mean embedding": (
-        mean_embedding_calibration_error,
+        squared_mean_embedding_calibration_error,
         {"notion": "top-label", "random_state": np.random.RandomState},
     ),
     "smooth": (smooth_calibration_error, {"notion": "top-label"}),

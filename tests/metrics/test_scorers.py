@@ -368,7 +368,7 @@ def test_labels_of_another_kind_are_named(problem, labels, message):
 @pytest.mark.parametrize(
     ("metric", "options", "kind"),
     [
-        (metrics.brier_decomposition, {}, "BrierDecomposition"),
+        (metrics.score_decomposition, {}, "ScoreDecomposition"),
         (expected_calibration_error, {"notion": "classwise", "average": None}, "ndarray"),
     ],
 )

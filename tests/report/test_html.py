@@ -154,9 +154,9 @@ def test_plot_draws_a_panel_a_model_or_a_group():
     for groups, count in ((False, 2), (True, 2)):
         display = full_report().plot(groups=groups)
         assert isinstance(display, ReliabilityDisplay)
-        assert len(display.axes_) == count
+        assert np.size(display.ax_) == count
     _, ax = plt.subplots()
-    assert plain_report().plot(ax=ax).axes_.tolist() == [ax]
+    assert plain_report().plot(ax=ax).ax_ is ax
     with pytest.raises(ValueError, match="groups=True, but the report has none"):
         plain_report().plot(groups=True)
     plt.close("all")

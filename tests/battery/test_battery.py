@@ -1,0 +1,55 @@
+"""Levels hold on the cells of the battery, and the page of the documentation has every test."""
+
+from functools import partial
+from pathlib import Path
+
+import battery
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from skcal import hypothesis_tests
+
+PAGE = Path(__file__).parents[2] / "doc" / "levels.rst"
+TESTS = battery.public_tests()
+N_SETS = 60
+
+
+def test_every_public_test_is_in_the_battery():
+    covered = {name.split()[0] for name in TESTS} | set(battery.NO_TEST)
+    assert covered == set(hypothesis_tests.__all__)
+
+
+def test_the_page_has_a_row_for_every_test_and_interval():
+    rows = PAGE.read_text(encoding="utf-8").splitlines()
+    for name in [*TESTS, *battery.intervals()]:
+        assert any(row.startswith(f"{name} ") for row in rows), name
+
+
+@pytest.mark.parametrize("cell", battery.CELLS)
+def test_cells_are_calibrated_on_average(cell):
+    gaps = []
+    for seed in range(20):
+        y, proba = battery.sample(cell, 200, seed)
+        outcomes = y if proba.ndim == 1 else np.eye(proba.shape[1])[y]
+        gaps.append(np.mean(outcomes - proba, axis=0))
+    error = np.std(gaps, axis=0) / np.sqrt(20)
+    assert (np.abs(np.mean(gaps, axis=0)) <= 5 * error + 1e-12).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", battery.CELLS)
+@pytest.mark.parametrize("name", TESTS)
+def test_levels_hold_where_a_test_neither_refuses_nor_warns(name, cell):
+    rate, kept = battery.rates(partial(battery.level, *TESTS[name]), cell, 100, N_SETS)
+    # A level of 8 % passes this number with probability below 1e-5; asymptotic tests get that.
+    assert not kept or rate * kept <= binom.isf(1e-5, kept, 0.08)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["uniform", "3 classes, Dir(0.1)", "20 classes, Dir(10)"])
+@pytest.mark.parametrize("name", battery.intervals())
+def test_intervals_cover(name, cell):
+    one = partial(battery.covered, battery.intervals()[name])
+    rate, kept = battery.rates(one, cell, 300, N_SETS)
+    assert not kept or rate * kept >= binom.ppf(1e-5, kept, 0.9)
