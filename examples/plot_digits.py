@@ -34,8 +34,9 @@ print(f"accuracy {accuracy:.3f}, mean confidence {confidence:.3f}")
 # %%
 # The estimate
 # ------------
-# The search fits candidate functions on four fifths of the samples, chooses the one of lowest risk
-# and estimates the error on the last fifth. Report the calibration error with its lower bound.
+# The search cuts the samples into five blocks, fits candidate functions without every pair of them
+# and chooses those of the lowest risk. Each block is tested by fits and a choice that have not seen
+# it, so that every sample tests. Report the calibration error with its lower bound.
 
 search = CalibrationErrorSearchCV(notion="confidence", random_state=0).fit(proba, y)
 print(search.summary())

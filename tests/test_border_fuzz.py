@@ -48,7 +48,7 @@ def estimator(y, p, w=None, labels=None):
 
 def search(y, p, w=None, labels=None):
     candidates = [(Zero(), {}), (Binning(2), {})]
-    fitted = CalibrationErrorSearchCV(candidates, "auto", labels, cv=2, random_state=0)
+    fitted = CalibrationErrorSearchCV(candidates, "auto", labels, cv=3, random_state=0)
     fitted.fit(p, y, w)
     return [fitted.squared_error_, fitted.best_risk_, fitted.score(p, y, w)]
 

@@ -83,7 +83,7 @@ def fitted(data):
         for number, function in enumerate(functions)
     }
     for notion in ("canonical", "top-label", "classwise", "top-2"):
-        search = CalibrationErrorSearchCV(CANDIDATES, notion, cv=2, random_state=0)
+        search = CalibrationErrorSearchCV(CANDIDATES, notion, cv=3, random_state=0)
         estimators[f"search {notion}"] = search.fit(P, y)
     return estimators
 
