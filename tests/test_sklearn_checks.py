@@ -105,6 +105,7 @@ def test_functions_of_any_features_keep_the_contract(estimator, check):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as -")
 @pytest.mark.filterwarnings("ignore:Class :UserWarning")
 @parametrize_with_checks(
     [
@@ -118,7 +119,7 @@ def test_functions_of_any_features_keep_the_contract(estimator, check):
     + [
         CalibrationErrorSearchCV(
             [(Zero(), {}), (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-1]})],
-            cv=2,
+            cv=3,
             from_logits=True,
             random_state=0,
             notion="canonical",
