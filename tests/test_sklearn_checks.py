@@ -86,7 +86,7 @@ def _of_function(function):
 def _of_estimator(estimator):
     expected = dict(PREDICTIONS_ARE_NOT_FEATURES)
     if isinstance(estimator, CalibrationErrorSearchCV):
-        return expected | {_WEIGHTS: "the check's cv splits all samples, ours the training samples"}
+        return expected
     function = estimator.function
     if getattr(function, "debias", False):
         expected[_WEIGHTS] = "the variance of a bin mean is that of importance weights"
