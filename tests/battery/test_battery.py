@@ -22,7 +22,7 @@ def test_every_public_test_is_in_the_battery():
 
 def test_the_page_has_a_row_for_every_test_and_interval():
     rows = PAGE.read_text(encoding="utf-8").splitlines()
-    for name in [*TESTS, *battery.intervals()]:
+    for name in [*battery.drawing_nothing(), *battery.intervals()]:
         assert any(row.startswith(f"{name} ") for row in rows), name
 
 
