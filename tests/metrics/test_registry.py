@@ -69,6 +69,11 @@ REGISTRY = {
         ("binary", "confidence", "classwise", "canonical"),
         True,
     ),
+    "cross-fitted": (
+        partial(metrics.cross_fitted_calibration_error, random_state=0),
+        ALL,
+        False,
+    ),
     "Brier": (brier, SCALAR, True),
     "Brier, bins": (partial(brier, strategy="uniform", n_bins=4), ALL, True),
     "log loss": (score, SCALAR, True),
@@ -143,11 +148,13 @@ def test_the_order_of_the_samples_does_not_matter(name, notion, sample, seed):
 
 @pytest.mark.parametrize(
     ("name", "notion"),
-    # Ties of the arg max, and of the largest variance, go to the first class.
+    # Ties of the arg max, and of the largest variance, go to the first class; folds are those
+    # of the sorted samples.
     [
         case
         for case in CASES
-        if case[1] in ("classwise", "canonical") and case[0] not in ("UCME", "ECE, median-variance")
+        if case[1] in ("classwise", "canonical")
+        and case[0] not in ("UCME", "ECE, median-variance", "cross-fitted")
     ],
 )
 @few

@@ -52,6 +52,7 @@ METRICS = {name: getattr(metrics, name) for name in metrics.__all__ if name not 
 METRICS["accumulator"] = accumulated
 # Options that make a metric cover small samples at all.
 OPTIONS = {
+    "cross_fitted_calibration_error": {"random_state": 0},
     "squared_kernel_calibration_error": {"bandwidth": 0.5},
     "mean_embedding_calibration_error": {"random_state": 0, "bandwidth": 0.5},
     "kernel_density_calibration_error": {"bandwidth": 0.1},
@@ -78,6 +79,7 @@ REFUSED = (
 PARTIAL = {*LOGISTIC, "integrated_calibration_index"}
 # Weights are importance weights: copies of a row form pairs, see the docstrings.
 NOT_REPETITIONS = {
+    "cross_fitted_calibration_error": "copies may fall into different folds, and form pairs",
     "squared_kernel_calibration_error": "a U-statistic of pairs of samples",
     "calibration_bins": "counts",
     "accumulator": "n_samples_seen_",
@@ -152,7 +154,12 @@ def test_the_order_of_the_samples_does_not_matter(name, notion, check):
 
 
 # Locations are drawn for a class by its number; the rows of tables of classes change places.
-BY_CLASS = {"mean_embedding_calibration_error", "calibration_bins"}
+# Folds are those of the sorted samples.
+BY_CLASS = {
+    "cross_fitted_calibration_error",
+    "mean_embedding_calibration_error",
+    "calibration_bins",
+}
 
 
 @pytest.mark.parametrize(
