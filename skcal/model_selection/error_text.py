@@ -10,7 +10,7 @@ from skcal._text import number
 from skcal.model_selection.errors import ErrorEstimate
 
 _LEVEL = 0.95
-_PART = 0.1  # of the error: what a side needs to be said
+_PART = 0.2  # of the error: what a side needs to be said
 _TAIL = 0.05
 _NAMES = {
     "squared": "squared error",
@@ -75,7 +75,7 @@ def _reading(search, error: ErrorEstimate, bound) -> str:
     for sign, word, size in zip((-1, 1), words, (error.over, error.under), strict=True):
         if size >= _PART * error.estimate:
             where = _where(search, sign) if search.notion_.single else ""
-            said.append(f"{word} by {number(size, 3)}{where}")
+            said.append(f"{word} by {size:.3f}{where}")
     return ", ".join(said)
 
 
