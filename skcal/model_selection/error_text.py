@@ -63,10 +63,10 @@ def error_line(facts: dict) -> str:
     return f"{line}; {facts['reading']}" if facts["reading"] else line
 
 
-def _reading(search, error: ErrorEstimate, bound) -> str:
+def _reading(search, error: ErrorEstimate, bound: float | None) -> str:
     if math.isinf(error.estimate):
         return "infinite: something happened that had probability 0"
-    if error.over is None or bound is None or bound <= 0:
+    if error.over is None or error.under is None or bound is None or bound <= 0:
         return ""
     words = ("too high", "too low")
     if search.notion_ in ("confidence", "top-label"):
