@@ -16,6 +16,7 @@ from skcal import CalibrationErrorSearchCV
 from skcal._validation import check_labels
 from skcal.cli.checks import Predictions
 from skcal.metrics import expected_calibration_error
+from skcal.model_selection.error_text import error_facts, error_line
 from skcal.model_selection.summary import as_dict
 from skcal.notions import resolve_notion
 
@@ -50,9 +51,11 @@ def evaluate(name, predictions, options) -> dict:
         )
         with contextlib.redirect_stdout(_LateProgress(sys.stderr)):
             search.fit(predictions.proba, predictions.labels)
-        report["searches"].append(as_dict(search))
+        facts = [error_facts(search, kind) for kind in dict.fromkeys(options.error or [])]
+        report["searches"].append({**as_dict(search), "errors": facts})
         if not options.json:
-            print(f"\n{search.summary()}", flush=True)
+            lines = [search.summary(), *map(error_line, facts)]
+            print("\n" + "\n".join(lines), flush=True)
     if not options.json:
         print()
     return report

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from skcal import __version__
+from skcal.model_selection.errors import KINDS
 
 _FILES = (
     "FILE: .csv or .parquet with a column of probabilities per class, named by the class, and a "
@@ -16,6 +17,7 @@ _NOTION = (
     "and canonical for more)"
 )
 _DEFAULTS = {
+    "error": None,
     "notion": None,
     "cv": 5,
     "outer_cv": None,
@@ -142,6 +144,14 @@ def _add_evaluate(commands, parents):
         "predictions.csv --label y --notion canonical",
     )
     parser.add_argument("file", metavar="FILE")
+    parser.add_argument(
+        "--error",
+        action="append",
+        choices=KINDS,
+        default=argparse.SUPPRESS,
+        help="also print the error of this kind: l1 is ECE without bins, log the log loss that "
+        "calibration would save; may be repeated",
+    )
 
 
 def _add_report(commands, parents):

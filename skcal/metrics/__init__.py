@@ -12,6 +12,7 @@ from skcal.metrics.cox import (
     cox_recalibration,
     integrated_calibration_index,
 )
+from skcal.metrics.cross_fitted import cross_fitted_calibration_error
 from skcal.metrics.decomposition import score_decomposition, sharpness
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
@@ -33,6 +34,7 @@ __all__ = [
     "calibration_intercept",
     "calibration_slope",
     "cox_recalibration",
+    "cross_fitted_calibration_error",
     "expected_calibration_error",
     "get_scorer",
     "get_scorer_names",

@@ -14,6 +14,7 @@ from skcal._validation import plain_labels
 from skcal.metrics.base import another
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.cox import integrated_calibration_index
+from skcal.metrics.cross_fitted import cross_fitted_calibration_error
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
     squared_kernel_calibration_error,
@@ -51,6 +52,7 @@ _SCORERS: dict[str, tuple[Callable, dict]] = {
         kernel_density_calibration_error,
         {"notion": "canonical"},
     ),
+    "cross_fitted_calibration_error": (cross_fitted_calibration_error, {"random_state": 0}),
     "integrated_calibration_index": (integrated_calibration_index, {}),
 }
 

@@ -26,19 +26,24 @@ A variational estimator for Lp calibration errors, arXiv:2602.24230.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from skcal.model_selection.adaptive import Spread, SquaredError
+from skcal.model_selection.adaptive import SquaredError
+from skcal.model_selection.error_terms import GAINS, half, one_step_gain
 from skcal.model_selection.estimates import (
     OneStepEstimate,
     median_of_one_steps,
     median_of_repeats,
 )
 from skcal.notions import Notion, Problem, Problems
-from skcal.pair_risk import weighted_mean
+
+_NO_RESIDUAL = (
+    "There is no correction of the predictions: no candidate has `residual`. Add one that has, "
+    "such as skcal.TwoStepKernelRidge()."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +92,7 @@ class ErrorEstimate:
             correlated through ĝ; bounds of 0 or less say nothing.
         """
         if self.one_step is None or self.squared is None:
-            _raise_no_residual()
+            raise ValueError(_NO_RESIDUAL)
         if np.isposinf(self.estimate):
             return np.inf
         bound = self.one_step.lower_confidence_bound(confidence_level)
@@ -97,13 +102,6 @@ class ErrorEstimate:
             return float(np.sqrt(max(bound, 0.0)))
         shown = self.squared.lower_confidence_bound(confidence_level) > 0
         return bound if shown else min(bound, 0.0)
-
-
-def _raise_no_residual():
-    raise ValueError(
-        "There is no correction of the predictions: no candidate has `residual`. Add one that has, "
-        "such as skcal.TwoStepKernelRidge()."
-    )
 
 
 def estimate_error(
@@ -141,11 +139,13 @@ def estimate_error(
         error = float(min(error / (2 * root), np.sqrt(error))) if root else float(np.sqrt(error))
         return ErrorEstimate(kind, notion, root, error, one_step=squared, squared=squared)
     if squared is None:
-        _raise_no_residual()
+        raise ValueError(_NO_RESIDUAL)
     if kind == "log" and _is_infinite(data):
         return ErrorEstimate(kind, notion, np.inf, np.nan, one_step=squared, squared=squared)
     parts = list(zip(data.parts, corrections, strict=True))
-    one_step, plug_in = _one_step([_GAINS[kind](*part, len(data.weight)) for part in parts], data)
+    one_step, plug_in = one_step_gain(
+        [GAINS[kind](*part, len(data.weight)) for part in parts], data
+    )
     signs = {}
     if kind == "log":
         # The mean of what is too low and what is too high by the error of ĝ, to first order.
@@ -166,6 +166,9 @@ def estimate_error(
         squared=squared,
         **signs,
     )
+
+
+KINDS = ("squared", "rms", *GAINS)
 
 
 def check_kind(kind: str) -> None:
@@ -195,91 +198,6 @@ def _is_infinite(data: Problems) -> bool:
     return False
 
 
-@dataclass(frozen=True, eq=False)
-class _Gain:
-    """One-step terms ⟨outcome, payoff⟩ + base of the samples of a problem.
-
-    ``mean`` is their mean if the outcomes follow p + ĝ.
-    """
-
-    payoff: np.ndarray  # (n_rows, m)
-    base: np.ndarray  # (n_rows,)
-    mean: np.ndarray  # (n_rows,)
-    correction: np.ndarray  # (n_rows, m)
-
-
-def _dot(first, second):
-    return np.einsum("ij,ij->i", first, second)
-
-
-def _direction_gain(direction, part: Problem, correction) -> _Gain:
-    return _Gain(
-        direction, -_dot(part.features, direction), _dot(correction, direction), correction
-    )
-
-
-def _l1_gain(part: Problem, correction, n_samples) -> _Gain:
-    return _direction_gain(np.sign(correction) * _half(correction), part, correction)
-
-
-def _half(correction) -> float:
-    """Total variation halves the sum over outcomes; of one number its complement is left out."""
-    return 0.5 if correction.shape[1] > 1 else 1.0
-
-
-def _l2_gain(part: Problem, correction, n_samples) -> _Gain:
-    norm = np.linalg.norm(correction, axis=1, keepdims=True)
-    direction = np.divide(correction, norm, out=np.zeros_like(correction), where=norm > 0)
-    return _direction_gain(direction, part, correction)
-
-
-def _log_gain(part: Problem, correction, n_samples) -> _Gain:
-    """Gain of log loss of q ∝ max(p + ĝ, p / √n): no outcome becomes impossible by a correction."""
-    p = part.features.astype(np.float64)
-    scalar = p.shape[1] == 1
-    if scalar:
-        p, correction = np.hstack([p, 1 - p]), np.hstack([correction, -correction])
-    q = np.maximum(p + correction, p / np.sqrt(n_samples))
-    q /= q.sum(axis=1, keepdims=True)
-    ratio = np.divide(q, p, out=np.ones_like(q), where=(p > 0) & (q > 0))
-    gain = np.log(ratio)
-    if not scalar:
-        return _Gain(gain, np.zeros(len(p)), _dot(q, gain), correction)
-    return _Gain(gain[:, :1] - gain[:, 1:], gain[:, 1], _dot(q, gain), correction[:, :1])
-
-
-_GAINS: dict[str, Callable] = {"l1": _l1_gain, "l2": _l2_gain, "log": _log_gain}
-KINDS = ("squared", "rms", *_GAINS)
-
-
-def _one_step(gains: list[_Gain], data: Problems) -> tuple[OneStepEstimate, float]:
-    """One-step estimate with the guarded standard error of ``estimates.one_step``; the plug-in.
-
-    Their terms differ: here ⟨outcome, payoff⟩ + base, added over the problems of a sample.
-    """
-    n = len(data.weight)
-    share, places = data.weight / data.weight.sum(), np.arange(n)
-    terms, implied_means, plug_in = np.zeros(n), np.zeros(n), np.zeros(n)
-    predicted, moved = Spread(n), Spread(n)
-    for gain, part in zip(gains, data.parts, strict=True):
-        terms[part.rows] += _dot(part.features + part.residuals, gain.payoff) + gain.base
-        implied_means[part.rows] += _dot(part.features, gain.payoff) + gain.base
-        plug_in[part.rows] += gain.mean
-        predicted.add(places[part.rows], part.features, gain.payoff)
-    second, third = share**2 @ predicted.variances, share**3 @ predicted.third_moments
-    belief = 1 - min(0.25, 2 * third**2 / second**3) if second > 0 else 1.0
-    for gain, part in zip(gains, data.parts, strict=True):
-        proba = np.clip(part.features + belief * gain.correction, 0, 1)
-        moved.add(places[part.rows], proba, gain.payoff)
-    value, standard_error = weighted_mean(terms, data.weight)
-    implied = np.minimum(predicted.variances, moved.variances)
-    implied = implied + (implied_means - share @ implied_means) ** 2
-    unbiased = 1 - share @ share
-    if unbiased > 0:
-        standard_error = max(standard_error, np.sqrt(share**2 @ implied / unbiased))
-    return OneStepEstimate(value, float(standard_error), terms), float(share @ plug_in)
-
-
 def _sizes(kind, parts, data: Problems) -> np.ndarray:
     """Mean ‖ĝ‖ / rms ‖ĝ‖: of entries below 0 and of others for "l1", else as one number.
 
@@ -290,13 +208,13 @@ def _sizes(kind, parts, data: Problems) -> np.ndarray:
         parts = [(part, _mean_residual(part)) for part, _ in parts]
     sizes, squares = np.zeros((2, len(share))), np.zeros(len(share))
     for part, correction in parts:
-        squares[part.rows] += _dot(correction, correction)
+        squares[part.rows] += (correction**2).sum(axis=1)
         if kind == "l2":
             sizes[0, part.rows] += np.linalg.norm(correction, axis=1)
         else:
             for sign, size in zip((-1, 1), sizes, strict=True):
                 positive = np.maximum(sign * correction, 0)
-                size[part.rows] += positive.sum(axis=1) * _half(correction)
+                size[part.rows] += positive.sum(axis=1) * half(correction)
     rms = np.sqrt(share @ squares)
     return sizes @ share / rms if rms > 0 else np.array([0.0, 1.0])
 

@@ -17,6 +17,7 @@ from skcal.metrics import (
     sharpness,
 )
 from skcal.model_selection import CalibrationErrorSearchCV
+from skcal.model_selection.error_text import error_facts
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, resolve_notion
 from skcal.report.cautions import caution
@@ -96,6 +97,7 @@ def tuned_error(search, settings: Settings) -> dict:
         one_step["confidence_level"] = settings.confidence_level
         bound = search.lower_confidence_bound(settings.confidence_level)
         one_step["lower_confidence_bound"] = bound
+    facts["l1"] = error_facts(search, "l1", settings.confidence_level) if one_step else None
     return facts
 
 

@@ -48,6 +48,8 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
         rows += tuned_rows(facts)
     if measures.ece is not None:
         rows += _ece(measures.ece, level)
+    if measures.tuned and measures.tuned[0]["l1"] is not None:
+        rows.append(_without_bins(measures.tuned[0]["l1"]))
     if measures.mce is not None:
         rows.append(_mce(measures.mce))
     rows += [
@@ -150,6 +152,18 @@ def _ece(ece, level):
             indented=True,
         ),
     ]
+
+
+def _without_bins(facts):
+    detail = "mean absolute error by cross-fitted corrections"
+    if facts["standard_error"] is not None:
+        detail += f", ± {number(facts['standard_error'])} (s.e.)"
+    bound = facts["lower_confidence_bound"]
+    if bound is not None and bound > 0:
+        detail += f"; at least {number(bound)}, at {percent(facts['confidence_level'])} confidence"
+    if facts["reading"]:
+        detail += f"; {facts['reading']}"
+    return Row(facts["name"], facts["estimate"], detail, facts["notion"], bound)
 
 
 def _mce(mce):

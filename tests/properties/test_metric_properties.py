@@ -88,6 +88,7 @@ def of(name):
 METRICS |= {name: partial(METRICS[of(name)], **options) for name, options in VARIANTS.items()}
 # Options that make a metric cover small samples at all.
 OPTIONS = {
+    "cross_fitted_calibration_error": {"random_state": 0},
     "squared_kernel_calibration_error": {"bandwidth": 0.5},
     "squared_mean_embedding_calibration_error": {"random_state": 0, "bandwidth": 0.5},
     "kernel_density_calibration_error": {"bandwidth": 0.1},
@@ -125,6 +126,7 @@ NOT_REPETITIONS = {
     f"{SKCE}, median": "a median of pairs",
     f"{ECE}, debiased": "the number of samples",
     f"{ECE}, debiased by labels": "the number of samples",
+    "cross_fitted_calibration_error": "copies may fall into different folds, and form pairs",
     "calibration_bins": "counts",
     "calibration_bins, quantile": "counts",
     "accumulator": "n_samples_seen_",
@@ -202,8 +204,9 @@ def test_the_order_of_the_samples_does_not_matter(name, notion, check):
 
 
 # Locations are drawn for a class by its number; the rows of tables of classes change places.
-# Ties of the largest variance go to the first class.
+# Ties of the largest variance go to the first class; folds are those of the sorted samples.
 BY_CLASS = {
+    "cross_fitted_calibration_error",
     "squared_mean_embedding_calibration_error",
     "calibration_bins",
     "calibration_bins, quantile",

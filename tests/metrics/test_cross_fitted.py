@@ -1,0 +1,78 @@
+"""Calibration errors by functions that are fitted to other samples."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.model_selection import KFold
+
+from skcal import CalibrationErrorEstimator, PlugIn, SplineScaling, TemperatureScaling
+from skcal.datasets import make_tempered
+from skcal.metrics import cross_fitted_calibration_error, expected_calibration_error
+
+TEMPERATURE = PlugIn(TemperatureScaling())
+
+
+def tempered(n=600, temperature=2.0, seed=0):
+    data = make_tempered(n, temperature=temperature, n_classes=3, random_state=seed)
+    return data.labels, data.proba
+
+
+@pytest.mark.parametrize("kind", ["squared", "rms", "l1", "l2", "log"])
+@pytest.mark.parametrize("notion", ["confidence", "classwise", "top-label", "canonical"])
+def test_a_single_test_set_has_the_error_of_one_function(kind, notion):
+    y, P = tempered()
+    train, test = np.arange(300), np.arange(300, 600)
+    estimator = CalibrationErrorEstimator(TEMPERATURE, notion).fit(P[train], y[train])
+    error = cross_fitted_calibration_error(
+        y, P, kind=kind, notion=notion, function=TEMPERATURE, cv=[(train, test)]
+    )
+    assert_allclose(error, estimator.error(P[test], y[test], kind).estimate)
+
+
+def test_it_is_near_the_truth_where_bins_are_not():
+    calibrated = [tempered(temperature=1.0, seed=seed) for seed in range(10)]
+    options = {"notion": "confidence"}
+    ours = [cross_fitted_calibration_error(*s, random_state=0, **options) for s in calibrated]
+    binned = [expected_calibration_error(*s, **options) for s in calibrated]
+    assert np.mean(ours) < 0.3 * np.mean(binned)
+    y, P = tempered(4000)
+    # Noise of bins is small at 100,000 samples.
+    one = cross_fitted_calibration_error(y, P, random_state=0, **options)
+    other = expected_calibration_error(*tempered(100_000, seed=1), **options)
+    assert abs(one - other) < 0.02
+
+
+def test_the_defaults_are_splines_and_shuffled_folds():
+    y, P = tempered()
+    one = cross_fitted_calibration_error(y, P, random_state=1)
+    assert one == cross_fitted_calibration_error(
+        y, P, kind="l1", notion="confidence", function=PlugIn(SplineScaling()), random_state=1
+    )
+    order = np.random.default_rng(0).permutation(len(y))
+    assert_allclose(cross_fitted_calibration_error(y[order], P[order], random_state=1), one)
+    splitter = KFold(5, shuffle=True, random_state=3)
+    assert cross_fitted_calibration_error(y, P, cv=splitter) > 0.05
+
+
+def test_vectors_of_many_columns_are_fast():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.full(120, 0.1), 200)
+    y = P.argmax(axis=1)
+    assert (
+        cross_fitted_calibration_error(y, P, notion="canonical", labels=range(120), random_state=0)
+        > 0.1
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_a_few_samples_have_an_error(n):
+    y, P = np.array([0, 2, 1, 0])[:n], np.tile([0.5, 0.25, 0.25], (n, 1))
+    for notion in ("confidence", "canonical", "classwise", "top-label"):
+        error = cross_fitted_calibration_error(y, P, notion=notion, labels=range(3), random_state=0)
+        assert 0 <= error <= 2
+
+
+def test_infinite_log_loss_is_said():
+    y, p = np.tile([0, 1], 20), np.tile([0.0, 0.5, 1.0, 0.5], 10)
+    with pytest.warns(UserWarning, match="The log error is infinite"):
+        assert cross_fitted_calibration_error(y, p, kind="log", random_state=0) == np.inf

@@ -1,0 +1,181 @@
+"""The errors that people report, from cross-fitted corrections."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    PlugIn,
+    SplineScaling,
+    TemperatureScaling,
+    Zero,
+)
+from skcal.datasets import make_tempered
+from skcal.model_selection.adaptive import adaptive_squared_error
+from skcal.model_selection.errors import KINDS, estimate_error
+from skcal.model_selection.estimates import one_step
+from skcal.notions import NOTIONS, Problems, make_problems
+
+SCALAR = ("confidence", "top-label", "classwise")
+SPLINES = PlugIn(SplineScaling())
+
+
+def searched(notion, n=400, temperature=2.0, seed=0, **options):
+    data = make_tempered(n, temperature=temperature, n_classes=3, random_state=seed)
+    candidates = [Zero(), PlugIn(TemperatureScaling())]
+    search = CalibrationErrorSearchCV(candidates, notion=notion, random_state=0, **options)
+    return search.fit(data.proba, data.labels), data
+
+
+def estimates(kind, p, y, corrections, notion="binary", weight=None):
+    weight = np.ones(len(y)) if weight is None else weight
+    data = Problems(make_problems(p, y, notion, weight), weight)
+    squared = adaptive_squared_error(data, corrections), one_step(corrections, data)
+    return estimate_error(kind, NOTIONS[notion], data, corrections, *squared)
+
+
+@pytest.mark.parametrize("notion", [*SCALAR, "canonical", "top-2"])
+def test_every_kind_is_known_of_every_notion_and_needs_no_fit(notion):
+    search, _ = searched(notion)
+    values = {kind: search.error(kind) for kind in KINDS}
+    assert_allclose(values["squared"].estimate, search.squared_error_)
+    assert_allclose(values["rms"].estimate, search.calibration_error_)
+    assert values["squared"].lower_confidence_bound() == search.lower_confidence_bound()
+    assert_allclose(values["rms"].lower_confidence_bound() ** 2, search.lower_confidence_bound())
+    for kind, error in values.items():
+        assert (error.kind, error.notion) == (kind, notion)
+        assert 0 < error.lower_confidence_bound() < error.estimate
+        assert error.lower_confidence_bound(0.99) < error.lower_confidence_bound(0.9)
+        assert 0 < error.standard_error < error.estimate
+
+
+@pytest.mark.parametrize("notion", SCALAR)
+@pytest.mark.parametrize("n_repeats", [1, 3])
+def test_over_and_under_add_up_to_the_l1_error(notion, n_repeats):
+    error = searched(notion, n_repeats=n_repeats)[0].error("l1")
+    assert_allclose(error.over + error.under, error.estimate, rtol=1e-12)
+    assert min(error.over, error.under) >= 0
+    if notion != "classwise":
+        assert error.over > 10 * error.under
+
+
+def test_only_the_l1_error_of_single_numbers_has_signs():
+    assert searched("canonical")[0].error("l1").over is None
+    assert searched("confidence")[0].error("rms").over is None
+
+
+def test_one_step_terms_meet_their_definitions():
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet([1, 1, 1], 60), rng.dirichlet([1, 1, 1], 60)
+    y, g = rng.integers(0, 3, 60), (q - p) / 2
+    residuals, rows = np.eye(3)[y] - p, np.arange(60)
+    terms = {
+        "l1": np.sum(residuals * np.sign(g), axis=1) / 2,
+        "l2": np.sum(residuals * g, axis=1) / np.linalg.norm(g, axis=1),
+        "log": np.log((p + g)[rows, y]) - np.log(p[rows, y]),
+    }
+    weight = rng.uniform(0.5, 2, 60)
+    for kind, term in terms.items():
+        error = estimates(kind, p, y, [g], "canonical", weight)
+        assert_allclose(error.one_step.terms, term)
+        assert_allclose(error.one_step.value, np.average(term, weights=weight))
+
+
+def test_one_column_has_the_errors_of_the_two_that_it_stands_for():
+    rng = np.random.default_rng(1)
+    p, y = rng.uniform(0.1, 0.9, 80), rng.integers(0, 2, 80)
+    g = 0.05 * np.sin(9 * p)
+    for kind in ("l1", "log"):  # the Euclidean norm counts both columns
+        one = estimates(kind, p, y, [g[:, None]])
+        two = estimates(kind, np.stack([1 - p, p], axis=1), y, [np.stack([-g, g], 1)], "canonical")
+        assert_allclose(two.one_step.terms, one.one_step.terms)
+        assert_allclose(two.standard_error, one.standard_error, rtol=0.02)
+
+
+def test_the_correction_stays_in_the_interior_of_the_simplex():
+    p, y = np.full(4, 0.5), np.array([0, 1, 1, 0])
+    error = estimates("log", p, y, [np.array([[0.9], [-0.9], [0.2], [0.0]])])
+    # q ∝ max(p + ĝ, p / √n) with n = 4.
+    q = np.array([1.4 / 1.65, 0.25 / 1.65, 0.7, 0.5])
+    assert_allclose(error.one_step.terms, np.log(np.where(y == 1, q, 1 - q) / 0.5))
+
+
+def test_what_happened_against_probability_0_is_an_infinite_log_error():
+    p, y = np.array([0.0, 0.5, 1.0, 0.25]), np.array([0, 1, 1, 1])
+    g = [np.full((4, 1), 0.1)]
+    assert np.isfinite(estimates("log", p, y, g).estimate)
+    for row in (0, 2):
+        other = y.copy()
+        other[row] = 1 - y[row]
+        with pytest.warns(UserWarning, match=f"tested sample {row} has probability 0"):
+            error = estimates("log", p, other, g)
+        assert error.estimate == error.lower_confidence_bound() == np.inf
+
+
+def test_weights_count_samples():
+    rng = np.random.default_rng(2)
+    p, weight = rng.uniform(0.1, 0.9, 200), rng.integers(0, 3, 200)
+    y, kept = (rng.random(200) < p**2).astype(int), weight > 0
+    estimator = CalibrationErrorEstimator(SPLINES).fit(p[:100], y[:100])
+    for kind in KINDS:
+        one = estimator.error(p, y, kind, sample_weight=weight)
+        other = estimator.error(p[kept], y[kept], kind, sample_weight=weight[kept])
+        assert_allclose(one.estimate, other.estimate)
+        assert_allclose(one.lower_confidence_bound(), other.lower_confidence_bound())
+
+
+def test_what_cannot_be_told_raises():
+    search, data = searched("confidence", n=60)
+    with pytest.raises(ValueError, match=r"kind='l3' is unknown\. Use one of 'squared'"):
+        search.error("l3")
+    search.set_params(candidates=[Binning(5, debias=True)]).fit(data.proba, data.labels)
+    assert search.error("rms").estimate >= 0
+    with pytest.raises(ValueError, match="no candidate has `residual`"):
+        search.error("l1")
+    with pytest.raises(ValueError, match="no candidate has `residual`"):
+        search.error("rms").lower_confidence_bound()
+    estimator = CalibrationErrorEstimator(Binning(5, debias=True))
+    assert not hasattr(estimator, "error")
+
+
+def test_no_correction_leaves_the_mean_residual():
+    p = np.full(400, 0.8)
+    y = (np.arange(400) % 2).astype(int)
+    error = estimates("l1", p, y, [np.zeros((400, 1))])
+    assert_allclose([error.over, error.under], [error.estimate, 0])
+    assert abs(error.estimate - 0.3) < 0.01
+    assert error.lower_confidence_bound() <= 0
+
+
+# Of bounds at level 95 % more than 8 of 60 are above the truth with probability 0.003.
+@pytest.mark.parametrize("truth", ["calibrated", "too high", "rare and calibrated"])
+def test_bounds_hold(truth):
+    above = dict.fromkeys(KINDS, 0)
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 7])
+        p = rng.uniform(0.02, 0.98, 200)
+        if truth == "rare and calibrated":
+            p = 0.01 * np.exp(0.5 * rng.standard_normal(200))
+        q = p**1.5 if truth == "too high" else p
+        y, half = (rng.random(200) < q).astype(int), np.arange(200) < 100
+        y[:2], y[-2:] = (0, 1), (0, 1)
+        g = p - q
+        divergence = q * np.log(q / p) + (1 - q) * np.log((1 - q) / (1 - p))
+        true = {
+            "squared": np.mean(g**2),
+            "rms": np.mean(g**2) ** 0.5,
+            "l1": np.mean(np.abs(g)),
+            "l2": np.mean(np.abs(g)),
+            "log": np.mean(divergence),
+        }
+        corrections = np.empty((200, 1))
+        for rows in (half, ~half):
+            fitted = SPLINES.fit(p[~rows, None], y[~rows] - p[~rows])
+            corrections[rows] = fitted.residual(p[rows, None])
+        for kind in KINDS:
+            bound = estimates(kind, p, y, [corrections]).lower_confidence_bound()
+            above[kind] += bound > true[kind] + 1e-12
+    assert max(above.values()) <= 8, above
