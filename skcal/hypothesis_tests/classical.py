@@ -206,7 +206,8 @@ def _merge(table, least):
     def enough(row):
         return min(row[1], row[0] - row[1]) >= least
 
-    rows, rest = [], np.zeros(3)
+    rows: list[np.ndarray] = []
+    rest = np.zeros(3)
     for row in table:
         rest = rest + row
         if enough(rest):
