@@ -14,10 +14,10 @@ Monte Carlo, CME, 10 locations           5.5 %   38 %         81 %        100 %
 Monte Carlo, risk of matrix scaling      3.5 %   11 %         35 %        99 %
 SKCE, quadratic bootstrap (asymptotic)   4.3 %   43 %         96 %        100 %
 SKCE, spectral (asymptotic)              4.2 %   40 %         95 %        100 %
-SKCE, blocks of √n (asymptotic)          3.6 %   8 %          34 %        100 %
-SKCE, linear (asymptotic)                4.2 %   5 %          9 %         61 %
+SKCE, blocks of √n (asymptotic)          5.0 %   11 %         52 %        100 %
+SKCE, linear (asymptotic)                4.0 %   5 %          15 %        85 %
 SKCE, distribution-free (bounds)         0 %     0 %          0 %         0 %
-CME, Hotelling's F (asymptotic)          8.3 %   13 %         38 %        98 %
+CME, Hotelling's F (asymptotic)          3.5 %   3 %          14 %        60 %
 CME, χ² (asymptotic)                     10.2 %  17 %         43 %        99 %
 Spiegelhalter, confidence (asymptotic)   5.1 %   25 %         67 %        100 %
 Hosmer-Lemeshow, confidence (asymptotic) 5.2 %   23 %         59 %        100 %

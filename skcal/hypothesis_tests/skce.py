@@ -209,7 +209,7 @@ default="monte-carlo"
         raise ValueError(
             f"method={method!r} takes one bandwidth. Use method='monte-carlo' for several."
         )
-    one_width: Any = "median" if bandwidth == "auto" else bandwidth
+    single: Any = "median" if isinstance(bandwidth, str) else bandwidth
     sample = read_sample(
         y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=2
     )
@@ -218,7 +218,7 @@ default="monte-carlo"
     if len(problems) > 1:
         raise ValueError(f"notion={name!r} is several problems. Use method='monte-carlo'.")
     [problem] = problems
-    width = Kernel.of(kernel, one_width, problem.features)
+    width = Kernel.of(kernel, single, problem.features)
     root = class_root(class_kernel, problem.residuals.shape[1])
     size = block_size or max(2, int(np.sqrt(len(problem.weight))))
     if method == "block":
