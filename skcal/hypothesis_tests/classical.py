@@ -127,7 +127,8 @@ def hosmer_lemeshow_test(
         "auto" is "binary" for one and two columns and "confidence" for more.
     n_bins : int ≥ 3, default=10
     strategy : {"quantile", "uniform"}, default="quantile"
-        As in :func:`skcal.metrics.expected_calibration_error`; equal predictions share a bin.
+        The rule of the bins, as in :func:`skcal.metrics.expected_calibration_error`; equal
+        predictions share a bin.
     min_expected : float ≥ 0, default=5
         Fewest positives and fewest negatives that the predictions expect in a bin: neighbouring
         bins are merged until they have them. 0 leaves the bins as they are.
@@ -260,7 +261,7 @@ def cox_test(
     Raises
     ------
     ValueError
-        As :func:`skcal.metrics.cox_recalibration`.
+        If :func:`skcal.metrics.cox_recalibration` raises it.
 
     Notes
     -----

@@ -67,7 +67,8 @@ def compare_calibration(
         Of the polynomials of "projection". A larger one sees finer errors and is noisier.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
     bandwidth : float > 0 or "median", default="median"
-        For "skce"; "median" is that of both classifiers' predictions together.
+        The width of the kernel, for "skce"; "median" is that of both classifiers' predictions
+        together.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None

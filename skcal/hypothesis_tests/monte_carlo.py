@@ -232,7 +232,7 @@ def consistency_test(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     statistic : str or callable, default="expected_calibration_error"
     notion : str or callable, default="auto"
-        As in :func:`monte_carlo_test`.
+        The notion, as in :func:`monte_carlo_test`.
     n_resamples : int, default=999
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, default=None

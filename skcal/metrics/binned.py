@@ -161,12 +161,13 @@ def calibration_bins(
     n_bins : int or "cube-root", default=15
         Number of bins, on the simplex of intervals per class; "cube-root": ⌊n^(1/3)⌋.
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
-        As in :class:`skcal.Binning`; the last for vectors only, "quantile" and "sweep" for scalars.
+        The rule of the bins, as in :class:`skcal.Binning`; the last for vectors only, "quantile"
+        and "sweep" for scalars.
     min_samples : int, default=100
         Fewest samples in a cell of "median-variance".
     confidence_level : float in (0, 1), default=0.95
-        Of the Clopper-Pearson intervals of the frequencies. With weights the number of samples is
-        the effective one, (Σw)² / Σw².
+        The confidence level of the Clopper-Pearson intervals of the frequencies. With weights the
+        number of samples is the effective one, (Σw)² / Σw².
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
@@ -319,18 +320,20 @@ def expected_calibration_error(
     norm : float in [1, inf], default=1
         The power q: 1 is ECE, 2 the root mean squared calibration error, ``inf`` the maximum.
     debias : bool or "labels", default=False
-        For ``norm=2``: subtract the estimated variance of each bin's mean residual; "labels" uses
-        the variance of the labels [1]_, which is too large where predictions vary within a bin.
-        What is left of a bin is the mean of ⟨δ_i, δ_j⟩ over its pairs; of a bin with one sample 0.
+        Whether, for ``norm=2``, to subtract the estimated variance of each bin's mean residual;
+        "labels" uses the variance of the labels [1]_, which is too large where predictions vary
+        within a bin. What is left of a bin is the mean of ⟨δ_i, δ_j⟩ over its pairs; of a bin with
+        one sample 0.
     distance : {"auto", "total-variation", "euclidean", "sqeuclidean", "cityblock"}, default="auto"
         ‖·‖ for notions with vectors. "auto" is total variation, half the sum of absolute
         differences [2]_, for ``norm=1`` and ``inf``, and Euclidean otherwise. Scalar notions take
         the absolute difference.
     average : {"sum", "macro"} or None, default="sum"
-        For "classwise" and "top-label": sum the classes' q-th powers ("top-label": each times its
-        share of the samples), take their plain mean, or return one error a class (shape (1,) for
-        other notions). The class-wise ECE of Kull et al. (2019) and the static calibration error
-        of Nixon et al. (2019) are "macro". For ``norm=inf`` both are the largest.
+        The average over classes, for "classwise" and "top-label": sum the classes' q-th powers
+        ("top-label": each times its share of the samples), take their plain mean, or return one
+        error a class (shape (1,) for other notions). The class-wise ECE of Kull et al. (2019) and
+        the static calibration error of Nixon et al. (2019) are "macro". For ``norm=inf`` both are
+        the largest.
     root : bool, default=True
         False returns the q-th power, which debiasing leaves unbiased and possibly negative.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -346,9 +349,9 @@ def expected_calibration_error(
     Returns
     -------
     error : float, or ndarray of shape (n_classes,) for ``average=None``
-        In probability units, in [0, 1] for a scalar problem and total variation; 0 is calibrated.
-        A debiased square below 0 has the root 0. NaN for a class that is never predicted
-        ("top-label", ``average=None``).
+        The error in probability units, in [0, 1] for a scalar problem and total variation; 0 is
+        calibrated. A debiased square below 0 has the root 0. NaN for a class that is never
+        predicted ("top-label", ``average=None``).
 
     Raises
     ------
@@ -458,7 +461,8 @@ def maximum_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        As in :func:`expected_calibration_error`; of several problems the worst bin counts.
+        The notion, as in :func:`expected_calibration_error`; of several problems the worst bin
+        counts.
     n_bins : int or "cube-root", default=15
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :func:`expected_calibration_error`.
@@ -469,7 +473,7 @@ def maximum_calibration_error(
         with one sample can decide, as in other packages.
     distance : {"total-variation", "euclidean", "sqeuclidean", "cityblock"}, \
 default="total-variation"
-        For notions with vectors.
+        The distance between vectors, for notions that have them.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).

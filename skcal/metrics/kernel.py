@@ -82,10 +82,10 @@ def squared_kernel_calibration_error(
         of all pairs can be nearly equal where a model is confident or events are rare: then the
         median tells nothing about the scale of its errors, so pass a number such as 0.1.
     block_size : int ≥ 2, default=None
-        For "block"; None is ⌊√n⌋.
+        The number of samples of a block, for "block"; None is ⌊√n⌋.
     n_pairs : int ≥ 1, default=None
-        For "incomplete"; rounded up to a multiple of the number of samples, at most all pairs.
-        None is 100 a sample.
+        The number of pairs, for "incomplete"; rounded up to a multiple of the number of samples, at
+        most all pairs. None is 100 a sample.
     class_kernel : array-like of shape (m, m), default=None
         A, positive semidefinite: ⟨δ_i, δ_j⟩ becomes δ_iᵀ A δ_j, for notions with vectors of m
         entries. None is the identity.
@@ -396,9 +396,9 @@ def squared_mean_embedding_calibration_error(
         ``locations``.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
     bandwidth : float > 0 or "median", default="median"
-        As in :func:`squared_kernel_calibration_error`.
+        The width of the kernel, as in :func:`squared_kernel_calibration_error`.
     random_state : int, RandomState instance or None, default=None
-        Of the draws. They never see the labels.
+        The seed of the draws, which never see the labels.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
     labels : array-like of shape (n_classes,), default=None

@@ -77,7 +77,7 @@ class _Candidate(NamedTuple):
     name: str
     value: float
     variance: float  # at calibration
-    influence: np.ndarray  # of each sample, with the value as its mean
+    influence: np.ndarray  # of each sample, up to a constant
 
 
 def adaptive_squared_error(data: Problems, corrections: Sequence[np.ndarray]) -> SquaredError:

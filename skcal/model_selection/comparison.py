@@ -27,8 +27,8 @@ class RiskComparison:
     difference : float
         Risk of a minus risk of b; negative: a is better.
     standard_error : float
-        Of the difference, given the fitted functions; 0 for identical functions, inf for the one
-        pair that two samples make.
+        The standard error of the difference, given the fitted functions; 0 for identical functions,
+        inf for the one pair that two samples make.
     pvalue : float
         Two-sided normal p-value of equal risks; 1 for identical functions. Conservative: equally
         good functions differ significantly less often than the level says.

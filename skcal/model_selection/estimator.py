@@ -198,7 +198,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         Returns
         -------
         squared_error : float
-            In squared probability units; signed, an estimate may be negative.
+            The error in squared probability units; signed, an estimate may be negative.
         """
         data = self._problems(X, sample_weight)
         return engine.plug_in(self.functions_, data)

@@ -62,7 +62,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         "gruber-bach": the search space of [1]_. A grid may be a callable of the number of
         training samples in a fold.
     notion : str or callable, default="auto"
-        As in :class:`CalibrationErrorEstimator`.
+        The notion, as in :class:`CalibrationErrorEstimator`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column. None: the names of a data frame's columns, when these name all
         labels; else the sorted labels, when they tell.
@@ -242,8 +242,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            As in :class:`CalibrationErrorEstimator`, and if there are too few samples for the
-            splits, the splits overlap, or a candidate cannot be fitted; said before the long work.
+            If :class:`CalibrationErrorEstimator` raises it, and if there are too few samples for
+            the splits, the splits overlap, or a candidate cannot be fitted; said before the long
+            work.
         """
         proba = check_proba(X, from_logits=self.from_logits, name="X", estimator=self)
         codes, self.classes_ = check_labels(
@@ -270,6 +271,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
                 families = first if plan is plans[0] else self._families(width, samples, plan)
                 self._search(families, data, plan, context)
                 self.outer_results_ += try_choices(families, data, plan, self.n_jobs)
+            self.outer_results_.sort(key=lambda result: result.outer.repeat)
             self._set_choice(families, data, plans[-1])
             self._set_estimates(data)
             context.call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -383,7 +385,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         Returns
         -------
         bound : float
-            In squared probability units; negative bounds say nothing.
+            The bound in squared probability units; negative bounds say nothing.
         """
         return self._one_step().lower_confidence_bound(confidence_level)
 
@@ -423,8 +425,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         if self.one_step_ is None:
             raise ValueError(
-                "There is no one-step estimate: no candidate has `residual`. Add one that has, "
-                "such as skcal.TwoStepKernelRidge()."
+                "There is no one-step estimate: no candidate has `residual` other than zero "
+                "throughout. Add one that has, such as skcal.TwoStepKernelRidge()."
             )
         return self.one_step_
 
