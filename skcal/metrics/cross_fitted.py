@@ -12,15 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, check_cv
 
 from skcal._sklearn_compat import StrOptions, validate_params
-from skcal.functions import BilinearFunction, PlugIn
+from skcal.functions import BilinearFunction
 from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
-from skcal.model_selection.candidates import MATRIX_SCALING_MAX_CLASSES
+from skcal.model_selection.candidates import fast_function
 from skcal.model_selection.errors import KINDS, estimate_error
 from skcal.model_selection.estimates import one_step
 from skcal.notions import Problems
-from skcal.recalibration import SplineScaling, StructuredMatrixScaling, VectorScaling
 
 
 @validate_params(
@@ -65,7 +64,9 @@ def cross_fitted_calibration_error(
         :mod:`skcal.notions`. Of "classwise" the errors of the classes are added.
     function : calibration-estimation function, default=None
         One that has ``residual``, such as :class:`skcal.PlugIn`. None: spline scaling for scalar
-        notions; for vectors structured matrix scaling, above 100 columns vector scaling.
+        notions; for vectors a stack of class-based temperatures and of a ridge regression on
+        interactions with the confidence, of fewer than 100 samples or above 30 columns structured
+        matrix scaling, above 100 vector scaling.
     cv : int, cross-validation splitter or iterable, default=5
         An int means as many shuffled folds (of fewer samples, as many as there are samples), which
         do not depend on the order of the samples. A splitter is given the samples of positive
@@ -123,7 +124,9 @@ def cross_fitted_calibration_error(
     )
     weight = sample.weight / sample.weight.mean()
     data = Problems(sample._replace(weight=weight).problems(), weight)
-    function = _default(data, sample.notion) if function is None else function
+    if function is None:
+        width = data.parts[0].features.shape[1]
+        function = fast_function(sample.notion, width, len(weight))
     if not hasattr(function, "residual"):
         raise ValueError(
             f"function={function!r} has no residual(X). Pass TwoStepKernelRidge, PlugIn, Binning "
@@ -143,14 +146,6 @@ def cross_fitted_calibration_error(
         adaptive_squared_error(data, corrections),
         one_step(corrections, data),
     ).estimate
-
-
-def _default(data: Problems, notion) -> BilinearFunction:
-    if notion.scalar:
-        return PlugIn(SplineScaling())
-    if data.parts[0].features.shape[1] <= MATRIX_SCALING_MAX_CLASSES:
-        return PlugIn(StructuredMatrixScaling(C=0.1))
-    return PlugIn(VectorScaling(C=0.1))
 
 
 def _splits(sample: Sample, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:

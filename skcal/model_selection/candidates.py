@@ -39,6 +39,7 @@ _ISOTONIC = IsotonicRegression(out_of_bounds="clip")
 _RIDGE = RidgeCV(alphas=np.logspace(-2, 4, 13))
 MATRIX_SCALING_MAX_CLASSES = 100
 _INTERACTIONS_MAX_CLASSES = 30  # there are C² of them
+_STACK_MIN_SAMPLES = 100
 
 
 def gruber_bach(notion, n_classes: int, n_train: float) -> list[tuple]:
@@ -116,6 +117,20 @@ def _matrix_maps(n_classes):
         (PlugIn(StructuredMatrixScaling()), {"estimator__C": _C_GRID}),
         (Stacking(parts, cv=3), {}),
     ]
+
+
+def fast_function(notion, n_classes: int, n_train: float) -> BilinearFunction:
+    """One function with ``residual`` that suits most predictions; arguments as above."""
+    if notion.scalar:
+        return PlugIn(SplineScaling())
+    if n_classes > MATRIX_SCALING_MAX_CLASSES:
+        return PlugIn(VectorScaling(C=0.1))
+    if n_classes > _INTERACTIONS_MAX_CLASSES or n_train < _STACK_MIN_SAMPLES:
+        return PlugIn(StructuredMatrixScaling(C=0.1))
+    # A map by class, and one of all predictions whatever the names of the classes.
+    by_confidence = make_pipeline(ProbabilityInteractions("confidence"), _RIDGE)
+    parts = [PlugIn(ClassBasedTemperatureScaling()), PlugIn(by_confidence, equivariant=True)]
+    return Stacking(parts, cv=3)
 
 
 CANDIDATES: dict[str, Callable] = {"recommended": recommended, "gruber-bach": gruber_bach}
