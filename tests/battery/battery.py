@@ -209,7 +209,7 @@ def cell_text(rate, kept, n_sets, nominal):
 def table(rows, names, nominal, n_sets):
     """A grid in reStructuredText: a row for each test, a column for each cell."""
     width = max(map(len, rows))
-    columns = [max(18, len(name)) for name in names]
+    columns = [max(30, len(name)) for name in names]  # three shares, each with its own share
     bar = " ".join(["=" * width, *("=" * c for c in columns)])
     heads = [*(f"{name:<{c}}" for name, c in zip(names, columns, strict=True))]
     lines = [bar, " ".join([" " * width, *heads]).rstrip(), bar]
