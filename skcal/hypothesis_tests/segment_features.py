@@ -161,6 +161,6 @@ def _ranges(name, values, n_bins):
 
 
 def _shortly(numbers):
-    """Numbers with as few digits as tell them apart, three at least."""
-    shown = [f"{one:.3g}" for one in numbers]
+    """Numbers with as few digits as tell them apart, three at least; integers as they are."""
+    shown = [f"{one:.3g}" if one % 1 and abs(one) < 1000 else f"{one:.9g}" for one in numbers]
     return shown if len(set(shown)) == len(shown) else [f"{one:.9g}" for one in numbers]

@@ -141,8 +141,9 @@ class Bias:
         values = [each[worst].tolist() for each in (predicted, observed, low, high)]
         statistics = self._shown(signed[worst]).tolist()
         outcomes = [self._titles[k] for k in column.tolist()]
-        rows = zip(self._names, outcomes, self.n_samples.tolist(), *values, statistics, strict=True)
-        return [Segment(*row, next(pvalues)) for row in rows]
+        columns = [self._names, outcomes, self.n_samples.tolist(), *values, statistics]
+        rows = zip(*columns, strict=True)
+        return [Segment._make([*row, next(pvalues)]) for row in rows]
 
     def _labelled(self):
         return zip(self._labels, self._columns, strict=True)
@@ -156,7 +157,7 @@ class BinnedError(Bias):
     """ECE of each segment, in standard deviations above its mean under calibration."""
 
     def _prepare(self, rng):
-        self._contrasts = [(label, sums, slice(None)) for label, sums in self._labelled()]
+        self._contrasts: list = [(label, sums, slice(None)) for label, sums in self._labelled()]
         if len(self._columns) == 1:
             x = self.features[:, 0]
             bins = np.minimum((x * _N_BINS).astype(int), _N_BINS - 1)
