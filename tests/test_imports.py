@@ -20,6 +20,7 @@ LAYERS = [
     "_sklearn_compat",
     "_parallel",
     "_text",
+    "_files",
     "datasets",
     "_validation",
     "_matrices",
