@@ -128,9 +128,10 @@ def _drawable(text) -> str:
     from matplotlib import rcParams
     from matplotlib.font_manager import findfont, get_font
 
-    known: set = set()
+    known: set[str] = set()
+    fonts: Any = rcParams
     for family in text.get_fontfamily():
-        for name in rcParams.get(f"font.{family}", [family]):
+        for name in fonts.get(f"font.{family}", [family]):
             if all(character in known for character in text.get_text()):
                 return text.get_text()
             properties = text.get_fontproperties().copy()
