@@ -14,7 +14,8 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.metrics import cox_recalibration
 from skcal.metrics.base import read_sample
-from skcal.metrics.cox import check_both, fit_intercept, log_likelihood, read_logits
+from skcal.metrics.cox import check_both, read_logits
+from skcal.metrics.logistic import fit_intercept, log_likelihood
 from skcal.metrics.moments import problem_moments
 
 
