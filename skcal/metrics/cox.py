@@ -141,7 +141,7 @@ def cox_recalibration(
         y_true, y_proba, notion, sample_weight, labels, pos_label
     )
     check_both(outcome)
-    _check_overlap(logit, outcome)
+    check_overlap(logit, outcome)
     both = fit_logistic(logit, outcome, weight)
     large = fit_intercept(logit, outcome, weight)
     errors = np.sqrt(np.diagonal(both.covariance))
@@ -280,7 +280,7 @@ def calibration_slope(
         y_true, y_proba, notion, sample_weight, labels, pos_label
     )
     check_both(outcome)
-    _check_overlap(logit, outcome)
+    check_overlap(logit, outcome)
     return float(fit_logistic(logit, outcome, weight).coefficients[1])
 
 
@@ -398,8 +398,13 @@ def read_logits(y_true, y_proba, notion, sample_weight, labels, pos_label):
             "'confidence'."
         )
     [problem] = sample.problems()
+    return *logits(problem), sample.notion
+
+
+def logits(problem):
+    """Logits (n,), outcomes 0/1 and weights of a problem of single probabilities."""
     outcome = problem.outcomes[:, 0].astype(np.float64)
-    return log_probabilities(problem.features)[:, 0], outcome, problem.weight, sample.notion
+    return log_probabilities(problem.features)[:, 0], outcome, problem.weight
 
 
 def check_both(outcome):
@@ -410,7 +415,8 @@ def check_both(outcome):
         )
 
 
-def _check_overlap(logit, outcome):
+def check_overlap(logit, outcome):
+    """Raise unless the predictions of the two outcomes overlap."""
     if logit.min() == logit.max():
         raise ValueError("All predictions of y_proba are equal, so they have no slope.")
     below, above = logit[outcome == 0], logit[outcome == 1]
