@@ -20,6 +20,7 @@ LAYERS = [
     "_sklearn_compat",
     "_parallel",
     "_text",
+    "_html",
     "datasets",
     "_validation",
     "_matrices",

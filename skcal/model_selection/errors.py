@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from skcal._html import ShownRounded
 from skcal.model_selection.adaptive import SquaredError
 from skcal.model_selection.error_terms import GAINS, half, one_step_gain
 from skcal.model_selection.estimates import (
@@ -47,7 +48,7 @@ _NO_RESIDUAL = (
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorEstimate:
+class ErrorEstimate(ShownRounded):
     """An estimate of a calibration error of some kind.
 
     Attributes
