@@ -45,7 +45,7 @@ _RULES = f"""
 """
 _RESULT = """
 & { width: fit-content; max-width: 100%; padding: .5rem .75rem; font-size: .875rem; }
-& table { width: auto; font-size: .875rem; }
+& table { width: auto; font-size: .875rem; overflow-wrap: break-word; }
 & :is(td, th) { padding: .15rem 1.25rem .15rem 0; }
 & thead + tbody .skcal-number, & thead .skcal-number { text-align: right; white-space: nowrap; }
 & .skcal-scroll + .skcal-scroll { margin-top: .75rem; }
