@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, check_cv
 
 from skcal._sklearn_compat import StrOptions, validate_params
@@ -196,11 +194,7 @@ def _cross_fit(function, data: Problems, splits) -> tuple[np.ndarray, np.ndarray
         if len(train) < 2:
             continue
         own = data.take(test)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            # Maps are handed column numbers; that of a class may be absent from a fold.
-            warnings.filterwarnings("ignore", "y holds integers from")
-            fitted = engine.fit(function, data.take(train))
+        fitted = engine.fit_again(function, data.take(train))
         corrections = engine.corrections(fitted, own)
         for k, (part, correction) in enumerate(zip(own.parts, corrections, strict=True)):
             total[k if shared else 0, test[part.rows]] += correction

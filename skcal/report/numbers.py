@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from skcal._notes import Note, listen
 from skcal.hypothesis_tests import monte_carlo_test, skce_test
 from skcal.metrics import (
     bootstrap_interval,
@@ -43,20 +43,19 @@ _LARGE = 100_000
 
 @dataclass
 class Attempts:
-    """Runs parts of a report; what fails or warns is collected instead of raised."""
+    """Runs parts of a report; what fails and what skcal notes is collected instead of raised."""
 
     messages: list[str] = field(default_factory=list)
 
     def __call__(self, what, function, *arguments):
         """Return the part, or None if the samples do not allow it."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                result = function(*arguments)
-            except ValueError as error:
-                result = None
-                self.messages.append(f"{what}: not estimated. {error}")
-        said = [f"{what}: {warning.message}" for warning in caught]
+        notes: list[Note] = []
+        try:
+            result = listen(notes, function, *arguments)
+        except ValueError as error:
+            result = None
+            self.messages.append(f"{what}: not estimated. {error}")
+        said = [f"{what}: {one.message}" for one in notes]
         self.messages += [text for text in dict.fromkeys(said) if text not in self.messages]
         return result
 

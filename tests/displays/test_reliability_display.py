@@ -299,6 +299,7 @@ def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(method, fig
     assert displays[0].ax_ is ax
 
 
+@pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain for the interval")
 @pytest.mark.parametrize("proba", [[0.5], [0.0, 1.0], [1.0, 1.0, 1.0], [0.3] * 30])
 @pytest.mark.parametrize("method", ["bins", "isotonic", "kernel-density"])
 def test_few_samples_and_constant_predictions_are_drawn(proba, method):
