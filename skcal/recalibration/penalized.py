@@ -28,6 +28,8 @@ class PenalizedScaling(RecalibrationMap):
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
+    _saved_parameters: tuple[str, ...] = ("temperature", "coef", "intercept")
+
     @abstractmethod
     def _features(self, z):
         """f(p), shape (n_samples, n_features)."""
