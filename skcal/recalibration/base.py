@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._notes import note
 from skcal._sklearn_compat import _fit_context
 from skcal._validation import (
     InputError,
@@ -247,7 +247,7 @@ def _floor_of(X):
         lost += np.count_nonzero(X == 1)
         smallest = min(positive, _smallest_positive(1 - X))
     if lost > 0.01 * X.size and smallest < _ROUNDED[X.dtype.type]:
-        warnings.warn(
+        note(
             f"{lost} of {X.size} probabilities in X, {X.dtype} numbers, are rounded to 0 or 1 or "
             "smaller than 1.2e-38: their logarithms are lost or cut. Pass logits to a map with "
             "from_logits=True.",
