@@ -14,7 +14,7 @@ from skcal.notions import resolve_notion
 
 _FORMAT, _VERSION = "skcal monitor", 1
 _SIGNED = {"log_wealth", "log_starts", "bias_sums", "error_sums", "rows", "LearnedTilt", "totals"}
-_INFINITE = {"log_wealth", "log_starts", "rows", "totals"}
+_INFINITE = {"log_wealth", "log_starts", "rows"}
 
 
 def dump(monitor) -> str:
@@ -162,6 +162,8 @@ def _fill(arrays: dict[str, np.ndarray], given: Any) -> None:
         array = _array(given[name], name)
         if array.shape != own.shape:
             raise _wrong(name, f"has shape {array.shape}, not {own.shape}")
+        if name == "totals" and (array[[0, 1, 3]] < 0).any():
+            raise _wrong(name, "holds a negative count")
         own[...] = array
 
 
@@ -169,6 +171,9 @@ def _read_history(history, given: dict) -> None:
     rows = _array(_part(given, "rows", list), "rows")
     if rows.ndim != 2 or rows.shape[1] != history.rows.shape[1] or not 0 < len(rows) <= MOST_ROWS:
         raise _wrong("rows", f"has shape {rows.shape}")
+    counts = rows[:, [0, 3]]
+    if not ((counts >= 0) & (counts < 2**62)).all() or not np.isfinite(rows[:, 3:]).all():
+        raise _wrong("rows", "holds a number that is not possible")
     history.rows = rows
     history.n_batches = _integer(given, "n_batches", 1)
     history.stride = _integer(given, "stride", 1)
