@@ -63,7 +63,7 @@ def merge_e_values(
     >>> from skcal.monitoring import merge_e_values
     >>> merge_e_values([8.0, 0.5, 2.0])
     3.5
-    >>> merge_e_values([8.0, 0.5, 2.0], independent=True)
+    >>> round(merge_e_values([8.0, 0.5, 2.0], independent=True), 6)
     8.0
     """
     e_values = _check_e_values(e_values)

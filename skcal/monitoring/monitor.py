@@ -126,7 +126,7 @@ class CalibrationMonitor(BaseEstimator):
     ...     )
     ...     _ = monitor.update(data.proba, data.labels)
     >>> monitor.alarm_
-    2500
+    2400
     >>> resumed = CalibrationMonitor.from_json(monitor.to_json())
     >>> resumed.e_value_ == monitor.e_value_
     True

@@ -44,18 +44,19 @@ def test_an_unused_monitor_is_kept():
     assert resumed.get_params() == monitor.get_params()
 
 
-def test_the_state_has_a_constant_size():
+def test_the_state_has_a_constant_size(monkeypatch):
+    monkeypatch.setattr("skcal.monitoring.history.MOST_ROWS", 32)
     monitor = CalibrationMonitor(labels=[0, 1])
     rng = np.random.default_rng(0)
     sizes = []
-    for n in (600, 900):
+    for n in (75, 113):
         for x in rng.uniform(size=n):
             monitor.update([x], [int(rng.uniform() < x)])
         sizes.append(len(monitor.to_json()))
-        assert len(monitor.to_frame()) <= 256
-    assert max(sizes) < 80_000
+        assert len(monitor.to_frame()) <= 32
+    assert max(sizes) < 20_000
     frame = monitor.to_frame()
-    assert frame.n_samples.iloc[-1] == 1500
+    assert frame.n_samples.iloc[-1] == 188
     assert set(np.diff(frame.n_samples)[:-1]) == {8}
 
 
