@@ -11,6 +11,7 @@ from skcal._text import as_columns, number
 from skcal.cli.checks import FileError, Predictions
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
 from skcal.cli.files import align, read_predictions
+from skcal.cli.monitor import watch
 from skcal.cli.parser import parse
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import require_matplotlib
@@ -34,16 +35,16 @@ def main(arguments=None) -> int:
         "test": _run_test,
         "plot": _run_plot,
         "compare": _run_compare,
+        "monitor": _run_monitor,
     }
     try:
-        commands[options.command](options)
+        return commands[options.command](options) or 0
     except (FileError, ValueError, ImportError, OSError) as error:
         text = str(error)
         if isinstance(error, OSError) and error.filename:
             text = f"{error.filename}: {error.strerror}."
         print(f"skcal: {' '.join(text.split())}", file=sys.stderr)
         return 2
-    return 0
 
 
 def _run_demonstration(options):
@@ -91,6 +92,11 @@ def _run_compare(options):
     report = _report(first, options, names[0], compare=second.proba, compare_name=names[1])
     _save(report, options)
     print(report.to_json() if options.json else comparison_text(report))
+
+
+def _run_monitor(options):
+    notion = _one_notion(options)
+    return watch(_read(options), notion, options)
 
 
 def _report(predictions, options, name, **more):
