@@ -24,7 +24,7 @@ squared calibration error. T ≥ -c for ĝ shrunk until 2 (max ĝ - min ĝ) + �
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,7 +92,8 @@ class Evidence:
         if not len(batch.weight):
             return
         best = int(np.argmax(self.log_prior + self.log_wealth))
-        ratios, learned = 0.0, [0.0] * len(self.families)
+        ratios: Any = 0.0
+        learned: list[Any] = [0.0] * len(self.families)
         for block in batch.blocks():
             ratios += np.concatenate([family.log_ratios(block) for family in self.families])
             sums = [family.sums_of(block) for family in self.families]

@@ -37,7 +37,7 @@ class Layout:
         classes = check_labels(y, proba, labels, columns=names, name="y", proba_name="X")[1]
         return cls(_width(proba), names, classes, resolve_notion(notion, proba))
 
-    def read(self, X, y, sample_weight) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def read(self, X, y, sample_weight) -> list[tuple]:
         """Check a batch, and return features, outcomes and weights of each of the problems."""
         names, proba = column_names(X), check_proba(X, name="X")
         self._require(_width(proba), names)
@@ -47,7 +47,7 @@ class Layout:
             keep = weight > 0
             proba, codes, weight = proba[keep], codes[keep], weight[keep]
         problems = make_problems(proba, codes, self.notion, weight)
-        parts = [(part.features, part.outcomes, part.weight) for part in problems]
+        parts: list[tuple] = [(part.features, part.outcomes, part.weight) for part in problems]
         if self.pooled:
             parts.insert(0, tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
         return parts

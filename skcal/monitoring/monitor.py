@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skcal._sklearn_compat import Interval
-from skcal._text import number, percent
 from skcal.monitoring import state
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Estimate, Evidence
 from skcal.monitoring.history import History, as_e_value
 from skcal.monitoring.layout import Layout
+from skcal.monitoring.text import summary
 
 
 class CalibrationMonitor(BaseEstimator):
@@ -134,7 +134,7 @@ class CalibrationMonitor(BaseEstimator):
 
     alarm_: int | None = None
     n_samples_seen_: int = 0
-    _layout: Layout | None = None
+    _layout: Any = None  # Layout, once there are samples
     _evidence: tuple[Evidence, ...] = ()
 
     _parameter_constraints: dict = {
@@ -328,30 +328,7 @@ class CalibrationMonitor(BaseEstimator):
         return self._history.columns(self.alpha * self._layout.shares()[0])
 
     def __str__(self):
-        if self._layout is None:
-            return f"{type(self).__name__}: no samples yet"
-        return "\n".join(self._lines())
-
-    def _lines(self) -> list[str]:
-        """Return a summary."""
-        seen = f"{self.n_samples_seen_:,} samples, {self.notion_} calibration"
-        promise = f"false with probability ≤ {percent(self.alpha)}"
-        if self.run_length is not None:
-            promise = f"false after {self.run_length:,.0f} samples or more on average"
-        alarm = "no alarm" if self.alarm_ is None else f"ALARM at sample {self.alarm_:,}, {promise}"
-        evidence = f"e-value {_shown(self.e_value_)}, e-detector {_shown(self.detector_)}"
-        lines = [f"{seen}: {alarm}", evidence]
-        if len(self._evidence) == 1 or self._layout.pooled:
-            found = next(iter(self.estimates_.values()))
-            limits = f"{number(found.bias_low)} to {number(found.bias_high)}"
-            limits = f"{limits}, {percent(1 - self.alpha)} at all times"
-            lines.append(f"observed - predicted {number(found.bias)} ({limits})")
-            lines.append(f"root mean squared calibration error ≥ {number(found.error_low**0.5)}")
-        if len(self._evidence) > 1:
-            largest = sorted(self.e_values_.items(), key=lambda item: -item[1])[:3]
-            shown = ", ".join(f"{title}: {_shown(value)}" for title, value in largest)
-            lines.append(f"largest e-values: {shown}")
-        return lines
+        return summary(self)
 
     def _repr_html_(self):
         return f"<pre>{escape(str(self))}</pre>"
@@ -394,8 +371,3 @@ class CalibrationMonitor(BaseEstimator):
             If the text is not the state of a monitor; says what is wrong in it.
         """
         return state.load(cls, text)
-
-
-def _shown(value: Any) -> str:
-    """Three significant digits."""
-    return f"{value:.3g}"
