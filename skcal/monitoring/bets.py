@@ -98,6 +98,11 @@ class Batch:
         return np.log(np.maximum(self.proba, _FLOOR))
 
     @property
+    def happened(self) -> np.ndarray:
+        """The probability of what happened."""
+        return self.of_column(self.proba, self.code)
+
+    @property
     def hit(self) -> np.ndarray:
         """Whether the target happened."""
         return (self.code == self.target).astype(np.float64)

@@ -24,7 +24,7 @@ squared calibration error. T ≥ -c for ĝ shrunk until 2 (max ĝ - min ĝ) + �
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,40 +87,44 @@ class Evidence:
         self.totals, self.bias_sums = np.zeros(4), np.zeros(2)
         self.error_sums = np.zeros((2, len(SCALES)))
 
-    def update(self, batch: Batch) -> None:
-        """Bet on a batch by what earlier ones taught, then learn from it."""
-        if not len(batch.weight):
-            return
-        best = int(np.argmax(self.log_prior + self.log_wealth))
-        ratios: Any = 0.0
-        learned: list[Any] = [0.0] * len(self.families)
-        for block in batch.blocks():
-            ratios += np.concatenate([family.log_ratios(block) for family in self.families])
-            sums = [family.sums_of(block) for family in self.families]
-            learned = [old + new for old, new in zip(learned, sums, strict=True)]
-            self._estimate(block, best)
-        self._settle(ratios, float(batch.weight.sum()), learned)
+    def bet(self, part: Batch) -> list:
+        """Return what bets on a part of a batch win and teach, for :meth:`settle`; [] of no rows.
 
-    def _settle(self, ratios, size: float, learned: list) -> None:
-        """Pay the bets out, and pass the sums on."""
+        The bets are by what earlier batches taught. Lists of several parts add up entry by entry.
+        """
+        best = int(np.argmax(self.log_prior + self.log_wealth))
+        found: list = []
+        for block in part.blocks():
+            ratios = np.concatenate([family.log_ratios(block) for family in self.families])
+            size = np.array([block.weight.sum(), block.weight @ (block.happened == 0)])
+            sums = [family.sums_of(block) for family in self.families]
+            found = added(found, [ratios, size, *self._estimate(block, best), *sums])
+        return found
+
+    def settle(self, found: list) -> None:
+        """Pay the bets on a batch out, and learn from it."""
+        if not found:
+            return
+        ratios, (size, impossible), bias_sums, error_sums, *learned = found
         share = _not_started(self.totals[1]) - _not_started(self.totals[1] + size)
         self.log_wealth = np.logaddexp(self.log_wealth, np.log(share)) + ratios
         self.log_starts = np.logaddexp(self.log_starts, np.log(size)) + ratios
-        self.totals[:2] += size
+        self.totals += [size, size, 0.0, impossible]
+        self.bias_sums += bias_sums
+        self.error_sums += error_sums
         kept = np.exp(-size / MEMORIES)
         for family, sums in zip(self.families, learned, strict=True):
             if family.sums.size:
                 family.sums *= kept.reshape(-1, *[1] * (family.sums.ndim - 1))
                 family.sums += sums
 
-    def _estimate(self, batch: Batch, best: int) -> None:
-        """Add the terms of the estimates, ĝ being that of the ``best`` tilt before the batch."""
+    def _estimate(self, batch: Batch, best: int) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of the estimates, ĝ being that of the ``best`` tilt before the batch."""
         weight, squared = batch.weight, batch.weight * np.minimum(batch.weight, 1)
-        self.totals[3] += weight @ (batch.of_column(batch.proba, batch.code) == 0)
         residual = batch.hit - batch.expected
-        self.bias_sums += [weight @ residual, squared @ residual**2]
+        bias_sums = np.array([weight @ residual, squared @ residual**2])
         if not np.isfinite(self.log_wealth[best]):
-            return
+            return bias_sums, np.zeros_like(self.error_sums)
         family = int(np.searchsorted(self.ends, best, side="right"))
         place = best - self.ends[family] + self.families[family].n_tilts
         gap = tilted(batch, self.families[family].tilt(batch, place)) - batch.proba
@@ -128,11 +132,10 @@ class Evidence:
         part = 0.5 if self.scalar else 1.0
         square = part * np.einsum("ij,ij->i", gap, gap)
         span = 2 * part * (gap.max(axis=1) - gap.min(axis=1))
-        product = np.einsum("ij,ij->i", batch.proba, gap)
-        product = part * (batch.of_column(gap, batch.code) - product)
+        product = batch.of_column(gap, batch.code) - np.einsum("ij,ij->i", batch.proba, gap)
         shrunk = np.minimum(1, SCALES / np.maximum(span + square, 1e-300)[:, None])
-        terms = 2 * shrunk * product[:, None] - shrunk**2 * square[:, None]
-        self.error_sums += [weight @ terms, squared @ terms**2]
+        terms = 2 * part * shrunk * product[:, None] - shrunk**2 * square[:, None]
+        return bias_sums, np.stack([weight @ terms, squared @ terms**2])
 
     @property
     def log_e_value(self) -> float:
@@ -175,6 +178,13 @@ class Evidence:
             if family.sums.size:
                 state[type(family).__name__] = family.sums
         return state
+
+
+def added(first: list, second: list) -> list:
+    """Add what :meth:`Evidence.bet` returned for two parts of a batch."""
+    if not (first and second):
+        return first or second
+    return [a + b for a, b in zip(first, second, strict=True)]
 
 
 N_SUMS = 3 + 2 * len(SCALES)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from skcal._validation import InputError, check_labels, check_proba, check_weight, column_names
+from skcal._validation import (
+    InputError,
+    check_labels,
+    check_proba,
+    check_weight,
+    column_names,
+    row_blocks,
+)
+from skcal.monitoring.bets import Batch
+from skcal.monitoring.evidence import Evidence
 from skcal.notions import NOTIONS, Notion, make_problems, resolve_notion
+
+_PART_BYTES = 2**25
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,20 +49,25 @@ class Layout:
         classes = check_labels(y, proba, labels, columns=names, name="y", proba_name="X")[1]
         return cls(_width(proba), names, classes, resolve_notion(notion, proba))
 
-    def read(self, X, y, sample_weight) -> list[tuple]:
-        """Check a batch, and return features, outcomes and weights of each of the problems."""
+    def read(self, X, y, sample_weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Check a batch, and return predictions, columns of labels and weights above 0."""
         names, proba = column_names(X), check_proba(X, name="X")
         self._require(_width(proba), names)
         codes, _ = check_labels(y, proba, self.classes, name="y", proba_name="X")
         weight = _check_counts(check_weight(sample_weight, len(proba)))
         if not weight.all():
             keep = weight > 0
-            proba, codes, weight = proba[keep], codes[keep], weight[keep]
-        problems = make_problems(proba, codes, self.notion, weight)
-        parts: list[tuple] = [(part.features, part.outcomes, part.weight) for part in problems]
-        if self.pooled:
-            parts.insert(0, tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-        return parts
+            return proba[keep], codes[keep], weight[keep]
+        return proba, codes, weight
+
+    def batches(self, proba, codes, weight) -> Iterator[list[Batch]]:
+        """Cut into parts of bounded memory, each a batch for every problem."""
+        for rows in row_blocks(len(proba), 64 * len(self.classes), most=_PART_BYTES):
+            problems = make_problems(proba[rows], codes[rows], self.notion, weight[rows])
+            parts: list[tuple] = [(part.features, part.outcomes, part.weight) for part in problems]
+            if self.pooled:
+                parts = [tuple(map(np.concatenate, zip(*parts, strict=True))), *parts]
+            yield [Batch.of(*part) for part in parts]
 
     def _require(self, n_columns: int | None, names: list | None) -> None:
         if n_columns != self.n_columns:
@@ -79,12 +96,13 @@ class Layout:
             return np.full(n_problems, 1 / n_problems)
         return np.array([0.5] + [0.5 / (n_problems - 1)] * (n_problems - 1))
 
-    def width(self) -> int:
-        """Return the columns of predictions of a problem; 2 for scalar ones."""
-        if self.notion.scalar:
-            return 2
-        proba = np.full((1, len(self.classes)), 1 / len(self.classes))
-        return make_problems(proba, None, self.notion)[0].features.shape[1]
+    def evidence(self) -> list[Evidence]:
+        """Return the evidence of each problem before any sample."""
+        width, scalar = 2, self.notion.scalar
+        if not scalar:
+            proba = np.full((1, len(self.classes)), 1 / len(self.classes))
+            width = make_problems(proba, None, self.notion)[0].features.shape[1]
+        return [Evidence(width, scalar) for _ in self.titles()]
 
     def difference(self, other: Layout) -> str | None:
         """Return the name of what another layout has otherwise, or None."""

@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator
 
 from skcal._sklearn_compat import Interval
 from skcal.monitoring import state
-from skcal.monitoring.bets import Batch
-from skcal.monitoring.evidence import Estimate, Evidence
+from skcal.monitoring.evidence import Estimate, Evidence, added
 from skcal.monitoring.history import History, as_e_value
 from skcal.monitoring.layout import Layout
 from skcal.monitoring.text import summary
@@ -135,7 +134,7 @@ class CalibrationMonitor(BaseEstimator):
     alarm_: int | None = None
     n_samples_seen_: int = 0
     _layout: Any = None  # Layout, once there are samples
-    _evidence: tuple[Evidence, ...] = ()
+    _evidence: Any = ()
 
     _parameter_constraints: dict = {
         "notion": [str, callable],
@@ -178,21 +177,24 @@ class CalibrationMonitor(BaseEstimator):
         if np.shape(y) == (0,) and len(X) == 0:
             return self
         layout = self._layout or Layout.of(X, y, self.notion, self.labels)
-        parts = layout.read(X, y, sample_weight)
+        sample = layout.read(X, y, sample_weight)
+        watched = self._evidence or layout.evidence()
+        found: list[list] = [[]] * len(watched)
+        for parts in layout.batches(*sample):
+            bets = zip(found, watched, parts, strict=True)
+            found = [added(sums, evidence.bet(part)) for sums, evidence, part in bets]
+        # Nothing has changed so far, and from here on nothing raises.
         if self._layout is None:
-            self._begin(layout)
-        for evidence, part in zip(self._evidence, parts, strict=True):
-            evidence.update(Batch.of(*part))
-        problems = parts[1:] if layout.pooled else parts[:1]
-        self.n_samples_seen_ += sum(len(part[2]) for part in problems)
+            self._begin(layout, watched)
+        for evidence, sums in zip(watched, found, strict=True):
+            evidence.settle(sums)
+        self.n_samples_seen_ += len(sample[0])
         return self._look()
 
-    def _begin(self, layout: Layout) -> None:
-        """Set up evidence without samples."""
-        self._layout, self._history = layout, History()
+    def _begin(self, layout: Layout, evidence: list[Evidence]) -> None:
+        """Set up a monitor without samples."""
+        self._layout, self._evidence, self._history = layout, evidence, History()
         self.notion_, self.classes_ = layout.notion, layout.classes
-        width, scalar = layout.width(), layout.notion.scalar
-        self._evidence = tuple(Evidence(width, scalar) for _ in layout.titles())
 
     def _look(self):
         """Note the evidence, and whether it suffices for an alarm."""
@@ -248,7 +250,7 @@ class CalibrationMonitor(BaseEstimator):
                 f"The monitors have different {different}. Merge those of one model and notion."
             )
         if self._layout is None:
-            self._begin(other._layout)
+            self._begin(other._layout, other._layout.evidence())
         for own, theirs in zip(self._evidence, other._evidence, strict=True):
             own.merge(theirs)
         self.n_samples_seen_ += other.n_samples_seen_

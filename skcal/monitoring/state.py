@@ -80,7 +80,7 @@ def load(cls, text: str):
     evidence = _part(document, "evidence", list)
     if len(evidence) != len(layout.titles()):
         raise _wrong("evidence", f"has {len(evidence)} problems, not {len(layout.titles())}")
-    monitor._begin(layout)
+    monitor._begin(layout, layout.evidence())
     for own, given in zip(monitor._evidence, evidence, strict=True):
         _fill(own.arrays(), given)
     _read_history(monitor._history, _part(document, "history", dict))

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -61,7 +62,8 @@ def test_the_evidence_is_that_of_the_problems(notion):
     for proba, labels in batches:
         problems = make_problems(proba, labels, NOTIONS.get(notion, notion), weights[: len(labels)])
         for evidence, problem in zip(found, problems, strict=True):
-            evidence.update(Batch.of(problem.features, problem.outcomes, problem.weight))
+            batch = Batch.of(problem.features, problem.outcomes, problem.weight)
+            evidence.settle(evidence.bet(batch))
     values = [np.exp(evidence.log_e_value) for evidence in found]
     by_class = list(monitor.e_values_.values())[-len(values) :]
     assert_allclose(by_class, values)
@@ -259,6 +261,28 @@ def test_what_is_not_valid_changes_nothing(batch, message):
     assert monitor.to_json() == before
 
 
+def test_a_lens_that_fails_in_the_middle_of_a_batch_changes_nothing(monkeypatch):
+    monkeypatch.setattr("skcal.monitoring.layout._PART_BYTES", 64 * 4 * 20)
+
+    def lens(proba):
+        if (proba[:, 0] == 1).any():
+            raise ValueError("no such thing")
+        return np.broadcast_to([0, 0, 1, 1], proba.shape)
+
+    [(proba, labels)] = stream(1)
+    bad = proba.copy()
+    bad[-1] = [1, 0, 0, 0]
+    monitor, other = CalibrationMonitor(lens).update(proba, labels), CalibrationMonitor("top-2")
+    before = monitor.log_e_value_
+    with pytest.raises(ValueError, match="no such thing"):
+        monitor.update(bad, labels)
+    assert (monitor.log_e_value_, monitor.n_samples_seen_) == (before, 50)
+    again = CalibrationMonitor(lens).update(proba, labels)
+    for one in (monitor, again, other):
+        one.update(proba, labels)
+    assert monitor.log_e_value_ == again.log_e_value_
+
+
 def test_columns_in_another_order_are_refused():
     [(proba, labels)] = stream(1)
     frame = pd.DataFrame(proba, columns=range(4))
@@ -290,6 +314,22 @@ def test_a_lens_is_watched():
         monitor.to_json()
     with pytest.raises(ValueError, match="is a callable, which JSON does not hold"):
         CalibrationMonitor(pairs).to_json()
+
+
+def test_a_large_batch_is_one_batch_and_needs_little_memory(monkeypatch, rng):
+    proba = rng.dirichlet(np.ones(10), 20_000)
+    labels = (proba.cumsum(axis=1) < rng.uniform(size=(20_000, 1))).sum(axis=1)
+    for notion in ("canonical", "top-label"):
+        whole, cut = (CalibrationMonitor(notion).update(proba[:500], labels[:500]) for _ in "ab")
+        whole.update(proba, labels)
+        with monkeypatch.context() as patch:
+            patch.setattr("skcal.monitoring.layout._PART_BYTES", 2**18)
+            tracemalloc.start()
+            cut.update(proba, labels)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        assert_allclose(cut.log_e_value_, whole.log_e_value_)
+        assert peak < proba.nbytes
 
 
 def test_frames_tell_the_course():
