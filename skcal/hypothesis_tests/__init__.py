@@ -32,8 +32,10 @@ powers come from ``examples/errors_of_tests.py``.
 """
 
 from skcal.hypothesis_tests.bias_curve import bias_curve
-from skcal.hypothesis_tests.classical import cox_test, hosmer_lemeshow_test, spiegelhalter_test
+from skcal.hypothesis_tests.classical import hosmer_lemeshow_test, spiegelhalter_test
 from skcal.hypothesis_tests.comparison import compare_calibration
+from skcal.hypothesis_tests.cox import cox_test
+from skcal.hypothesis_tests.cumulative import kolmogorov_smirnov_test
 from skcal.hypothesis_tests.mean_embedding import mean_embedding_test
 from skcal.hypothesis_tests.monte_carlo import consistency_test, monte_carlo_test
 from skcal.hypothesis_tests.result import adjust_pvalues
@@ -48,6 +50,7 @@ __all__ = [
     "consistency_test",
     "cox_test",
     "hosmer_lemeshow_test",
+    "kolmogorov_smirnov_test",
     "mean_embedding_test",
     "monte_carlo_test",
     "risk_test",

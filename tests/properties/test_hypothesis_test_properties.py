@@ -92,6 +92,7 @@ TESTS = {
     **variants(
         hypothesis_tests.hosmer_lemeshow_test, "strategy", [], False, n_bins=3, min_expected=0
     ),
+    **variants(hypothesis_tests.kolmogorov_smirnov_test, "statistic", [], False),
     **variants(hypothesis_tests.compare_calibration, "method", [], False),
     **variants(hypothesis_tests.segment_test, "statistic", ["bias", "ece"], True, min_samples=1),
     "bias_curve": partial(curve_along_confidence, n_resamples=B, random_state=0),
@@ -104,7 +105,7 @@ TESTS["monte_carlo_test smooth_calibration_error"].keywords["bandwidth"] = 0.1
 TESTS["monte_carlo_test squared_mean_embedding_calibration_error"].keywords["n_locations"] = 2
 OF_CLASSES = ("top-label", "classwise")
 VECTORS = ("canonical", "top-2", "lens")
-CLASSICAL = [name for name in TESTS if name.startswith(("cox", "hosmer", "spiegel"))]
+CLASSICAL = [name for name in TESTS if name.startswith(("cox", "hosmer", "kolmogorov", "spiegel"))]
 ONE_PROBLEM = [
     name
     for name in TESTS
@@ -120,7 +121,7 @@ SCALAR_STATISTICS = [
 ]
 # Notions that a test documents not to take.
 REFUSED = (
-    {(name, notion) for name in CLASSICAL for notion in OF_CLASSES + VECTORS}
+    {(name, notion) for name in CLASSICAL if "spiegel" not in name for notion in VECTORS}
     | {(name, notion) for name in ONE_PROBLEM for notion in OF_CLASSES}
     | {(name, notion) for name in SCALAR_STATISTICS for notion in VECTORS}
     | {("compare_calibration skce", "top-label")}
@@ -131,6 +132,7 @@ CASES = [(name, notion) for name in TESTS for notion in NOTIONS if (name, notion
 UNDEFINED = {
     "cox_test": "both|slope",
     "hosmer_lemeshow_test": "A bin holds only",
+    "kolmogorov_smirnov_test": "variance of 0",
     "spiegelhalter_test": "variance of 0",
     "mean_embedding_test": "covariance|too few",
     "skce_test block": r"blocks agree|block\(s\)",
