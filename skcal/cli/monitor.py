@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 
+from skcal._files import replacing
 from skcal.cli.checks import FileError, Predictions, check_size, listed
 from skcal.monitoring import CalibrationMonitor
 
@@ -39,7 +39,8 @@ def watch(predictions: Predictions, notion: str, options) -> int:
         given = {"alpha": alpha, "run_length": options.run_length}
         monitor = CalibrationMonitor(notion, labels=predictions.classes, **given)
     monitor.update(predictions.proba, predictions.labels)
-    _write(path, monitor.to_json())
+    with replacing(path, "w", encoding="utf-8") as file:
+        file.write(monitor.to_json())
     print(json.dumps(_facts(monitor), indent=2) if options.json else monitor)
     return int(monitor.alarm_ is not None)
 
@@ -81,16 +82,6 @@ def _aligned(predictions: Predictions, classes: np.ndarray, options) -> Predicti
         )
     order = [here.index(name) for name in there]
     return predictions._replace(proba=predictions.proba[:, order], classes=classes)
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace the state as a whole: whoever is stopped leaves the old one."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _facts(monitor: CalibrationMonitor) -> dict:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skcal._sklearn_compat import Interval
+from skcal._validation import naming
 from skcal.monitoring import state
 from skcal.monitoring.evidence import Estimate, Evidence, added
 from skcal.monitoring.history import History, as_e_value
@@ -174,8 +175,9 @@ class CalibrationMonitor(BaseEstimator):
             batches; then nothing changes.
         """
         self._validate_params()
-        if np.shape(y) == (0,) and len(X) == 0:
-            return self
+        with naming("y"):
+            if np.shape(y) == (0,) and np.shape(X)[:1] == (0,):
+                return self
         layout = self._layout or Layout.of(X, y, self.notion, self.labels)
         sample = layout.read(X, y, sample_weight)
         watched = self._evidence or layout.evidence()
