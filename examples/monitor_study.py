@@ -3,8 +3,7 @@
 Calibrated streams: the share of them with an alarm, at α = 5 %, within 10,000 samples or batches.
 Changed streams: calibrated for 10,000 samples in batches of 100, then one of three changes; the
 share of alarms before it, and the samples from it to the alarm, median and 90 %. Beside the
-monitor, Spiegelhalter's and a Monte Carlo test of each batch, at level α and at α divided by the
-200 batches. Run
+monitor, tests of each batch at level α, and at α divided by the 200 batches. Run
 
     python examples/monitor_study.py levels
     python examples/monitor_study.py delays
@@ -13,16 +12,16 @@ monitor, Spiegelhalter's and a Monte Carlo test of each batch, at level α and a
 
 import argparse
 import time
-import warnings
 
 import numpy as np
 from scipy.special import expit, logit, softmax
 from scipy.stats import binom
 
-from skcal.hypothesis_tests import monte_carlo_test, spiegelhalter_test
+from skcal.hypothesis_tests import cox_test, monte_carlo_test, spiegelhalter_test
 from skcal.monitoring import CalibrationMonitor
 
 ALPHA = 0.05
+RUN_LENGTH = 400_000  # within 20,000 samples, about as many false alarms as ALPHA
 
 
 def draw(truth, rng):
@@ -107,7 +106,6 @@ def doubled(proba, _):
 
 
 CHANGES = [
-    ("temperature 1.3", warmer, "uniform", "binary"),
     ("temperature 1.3", warmer, "C = 10", "confidence"),
     ("temperature 1.3", warmer, "C = 10", "canonical"),
     ("temperature 1.3", warmer, "C = 10", "classwise"),
@@ -116,22 +114,27 @@ CHANGES = [
     ("class lost", lost, "C = 10", "confidence"),
     ("class lost", lost, "C = 100", "canonical"),
     ("base rate doubled", doubled, "1 % positives", "binary"),
+    ("temperature 1.3", warmer, "uniform", "binary"),
 ]
 
 
 def spiegelhalter(y, proba, notion, labels):
-    """p-value; of vectors that of the confidences."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        scalar = notion if notion in ("binary", "confidence") else "confidence"
-        return spiegelhalter_test(y, proba, notion=scalar, labels=labels).pvalue
+    """p-value."""
+    return spiegelhalter_test(y, proba, notion=notion, labels=labels).pvalue
+
+
+def cox(y, proba, notion, labels):
+    """p-value; 1 where a batch has no positives or is separated."""
+    try:
+        return cox_test(y, proba, notion=notion, labels=labels).pvalue
+    except ValueError:
+        return 1.0
 
 
 def monte_carlo(y, proba, notion, labels):
-    """p-value of the ECE; of vectors that of the classes."""
-    scalar = "classwise" if notion == "canonical" else notion
-    options = {"labels": labels, "n_resamples": 999, "random_state": 0}
-    return float(np.min(monte_carlo_test(y, proba, notion=scalar, **options).pvalue))
+    """p-value of the ECE, small enough for 200 tests."""
+    options = {"labels": labels, "n_resamples": 4999, "random_state": 0}
+    return monte_carlo_test(y, proba, notion=notion, **options).pvalue
 
 
 def times_to_alarm(change, stream, notion, seed, tests, before=100, after=100, size=100):
@@ -139,35 +142,38 @@ def times_to_alarm(change, stream, notion, seed, tests, before=100, after=100, s
     rng = np.random.default_rng([seed, 7])
     probe = STREAMS[stream](1, rng)
     labels = [0, 1] if probe.ndim == 1 else range(probe.shape[1])
-    monitors = {
-        "monitor": CalibrationMonitor(notion, labels, ALPHA),
-        "e-detector, 400,000": CalibrationMonitor(notion, labels, ALPHA, run_length=400_000),
-    }
+    monitor = CalibrationMonitor(notion, labels, ALPHA)
+    evidence = {"monitor": [], f"e-detector, {RUN_LENGTH:,}": []}
     pvalues = {name: [] for name in tests}
     for batch in range(before + after):
         proba = STREAMS[stream](size, rng)
         y = draw(proba if batch < before else change(proba, rng), rng)
-        for monitor in monitors.values():
-            monitor.update(proba, y)
+        monitor.update(proba, y)
+        for values, value in zip(
+            evidence.values(),
+            (monitor.e_value_ * ALPHA, monitor.detector_ / RUN_LENGTH),
+            strict=True,
+        ):
+            values.append(value >= 1)
         for name, test in tests.items():
             pvalues[name].append(test(y, proba, notion, labels))
-    found = {name: np.inf if m.alarm_ is None else m.alarm_ // size for name, m in monitors.items()}
+    alarms = dict(evidence)
     for name, values in pvalues.items():
-        for label, level in ((name, ALPHA), (f"{name}, Bonferroni", ALPHA / (before + after))):
-            hits = np.flatnonzero(np.array(values) <= level)
-            found[label] = hits[0] + 1 if len(hits) else np.inf
-    return found
+        alarms[name] = np.array(values) <= ALPHA
+        alarms[f"{name}, Bonferroni"] = np.array(values) <= ALPHA / (before + after)
+    return {name: 1 + np.argmax(at) if np.any(at) else np.inf for name, at in alarms.items()}
 
 
 def print_delays(n_streams, before=100, size=100):
     """Print a row a change and method."""
-    tests = {"Spiegelhalter": spiegelhalter, "Monte Carlo": monte_carlo}
     for name, change, stream, notion in CHANGES:
-        chosen = tests if notion in ("binary", "confidence") else {"Spiegelhalter": spiegelhalter}
-        rows = [
-            times_to_alarm(change, stream, notion, seed, chosen, before)
-            for seed in range(n_streams)
-        ]
+        tests = {}
+        if notion in ("binary", "confidence"):
+            tests = {"Spiegelhalter": spiegelhalter, "Cox": cox}
+        if stream == "uniform":
+            tests["Monte Carlo"] = monte_carlo
+        case = change, stream, notion
+        rows = [times_to_alarm(*case, seed, tests, before) for seed in range(n_streams)]
         for method in rows[0]:
             alarms = np.array([row[method] for row in rows])
             early = alarms <= before
@@ -181,20 +187,20 @@ def print_delays(n_streams, before=100, size=100):
 
 
 def print_speed():
-    """Print seconds a million samples."""
+    """Print seconds of the processor a million samples, and the size of the state."""
     rng = np.random.default_rng(0)
     for stream, notions in NOTIONS.items():
         for notion in notions:
-            n = 100_000 if stream == "C = 100" else 1_000_000
+            n = 100_000 if stream == "C = 100" else 300_000
             proba = STREAMS[stream](n, rng)
             y = draw(proba, rng)
             labels = [0, 1] if proba.ndim == 1 else range(proba.shape[1])
             for size in (1000, 100_000):
                 monitor = CalibrationMonitor(notion, labels)
-                start = time.perf_counter()
+                start = time.process_time()
                 for rows in range(0, n, size):
                     monitor.update(proba[rows : rows + size], y[rows : rows + size])
-                seconds = (time.perf_counter() - start) * 1e6 / n
+                seconds = (time.process_time() - start) * 1e6 / n
                 print(
                     f"{stream:14}{notion:12}batches of {size:<8}{seconds:6.1f} s a million; "
                     f"{len(monitor.to_json()) / 1000:.0f} kB",
@@ -210,6 +216,6 @@ if __name__ == "__main__":
     if options.study == "levels":
         print_levels(options.n_streams or 400)
     elif options.study == "delays":
-        print_delays(options.n_streams or 200)
+        print_delays(options.n_streams or 100)
     else:
         print_speed()
