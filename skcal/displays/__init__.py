@@ -5,13 +5,16 @@ from skcal.displays.comparison import ComparisonDisplay
 from skcal.displays.null_distribution import NullDistributionDisplay
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.displays.risk import RiskDisplay
+from skcal.displays.segments import BiasCurveDisplay, SegmentDisplay
 from skcal.displays.simplex import SimplexDisplay
 
 __all__ = [
+    "BiasCurveDisplay",
     "BinCountDisplay",
     "ComparisonDisplay",
     "NullDistributionDisplay",
     "ReliabilityDisplay",
     "RiskDisplay",
+    "SegmentDisplay",
     "SimplexDisplay",
 ]

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import bootstrap
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
+from skcal._parallel import over_jobs
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.metrics.base import read_sample
@@ -185,11 +185,9 @@ def bootstrap_interval(
     evaluate = prepare_counts(metric, y, proba, weight, params) or by_rows
     seeds = check_random_state(random_state).randint(2**31 - 1, size=_TASKS)
     sizes = [len(part) for part in np.array_split(np.arange(n_resamples), _TASKS)]
-    parts = Parallel(n_jobs=n_jobs)(
-        delayed(_resample)(evaluate, n_samples, size, seed)
-        for size, seed in zip(sizes, seeds, strict=True)
-    )
-    distribution = np.concatenate(parts)
+    draws = zip(sizes, seeds, strict=True)
+    calls = [(_resample, evaluate, n_samples, size, seed) for size, seed in draws]
+    distribution = np.concatenate(over_jobs(calls, n_jobs))
     interval = bootstrap(
         (np.arange(n_samples),),
         lambda rows: evaluate(np.bincount(rows, minlength=n_samples)),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from skcal._notes import note
 from skcal.metrics.base import Sample
 
 
@@ -25,7 +24,7 @@ def warn_if_few_surprises(sample: Sample, at_least: int, stacklevel: int = 4) ->
     """Warn where no resample and no limit knows what may happen."""
     events = surprises(sample)
     if events < at_least:
-        warnings.warn(
+        note(
             f"Too few outcomes are uncertain for the interval: {events:.2g} effective ones differ "
             f"from the predictions, fewer than {at_least}. Use more samples, or monte_carlo_test.",
             UserWarning,
