@@ -15,12 +15,14 @@ from skcal.model_selection import (
     ClassifierProbabilities,
     compare_risks,
 )
+from skcal.recalibrated_classifier import RecalibratedClassifierCV
 from skcal.recalibration import (
     BetaCalibration,
     ClassBasedTemperatureScaling,
     LogProbabilities,
     MatrixScaling,
     ProbabilityInteractions,
+    Recalibrator,
     SplineScaling,
     StructuredMatrixScaling,
     TemperatureScaling,
@@ -43,6 +45,8 @@ __all__ = [
     "MatrixScaling",
     "PlugIn",
     "ProbabilityInteractions",
+    "RecalibratedClassifierCV",
+    "Recalibrator",
     "SplineScaling",
     "Stacking",
     "StructuredMatrixScaling",

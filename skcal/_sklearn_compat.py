@@ -6,6 +6,7 @@ from inspect import Signature
 
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -13,7 +14,9 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import validate_params as _validate_params
+from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.parallel import _get_threadpool_controller
+from sklearn.utils.validation import _check_method_params
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -84,7 +87,10 @@ __all__ = [
     "HasMethods",
     "Interval",
     "StrOptions",
+    "_check_method_params",
     "_fit_context",
+    "_routing_enabled",
+    "_safe_indexing",
     "limit_blas_threads",
     "validate_parameter_constraints",
     "validate_params",

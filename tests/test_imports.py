@@ -31,6 +31,7 @@ LAYERS = [
     "recalibration",
     "functions",
     "model_selection",
+    "recalibrated_classifier",
     "metrics",
     "hypothesis_tests",
     "displays",

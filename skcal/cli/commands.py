@@ -12,6 +12,7 @@ from skcal.cli.checks import FileError, Predictions
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
 from skcal.cli.files import align, read_predictions
 from skcal.cli.parser import parse
+from skcal.cli.recalibrate import check_formats, facts, recalibrate, write_recalibrated
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
@@ -34,6 +35,7 @@ def main(arguments=None) -> int:
         "test": _run_test,
         "plot": _run_plot,
         "compare": _run_compare,
+        "recalibrate": _run_recalibrate,
     }
     try:
         commands[options.command](options)
@@ -91,6 +93,17 @@ def _run_compare(options):
     report = _report(first, options, names[0], compare=second.proba, compare_name=names[1])
     _save(report, options)
     print(report.to_json() if options.json else comparison_text(report))
+
+
+def _run_recalibrate(options):
+    check_formats(options.second, options.out)
+    recalibrator, unlabelled, proba = recalibrate(_read(options), options.second, options)
+    write_recalibrated(options.out, unlabelled, proba)
+    if options.json:
+        print(json.dumps(facts(recalibrator, options, len(proba)), indent=2))
+    else:
+        print(recalibrator.summary())
+        print(f"\n{len(proba):,} recalibrated predictions are in {options.out}.")
 
 
 def _report(predictions, options, name, **more):

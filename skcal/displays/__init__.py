@@ -3,6 +3,7 @@
 from skcal.displays.bin_count import BinCountDisplay
 from skcal.displays.comparison import ComparisonDisplay
 from skcal.displays.null_distribution import NullDistributionDisplay
+from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.displays.risk import RiskDisplay
 from skcal.displays.simplex import SimplexDisplay
@@ -11,6 +12,7 @@ __all__ = [
     "BinCountDisplay",
     "ComparisonDisplay",
     "NullDistributionDisplay",
+    "RecalibrationDisplay",
     "ReliabilityDisplay",
     "RiskDisplay",
     "SimplexDisplay",
