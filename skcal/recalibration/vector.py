@@ -6,16 +6,15 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from skcal._sklearn_compat import Interval, _fit_context
-from skcal.recalibration.base import ScalingMap
+from skcal._sklearn_compat import Interval
+from skcal.recalibration.base import RecalibrationMap, logits_of_all
 from skcal.recalibration.penalized import ClassByClass, penalized_coefficients
 
 
-class VectorScaling(ScalingMap):
+class VectorScaling(RecalibrationMap):
     """One slope and one intercept a class on log-probabilities, shrunk towards the identity.
 
-    c(p) = softmax(a ⊙ log p + b), penalised by (‖a - 1‖² + ‖b‖²) / (2 C). Probabilities below 2⁻⁵²
-    count as that floor.
+    c(p) = softmax(a ⊙ log p + b), penalised by (‖a - 1‖² + ‖b‖²) / (2 C).
 
     Parameters
     ----------
@@ -25,6 +24,8 @@ class VectorScaling(ScalingMap):
     max_iter : int, default=1000
     tol : float, default=1e-8
         Gradient tolerance, in units of the curvature's root.
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
 
     Attributes
     ----------
@@ -46,47 +47,24 @@ class VectorScaling(ScalingMap):
     """
 
     _parameter_constraints: dict = {
+        **RecalibrationMap._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(self, C=1.0, max_iter=1000, tol=1e-8):
+    def __init__(self, C=1.0, max_iter=1000, tol=1e-8, from_logits=False):
         self.C = C
         self.max_iter = max_iter
         self.tol = tol
+        self.from_logits = from_logits
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
-        """Find slopes and intercepts by L-BFGS.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
-            Probabilities; a single column holds P(positive class).
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self : object
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``max_iter`` iterations do not suffice; the map is then the identity.
-        """
-        logits, codes, weight = self._validate(X, y, sample_weight)
-        kept = weight > 0
-        logits, codes, weight = logits[kept], codes[kept], weight[kept]
-        inverse_penalty = np.full((2, logits.shape[1]), self.C)
-        shift = penalized_coefficients(
-            self, logits, ClassByClass(logits), codes, weight, inverse_penalty
-        )
+    def _fit(self, z, codes, weight):
+        z = logits_of_all(z)
+        inverse_penalty = np.full((2, z.shape[1]), self.C)
+        shift = penalized_coefficients(self, z, ClassByClass(z), codes, weight, inverse_penalty)
         shift = np.zeros_like(inverse_penalty) if shift is None else shift
         self.slope_, self.intercept_ = 1 + shift[0], shift[1]
-        return self
 
-    def _map(self, X, logits):
-        return self.slope_ * logits + self.intercept_
+    def _map(self, z):
+        return self.slope_ * logits_of_all(z) + self.intercept_
