@@ -215,7 +215,9 @@ def test_without_arguments_it_recalibrates_a_support_vector_machine():
     X, y = made(200, n_classes=2)
     fitted = RecalibratedClassifierCV().fit(X, y)
     assert isinstance(fitted.classifiers_[0], LinearSVC)
-    assert_array_equal(fitted.predict_proba(X), RecalibratedClassifierCV().fit(X, y).predict_proba(X))
+    assert_array_equal(
+        fitted.predict_proba(X), RecalibratedClassifierCV().fit(X, y).predict_proba(X)
+    )
 
 
 @pytest.mark.parametrize(

@@ -208,4 +208,3 @@ def facts(recalibrator: Recalibrator, options, n_applied: int) -> dict:
 
 def _plain(value):
     return float(value) if np.isfinite(value) else None
-

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal.displays.base import BLUE, GREY, keep_axes, make_axes, styled
+from skcal.displays.base import BLUE, GREY, as_label, keep_axes, make_axes, styled
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.metrics.base import read_sample
 
@@ -132,20 +132,24 @@ class RecalibrationDisplay:
             )
         curve: dict[str, np.ndarray] = {}
         if before.notion == "binary":
-            x, y = (read_sample(y_true, own, **shared).problems()[0].features[:, 0] for own in proba)
+            x, y = (
+                read_sample(y_true, own, **shared).problems()[0].features[:, 0] for own in proba
+            )
             order = np.lexsort([y, x])
             order = order[np.linspace(0, len(order) - 1, min(len(order), _MOST)).astype(int)]
             curve = {"map_x": x[order], "map_y": y[order]}
         display = cls(before, after, **curve)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax=None, *, name=None, **kwargs):
         """Draw the panels.
 
         Parameters
         ----------
         ax : array of matplotlib axes, default=None
             Two, or three with the map; None makes a figure.
+        name : str, default=None
+            The name of the classifier, for the titles.
         **kwargs : dict
             Options of :meth:`matplotlib.axes.Axes.plot` for the curves or points of the diagrams.
 
@@ -153,12 +157,14 @@ class RecalibrationDisplay:
         -------
         display : RecalibrationDisplay
         """
-        axes = make_axes(ax, len(self.panels), (4.6, 6.3) if self.map_x is None else (4.2, 6.0))
-        self.before.plot(ax=axes[0], **kwargs)
-        self.after.plot(ax=axes[1], **kwargs)
+        axes = make_axes(ax, len(self.panels), (4.6, 6.3) if self.map_x is None else (3.3, 5.2))
+        titles = [f"{name}, {part}" if name else part for part in ("before", "after", "map")]
+        self.before.plot(ax=axes[0], name=titles[0], **kwargs)
+        self.after.plot(ax=axes[1], name=titles[1], **kwargs)
         self.line_: Any = None
         if self.map_x is not None:
             self.line_ = _draw_map(axes[2], self.map_x, self.map_y)
+            axes[2].set_title(as_label(titles[2]), fontsize="small")
         keep_axes(self, axes)
         return self
 
@@ -178,10 +184,11 @@ def _draw_map(ax, x, y):
     np.minimum.at(low, place, y)
     np.maximum.at(high, place, y)
     is_function = (high - low < 1e-9).all() and (np.diff(low) >= 0).all()
-    style = {"linewidth": 1.5} if is_function else {"marker": ".", "linestyle": "none", "alpha": 0.3}
+    style = (
+        {"linewidth": 1.5} if is_function else {"marker": ".", "linestyle": "none", "alpha": 0.3}
+    )
     line = ax.plot(x, y, **styled({}, color=BLUE, **style))[0]
     ticks = (0, 0.25, 0.5, 0.75, 1)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal", xticks=ticks, yticks=ticks)
     ax.set(xlabel="probability before", ylabel="probability after")
-    ax.set_title("map", fontsize="small")
     return line

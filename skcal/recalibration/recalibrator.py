@@ -334,9 +334,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         predictions = self._predictions(X)
-        return mapped_proba(
-            self.best_estimator_, predictions, self.n_samples_, len(self.classes_)
-        )
+        return mapped_proba(self.best_estimator_, predictions, self.n_samples_, len(self.classes_))
 
     def transform(self, X):
         """Recalibrated probabilities, as :meth:`predict_proba`, for pipelines."""

@@ -19,7 +19,6 @@ from skcal._validation import row_blocks
 from skcal.recalibration.identity import Identity, Smoothed
 from skcal.recalibration.losses import LOSSES, LossComparison, log_losses, of_outcomes
 from skcal.recalibration.mixture import (
-    LabelledPredictions,
     Mixture,
     fit_map,
     mapped_proba,
@@ -130,7 +129,9 @@ def hold_out(fitted, identity, test, n_train, scoring, seconds=0.0) -> HeldOut:
         codes, weight = test.codes[rows], test.weight[rows]
         after = LOSSES[scoring](q)
         losses[rows] = of_outcomes(after, codes)
-        logs[rows] = losses[rows] if scoring == "neg_log_loss" else of_outcomes(log_losses(q), codes)
+        logs[rows] = (
+            losses[rows] if scoring == "neg_log_loss" else of_outcomes(log_losses(q), codes)
+        )
         with np.errstate(invalid="ignore"):
             gain = np.where(p > 0, LOSSES[scoring](p) - after, 0)
         mean = np.einsum("ij,ij->i", p, gain)

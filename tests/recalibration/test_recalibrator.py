@@ -119,7 +119,7 @@ def test_an_infinite_loss_is_left_and_said():
     assert fitted.best_name_ != "Identity"
     assert np.isinf(fitted.comparison_["log_loss"].before)
     assert "infinite" in fitted.summary()
-    assert 0 < fitted.predict_proba(P).min()
+    assert fitted.predict_proba(P).min() > 0
 
 
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score"])
