@@ -13,7 +13,13 @@ from skcal.functions import BilinearFunction
 from skcal.recalibration.base import RecalibrationMap
 
 N_SAMPLES = 4000
-SCALAR_ONLY = {"BetaCalibration", "SplineScaling"}
+SCALAR_ONLY = {
+    "BetaCalibration",
+    "IsotonicCalibration",
+    "QuadraticScaling",
+    "SplineScaling",
+    "VennAbers",
+}
 
 
 def sample():

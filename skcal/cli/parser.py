@@ -251,8 +251,8 @@ def _add_recalibrate(commands, parents):
         "fit a recalibration map to one file and apply it to another",
         "labelled.csv new.csv --out recalibrated.csv",
         "Choose a recalibration map by its held-out loss on labelled predictions and apply it to "
-        "others, .csv or .npz, whose labels are not used and may be absent. The predictions stay as "
-        "they are unless a map is significantly better.",
+        "others, .csv or .npz, whose labels are not used and may be absent. The predictions stay "
+        "as they are unless a map is significantly better.",
     )
     parser.add_argument("file", metavar="FIT")
     parser.add_argument("second", metavar="APPLY")

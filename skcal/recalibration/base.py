@@ -39,7 +39,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
 
     Subclasses see predictions as z: log-probabilities of shape (n_samples, n_classes), of a single
     column, and of maps of a single probability, the logit of shape (n_samples, 1). They fit
-    themselves to z in ``_fit`` and return logits of all classes in ``_map``.
+    themselves to z in ``_fit`` and return logits of all classes in ``_map`` or probabilities in
+    ``_proba``.
 
     Parameters
     ----------
@@ -109,10 +110,6 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
     def _fit(self, z, codes, weight):
         """Learn from z, column numbers and positive weights."""
 
-    @abstractmethod
-    def _map(self, z):
-        """Logits of shape (n_samples, n_classes)."""
-
     def _check(self, X, y=None, reset=True):
         """X as floats of shape (n_samples, n_features_in_)."""
         if np.ndim(X) == 1 and (reset or self.n_features_in_ == 1):
@@ -153,6 +150,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
         return proba
 
     def _proba(self, z):
+        """Probabilities of shape (n_samples, n_classes), by default of the logits ``_map(z)``."""
         return softmax(self._map(z), axis=1)
 
     def predict(self, X):

@@ -1,4 +1,4 @@
-"""Maps of a single probability: splines and Beta calibration."""
+"""Smooth maps of a single probability: splines, Beta calibration and quadratic scaling."""
 
 from __future__ import annotations
 
@@ -133,3 +133,60 @@ class BetaCalibration(PenalizedScaling):
 
     def _features(self, z):
         return np.hstack([-np.logaddexp(0, -z), np.logaddexp(0, z)])
+
+
+class QuadraticScaling(PenalizedScaling):
+    """A quadratic function of the logit of a single probability, shrunk towards a temperature.
+
+    c(p) = σ(z / T + v₁ z + v₂ z² + b) of z = logit p, T the maximum likelihood temperature,
+    penalised by (‖v‖² + b²) / (2 C). Of two columns p is the second. Without z² it is Platt scaling
+    of the logit, :class:`skcal.MatrixScaling` of a single column.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Inverse strength of the penalty.
+    max_iter : int, default=1000
+    tol : float, default=1e-6
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
+
+    Attributes
+    ----------
+    temperature_ : float
+    coef_ : ndarray of shape (2, 1)
+        v₁ and v₂.
+    intercept_ : ndarray of shape (1,)
+        b.
+    n_iter_ : int
+    classes_ : ndarray of shape (2,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    Not monotone where v₂ ≠ 0: far from the training samples it may turn.
+
+    References
+    ----------
+    .. [1] Berta, Holzmüller, Jordan & Bach, Structured matrix scaling for multi-class calibration,
+       arXiv:2511.03685, 2025.
+
+    Examples
+    --------
+    >>> from skcal import QuadraticScaling
+    >>> p = [0.9, 0.8, 0.9, 0.2, 0.1, 0.8]
+    >>> QuadraticScaling().fit(p, [1, 1, 0, 0, 0, 0]).predict_proba([0.1, 0.9]).round(2)
+    array([[0.96, 0.04],
+           [0.54, 0.46]])
+    """
+
+    _of_single_probability = True
+
+    def __init__(self, C=1.0, max_iter=1000, tol=1e-6, from_logits=False):
+        self.C = C
+        self.max_iter = max_iter
+        self.tol = tol
+        self.from_logits = from_logits
+
+    def _features(self, z):
+        return np.hstack([z, z**2])
