@@ -6,27 +6,30 @@ from skcal.recalibration.identity import Smoothed
 from skcal.recalibration.matrix import StructuredMatrixScaling
 from skcal.recalibration.scalar import SplineScaling
 from skcal.recalibration.temperature import TemperatureScaling
-from skcal.recalibration.vector import VectorScaling
+from skcal.recalibration.vector import StructuredVectorScaling
 
 MATRIX_MAX_CLASSES = 100
+_TOL = 1e-5  # of maps whose neighbours on the grid differ by far more
 
 
 def default_candidates(n_classes: int) -> list[tuple]:
     """Maps and grids, from the simplest on."""
-    candidates: list[tuple] = [(TemperatureScaling(), {}), (Smoothed(TemperatureScaling()), {})]
+    temperature, smoothed = TemperatureScaling(), Smoothed(TemperatureScaling(), strength=0.01)
     if n_classes == 2:
-        smoothed = Smoothed(SplineScaling())
-        grid = {"strength": [0.001, 0.01], "estimator__C": [1.0, 10.0]}
-        return [*candidates, (smoothed, grid)]
+        splines = {"strength": [0.001, 0.01], "estimator__C": [1.0, 10.0]}
+        return [(temperature, {}), (smoothed, {}), (Smoothed(SplineScaling()), splines)]
+    vector = StructuredVectorScaling(C=1 / (2 * n_classes), tol=_TOL)
     if n_classes > MATRIX_MAX_CLASSES:
-        return [candidates[0], (VectorScaling(), {"C": [0.01, 0.1]})]
-    roots = StructuredMatrixScaling(tol=1e-5)
-    logs = StructuredMatrixScaling(coordinates="log-ratio", tol=1e-5)
+        return [(temperature, {}), (vector, {})]
+    roots = StructuredMatrixScaling(tol=_TOL)
+    logs = StructuredMatrixScaling(C=0.01, coordinates="log-ratio", tol=_TOL)
     return [
-        *candidates,
-        (logs, {"C": [0.001, 0.01]}),
+        (temperature, {}),
+        (smoothed, {}),
+        (vector, {}),
+        (logs, {}),
         (roots, {"C": [0.1, 1.0, 10.0]}),
-        (Smoothed(roots), {"strength": [0.001], "estimator__C": [0.1, 1.0]}),
+        (Smoothed(roots, strength=0.001), {"estimator__C": [0.1, 1.0]}),
     ]
 
 

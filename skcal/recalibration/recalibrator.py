@@ -36,7 +36,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     candidates : list of maps or of (map, param_grid), default=None
         Classifiers of probabilities, from the simplest on, such as
         ``[TemperatureScaling(), (VectorScaling(), {"C": [0.1, 1]})]``. The identity is always among
-        them, as the first. None: a temperature and, of two classes, splines of smoothed
+        them, as the first. None: a temperature, also of smoothed probabilities, and, of two classes, splines of smoothed
         probabilities, of up to 100 structured matrix scaling on roots and on logarithms, of more
         vector scaling.
     cv : int ≥ 2, cross-validation splitter or iterable, default=5

@@ -1,9 +1,9 @@
 """Held-out losses of recalibrated predictions: skcal's default, scikit-learn's and probmetrics'.
 
 Run ``python tests/benchmarks/recalibration.py OUT [--networks FOLDER] [--tabular] [--methods …]``;
-the methods of packages that are absent are left out. OUT is a folder: the losses of every sample are
-kept there by case and method, so that runs may be repeated and added to. FOLDER holds ``.npz`` files
-with arrays ``proba`` and ``labels``. The table is printed by ``--table``.
+the methods of packages that are absent are left out. OUT is a folder: the losses of every sample
+are kept there by case and method, so that runs may be repeated and added to. FOLDER holds ``.npz``
+files with arrays ``proba`` and ``labels``. The table is printed by ``--table``.
 """
 
 from __future__ import annotations
