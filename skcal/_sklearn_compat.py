@@ -1,8 +1,11 @@
 """The only module that imports private or version-dependent names of scikit-learn."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from inspect import Signature
+from threading import Lock
 
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
@@ -41,9 +44,46 @@ except ImportError:  # scikit-learn < 1.9
             return _NoContext()
 
 
-def limit_blas_threads(limit: int | None):
-    """Context in which BLAS uses at most so many threads; None leaves them as they are."""
-    return _get_threadpool_controller().limit(limits=limit, user_api="blas")
+_blas_lock = Lock()
+_blas_holders: set[object] = set()
+_blas_before: list[tuple] = []  # the libraries, and how many threads each had
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Leave BLAS one thread until the last who is inside, in whatever thread of Python, has left.
+
+    How many threads BLAS has is said once for the whole process.
+    """
+    holder = object()
+    try:
+        _hold(holder)
+        yield
+    finally:
+        try:
+            _release(holder)
+        except BaseException:  # an interrupt just now
+            _release(holder)
+            raise
+
+
+def _hold(holder):
+    with _blas_lock:
+        _blas_holders.add(holder)
+        if not _blas_before:
+            blas = _get_threadpool_controller().select(user_api="blas").lib_controllers
+            _blas_before.extend([(library, library.num_threads) for library in blas])
+            for library, _ in _blas_before:
+                library.set_num_threads(1)
+
+
+def _release(holder):
+    with _blas_lock:
+        _blas_holders.discard(holder)
+        if not _blas_holders:
+            for library, count in _blas_before:
+                library.set_num_threads(count)
+            _blas_before.clear()
 
 
 class _NamingSignature(Signature):
@@ -91,7 +131,7 @@ __all__ = [
     "_fit_context",
     "_routing_enabled",
     "_safe_indexing",
-    "limit_blas_threads",
+    "one_blas_thread",
     "validate_parameter_constraints",
     "validate_params",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -14,6 +13,8 @@ from scipy.special import expit, softmax
 from sklearn import get_config
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
+
+from skcal._notes import note
 
 FLOATS = (np.float64, np.float32)
 
@@ -201,7 +202,7 @@ def _first(wrong: np.ndarray) -> dict[str, int]:
 
 def _warn_of_probabilities(logits, name):
     if logits.ndim == 2 and logits.min() >= 0 and np.allclose(logits.sum(axis=1), 1):
-        warnings.warn(
+        note(
             f"from_logits=True, but the rows of {name} are probabilities already.",
             UserWarning,
             stacklevel=3,
@@ -349,7 +350,7 @@ def _labels_of_columns(columns, present, name, proba_name):
     if present.dtype.kind in "iu" and numerals <= set(columns) and _are_integers(columns):
         return [int(entry) for entry in columns]  # names that were read from a file are strings
     if all(isinstance(entry, str) for entry in [*columns, *present.tolist()]):
-        warnings.warn(
+        note(
             f"The columns {columns[:8]} of {proba_name} do not name all labels of {name}, "
             f"{_shorten(present)}; they are read in sorted order. Rename them or pass labels=.",
             UserWarning,
@@ -370,7 +371,7 @@ def _warn_if_counted_from_1(y, proba, name, proba_name):
     gain = proba[rows, y - 1].astype(np.float64) - proba[rows, y]
     if gain.mean() > 4 * gain.std() / np.sqrt(len(y)) > 0:
         n_classes = proba.shape[1]
-        warnings.warn(
+        note(
             f"{name} holds integers from {y.min()}, which are read as column numbers from 0, but "
             f"{proba_name} fits them better counted from 1. If so pass "
             f"labels=range(1, {n_classes + 1}), else labels=range({n_classes}).",

@@ -137,7 +137,7 @@ class Kernel(NamedTuple):
         """K V for K = k(X, X) and V (n, m), without the n×n matrix."""
         if self.name == "laplacian" and X.shape[1] == 1:
             return laplacian_times(X[:, 0].astype(np.float64), V, self.gamma)
-        return np.concatenate(over_jobs(self._rows_times, _blocks(X), X, V))
+        return np.concatenate(_over_blocks(self._rows_times, X, V))
 
     def _rows_times(self, rows: slice, X: np.ndarray, V: np.ndarray) -> np.ndarray:
         return self.matrix(X[rows], X) @ V
@@ -146,7 +146,7 @@ class Kernel(NamedTuple):
         """Σ_ij k(x_i, x_j) ⟨v_i, v_j⟩; blocks of half the pairs."""
         if self.name == "laplacian" and X.shape[1] == 1:
             return float(np.vdot(V, self.times(X, V)))
-        return float(sum(over_jobs(self._rows_form, _blocks(X), X, V)))
+        return float(sum(_over_blocks(self._rows_form, X, V)))
 
     def _rows_form(self, rows: slice, X: np.ndarray, V: np.ndarray) -> float:
         product = self.matrix(X[rows], X[rows.start :]) @ V[rows.start :]
@@ -155,8 +155,10 @@ class Kernel(NamedTuple):
         return 2 * np.vdot(V[rows], product) - np.vdot(V[rows], inner)
 
 
-def _blocks(X: np.ndarray) -> list[slice]:
-    return list(row_blocks(len(X), 16 * len(X), most=_CACHE_BYTES))
+def _over_blocks(work: Callable[..., Any], X: np.ndarray, V: np.ndarray) -> list[Any]:
+    """``work`` on blocks of rows, spread over the jobs of ``joblib.parallel_config``."""
+    blocks = row_blocks(len(X), 16 * len(X), most=_CACHE_BYTES)
+    return over_jobs([(work, rows, X, V) for rows in blocks], prefer="threads")
 
 
 def laplacian_times(z: np.ndarray, V: np.ndarray, gamma: float = 1.0) -> np.ndarray:

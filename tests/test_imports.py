@@ -18,8 +18,10 @@ ROOT = Path(skcal.__file__).parent
 # Lower layers first; a layer imports lower ones and its own modules only.
 LAYERS = [
     "_sklearn_compat",
+    "_notes",
     "_parallel",
     "_text",
+    "_files",
     "datasets",
     "_validation",
     "_matrices",

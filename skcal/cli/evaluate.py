@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 
@@ -40,7 +39,7 @@ def evaluate(name, predictions, options) -> dict:
     if not options.json:
         print(_heading(report), flush=True)
     for notion in notions:
-        search = CalibrationErrorSearchCV(
+        search = _PatientSearch(
             notion=notion,
             labels=predictions.classes,
             cv=options.cv,
@@ -49,12 +48,12 @@ def evaluate(name, predictions, options) -> dict:
             random_state=options.seed,
             verbose=1,
         )
-        with contextlib.redirect_stdout(_LateProgress(sys.stderr)):
-            search.fit(predictions.proba, predictions.labels)
+        search.fit(predictions.proba, predictions.labels)
         facts = [error_facts(search, kind) for kind in dict.fromkeys(options.error or [])]
         report["searches"].append({**as_dict(search), "errors": facts})
         if not options.json:
-            lines = [search.summary(), *map(error_line, facts)]
+            more = [error_line(fact, 19) for fact in facts if fact["kind"] != "l1"]  # it has that
+            lines = [search.summary(), *more]
             print("\n" + "\n".join(lines), flush=True)
     if not options.json:
         print()
@@ -103,17 +102,14 @@ def _heading(report) -> str:
     )
 
 
-class _LateProgress:
-    """A stream that stays silent for the first seconds."""
+class _PatientSearch(CalibrationErrorSearchCV):
+    """Shows its progress on the error stream once it has taken some seconds."""
 
-    def __init__(self, stream):
-        self.stream, self.start = stream, time.monotonic()
+    def fit(self, X, y):
+        """Fit, from now on."""
+        self._start = time.monotonic()
+        return super().fit(X, y)
 
-    def write(self, text):
-        """Pass on text once the patience is over."""
-        if time.monotonic() - self.start > _PATIENCE:
-            self.stream.write(text)
-
-    def flush(self):
-        """Flush the stream."""
-        self.stream.flush()
+    def _tell(self, line):
+        if time.monotonic() - self._start > _PATIENCE:
+            print(line, file=sys.stderr, flush=True)

@@ -6,14 +6,17 @@ from skcal.displays.null_distribution import NullDistributionDisplay
 from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.displays.risk import RiskDisplay
+from skcal.displays.segments import BiasCurveDisplay, SegmentDisplay
 from skcal.displays.simplex import SimplexDisplay
 
 __all__ = [
+    "BiasCurveDisplay",
     "BinCountDisplay",
     "ComparisonDisplay",
     "NullDistributionDisplay",
     "RecalibrationDisplay",
     "ReliabilityDisplay",
     "RiskDisplay",
+    "SegmentDisplay",
     "SimplexDisplay",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
 from scipy.stats import norm, rankdata
 
+from skcal._notes import note
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
@@ -176,7 +176,7 @@ def _warn_if_sure(a: Sample, b: Sample):
         for sample in (a, b)
     )
     if surprises < _FEW_SURPRISES:
-        warnings.warn(
+        note(
             f"The sum of ‖label - prediction‖² is {surprises:.2g}: hardly any outcome is a "
             "surprise, and the normal limit of the comparison cannot be trusted. Use more samples.",
             UserWarning,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
@@ -14,6 +13,7 @@ from scipy.linalg import qr
 from scipy.stats import chi2, f
 from sklearn.utils import check_random_state
 
+from skcal._notes import note
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
 from skcal.hypothesis_tests.null import null_distribution
@@ -277,7 +277,7 @@ def _events(n_locations):
 
 def _warn_if_few_events(statistic, trusted):
     if not trusted:
-        warnings.warn(
+        note(
             f"Too few outcomes are uncertain for the limit at {len(statistic.points)} location(s): "
             f"the effective number of events is below {_events(len(statistic.points))}. Use "
             "method='monte-carlo', or fewer n_locations.",

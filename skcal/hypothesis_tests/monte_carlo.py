@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from skcal import metrics
+from skcal._parallel import over_jobs
 from skcal._sklearn_compat import (
     Interval,
     StrOptions,
@@ -284,9 +284,8 @@ def consistency_test(
     for problem in nonempty(sample):
         observed = prepare(_function(statistic), problem, statistic_params)(observed_codes(problem))
         seeds = rng.randint(2**31 - 1, size=n_resamples)
-        null = Parallel(n_jobs=n_jobs)(
-            delayed(_resampled)(problem, statistic, statistic_params, seed) for seed in seeds
-        )
+        calls = [(_resampled, problem, statistic, statistic_params, seed) for seed in seeds]
+        null = over_jobs(calls, n_jobs)
         draws.append((np.array(null), float(observed[0]), 0.0))
     method = f"consistency resampling ({_name(statistic)}), level not held"
     return from_draws(sample, draws, method)

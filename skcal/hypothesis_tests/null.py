@@ -8,8 +8,8 @@ sample size. Observed and resampled outcomes go through the same code, since rou
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 
+from skcal._parallel import over_jobs
 from skcal.metrics.statistic import draw_codes, observed_codes
 
 
@@ -27,9 +27,12 @@ def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None
     """
     seeds = random_state.randint(2**31 - 1, size=n_resamples)
     chunk = getattr(statistic, "chunk", 16)
-    parts = Parallel(n_jobs=n_jobs)(
-        delayed(_draw_statistics)(statistic, problem.features, seeds[start : start + chunk])
-        for start in range(0, n_resamples, chunk)
+    parts = over_jobs(
+        [
+            (_draw_statistics, statistic, problem.features, seeds[start : start + chunk])
+            for start in range(0, n_resamples, chunk)
+        ],
+        n_jobs,
     )
     observed = float(statistic(observed_codes(problem))[0])
     return np.concatenate(parts), observed, getattr(statistic, "slack", 0.0)

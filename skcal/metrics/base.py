@@ -153,7 +153,10 @@ def estimate(
     """
     problems = sample.problems()
     enough = [problem for problem in problems if len(problem.weight) >= at_least]
-    found = iter([measure(p) for p in enough] if in_order else over_jobs(measure, enough))
+    if in_order:
+        found = iter([measure(problem) for problem in enough])
+    else:
+        found = iter(over_jobs([(measure, problem) for problem in enough], prefer="threads"))
     powers = [next(found) if len(p.weight) >= at_least else np.nan for p in problems]
     for k, (power, problem) in enumerate(zip(powers, problems, strict=True)):
         if np.isnan(power) and len(problem.weight) >= at_least:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite
 from numbers import Integral, Real
@@ -14,13 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import bootstrap
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
+from skcal._parallel import over_jobs
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import check_labels, check_proba, check_weight, column_names
+from skcal.metrics.base import read_sample
 from skcal.metrics.resampling import resample_counts
 from skcal.metrics.statistic import prepare_counts
 
+_FEWEST_EVENTS = 15  # below that 95 % intervals cover 60 % to 90 %
 _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs
 
 
@@ -110,6 +114,12 @@ def bootstrap_interval(
     ValueError
         If the input is not valid.
 
+    Warns
+    -----
+    UserWarning
+        If fewer than 15 effective outcomes were not what was predicted: (Σ e)² / Σ e², where e is
+        w² ‖label - prediction‖² of a sample.
+
     Notes
     -----
     Coverage of 95 % intervals of confidence calibration, on models M1 (calibrated), M2 and M3 of
@@ -137,8 +147,11 @@ def bootstrap_interval(
 
     Percentile intervals of the debiased squared error of calibrated predictions, 40 to 100 data
     sets: class-wise with 10 or 20 classes, n = 200 or 300, 98 % to 100 %; confidence, 3 classes,
-    n = 100, 100 %. With a handful of events no bootstrap knows the tail: 1 % positives whose
-    predictions vary (Beta(0.3, 29.7)), n = 300 and 1,000, 88 % and 90 %.
+    n = 100, 100 %. With a handful of events no bootstrap knows the tail, hence the warning. Over
+    1 % positives whose predictions vary (Beta(0.3, 29.7)), networks that are 99 % sure, and
+    predictions of which 90 % are near 0 and 1 (300 data sets a cell), confidence or binary, such
+    intervals covered, by the effective events seen: below 5, 46 % to 57 %; 5 to 10, 76 % to 94 %;
+    10 to 15, 90 % to 99 %; 15 and more, 96 % to 100 %.
 
     Resamples of :func:`expected_calibration_error` and :func:`maximum_calibration_error` with
     "uniform" and "unique" bins are sums over fixed bins, so that they cost little more than the
@@ -160,6 +173,7 @@ def bootstrap_interval(
     True
     """
     y, proba, weight, params = _check(metric, y_true, y_proba, sample_weight, labels, metric_params)
+    _warn_if_few_events(y, proba, weight, params)
     n_samples = len(proba)
     by_rows = _on_rows(metric, y, proba, weight, params)
     estimate = by_rows(np.ones(n_samples, dtype=np.intp))
@@ -171,11 +185,9 @@ def bootstrap_interval(
     evaluate = prepare_counts(metric, y, proba, weight, params) or by_rows
     seeds = check_random_state(random_state).randint(2**31 - 1, size=_TASKS)
     sizes = [len(part) for part in np.array_split(np.arange(n_resamples), _TASKS)]
-    parts = Parallel(n_jobs=n_jobs)(
-        delayed(_resample)(evaluate, n_samples, size, seed)
-        for size, seed in zip(sizes, seeds, strict=True)
-    )
-    distribution = np.concatenate(parts)
+    draws = zip(sizes, seeds, strict=True)
+    calls = [(_resample, evaluate, n_samples, size, seed) for size, seed in draws]
+    distribution = np.concatenate(over_jobs(calls, n_jobs))
     interval = bootstrap(
         (np.arange(n_samples),),
         lambda rows: evaluate(np.bincount(rows, minlength=n_samples)),
@@ -216,6 +228,29 @@ def _check(metric, y_true, y_proba, sample_weight, labels, params):
         raise ValueError("A bootstrap needs at least 2 samples of positive weight.")
     weighted = sample_weight is not None or "sample_weight" in takes
     return y, proba, weight if weighted else None, params
+
+
+def _warn_if_few_events(y, proba, weight, params):
+    """Warn where hardly any outcome was a surprise, so that no resample knows what may happen."""
+    options = {name: params[name] for name in ("labels", "pos_label") if name in params}
+    with suppress(ValueError):  # a metric of your own may take other labels, and others raise
+        sample = read_sample(y, proba, sample_weight=weight, **options)
+        proba, rows = sample.proba, np.arange(len(sample.codes))
+        if proba.ndim == 1:
+            errors = (sample.codes - proba) ** 2
+        else:
+            errors = 1 - 2 * proba[rows, sample.codes] + (proba**2).sum(axis=1)
+        errors = sample.weight**2 * errors
+        squares = (errors**2).sum()
+        events = errors.sum() ** 2 / squares if squares > 0 else 0.0
+        if events < _FEWEST_EVENTS:
+            warnings.warn(
+                f"Too few outcomes are uncertain for the interval: {events:.2g} effective ones "
+                f"differ from the predictions, fewer than {_FEWEST_EVENTS}. Use more samples, or "
+                "monte_carlo_test.",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
 def _on_rows(metric, y, proba, weight, params) -> Callable:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 
+from skcal._parallel import over_jobs
 from skcal.functions import BilinearFunction
 from skcal.model_selection.adaptive import SquaredError, adaptive_squared_error
 from skcal.model_selection.engine import corrections, plug_in
@@ -52,15 +52,17 @@ def try_choices(families, data, plan, n_jobs) -> list[OuterResult]:
         for column in outer.columns
     ]
     fit_lacking(requests, data, plan, n_jobs)
-    tested = Parallel(n_jobs=n_jobs)(
-        delayed(_test)(
+    calls = [
+        (
+            _test,
             _fits(best[0], outer, plan),
             _fits(others[0], outer, plan) if others else None,
             data,
             outer.test,
         )
         for (best, others), outer in zip(rankings, plan.outers, strict=True)
-    )
+    ]
+    tested = over_jobs(calls, n_jobs)
     return [
         OuterResult(outer, plug_ins, *_first_with_correction(means, others, outer, data, plan))
         for outer, (_, others), (plug_ins, means) in zip(plan.outers, rankings, tested, strict=True)

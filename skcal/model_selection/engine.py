@@ -8,13 +8,12 @@ A *fit* is a list of fitted functions, one a problem. The units of parallel work
 from __future__ import annotations
 
 import time
-import warnings
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
+from skcal._notes import listen
 from skcal.functions import BilinearFunction, Zero
 from skcal.notions import Problem, Problems
 from skcal.pair_risk import PairRisk, add_problems, excess_risk
@@ -164,10 +163,8 @@ def fit_and_score(
 
 
 def fit_again(template: BilinearFunction, data: Problems) -> Fit:
-    """Fit what has been fitted before and has warned then, if it did not converge."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit(template, data)
+    """Fit what has been fitted before and has noted then, if it did not converge."""
+    return listen([], fit, template, data)
 
 
 def has_pairs(problem: Problem) -> bool:

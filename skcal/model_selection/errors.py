@@ -25,12 +25,12 @@ A variational estimator for Lp calibration errors, arXiv:2602.24230.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from skcal._notes import note
 from skcal.model_selection.adaptive import SquaredError
 from skcal.model_selection.error_terms import GAINS, half, one_step_gain
 from skcal.model_selection.estimates import (
@@ -187,7 +187,7 @@ def _is_infinite(data: Problems) -> bool:
         if impossible.any():
             row = np.flatnonzero(impossible.any(axis=1))[0]
             sample = np.arange(len(data.weight))[part.rows][row]
-            warnings.warn(
+            note(
                 f"The log error is infinite: what happened in tested sample {sample} has "
                 "probability 0, so that the log loss of the model is infinite. Keep predictions "
                 "away from 0 and 1, or use kind='l1'.",

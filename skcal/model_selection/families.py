@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 
 import numpy as np
@@ -16,8 +14,9 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils.parallel import Parallel, delayed
 
+from skcal._notes import Note, listen, note
+from skcal._parallel import one_by_one, over_jobs
 from skcal.functions import BilinearFunction, Zero
 from skcal.functions.base import telling_places
 from skcal.model_selection.candidates import family_name
@@ -105,9 +104,8 @@ class Family:
     def fit_to_all(self, data: Problems) -> Fit:
         """Fit the best setting; all columns choose weights of a stack."""
         if self.function.parts:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                return combine(self.function, parts_of(self.function, data), self._held_out)
+            parts = listen([], parts_of, self.function, data)
+            return combine(self.function, parts, self._held_out)
         return fit_again(self.best_function, data)
 
 
@@ -170,14 +168,18 @@ def evaluate(groups, data, plan, n_jobs):
     """
     n_parts = effective_n_jobs(n_jobs)
     tasks = [_tasks(group, n_parts) for group in groups]
-    trainings = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(fit_and_score if isinstance(task, Task) else fit_parts)(task, data, *training)
+    calls = [
+        (fit_and_score if isinstance(task, Task) else fit_parts, task, data, *training)
         for task in chain(*tasks)
         for training in plan.trainings
-    )
+    ]
+    trainings = one_by_one(calls, n_jobs)
     for group, own in zip(groups, tasks, strict=True):
-        with _one_convergence_warning(group[0]):
-            scored = [[next(trainings) for _ in plan.trainings] for _ in own]
+        notes: list[Note] = []
+        results = listen(notes, list, islice(trainings, len(own) * len(plan.trainings)))
+        _tell_of_convergence(group[0], notes)
+        n = len(plan.trainings)
+        scored = [results[k : k + n] for k in range(0, len(results), n)]
         _record(group, scored, plan)
         yield group
 
@@ -248,26 +250,14 @@ def _stack_scores(family, plan) -> np.ndarray:
     return scores
 
 
-@contextmanager
-def _one_convergence_warning(family):
-    """Say once for a family what every fold and setting would say."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        yield
-    first = None
-    for warning in caught:
-        if issubclass(warning.category, ConvergenceWarning):
-            first = first or warning
-        else:
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
-    if first is not None:
-        count = sum(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-        warnings.warn(
-            f"{family.name}: {count} fit(s) did not converge, the first said: {first.message}",
+def _tell_of_convergence(family, notes):
+    """Say once for a family what every fold and setting noted."""
+    said = [one.message for one in notes if one.category is ConvergenceWarning]
+    if said:
+        note(
+            f"{family.name}: {len(said)} fit(s) did not converge, the first said: {said[0]}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
 
@@ -293,10 +283,11 @@ def fit_lacking(requests, data, plan, n_jobs) -> None:
             if not family.knows(setting, training)
         )
     )
-    fits = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_rows)(family.functions[setting], data, plan.trainings[training].rows)
+    calls = [
+        (_fit_rows, family.functions[setting], data, plan.trainings[training].rows)
         for family, setting, training in lacking
-    )
+    ]
+    fits = over_jobs(calls, n_jobs)
     for (family, setting, training), fitted in zip(lacking, fits, strict=True):
         family._refits[setting, training] = fitted
 
@@ -310,13 +301,12 @@ def compare_folds(families, data, plan, n_jobs) -> None:
     columns = [plan.columns[number] for number in plan.compared]
     requests = [(f, f.best, column.training) for f in families for column in columns]
     fit_lacking(requests, data, plan, n_jobs)
-    risks = iter(
-        Parallel(n_jobs=n_jobs)(
-            delayed(_excess_of_rows)(fitted, data, column.rows)
-            for family in families
-            for fitted, column in zip(known_fits(family, plan), columns, strict=True)
-        )
-    )
+    calls = [
+        (_excess_of_rows, fitted, data, column.rows)
+        for family in families
+        for fitted, column in zip(known_fits(family, plan), columns, strict=True)
+    ]
+    risks = iter(over_jobs(calls, n_jobs))
     for family in families:
         family.excess_risks = [next(risks) for _ in columns]
 
@@ -413,10 +403,8 @@ def _fit_error(function, problem, weight, rows):
     arguments = [problem.features[rows], problem.residuals[rows]]
     if weight is not None and weight[rows].any():
         arguments.append(weight[rows])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            clone(function).fit(*arguments)
-        except (ValueError, TypeError) as error:
-            return error
+    try:
+        listen([], clone(function).fit, *arguments)
+    except (ValueError, TypeError) as error:
+        return error
     return None

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
+from contextlib import nullcontext
 from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._notes import note
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
     Interval,
     _fit_context,
-    limit_blas_threads,
+    one_blas_thread,
 )
 from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.model_selection.candidates import resolve_candidates
@@ -82,7 +83,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         ``random_state``.
     n_jobs : int, default=None
         Jobs that score settings and folds in parallel; results do not depend on it, but what
-        workers warn of is printed by them.
+        other packages warn of in workers is printed by them.
     memory : str or object with the joblib.Memory interface, default=None
         Caches the factors of the ridge forms.
     verbose : int, default=0
@@ -164,7 +165,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
     5,000 included. Risks rank functions on the *same* samples; they do not compare classifiers.
 
     Searches of less than 2²² features (samples × classes) leave BLAS one thread: more of them wait
-    for each other on matrices of this size. Workers of ``n_jobs`` share the processors.
+    for each other on matrices of this size. Workers of ``n_jobs`` share the processors. BLAS is one
+    for the process: it has one thread until the last such search of any Python thread has ended.
 
     References
     ----------
@@ -263,7 +265,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         problem = max(problems, key=lambda problem: len(problem.features))
         width = problem.features.shape[1]
         first = self._families(width, samples, plans[0])
-        with limit_blas_threads(1 if problem.features.size < _MANY_FEATURES else None):
+        with one_blas_thread() if problem.features.size < _MANY_FEATURES else nullcontext():
             try_families(first, problem, weight, plans[0].trainings[0].rows)
             context = self._init_callback_context(max_subtasks=len(plans))
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -306,8 +308,11 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
             task.call_on_fit_task_end(estimator=self)
             if self.verbose:
                 for family in group:
-                    print(f"[{type(self).__name__}] {family.report()}", flush=True)
+                    self._tell(f"[CalibrationErrorSearchCV] {family.report()}")
         context.call_on_fit_task_end(estimator=self)
+
+    def _tell(self, line):
+        print(line, flush=True)
 
     def _set_choice(self, families, data, plan):
         """Set what all columns of a plan choose, refitted to all of its samples."""
@@ -350,7 +355,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
         self.plug_in_squared_error_ = float(np.median([one.plug_in for one in repeats]))
         self.fold_spread_ = float(np.std(np.concatenate([r.plug_ins for r in self.outer_results_])))
         if self.squared_error_ < 0:
-            warnings.warn(
+            note(
                 f"The squared calibration error is estimated as {self.squared_error_:.3g}; its "
                 "root is reported as 0.",
                 UserWarning,

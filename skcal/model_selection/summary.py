@@ -6,6 +6,7 @@ import math
 
 from skcal._text import as_columns, number
 from skcal.model_selection.candidates import family_name
+from skcal.model_selection.error_text import error_facts, error_line
 
 _LEVEL = 0.95
 
@@ -47,6 +48,7 @@ def as_dict(search) -> dict:
         "plug_in_squared_error": search.plug_in_squared_error_,
         "fold_spread": search.fold_spread_,
         "one_step": _one_step_facts(search) if search.one_step_ is not None else None,
+        "l1": error_facts(search, "l1") if search.one_step_ is not None else None,
     }
 
 
@@ -117,7 +119,7 @@ def _reading(facts) -> list[str]:
     ]
     if facts["one_step"] is None:
         return [*lines, "one-step            none: no candidate estimates the residual itself"]
-    return [*lines, *_one_step(facts["one_step"])]
+    return [*lines, *_one_step(facts["one_step"]), error_line(facts["l1"], 19)]
 
 
 def _one_step(fact) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._notes import note
 from skcal._sklearn_compat import _fit_context
 from skcal._validation import (
     InputError,
@@ -25,6 +25,7 @@ from skcal.recalibration.coordinates import (
     log_probabilities,
     normalized_logits,
 )
+from skcal.recalibration.saving import from_text, to_text
 
 BLOCK_BYTES = 2**20  # what stays in the processor's cache
 # Naive Bayes has probabilities of 1e-300, which say less than they pretend: exact logarithms raised
@@ -63,6 +64,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: dict = {"from_logits": ["boolean"]}
     _of_single_probability = False
+    _saved_parameters: tuple[str, ...] = ()  # attributes without their underscore
+    _formula = ""  # of probabilities as a function of z and these
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
@@ -157,6 +160,55 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
         """Most probable class of each sample."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
+    def to_json(self):
+        """The fitted map as JSON text, with its formula.
+
+        Numbers are written in full: what :meth:`from_json` reads predicts the same to the last bit.
+        The keys are those of ``skcal.recalibration.saving``.
+
+        Returns
+        -------
+        text : str
+
+        Raises
+        ------
+        TypeError
+            If the map is not one of the package.
+        """
+        check_is_fitted(self)
+        if type(self).__name__ not in _known_maps(type(self)):
+            raise TypeError(f"{type(self).__name__} is no map of skcal and cannot be read again.")
+        return to_text(self)
+
+    @classmethod
+    def from_json(cls, text):
+        """The fitted map that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        fitted : RecalibrationMap
+            Of the class by which it is called; ``RecalibrationMap.from_json`` reads every map.
+
+        Raises
+        ------
+        ValueError
+            If the text is no map of that class, or its parameters do not fit together.
+        """
+        return from_text(text, _known_maps(cls))
+
+
+def _known_maps(cls):
+    """Maps of the package that are a class or derived from it, by name."""
+    own = cls._formula and cls.__module__.startswith("skcal.recalibration.")
+    known = {cls.__name__: cls} if own else {}
+    for derived in cls.__subclasses__():
+        known |= _known_maps(derived)
+    return known
+
 
 def logits_of_all(z):
     """Logits of all classes: (0, logit) for a single column."""
@@ -195,7 +247,7 @@ def _floor_of(X):
         lost += np.count_nonzero(X == 1)
         smallest = min(positive, _smallest_positive(1 - X))
     if lost > 0.01 * X.size and smallest < _ROUNDED[X.dtype.type]:
-        warnings.warn(
+        note(
             f"{lost} of {X.size} probabilities in X, {X.dtype} numbers, are rounded to 0 or 1 or "
             "smaller than 1.2e-38: their logarithms are lost or cut. Pass logits to a map with "
             "from_logits=True.",

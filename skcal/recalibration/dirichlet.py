@@ -65,6 +65,8 @@ class DirichletCalibration(PenalizedScaling):
         "C_diagonal": [Interval(Real, 0, None, closed="neither")],
     }
 
+    _formula = "softmax(z + z @ coef + intercept)"
+
     def __init__(
         self,
         C=1.0,

@@ -52,6 +52,9 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     array([[0.1, 0.9]])
     """
 
+    _saved_parameters = ("temperature", "weights")
+    _formula = "weights @ (softmax(z / temperature), softmax(z), 1 / n_classes)"
+
     def _fit(self, z, codes, weight):
         super()._fit(z, codes, weight)
         own = np.empty((len(codes), 3))

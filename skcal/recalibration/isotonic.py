@@ -55,6 +55,8 @@ class IsotonicCalibration(RecalibrationMap):
         "centered": ["boolean"],
     }
     _of_single_probability = True
+    _saved_parameters = ("x_thresholds", "y_thresholds")
+    _formula = "σ(z) interpolated linearly between (x_thresholds, y_thresholds), constant beyond"
 
     def __init__(self, centered=True, from_logits=False):
         self.centered = centered
@@ -118,6 +120,11 @@ class VennAbers(RecalibrationMap):
     """
 
     _of_single_probability = True
+    _saved_parameters = ("scores", "lower", "upper")
+    _formula = (
+        "p1 / (1 - p0 + p1); p0 is lower at the largest score <= z, or 0; p1 is upper at the "
+        "smallest score >= z, or 1"
+    )
 
     def __init__(self, from_logits=False):
         self.from_logits = from_logits

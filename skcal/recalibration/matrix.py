@@ -70,6 +70,9 @@ class MatrixScaling(RecalibrationMap):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
+    _saved_parameters = ("present", "coef", "intercept")
+    _formula = "softmax(coef @ z + intercept) of the classes present, 0 of others"
+
     def __init__(self, C=1.0, max_iter=1000, from_logits=False):
         self.C = C
         self.max_iter = max_iter
@@ -158,6 +161,7 @@ class StructuredMatrixScaling(PenalizedScaling):
         "C_off_diagonal": [Interval(Real, 0, None, closed="neither"), None],
         "C_intercept": [Interval(Real, 0, None, closed="neither"), None],
     }
+    _formula = "softmax(z / temperature + f @ coef + intercept), f the coordinates of p"
 
     def __init__(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
 
@@ -12,6 +11,7 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from skcal._matrices import weighted_gram
+from skcal._notes import note
 from skcal._sklearn_compat import Interval
 from skcal._validation import row_blocks
 from skcal.recalibration.base import BLOCK_BYTES, RecalibrationMap, logits_of_all
@@ -27,6 +27,8 @@ class PenalizedScaling(RecalibrationMap):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
+
+    _saved_parameters: tuple[str, ...] = ("temperature", "coef", "intercept")
 
     @abstractmethod
     def _features(self, z):
@@ -148,7 +150,7 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     scaling.n_iter_ = result.nit
     if result.nit < scaling.max_iter and np.isfinite(result.x).all():
         return result.x.reshape(scale.shape) * scale
-    warnings.warn(
+    note(
         f"{scaling} did not converge in {result.nit} iterations and stays the identity. "
         "Lower C or raise max_iter.",
         ConvergenceWarning,

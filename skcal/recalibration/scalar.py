@@ -62,6 +62,8 @@ class SplineScaling(PenalizedScaling):
     }
 
     _of_single_probability = True
+    _saved_parameters = ("temperature", "knots", "coef", "intercept")
+    _formula = "σ(z / temperature + B(σ(z)) @ coef + intercept), B cubic B-splines on the knots"
 
     def __init__(self, C=1.0, n_knots=10, max_iter=1000, tol=1e-6, from_logits=False):
         self.C = C
@@ -121,6 +123,7 @@ class BetaCalibration(PenalizedScaling):
     """
 
     _of_single_probability = True
+    _formula = "σ(z + coef[0] log σ(z) - coef[1] log σ(-z) + intercept)"
 
     def __init__(self, C=1.0, max_iter=1000, tol=1e-6, from_logits=False):
         self.C = C
@@ -181,6 +184,7 @@ class QuadraticScaling(PenalizedScaling):
     """
 
     _of_single_probability = True
+    _formula = "σ(z / temperature + coef[0] z + coef[1] z² + intercept)"
 
     def __init__(self, C=1.0, max_iter=1000, tol=1e-6, from_logits=False):
         self.C = C

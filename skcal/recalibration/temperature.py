@@ -56,6 +56,9 @@ class TemperatureScaling(RecalibrationMap):
         "max_temperature": [Interval(Real, 1, None, closed="neither")],
     }
 
+    _saved_parameters = ("temperature",)
+    _formula = "softmax(z / temperature)"
+
     def __init__(self, max_temperature=100.0, from_logits=False):
         self.max_temperature = max_temperature
         self.from_logits = from_logits
@@ -118,6 +121,9 @@ class ClassBasedTemperatureScaling(RecalibrationMap):
         "C": [Interval(Real, 0, None, closed="neither")],
         **TemperatureScaling._parameter_constraints,
     }
+
+    _saved_parameters = ("temperature", "temperatures")
+    _formula = "softmax(z / temperatures[argmax(z)])"
 
     def __init__(self, C=1.0, max_temperature=100.0, from_logits=False):
         self.C = C

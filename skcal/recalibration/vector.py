@@ -58,6 +58,9 @@ class VectorScaling(RecalibrationMap):
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
+    _saved_parameters = ("slope", "intercept")
+    _formula = "softmax(slope ⊙ z + intercept)"
+
     def __init__(self, C=1.0, max_iter=1000, tol=1e-8, from_logits=False):
         self.C = C
         self.max_iter = max_iter
@@ -123,6 +126,8 @@ class StructuredVectorScaling(VectorScaling):
     >>> float(round(fitted.temperature_, 3)), fitted.predict_proba(p).round(3)[0]
     (2.714, array([0.625, 0.375]))
     """
+
+    _saved_parameters = ("temperature", "slope", "intercept")
 
     def _temperature(self, z, codes, weight):
         return best_temperature(z, codes, weight)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
-import warnings
+import re
+from contextlib import suppress
 from dataclasses import fields, replace
 from math import ceil
 from typing import Any
 
 import numpy as np
 
+from skcal._files import replacing
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import MAX_PANELS
 from skcal.displays.reliability_panel import ReliabilityPanel
@@ -19,8 +22,10 @@ from skcal.report.parts import BinnedError, Data, Measures, Settings
 _SIZE = (4.2, 5.8)
 
 
-def diagram_of(name: str, data: Data, settings: Settings, ece: BinnedError | None) -> dict:
-    """The panel of a reliability display, with the interval and limit of the table."""
+def diagram_of(
+    name: str, data: Data, settings: Settings, ece: BinnedError | None, without_bins: dict | None
+) -> dict:
+    """The panel of a reliability display, with the interval, limit and error of the table."""
     display = ReliabilityDisplay.from_predictions(
         data.labels,
         data.proba,
@@ -35,6 +40,8 @@ def diagram_of(name: str, data: Data, settings: Settings, ece: BinnedError | Non
     [panel] = display.panels
     if ece is not None:
         panel = replace(panel, error_interval=(ece.low, ece.high), null_error=ece.null_limit)
+    if without_bins is not None:
+        panel = replace(panel, without_bins=without_bins)
     values = {part.name: getattr(panel, part.name) for part in fields(panel)}
     return {
         name: value.tolist() if isinstance(value, np.ndarray) else value
@@ -97,18 +104,57 @@ def draw(display: ReliabilityDisplay):
 
 def svg_uri(figure) -> str:
     """The figure as a data URI, the same bytes for the same figure."""
-    file = io.BytesIO()
-    save_figure(figure, file, format="svg", transparent=True)
-    return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode("ascii")
+    svg = _rendered(figure, "svg", transparent=True)
+    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
 
 
-def save_figure(figure, file, **options) -> None:
-    """Write without date and random identifiers."""
-    from matplotlib import rc_context
+def save_figure(figure, path) -> None:
+    """Write without date and random identifiers; a file is replaced as a whole."""
+    content = _rendered(figure, str(path).rsplit(".", 1)[-1].lower())
+    with replacing(path) as file:
+        file.write(content)
 
-    kind = options.get("format") or str(file).rsplit(".", 1)[-1].lower()
+
+def _rendered(figure, kind: str, **options) -> bytes:
+    """The bytes of the figure as a kind of file; nothing outside of the figure is set."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_text(_drawable(text))
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    # There is no other way to fixed identifiers in SVG; the settings are restored.
-    with rc_context({"svg.hashsalt": "skcal"}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from")  # names in other scripts
-        figure.savefig(file, metadata=dates.get(kind), dpi=150, **options)
+    file = io.BytesIO()
+    figure.savefig(file, format=kind, metadata=dates.get(kind), dpi=150, **options)
+    return _with_fixed_identifiers(file.getvalue()) if kind == "svg" else file.getvalue()
+
+
+def _drawable(text) -> str:
+    """The text with what no font of its families holds replaced; matplotlib would warn of it."""
+    from matplotlib import rcParams
+    from matplotlib.font_manager import findfont, get_font
+
+    known: set[str] = set()
+    fonts: Any = rcParams
+    for family in text.get_fontfamily():
+        for name in fonts.get(f"font.{family}", [family]):
+            if all(character in known for character in text.get_text()):
+                return text.get_text()
+            properties = text.get_fontproperties().copy()
+            properties.set_family([name])
+            with suppress(ValueError):  # a font that is not installed
+                path = findfont(properties, fallback_to_default=False)
+                known |= set(map(chr, get_font(path).get_charmap())) | {"\n"}
+    instead = "\N{REPLACEMENT CHARACTER}" if "\N{REPLACEMENT CHARACTER}" in known else "?"
+    return "".join(one if one in known else instead for one in text.get_text())
+
+
+_IDENTIFIERS = re.compile(rb'((?:id="|href="#|url\(#)[^")]*?)([0-9a-f]{10})(?=["\)])')
+
+
+def _with_fixed_identifiers(svg: bytes) -> bytes:
+    """Number the random identifiers; with a hash, so that two figures may be in one document."""
+    numbers: dict[bytes, bytes] = {}
+    for match in _IDENTIFIERS.finditer(svg):
+        numbers.setdefault(match[2], b"%x" % len(numbers))
+    numbered = _IDENTIFIERS.sub(lambda match: match[1] + numbers[match[2]], svg)
+    own = hashlib.sha256(numbered).hexdigest()[:10].encode()
+    return _IDENTIFIERS.sub(lambda match: match[1] + own + b"-" + numbers[match[2]], svg)

@@ -104,6 +104,8 @@ def _cards(report) -> str:
         cards.append(("calibration error, tuned", error, least))
     if ece is not None:
         limit = f"if calibrated ≤ {number(ece.null_limit)}"
+        if report.overall.without_bins is not None:
+            limit += f"; without bins {number(report.overall.without_bins['estimate'])}"
         cards.append((f"ECE, {ece.n_bins} bins", number(ece.estimate), limit))
         verdict = (
             "refuted at the 5 % level" if ece.pvalue <= 0.05 else "not refuted at the 5 % level"

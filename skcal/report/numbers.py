@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from skcal._notes import Note, listen
 from skcal.hypothesis_tests import monte_carlo_test, skce_test
 from skcal.metrics import (
     bootstrap_interval,
@@ -43,20 +43,19 @@ _LARGE = 100_000
 
 @dataclass
 class Attempts:
-    """Runs parts of a report; what fails or warns is collected instead of raised."""
+    """Runs parts of a report; what fails and what skcal notes is collected instead of raised."""
 
     messages: list[str] = field(default_factory=list)
 
     def __call__(self, what, function, *arguments):
         """Return the part, or None if the samples do not allow it."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                result = function(*arguments)
-            except ValueError as error:
-                result = None
-                self.messages.append(f"{what}: not estimated. {error}")
-        said = [f"{what}: {warning.message}" for warning in caught]
+        notes: list[Note] = []
+        try:
+            result = listen(notes, function, *arguments)
+        except ValueError as error:
+            result = None
+            self.messages.append(f"{what}: not estimated. {error}")
+        said = [f"{what}: {one.message}" for one in notes]
         self.messages += [text for text in dict.fromkeys(said) if text not in self.messages]
         return result
 
@@ -97,7 +96,7 @@ def tuned_error(search, settings: Settings) -> dict:
         one_step["confidence_level"] = settings.confidence_level
         bound = search.lower_confidence_bound(settings.confidence_level)
         one_step["lower_confidence_bound"] = bound
-    facts["l1"] = error_facts(search, "l1", settings.confidence_level) if one_step else None
+        facts["l1"] = error_facts(search, "l1", settings.confidence_level)
     return facts
 
 
@@ -111,6 +110,8 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
     ]
     mce = attempt("MCE", _worst_bin, data, settings)
     scores = [attempt(*score) for score in _scores(data, settings)]
+    of_search = tuned[0]["l1"] if tuned else None
+    diagram = attempt("reliability diagram", diagram_of, name, data, settings, ece, of_search)
     overview = _overview(data)
     return Measures(
         name=name,
@@ -123,7 +124,8 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
         sharpness=sharpness(
             data.labels, data.proba, notion=_all_classes(data, settings), labels=data.classes
         ),
-        diagram=attempt("reliability diagram", diagram_of, name, data, settings, ece),
+        without_bins=of_search or (diagram or {}).get("without_bins"),
+        diagram=diagram,
         warnings=[*caution(data, overview, ece, tuned), *attempt.messages],
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import skcal.report.html as html
+from skcal._files import replacing
 from skcal.report.comparison import Comparison
 from skcal.report.figure import reliability
 from skcal.report.paired_rows import paired_records
@@ -24,8 +25,8 @@ class CalibrationReport:
     ----------
     overall : Measures
         All samples: ``overview``, ``tuned`` (a dict for each notion, as in the command line's
-        JSON), ``ece``, ``mce``, ``skce`` and ``scores`` (lists), ``sharpness``, ``diagram`` and
-        ``warnings``. What the samples do not allow is None.
+        JSON), ``ece``, ``without_bins``, ``mce``, ``skce`` and ``scores`` (lists), ``sharpness``,
+        ``diagram`` and ``warnings``. What the samples do not allow is None.
     groups : list of Measures
         The measures of each subgroup.
     group_pvalues : list of float or None
@@ -147,7 +148,8 @@ class CalibrationReport:
         Parameters
         ----------
         path : path-like
-            ``.html``, ``.json`` or ``.txt``. The same report gives the same bytes.
+            ``.html``, ``.json`` or ``.txt``. The same report gives the same bytes. A file of this
+            name is replaced as a whole, or stays as it is if that fails.
 
         Raises
         ------
@@ -163,4 +165,5 @@ class CalibrationReport:
                 f"path={str(path)!r} has the ending {path.suffix!r}. Use one of {', '.join(views)}."
             )
         text = views[path.suffix.lower()](self).rstrip("\n") + "\n"
-        path.write_bytes(text.encode("utf-8", "backslashreplace"))
+        with replacing(path) as file:
+            file.write(text.encode("utf-8", "backslashreplace"))

@@ -111,9 +111,17 @@ def run(function, options, y, proba, seed):
     options = {"notion": notion, "labels": columns, **options}
     if "random_state" in getattr(function, "_skl_parameter_constraints", {}):
         options["random_state"] = seed
+    if function is hypothesis_tests.bias_curve:
+        return function(y, proba, _confidence(proba), **options)
+    if function is hypothesis_tests.segment_test:
+        return function(y, proba, {"confidence": _confidence(proba)}, **options)
     if function is hypothesis_tests.compare_calibration:
         return function(y, proba, flattened(proba), **options)
     return function(y, proba, **options)
+
+
+def _confidence(proba):
+    return proba if proba.ndim == 1 else proba.max(axis=1)
 
 
 def _of_scalars(statistic):

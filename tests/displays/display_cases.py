@@ -8,16 +8,18 @@ import numpy as np
 from skcal import CalibrationErrorSearchCV, TemperatureScaling, TwoStepKernelRidge, Zero
 from skcal.datasets import make_tempered
 from skcal.displays import (
+    BiasCurveDisplay,
     BinCountDisplay,
     ComparisonDisplay,
     NullDistributionDisplay,
     RecalibrationDisplay,
     ReliabilityDisplay,
     RiskDisplay,
+    SegmentDisplay,
     SimplexDisplay,
 )
 from skcal.functions import Binning, PlugIn
-from skcal.hypothesis_tests import monte_carlo_test
+from skcal.hypothesis_tests import bias_curve, monte_carlo_test, segment_test
 
 
 def binary(n_samples, seed=0):
@@ -65,6 +67,17 @@ def null_result(notion="confidence", n_classes=3, n_resamples=199):
     )
 
 
+def segments():
+    y, proba = binary(300)
+    features = {"side": np.arange(300) % 3, "a feature with a long name": proba}
+    return segment_test(y, proba, features, n_resamples=99, random_state=0)
+
+
+def curve():
+    y, proba = binary(300)
+    return bias_curve(y, proba, proba, n_resamples=99, random_state=0)
+
+
 def comparison(**options):
     searches = {"calibrated": fitted_search(1.0), "overconfident": fitted_search(2.0)}
     return ComparisonDisplay.from_searches(searches, {"overconfident": null_result()}, **options)
@@ -103,4 +116,6 @@ CASES = {
         3,
     ),
     "comparison": (comparison, 1),
+    "segments": (lambda **o: SegmentDisplay.from_result(segments(), **o), 1),
+    "bias curve": (lambda **o: BiasCurveDisplay.from_result(curve(), **o), 1),
 }

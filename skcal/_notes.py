@@ -1,0 +1,49 @@
+"""What skcal says of a result: as data to who listens, otherwise as a warning.
+
+Python's ``catch_warnings`` sets what all threads share, so that two threads that leave it in
+another order than they entered keep each other's filters. A listener belongs to its context alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar, copy_context
+from typing import Any, NamedTuple
+
+_LISTENER: ContextVar[list | None] = ContextVar("skcal_notes", default=None)
+
+
+class Note(NamedTuple):
+    """A message and the class of the warning that it would be."""
+
+    message: str
+    category: type[Warning]
+
+
+def note(message: str, category: type[Warning] = UserWarning, stacklevel: int = 1) -> None:
+    """Tell the listener of this context, or warn, as :func:`warnings.warn` in the caller does."""
+    heard = _LISTENER.get()
+    if heard is None:
+        warnings.warn(message, category, stacklevel=stacklevel + 1)
+    else:
+        heard.append(Note(message, category))
+
+
+def listen(notes: list[Note], function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function(*arguments)``; what it notes is appended to ``notes``, also when it raises.
+
+    It runs in a copy of the context, so that nothing is left to undo, whenever it is interrupted.
+    """
+
+    def listening():
+        _LISTENER.set(notes)
+        return function(*arguments)
+
+    return copy_context().run(listening)
+
+
+def pass_on(notes: Iterable[Note]) -> None:
+    """Note again what was heard elsewhere, such as in a worker."""
+    for one in notes:
+        note(*one)

@@ -1,0 +1,254 @@
+"""Threads and interrupts leave what the whole process shares as it was."""
+
+import random
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from process_state import process_state
+from sklearn.linear_model import LinearRegression
+from threadpoolctl import threadpool_limits
+
+from skcal import (
+    CalibrationErrorSearchCV,
+    PlugIn,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    VectorScaling,
+    Zero,
+    calibration_report,
+)
+from skcal._sklearn_compat import one_blas_thread
+from skcal.hypothesis_tests import skce_test
+from skcal.metrics import bootstrap_interval, expected_calibration_error
+
+CANDIDATES = [
+    (Zero(), {}),
+    (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-2]}),
+    (PlugIn(TemperatureScaling()), {}),
+    (PlugIn(VectorScaling(max_iter=1)), {}),  # does not converge
+]
+
+
+@pytest.fixture(scope="module")
+def data(tempered):
+    proba, labels = tempered
+    return proba[:150], labels[:150]
+
+
+def search(P, y, candidates=CANDIDATES):
+    found = CalibrationErrorSearchCV(candidates, "canonical", cv=3, random_state=0).fit(P, y)
+    return found.squared_error_, found.best_risk_, found.predict(P).tobytes()
+
+
+def report(P, y):
+    options = {"candidates": CANDIDATES[:3], "cv": 3, "n_resamples": 19, "random_state": 0}
+    made = calibration_report(y, P, notion="confidence", **options)
+    return made.to_json(), made._repr_html_()
+
+
+def test(P, y):
+    return skce_test(y, P, notion="canonical", n_resamples=39, random_state=0).pvalue
+
+
+test.__test__ = False
+
+
+def interval(P, y):
+    options = {"n_resamples": 39, "random_state": 0}
+    return bootstrap_interval(expected_calibration_error, y, P, **options).distribution.tobytes()
+
+
+WORK = [search, report, test, interval]
+
+
+@pytest.mark.parametrize(
+    "rounds", [pytest.param(1, id="quick"), pytest.param(40, id="long", marks=pytest.mark.slow)]
+)
+@pytest.mark.filterwarnings("ignore:.*did not converge", "ignore:The squared calibration error")
+def test_eight_threads_say_what_one_says_and_leave_no_trace(data, rounds):
+    alone = {work: work(*data) for work in WORK}
+    before = process_state()
+    with ThreadPoolExecutor(8) as pool:
+        jobs = [(work, pool.submit(work, *data)) for work in WORK * 4 * rounds]
+        for work, job in jobs:
+            assert job.result() == alone[work], work
+    assert process_state() == before
+
+
+class Waiting(LinearRegression):
+    """Lets the search that entered first leave first."""
+
+    order = (threading.Event(), threading.Event())
+
+    def __init__(self, first=True):
+        super().__init__()
+        self.first = first
+
+    def fit(self, X, y, sample_weight=None):
+        inside, left = self.order
+        if self.first:
+            inside.wait(60)
+        else:
+            inside.set()
+            left.wait(60)
+        return super().fit(X, y)
+
+
+def test_the_search_that_began_first_may_end_first(data):
+    P, y = data
+    before = process_state()
+    with threadpool_limits(2, user_api="blas"):
+        inner = process_state()
+
+        def work(first):
+            found = search(P, y, [PlugIn(Waiting(first)), Zero()])
+            if first:
+                Waiting.order[1].set()
+            return found
+
+        with ThreadPoolExecutor(2) as pool:
+            for job in [pool.submit(work, True), pool.submit(work, False)]:
+                job.result()
+        assert process_state() == inner
+    assert process_state() == before
+
+
+def test_one_blas_thread_ends_when_the_last_has_left():
+    with threadpool_limits(2, user_api="blas"):
+        before = process_state()["threads"]
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        inside = process_state()["threads"]
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert process_state()["threads"] == inside
+        second.__exit__(None, None, None)
+        assert process_state()["threads"] == before
+
+
+class Interrupting(LinearRegression):
+    """Raises KeyboardInterrupt at some fit."""
+
+    left = 0
+
+    def fit(self, X, y, sample_weight=None):
+        Interrupting.left -= 1
+        if not Interrupting.left:
+            raise KeyboardInterrupt
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("fits", [1, 2, 5])
+@pytest.mark.parametrize("work", [search, calibration_report])
+def test_an_interrupted_fit_leaves_no_trace(data, fits, work):
+    before = process_state()
+    Interrupting.left = fits
+    arguments = data if work is search else data[::-1]
+    with pytest.raises(KeyboardInterrupt):
+        work(*arguments, candidates=[PlugIn(Interrupting())])
+    assert process_state() == before
+
+
+@pytest.mark.parametrize("name", ["_cholesky", "pair_risk", "kernels"])
+def test_an_interrupt_in_any_room_leaves_no_trace(data, name, monkeypatch):
+    """Every function of the room is the one that is interrupted, once."""
+    P, y = data
+    module = __import__(f"skcal.{name}", fromlist=["skcal"])
+    before = process_state()
+    own = [
+        k for k, one in vars(module).items() if getattr(one, "__module__", "") == module.__name__
+    ]
+
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    reached = 0
+    for key in own:
+        with monkeypatch.context() as patch:
+            patch.setattr(module, key, interrupt)
+            try:
+                search(P[:60], y[:60], CANDIDATES[:3])
+            except KeyboardInterrupt:
+                reached += 1
+            except (TypeError, AttributeError):  # a class that others ask for its type
+                pass
+        assert process_state() == before, key
+    assert reached
+
+
+SCRIPT = """
+    import random, signal, sys, warnings
+    sys.path.insert(0, {folder!r})
+    import numpy as np
+    from process_state import process_state
+    from report_cases import predictions
+    from skcal import CalibrationErrorSearchCV, calibration_report
+
+    labels, proba = predictions(120)
+    def work():
+        CalibrationErrorSearchCV(notion="canonical", cv=3, random_state=0).fit(proba, labels)
+        calibration_report(labels, proba, n_resamples=19, random_state=0)._repr_html_()
+
+    warnings.simplefilter("ignore")
+    rng = random.Random({seed})
+    before, done = process_state(), 0
+    for _ in range({times}):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.001, {longest}))
+            work()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt:
+            done += 1
+        after = process_state()
+        assert after == before, [key for key in before if before[key] != after[key]]
+    print(done)
+"""
+
+
+@pytest.mark.parametrize(
+    ("times", "longest"), [(15, 0.3), pytest.param(2000, 2.0, marks=pytest.mark.slow)]
+)
+def test_signals_at_any_moment_leave_no_trace(times, longest):
+    pytest.importorskip("matplotlib")
+    settings = {"folder": str(Path(__file__).parent), "times": times, "longest": longest}
+    script = textwrap.dedent(SCRIPT.format(seed=random.randrange(2**31), **settings))
+    script = "import signal; signal.signal(signal.SIGALRM, signal.default_int_handler)\n" + script
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > times // 3
+
+
+@pytest.mark.filterwarnings("ignore:foreign:ResourceWarning")
+def test_reports_hold_no_warnings_of_others(data):
+    P, y = data
+
+    class Foreign(LinearRegression):
+        def fit(self, X, y, sample_weight=None):
+            warnings.warn(
+                "foreign: unclosed file name='/etc/hostname'", ResourceWarning, stacklevel=2
+            )
+            return super().fit(X, y)
+
+    candidates = [PlugIn(Foreign()), PlugIn(VectorScaling(max_iter=1))]
+    options = {"candidates": candidates, "n_resamples": 19, "search": True, "random_state": 0}
+    shown = calibration_report(y, P, **options).to_json()
+    assert "foreign" not in shown
+    assert "did not converge, the first said: VectorScaling" in shown
+
+
+def test_notes_of_workers_are_heard_by_the_report(data):
+    P, y = data
+    options = {"candidates": [PlugIn(VectorScaling(max_iter=1))], "n_resamples": 19}
+    options |= {"search": True, "random_state": 0}
+    alone = calibration_report(y, P, **options)
+    with parallel_config(backend="threading"):
+        assert calibration_report(y, P, n_jobs=2, **options).warnings == alone.warnings
+    assert np.any(["did not converge" in text for text in alone.warnings])

@@ -1,0 +1,139 @@
+"""A file is written as a whole or not at all."""
+
+import errno
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from skcal._files import replacing
+
+
+def write(path, content, fail=None):
+    with replacing(path) as file:
+        file.write(content)
+        if fail is not None:
+            raise fail
+
+
+@pytest.mark.parametrize("fail", [ValueError(), KeyboardInterrupt(), OSError(errno.ENOSPC, "")])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_failure_leaves_the_old_file_and_no_other(tmp_path, fail, exists):
+    path = tmp_path / "report.html"
+    if exists:
+        path.write_bytes(b"old")
+    fail = type(fail)(*fail.args)
+    with pytest.raises(type(fail)) as caught:
+        write(path, b"new", fail)
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"] * exists
+    assert not exists or path.read_bytes() == b"old"
+    if isinstance(fail, OSError):
+        assert caught.value.filename == str(path)
+
+
+def test_text_and_bytes_are_written(tmp_path):
+    path = tmp_path / "table.csv"
+    write(path, b"a\n")
+    assert path.read_bytes() == b"a\n"
+    with replacing(path, "w", encoding="utf-8", newline="") as file:
+        file.write("é\r\n")
+    assert path.read_bytes() == "é\r\n".encode()
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_permissions_are_kept_and_new_files_have_those_of_any(tmp_path):
+    path, plain = tmp_path / "a", tmp_path / "b"
+    write(path, b"")
+    plain.write_bytes(b"")
+    assert path.stat().st_mode == plain.stat().st_mode
+    path.chmod(0o640)
+    write(path, b"new")
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_the_target_of_a_link_is_replaced_and_the_link_stays(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    target, link = folder / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    write(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert len(list(tmp_path.rglob("*"))) == 3
+
+
+def test_what_is_no_regular_file_is_written_directly(tmp_path):
+    write("/dev/null", b"new")
+    assert os.path.exists("/dev/null")
+    with pytest.raises(IsADirectoryError):
+        write(tmp_path, b"new")
+
+
+def test_what_cannot_be_written_names_the_path(tmp_path):
+    missing = tmp_path / "absent" / "report.html"
+    with pytest.raises(FileNotFoundError) as caught:
+        write(missing, b"")
+    assert caught.value.filename == str(missing)
+    if os.geteuid():  # root may write everything
+        path = tmp_path / "report.html"
+        path.write_bytes(b"old")
+        path.chmod(0o400)
+        with pytest.raises(PermissionError, match=r"report\.html"):
+            write(path, b"new")
+
+
+# With an end of files at 10,000 bytes, each of what skcal saves.
+SCRIPT = """
+    import resource, sys
+    from pathlib import Path
+    sys.path.insert(0, {folder!r})
+    from report_cases import plain_report
+    from skcal.report.figure import draw, save_figure
+    from skcal.report.figure import reliability
+    from skcal.cli.commands import main
+
+    report = plain_report()
+    figure = draw(reliability([report.overall], report.notion, report.settings))
+    table = Path("predictions.csv")
+    resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+    saves = {{
+        "report.html": report.save,
+        "report.json": report.save,
+        "figure.svg": lambda path: save_figure(figure, path),
+        "figure.png": lambda path: save_figure(figure, path),
+        "figure.pdf": lambda path: save_figure(figure, path),
+    }}
+    for name, save in saves.items():
+        try:
+            save(Path(name))
+        except OSError as error:
+            assert error.filename == name, error
+        else:
+            raise AssertionError(name)
+    assert main(["plot", "predictions.csv", "--out", "command.png"]) == 2
+"""
+NAMES = ["report.html", "report.json", "figure.svg", "figure.png", "figure.pdf", "command.png"]
+
+
+def test_everything_that_is_saved_leaves_the_old_file_whole(tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("resource", reason="no limits of files on this system")
+    old = b"x" * 50_000
+    for name in NAMES:
+        (tmp_path / name).write_bytes(old)
+    table = "0,1,label\n" + "0.25,0.75,1\n0.5,0.5,0\n" * 20
+    (tmp_path / "predictions.csv").write_text(table)
+    script = SCRIPT.format(folder=os.path.dirname(__file__), limit=2_000)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "skcal: command.png: File too large.\n"
+    assert {one.name for one in tmp_path.iterdir()} == {*NAMES, "predictions.csv"}
+    assert all((tmp_path / name).read_bytes() == old for name in NAMES)
