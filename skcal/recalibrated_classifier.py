@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from inspect import signature
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -15,9 +14,10 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import Bunch, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._notes import listen, note
+from skcal._parallel import over_jobs
 from skcal._sklearn_compat import (
     HasMethods,
     StrOptions,
@@ -193,12 +193,11 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             rows = np.concatenate([test for _, test in splits])
             predictions = _aligned(estimator, _safe_indexing(X, rows), self.classes_)
         else:
-            fits = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_fold)(
-                    clone(estimator), X, y, train, test, routed.estimator.fit, self.classes_
-                )
-                for train, test in splits
-            )
+            calls = [
+                (_fit_fold, clone(estimator), X, y, *split, routed.estimator.fit, self.classes_)
+                for split in splits
+            ]
+            fits = over_jobs(calls, self.n_jobs)
             self.classifiers_ = [classifier for classifier, _ in fits]
             rows = np.concatenate([test for _, test in splits])
             predictions = np.concatenate([own for _, own in fits])
@@ -218,7 +217,7 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             if "sample_weight" in signature(estimator.fit).parameters:
                 params["sample_weight"] = sample_weight
             elif not isinstance(estimator, FrozenEstimator):
-                warnings.warn(
+                note(
                     f"{type(estimator).__name__} does not take sample_weight: the recalibrator "
                     "alone uses it. Pass a classifier that takes it, or no weights.",
                     UserWarning,
@@ -261,11 +260,10 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             cv = 5
         weight = np.ones(len(codes)) if weight is None else weight
         logits = not hasattr(self.classifiers_[0], "predict_proba")
-        # Column numbers are the labels: a fold may lack a class.
-        own = clone(own).set_params(cv=cv, labels=None, from_logits=logits)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "y holds integers from")
-            self.recalibrator_ = own.fit(predictions, codes[rows], weight[rows])
+        # Column numbers are the labels: those that are tested may lack a class.
+        labels = np.arange(len(self.classes_))
+        own = clone(own).set_params(cv=cv, labels=labels, from_logits=logits)
+        self.recalibrator_ = own.fit(predictions, codes[rows], weight[rows])
         self.comparison_ = self.recalibrator_.comparison_
         judged, after = self.recalibrator_.cross_fit_predict_proba(predictions)
         before = self.recalibrator_.unchanged_proba(predictions[judged])
@@ -334,10 +332,8 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         search = CalibrationErrorSearchCV(
             [Zero(), function], found, labels=np.arange(proba.shape[1]), random_state=0
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            search.fit(proba, self.out_of_fold_.codes, self.out_of_fold_.weight)
-            return search.error(kind)
+        listen([], search.fit, proba, self.out_of_fold_.codes, self.out_of_fold_.weight)
+        return search.error(kind)
 
     def get_metadata_routing(self):
         """Say which metadata go to the classifier and to the splitter.

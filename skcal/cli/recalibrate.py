@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcal._files import replacing
 from skcal._validation import InputError, check_proba
 from skcal.cli.checks import FileError, Places, Predictions, check_size, listed, one_sentence
 from skcal.recalibration import Recalibrator
@@ -175,12 +176,12 @@ def write_recalibrated(out, unlabelled: Unlabelled, proba: np.ndarray) -> None:
     if unlabelled.columns:
         back = np.argsort(unlabelled.columns)
         values = values[:, back]
-    with open(out, "wb") as file:
+    with replacing(out) as file:
         np.savez(file, proba=values, **unlabelled.arrays)
 
 
 def _write_csv(out, unlabelled, values) -> None:
-    with open(out, "w", newline="", encoding="utf-8") as file:
+    with replacing(out, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(unlabelled.header)
         for row, own in zip(unlabelled.rows, values.tolist(), strict=True):

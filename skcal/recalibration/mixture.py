@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._notes import Note, listen, pass_on
 from skcal.recalibration.identity import Identity
 
 _STEPS = 200
@@ -39,19 +41,20 @@ class LabelledPredictions(NamedTuple):
 
 
 def fit_map(estimator, data: LabelledPredictions):
-    """Fit a clone; weights that are all equal are not passed on."""
+    """Fit a clone; weights that are all equal are not passed on.
+
+    Of what it notes only failures to converge are told: maps are handed column numbers, of which
+    one may be absent from a fold, and among the candidates there are some for rounded logarithms.
+    """
     estimator, weight = clone(estimator), data.weight
-    with warnings.catch_warnings():
-        # Maps are handed column numbers; that of a class may be absent from a fold.
-        warnings.filterwarnings("ignore", "y holds integers from")
-        # Smoothed maps, the mixture and the identity compete where probabilities are 0 or 1.
-        warnings.filterwarnings("ignore", ".*are rounded to 0 or 1")
-        if (weight == weight[0]).all():
-            return estimator.fit(data.X, data.codes)
-        name = "sample_weight"
-        if isinstance(estimator, Pipeline):
-            name = f"{estimator.steps[-1][0]}__{name}"
-        return estimator.fit(data.X, data.codes, **{name: weight})
+    options = {}
+    if not (weight == weight[0]).all():
+        last = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+        options = {f"{last}sample_weight": weight}
+    notes: list[Note] = []
+    listen(notes, partial(estimator.fit, **options), data.X, data.codes)
+    pass_on(one for one in notes if one.category is ConvergenceWarning)
+    return estimator
 
 
 def plain_proba(fitted, X: np.ndarray, n_classes: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from skcal._validation import check_labels, check_proba, check_weight, column_na
 from skcal.recalibration.default_maps import default_candidates, default_max_samples
 from skcal.recalibration.losses import LOSSES, LossComparison, of_outcomes
 from skcal.recalibration.mixture import LabelledPredictions, fit_map, mapped_proba
+from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
 from skcal.recalibration.selection import make_map_families, try_maps
 from skcal.recalibration.selection_text import summarize
 
@@ -36,9 +37,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     candidates : list of maps or of (map, param_grid), default=None
         Classifiers of probabilities, from the simplest on, such as
         ``[TemperatureScaling(), (VectorScaling(), {"C": [0.1, 1]})]``. The identity is always among
-        them, as the first. None: a temperature, also of smoothed probabilities, and, of two classes, splines of smoothed
-        probabilities, of up to 100 structured matrix scaling on roots and on logarithms, of more
-        vector scaling.
+        them, as the first. None: a temperature of the probabilities and of smoothed ones, of two
+        classes splines, of up to 100 structured vector and matrix scaling, of more vector scaling.
     cv : int ≥ 2, cross-validation splitter or iterable, default=5
         The splits that choose; an int means as many shuffled folds. Test sets may not overlap.
     scoring : {"neg_log_loss", "neg_brier_score"}, default="neg_log_loss"
@@ -352,7 +352,48 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def summary(self) -> str:
         """Table of the candidates, what was chosen and why, and what it gains."""
         check_is_fitted(self)
+        if not hasattr(self, "cv_results_"):
+            return f"{self.best_name_}, read from JSON"
         return summarize(self)
+
+    def to_json(self) -> str:
+        """The fitted recalibrator as JSON text, with the formula of its map.
+
+        Returns
+        -------
+        text : str
+            What :meth:`from_json` reads predicts the same; the keys are those of
+            ``skcal.recalibration.recalibrator_json``.
+
+        Raises
+        ------
+        TypeError
+            If the chosen map is not one of the package.
+        """
+        check_is_fitted(self)
+        return recalibrator_to_text(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Recalibrator:
+        """A recalibrator that predicts as the one that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        recalibrator : Recalibrator
+            Without what was found on the training samples, such as ``comparison_``.
+
+        Raises
+        ------
+        ValueError
+            If the text holds no recalibrator, or its parts do not fit together.
+        """
+        recalibrator = cls()
+        recalibrator_from_text(recalibrator, text)
+        return recalibrator
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

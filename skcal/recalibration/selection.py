@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,8 +12,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
-from sklearn.utils.parallel import Parallel, delayed
 
+from skcal._notes import Note, listen, note
+from skcal._parallel import over_jobs
 from skcal._validation import row_blocks
 from skcal.recalibration.identity import Identity, Smoothed
 from skcal.recalibration.losses import LOSSES, LossComparison, log_losses, of_outcomes
@@ -246,14 +246,19 @@ def try_maps(families, data, splits, scoring, mix=False, n_jobs=None) -> Trial:
     owners = np.repeat(np.arange(len(families)), [len(family.settings) for family in families])
     maps = [one for family in families for one in family.maps()]
     identity = fit_map(maps[0], data)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        flat = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_and_hold_out)(one, identity, data, train, test, scoring)
-            for one in maps
-            for train, test in splits
+    calls = [
+        (_fit_and_hold_out, one, identity, data, train, test, scoring)
+        for one in maps
+        for train, test in splits
+    ]
+    notes: list[Note] = []
+    flat = listen(notes, over_jobs, calls, n_jobs)
+    if notes:
+        note(
+            f"{len(notes)} fit(s) of maps did not converge, the first said: {notes[0].message}",
+            ConvergenceWarning,
+            stacklevel=4,
         )
-    _warn_again(caught)
     held_out = [flat[k : k + len(splits)] for k in range(0, len(flat), len(splits))]
     tests = [test for _, test in splits]
     trial = Trial(families, owners, maps, tests, held_out, data.weight)
@@ -283,14 +288,3 @@ def _with_mixture(trial, identity, data, splits, scoring) -> Trial:
         [*trial.held_out, held_out],
         trial.weight,
     )
-
-
-def _warn_again(caught) -> None:
-    """Say once what several fits say: they did not converge, and lost by it if that matters."""
-    said = [one for one in caught if issubclass(one.category, ConvergenceWarning)]
-    for one in caught:
-        if one not in said:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    if said:
-        text = f"{len(said)} fit(s) of maps did not converge, the first said: {said[0].message}"
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)

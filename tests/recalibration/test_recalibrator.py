@@ -1,5 +1,7 @@
 """The recalibrator: its choice, its judgement and what it predicts."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -276,3 +278,55 @@ def test_the_choice_is_hardly_optimistic():
     gap = np.array(said) - shown
     # Four fifths of the samples teach the maps that are judged.
     assert gap.mean() < 2 * gap.std() / np.sqrt(60)
+
+
+# JSON
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_what_is_read_from_json_predicts_the_same(n_classes, from_logits, temperature):
+    P, y = tempered(300, temperature, n_classes)
+    P[0], names = np.eye(n_classes)[0], np.array(["a", "b", "c", "d"])[:n_classes]
+    X = np.log(np.maximum(P, 1e-9)) if from_logits else P
+    fitted = Recalibrator(from_logits=from_logits, random_state=0).fit(X, names[y])
+    read = Recalibrator.from_json(fitted.to_json())
+    assert_array_equal(read.predict_proba(X), fitted.predict_proba(X))
+    assert_array_equal(read.predict(X), fitted.predict(X))
+    assert_array_equal(read.unchanged_proba(X), fitted.unchanged_proba(X))
+    assert fitted.best_name_ in read.summary()
+    with pytest.raises(ValueError, match="no cross-fitted maps"):
+        read.cross_fit_predict_proba(X)
+
+
+def test_json_of_single_probabilities_is_read():
+    P, y = tempered(300, n_classes=2)
+    fitted = Recalibrator(random_state=0).fit(P[:, 1], y)
+    read = Recalibrator.from_json(fitted.to_json())
+    assert_array_equal(read.predict_proba(P[:, 1]), fitted.predict_proba(P[:, 1]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda told: "{", "is no JSON"),
+        (lambda told: {"map": "Identity"}, "holds no recalibrator of format 1"),
+        (lambda told: told | {"classes": ["a", "a"]}, "do not fit together.*classes"),
+        (lambda told: told | {"n_features_in": 7}, "do not fit together"),
+        (lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": []}}, "mixture"),
+        (lambda told: told | {"map": {"map": "eval"}}, "do not fit together"),
+    ],
+)
+def test_a_text_that_is_no_recalibrator_raises(change, message):
+    P, y = tempered(100)
+    changed = change(json.loads(Recalibrator(FEW).fit(P, y).to_json()))
+    with pytest.raises(ValueError, match=message):
+        Recalibrator.from_json(changed if isinstance(changed, str) else json.dumps(changed))
+
+
+def test_maps_of_other_packages_have_no_json():
+    P, y = tempered(100)
+    own = Recalibrator([LogisticRegression()], do_no_harm=False, mix=False).fit(P, y)
+    with pytest.raises(TypeError, match="LogisticRegression is no map of skcal"):
+        own.to_json()
