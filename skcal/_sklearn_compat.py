@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils._param_validation import validate_params as _validate_params
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.parallel import _get_threadpool_controller
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, _num_samples
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -129,6 +129,7 @@ __all__ = [
     "StrOptions",
     "_check_method_params",
     "_fit_context",
+    "_num_samples",
     "_routing_enabled",
     "_safe_indexing",
     "one_blas_thread",

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.svm import LinearSVC
-from sklearn.utils import Bunch, get_tags, indexable
+from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +23,7 @@ from skcal._sklearn_compat import (
     StrOptions,
     _check_method_params,
     _fit_context,
+    _num_samples,
     _routing_enabled,
     _safe_indexing,
 )
@@ -177,8 +178,11 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         """
         check_classification_targets(y)
         X, y = indexable(X, y)
+        if not _num_samples(X):
+            raise ValueError("X has 0 samples. A classifier needs samples of two classes or more.")
         estimator = self._estimator()
-        self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
+        y = column_or_1d(y, warn=True)
+        self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y holds one class, {self.classes_.tolist()[0]!r}. A classifier needs samples of "

@@ -44,7 +44,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     scoring : {"neg_log_loss", "neg_brier_score"}, default="neg_log_loss"
         The score that chooses. A map is fitted by its likelihood all the same.
     do_no_harm : bool, default=True
-        Whether the predictions stay as they are unless a map is significantly better.
+        Whether the predictions stay as they are unless a map is significantly better, and where the
+        maps that the other folds choose lose more than a standard error.
     mix : bool, default=True
         Whether the mean of the candidates' probabilities, by weights of the highest held-out
         likelihood, is applied instead of the best of them. Where not all samples take part in the
@@ -188,8 +189,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         trial = try_maps(families, data, splits, self.scoring, mix, self.n_jobs)
         self.best_index_ = trial.choose(range(len(splits)), self.do_no_harm)
         self._judge(trial, data, splits)
-        if self.do_no_harm and not self.comparison_[_LOSSES[self.scoring]].difference > 0:
-            self.best_index_ = 0  # maps that others of the folds choose do harm
+        judged = self.comparison_[_LOSSES[self.scoring]]
+        if self.do_no_harm and judged.difference < -judged.standard_error:
+            self.best_index_ = 0  # what the other folds choose does harm
             self._judge(trial, data, splits)
         self._set_results(trial)
         self.n_samples_ = data.n_positive
