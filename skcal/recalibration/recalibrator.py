@@ -109,12 +109,12 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     >>> from skcal.datasets import make_tempered
     >>> data = make_tempered(2000, temperature=2.0, n_truth_draws=0, random_state=0)
     >>> recalibrator = Recalibrator(random_state=0).fit(data.proba[:1000], data.labels[:1000])
-    >>> recalibrator.best_name_
-    'TemperatureScaling'
+    >>> recalibrator.best_name_, recalibrator.simplest_name_
+    ('Mixture', 'TemperatureScaling')
     >>> bool(recalibrator.comparison_["log_loss"].pvalue < 1e-3)
     True
     >>> recalibrator.predict_proba(data.proba[1000:]).shape
-    (1000, 10)
+    (1000, 5)
     """
 
     _parameter_constraints: dict = {
