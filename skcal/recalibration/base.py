@@ -119,8 +119,9 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
 
     def _check(self, X, y=None, reset=True):
         """X as floats of shape (n_samples, n_features_in_)."""
-        if np.ndim(X) == 1 and (reset or self.n_features_in_ == 1):
-            X = np.reshape(X, (-1, 1))
+        one_number = reset or self.n_features_in_ == 1
+        if one_number and not hasattr(X, "columns") and np.asarray(X).ndim == 1:
+            X = np.asarray(X).reshape(-1, 1)
         X = (read_logits if self.from_logits else read_probabilities)(self, X, y, reset)
         if self._of_single_probability and X.shape[1] > 2:
             raise ValueError(
@@ -162,7 +163,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """Most probable class of each sample."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
 
     def to_json(self):
         """The fitted map as JSON text, with its formula.
