@@ -71,7 +71,7 @@ class MatrixScaling(RecalibrationMap):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    _saved_parameters = ("present", "coef", "intercept")
+    _saved_parameters: tuple[str, ...] = ("present", "coef", "intercept")
     _formula = "softmax(coef @ z + intercept) of the classes present, 0 of others"
 
     def __init__(self, C=1.0, max_iter=1000, from_logits=False):
