@@ -34,8 +34,10 @@ LAYERS = [
     "recalibration",
     "functions",
     "model_selection",
+    "recalibrated_classifier",
     "metrics",
     "hypothesis_tests",
+    "monitoring",
     "displays",
     "report",
     "skcal",
@@ -140,6 +142,7 @@ PACKAGES = [
     skcal,
     importlib.import_module("skcal.metrics"),
     importlib.import_module("skcal.hypothesis_tests"),
+    importlib.import_module("skcal.monitoring"),
     importlib.import_module("skcal.displays"),
     importlib.import_module("skcal.report"),
 ]
