@@ -10,6 +10,7 @@ from skcal.datasets import make_tempered
 from skcal.displays import (
     BiasCurveDisplay,
     BinCountDisplay,
+    CalibrationCurveDisplay,
     ComparisonDisplay,
     NullDistributionDisplay,
     ReliabilityDisplay,
@@ -93,6 +94,10 @@ CASES = {
             *tempered(), notion="classwise", random_state=0, **o
         ),
         3,
+    ),
+    "calibration curve": (
+        lambda **o: CalibrationCurveDisplay.from_predictions(*binary(300), **o),
+        1,
     ),
     "simplex": (lambda **o: SimplexDisplay.from_predictions(*tempered(), **o), 1),
     "bin count": (
