@@ -36,6 +36,7 @@ LAYERS = [
     "model_selection",
     "metrics",
     "hypothesis_tests",
+    "monitoring",
     "displays",
     "report",
     "skcal",
@@ -140,6 +141,7 @@ PACKAGES = [
     skcal,
     importlib.import_module("skcal.metrics"),
     importlib.import_module("skcal.hypothesis_tests"),
+    importlib.import_module("skcal.monitoring"),
     importlib.import_module("skcal.displays"),
     importlib.import_module("skcal.report"),
 ]

@@ -3,6 +3,7 @@
 from skcal.displays.bin_count import BinCountDisplay
 from skcal.displays.calibration_curve import CalibrationCurveDisplay
 from skcal.displays.comparison import ComparisonDisplay
+from skcal.displays.monitor import MonitorDisplay
 from skcal.displays.null_distribution import NullDistributionDisplay
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.displays.risk import RiskDisplay
@@ -14,6 +15,7 @@ __all__ = [
     "BinCountDisplay",
     "CalibrationCurveDisplay",
     "ComparisonDisplay",
+    "MonitorDisplay",
     "NullDistributionDisplay",
     "ReliabilityDisplay",
     "RiskDisplay",

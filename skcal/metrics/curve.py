@@ -140,8 +140,8 @@ def calibration_curve(
     Limits of splines and loess are normal ones around the expectation of the smoother: where the
     true curve bends more than the smoother can follow they miss it. Of 50 draws of p² and of
     tempered predictions at n = 500, the 95 % band held the whole curve in 92 % and 96 % (splines),
-    92 % and 88 % (loess) and always (isotonic); of a wave in 80 %, 50 % and always. More than 1,000 distinct predictions are grouped into 1,000 of equal
-    mass (100 for isotonic limits).
+    92 % and 88 % (loess) and always (isotonic); of a wave in 80 %, 50 % and always. More than 1,000
+    distinct predictions are grouped into 1,000 of equal mass (100 for isotonic limits).
 
     References
     ----------

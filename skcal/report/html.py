@@ -30,8 +30,8 @@ _READING = (
     "would lie. Hatched stretches hold no predictions. Above: how many predictions there are."
 )
 _CURVE_READING = (
-    " Curves are regressions on splines; their bands say where the curve may lie, at each point and "
-    "as a whole. Below them: the predictions."
+    " Curves are regressions on splines; their bands say where the curve may lie, at each point "
+    "and as a whole. Below them: the predictions."
 )
 
 
