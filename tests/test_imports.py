@@ -21,6 +21,7 @@ LAYERS = [
     "_notes",
     "_parallel",
     "_text",
+    "_html",
     "_files",
     "datasets",
     "_validation",
@@ -35,6 +36,7 @@ LAYERS = [
     "model_selection",
     "metrics",
     "hypothesis_tests",
+    "monitoring",
     "displays",
     "report",
     "skcal",
@@ -139,6 +141,7 @@ PACKAGES = [
     skcal,
     importlib.import_module("skcal.metrics"),
     importlib.import_module("skcal.hypothesis_tests"),
+    importlib.import_module("skcal.monitoring"),
     importlib.import_module("skcal.displays"),
     importlib.import_module("skcal.report"),
 ]

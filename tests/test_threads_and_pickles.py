@@ -213,11 +213,12 @@ def bootstrapped(n_jobs, P, y):
     return metrics.bootstrap_interval(ece, y, P, n_jobs=n_jobs, **options).distribution
 
 
-def of_test(name, **options):
+def of_test(name, with_feature=False, **options):
     def run(n_jobs, P, y):
         test = getattr(hypothesis_tests, name)
+        arguments = (y, P, P[:, 0]) if with_feature else (y, P)
         return test(
-            y, P, n_resamples=39, random_state=0, n_jobs=n_jobs, **options
+            *arguments, n_resamples=39, random_state=0, n_jobs=n_jobs, **options
         ).null_distribution
 
     return run
@@ -232,6 +233,8 @@ WITH_WORKERS = {
     "skce_test": of_test("skce_test", notion="canonical"),
     "mean_embedding_test": of_test("mean_embedding_test", notion="canonical"),
     "risk_test": of_test("risk_test"),
+    "segment_test": of_test("segment_test", with_feature=True),
+    "bias_curve": of_test("bias_curve", with_feature=True),
 }
 
 

@@ -12,6 +12,7 @@ from skcal._text import as_columns, as_json, number, printable
 from skcal.cli.checks import FileError, Predictions
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
 from skcal.cli.files import align, read_predictions
+from skcal.cli.monitor import watch
 from skcal.cli.parser import parse
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import require_matplotlib
@@ -39,10 +40,12 @@ def main(arguments=None) -> int:
         "test": _run_test,
         "plot": _run_plot,
         "compare": _run_compare,
+        "monitor": _run_monitor,
     }
     try:
-        commands[options.command](options)
+        status = commands[options.command](options) or 0
         sys.stdout.flush()
+        return status
     except BrokenPipeError:  # whoever reads, such as `head`, has read enough
         _close_output()
         return 128 + 13  # as a shell says of SIGPIPE
@@ -53,7 +56,6 @@ def main(arguments=None) -> int:
         if isinstance(error, OSError) and error.filename:
             text = f"{error.filename}: {error.strerror}."
         return _refuse(text)
-    return 0
 
 
 def _refuse(text) -> int:
@@ -112,6 +114,11 @@ def _run_compare(options):
     report = _report(first, options, names[0], compare=second.proba, compare_name=names[1])
     _save(report, options)
     print(report.to_json() if options.json else comparison_text(report))
+
+
+def _run_monitor(options):
+    notion = _one_notion(options)
+    return watch(_read(options), notion, options)
 
 
 def _report(predictions, options, name, **more):

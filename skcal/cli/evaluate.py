@@ -53,7 +53,8 @@ def evaluate(name, predictions, options) -> dict:
         facts = [error_facts(search, kind) for kind in dict.fromkeys(options.error or [])]
         report["searches"].append({**as_dict(search), "errors": facts})
         if not options.json:
-            lines = [search.summary(), *map(error_line, facts)]
+            more = [error_line(fact, 19) for fact in facts if fact["kind"] != "l1"]  # it has that
+            lines = [search.summary(), *more]
             print("\n" + "\n".join(lines), flush=True)
     if not options.json:
         print()

@@ -2,16 +2,21 @@
 
 from skcal.displays.bin_count import BinCountDisplay
 from skcal.displays.comparison import ComparisonDisplay
+from skcal.displays.monitor import MonitorDisplay
 from skcal.displays.null_distribution import NullDistributionDisplay
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.displays.risk import RiskDisplay
+from skcal.displays.segments import BiasCurveDisplay, SegmentDisplay
 from skcal.displays.simplex import SimplexDisplay
 
 __all__ = [
+    "BiasCurveDisplay",
     "BinCountDisplay",
     "ComparisonDisplay",
+    "MonitorDisplay",
     "NullDistributionDisplay",
     "ReliabilityDisplay",
     "RiskDisplay",
+    "SegmentDisplay",
     "SimplexDisplay",
 ]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skcal import _html
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
@@ -28,10 +29,12 @@ from skcal.displays.base import (
 from skcal.displays.reliability_panel import ReliabilityPanel, make_curves, make_panel
 from skcal.functions.base import BilinearFunction
 from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
+from skcal.metrics.cross_fitted import panel_error
 from skcal.metrics.moments import problem_moments
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 
 _FEW = 10  # bins with fewer samples are drawn hollow
+_MOST_WITHOUT_BINS = 200_000  # samples; more take longer than all the rest
 _HOLLOW = f"fewer than {_FEW} samples"
 _STRIP = "histogram of predictions"
 _ROOM = 1.7  # of the histogram, above its highest bar
@@ -73,9 +76,11 @@ class ReliabilityDisplay(ClassifierDisplay):
     Notes
     -----
     A point outside its band is more than chance at this n, for that point alone; the legend tells
-    what ECE calibrated predictions reach. Bars say where the frequency of the bin may be. Hollow
-    points stand for fewer than 10 samples, hatched stretches hold none (of the first display on
-    the axes).
+    what ECE calibrated predictions reach and, of one or two panels, the error without bins of
+    :func:`skcal.metrics.cross_fitted_calibration_error`, and where its lower confidence bound is
+    above 0 the side on which predictions err. Bars say where the frequency of the bin may be.
+    Hollow points stand for fewer than 10 samples, hatched stretches hold none (of the first
+    display on the axes).
 
     The band redraws the outcomes from the predictions, the interval of ECE resamples the samples
     (see :func:`skcal.metrics.bootstrap_interval`: it need not hold its estimate); both keep the
@@ -111,6 +116,20 @@ class ReliabilityDisplay(ClassifierDisplay):
         self.strategy = strategy
         self.confidence_level = confidence_level
         self.n_panels_left_out = n_panels_left_out
+
+    def _repr_html_(self):
+        columns = ("panel", "n", "ECE", "from", "to", "if calibrated ≤", "without bins", "± s.e.")
+        rows, readings = [], []
+        for panel in self.panels:
+            facts = panel.without_bins or {"estimate": None, "standard_error": None, "reading": ""}
+            error = (panel.error, *panel.error_interval, panel.null_error)
+            numbers = (*error, facts["estimate"], facts["standard_error"])
+            shown = ("–" if one is None else one for one in numbers)
+            label = panel.label.replace("\n", ": ")
+            rows.append((label, panel.n_samples, *shown))
+            readings.append(f"{label}: {facts['reading']}" if facts["reading"] else "")
+        title = f"Reliability diagram, {self.notion} calibration"
+        return _html.result(title, _html.table(columns, rows), _html.notes(filter(None, readings)))
 
     @classmethod
     @validate_params(
@@ -219,6 +238,11 @@ class ReliabilityDisplay(ClassifierDisplay):
             )
             for k, p in shown
         ]
+        if len(sample.codes) <= _MOST_WITHOUT_BINS:
+            panels = [
+                replace(panel, without_bins=panel_error(sample, p, random_state, confidence_level))
+                for panel, (_, p) in zip(panels, shown, strict=True)
+            ]
         display = cls(
             panels,
             notion=sample.notion,
@@ -245,7 +269,8 @@ class ReliabilityDisplay(ClassifierDisplay):
         -------
         display : ReliabilityDisplay
         """
-        axes = make_axes(ax, len(self.panels), (4.6, 6.3) if len(self.panels) < 3 else (3.2, 4.7))
+        many = len(self.panels) > 2
+        axes = make_axes(ax, len(self.panels), (3.2, 4.7) if many else (4.6, 6.3))
         self.lines_: list[Any] = []
         self.bands_: list[Any] = []
         self.bars_: list[Any] = []
@@ -256,7 +281,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             style = _Style.on(axis)
             axis.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
             self.bands_.append(_draw_band(axis, panel, self.confidence_level, style))
-            self.lines_.append(_draw_curve(axis, panel, style, kwargs))
+            self.lines_.append(_draw_curve(axis, panel, style, kwargs, many))
             self.bars_.append(_draw_bars(axis, panel, style))
             self.histograms_.append(_draw_histogram(axis, panel, style))
             self.legends_.append(_finish(axis, panel, self.strategy, style))
@@ -330,12 +355,14 @@ def _draw_band(ax, panel, level, style):
     return ax.vlines(x, low, high, color=style.band, alpha=0.4, linewidth=6, label=label)
 
 
-def _draw_curve(ax, panel, style, kwargs):
+def _draw_curve(ax, panel, style, kwargs, many):
     low, high = panel.error_interval
     text = f"ECE {number(panel.error)}"
     if not np.isnan(low):
         text += f" [{number(low)}, {number(high)}]"
     text = _named(panel, text)
+    if not many:  # narrow panels have no room
+        text += _without_bins(panel.without_bins)
     x, y, colour = panel.prediction, panel.frequency, style.curve
     if panel.count is None:
         look = styled(kwargs, color=colour, linewidth=1.5, label=text)
@@ -350,6 +377,16 @@ def _draw_curve(ax, panel, style, kwargs):
     points = {"marker": "o", "markersize": 4, "linestyle": "none", "zorder": 4}
     look = styled(kwargs, color=colour, label=text, **points)
     return ax.plot(x[~few], y[~few], **look)[0]
+
+
+def _without_bins(facts) -> str:
+    """A second line of the legend, and a third where the lower bound shows an error."""
+    if facts is None or facts["estimate"] is None:
+        return ""
+    text = f"\nwithout bins {number(facts['estimate'])}"
+    if facts["standard_error"] is not None:
+        text += f" ± {number(facts['standard_error'])} (s.e.)"
+    return f"{text}\n{facts['reading']}" if facts["reading"] else text
 
 
 def _draw_bars(ax, panel, style):

@@ -55,6 +55,10 @@ class ReliabilityPanel:
         Its basic bootstrap interval with these bins, not below 0; NaN for one sample.
     null_error : float
         What the error of calibrated predictions exceeds with probability 1 - confidence_level.
+    without_bins : dict or None
+        The error without bins by cross-fitted corrections: ``estimate``, ``standard_error``,
+        ``lower_confidence_bound``, its parts ``over`` and ``under``, and ``reading``, the side and
+        place in words where the bound is above 0. None for more than 200,000 samples.
     """
 
     label: str
@@ -73,6 +77,7 @@ class ReliabilityPanel:
     error: float
     error_interval: tuple[float, float]
     null_error: float
+    without_bins: dict | None = None
 
 
 def make_curves(method, sample: Sample) -> list:

@@ -31,23 +31,30 @@ where n is too large for them; ``risk_test`` against an alternative that you can
 powers come from ``examples/errors_of_tests.py``.
 """
 
-from skcal.hypothesis_tests.classical import cox_test, hosmer_lemeshow_test, spiegelhalter_test
+from skcal.hypothesis_tests.bias_curve import bias_curve
+from skcal.hypothesis_tests.classical import hosmer_lemeshow_test, spiegelhalter_test
 from skcal.hypothesis_tests.comparison import compare_calibration
+from skcal.hypothesis_tests.cox import cox_test
+from skcal.hypothesis_tests.cumulative import kolmogorov_smirnov_test
 from skcal.hypothesis_tests.mean_embedding import mean_embedding_test
 from skcal.hypothesis_tests.monte_carlo import consistency_test, monte_carlo_test
 from skcal.hypothesis_tests.result import adjust_pvalues
 from skcal.hypothesis_tests.risk import risk_test
+from skcal.hypothesis_tests.segments import segment_test
 from skcal.hypothesis_tests.skce import skce_test
 
 __all__ = [
     "adjust_pvalues",
+    "bias_curve",
     "compare_calibration",
     "consistency_test",
     "cox_test",
     "hosmer_lemeshow_test",
+    "kolmogorov_smirnov_test",
     "mean_embedding_test",
     "monte_carlo_test",
     "risk_test",
+    "segment_test",
     "skce_test",
     "spiegelhalter_test",
 ]

@@ -1,7 +1,8 @@
-"""The tests of the medical and meteorological literature, all asymptotic."""
+"""Spiegelhalter's and Hosmer and Lemeshow's tests, both asymptotic."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,18 +12,23 @@ from scipy.stats import chi2, norm
 
 from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.hypothesis_tests.by_problem import (
+    of_each_problem,
+    require_scalar,
+    warn_if_few_events,
+)
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
-from skcal.metrics import cox_recalibration
 from skcal.metrics.base import read_sample
-from skcal.metrics.cox import check_both, fit_intercept, log_likelihood, read_logits
 from skcal.metrics.moments import problem_moments
+
+_ROUNDING = 1e-14
 
 
 def spiegelhalter_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    notion: str = "auto",
+    notion: str | Callable = "auto",
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> CalibrationTestResult:
@@ -34,8 +40,10 @@ def spiegelhalter_test(
         Labels.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    notion : {"auto", "binary", "confidence"}, default="auto"
-        "auto" is "binary" for one and two columns and "confidence" for more.
+    notion : str or callable, default="auto"
+        "auto" is "binary" for one and two columns and "confidence" for more. "top-label" and
+        "classwise" test each class and adjust by Holm's method; of vectors ("canonical", "top-K",
+        lenses) it is the Brier score of all their entries.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -45,14 +53,20 @@ def spiegelhalter_test(
     -------
     result : CalibrationTestResult
         ``statistic`` is z, ``estimate`` the excess of the Brier score over its expectation,
-        positive for overconfident predictions; two-sided p-value, asymptotic.
-        ``confidence_interval()`` is by the variance of the sample, z by that under H0, so the
-        interval may hold 0 where p < 0.05.
+        positive for overconfident predictions; NaN for several classes. Two-sided p-value,
+        asymptotic. ``confidence_interval()`` is by the variance of the sample or that under H0,
+        whichever is larger, z by that under H0, so the interval may hold 0 where p < 0.05.
 
     Raises
     ------
     ValueError
-        If the input is not valid, or every prediction is 0, ½ or 1, where z is 0/0.
+        If the input is not valid, or every prediction is 0, ½ or 1 (of vectors: is certain, or
+        alike in all its classes), where z is 0/0.
+
+    Warns
+    -----
+    UserWarning
+        If the predictions expect fewer than 5 effective events, where no limit holds.
 
     Notes
     -----
@@ -68,29 +82,43 @@ def spiegelhalter_test(
     Examples
     --------
     >>> from skcal.hypothesis_tests import spiegelhalter_test
-    >>> result = spiegelhalter_test([0, 1, 1, 1], [0.1, 0.4, 0.2, 0.9])
-    >>> round(result.statistic, 4), round(result.pvalue, 4)
-    (1.0302, 0.3029)
+    >>> y, p = [0, 1, 1, 1] * 20, [0.1, 0.4, 0.2, 0.9] * 20
+    >>> result = spiegelhalter_test(y, p)
+    >>> round(result.statistic, 4), round(result.pvalue, 6)
+    (4.6074, 4e-06)
     """
     sample = read_sample(
         y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=2
     )
-    x, outcome = _single(sample)
-    terms = (outcome - x) * (1 - 2 * x)
-    deviation = np.sqrt(((1 - 2 * x) ** 2 * x * (1 - x)).sum())
-    if deviation == 0:
+    return of_each_problem(sample, _excess_brier)
+
+
+def _excess_brier(problem):
+    """Spiegelhalter's z; of vectors with the Brier score Σ_k (o_k - x_k)²."""
+    X, delta = problem.features.astype(np.float64), problem.residuals.astype(np.float64)
+    terms = np.sum(delta * (1 - 2 * X), axis=1)
+    if X.shape[1] == 1:
+        outcomes = np.hstack([X, 1 - X])  # a hit or a miss, and what the term is then
+        values = np.hstack([(1 - X) * (1 - 2 * X), -X * (1 - 2 * X)])
+    else:
+        outcomes, values = X, 2 * (np.sum(X**2, axis=1, keepdims=True) - X)
+    variances = np.sum(outcomes * values**2, axis=1)
+    deviation = np.sqrt(variances.sum())
+    if deviation <= _ROUNDING * len(X):
         raise ValueError(
             "Spiegelhalter's z has a variance of 0: every prediction in y_proba is 0, 0.5 or 1. "
             "Use monte_carlo_test."
         )
+    warn_if_few_events(variances, np.sum(outcomes * values**4, axis=1))
     z = float(terms.sum() / deviation)
+    spread = max(terms.std(ddof=1) * np.sqrt(len(X)), deviation)
     return CalibrationTestResult(
         statistic=z,
         pvalue=positive(2 * norm.sf(abs(z))),
         estimate=float(terms.mean()),
         method="Spiegelhalter's z, asymptotic level",
-        notion=sample.notion,
-        standard_error=float(terms.std(ddof=1) / np.sqrt(len(x))),
+        notion="",
+        standard_error=float(spread / len(X)),
     )
 
 
@@ -123,8 +151,9 @@ def hosmer_lemeshow_test(
         Labels.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    notion : {"auto", "binary", "confidence"}, default="auto"
-        "auto" is "binary" for one and two columns and "confidence" for more.
+    notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
+        "auto" is "binary" for one and two columns and "confidence" for more. The last two test each
+        class and adjust by Holm's method.
     n_bins : int ≥ 3, default=10
     strategy : {"quantile", "uniform"}, default="quantile"
         The rule of the bins, as in :func:`skcal.metrics.expected_calibration_error`; equal
@@ -148,8 +177,9 @@ def hosmer_lemeshow_test(
     Raises
     ------
     ValueError
-        If the input is not valid, all samples together expect fewer than ``min_expected`` of either
-        outcome, or a bin holds certain predictions only (all 0 or all 1).
+        If the input is not valid, all samples together (of one class, for several) expect fewer
+        than ``min_expected`` of either outcome, or a bin holds certain predictions only (all 0 or
+        all 1).
 
     Notes
     -----
@@ -173,9 +203,13 @@ def hosmer_lemeshow_test(
     True
     """
     sample = read_sample(y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label)
-    _single(sample)
-    [problem] = sample.problems()
-    sums = problem_moments(problem, (n_bins, strategy, 1))
+    require_scalar(sample)
+    rule = (n_bins, strategy, 1)
+    return of_each_problem(sample, lambda p: _hosmer_lemeshow(p, rule, min_expected, external))
+
+
+def _hosmer_lemeshow(problem, rule, min_expected, external):
+    sums = problem_moments(problem, rule)
     expected = bin_sums(sums.bins, problem.features.astype(np.float64), len(sums.weight))[:, 0]
     table = np.stack([sums.weight, expected, sums.residuals[:, 0]], axis=1)[sums.weight > 0]
     weight, expected, gaps = _merge(table, min_expected).T
@@ -197,7 +231,7 @@ def hosmer_lemeshow_test(
         pvalue=positive(chi2.sf(statistic, freedom)),
         estimate=np.nan,
         method=f"Hosmer-Lemeshow, χ² with {freedom} degrees of freedom, asymptotic level",
-        notion=sample.notion,
+        notion="",
     )
 
 
@@ -220,98 +254,3 @@ def _merge(table, least):
         f"y_proba expects {rest[1]:.3g} positives among {rest[0]:.0f} samples, and at least "
         f"min_expected={least:g} of either outcome are needed. Use monte_carlo_test."
     )
-
-
-@validate_params(
-    {"hypothesis": [StrOptions({"calibrated", "intercept", "slope"})]},
-    prefer_skip_nested_validation=True,
-)
-def cox_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    notion: str = "auto",
-    hypothesis: str = "calibrated",
-    labels: ArrayLike | None = None,
-    pos_label: Any = None,
-) -> CalibrationTestResult:
-    """Likelihood ratio test of the calibration intercept and slope of Cox.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    notion : {"auto", "binary", "confidence"}, default="auto"
-        "auto" is "binary" for one and two columns and "confidence" for more.
-    hypothesis : {"calibrated", "intercept", "slope"}, default="calibrated"
-        "calibrated": intercept 0 and slope 1, 2 degrees of freedom. "intercept": intercept 0 given
-        slope 1; "slope": slope 1 with a free intercept; 1 degree of freedom each.
-    labels : array-like of shape (n_classes,), default=None
-        The class of each column; for 1-D predictions (negative class, positive class).
-    pos_label : label, default=None
-        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
-
-    Returns
-    -------
-    result : CalibrationTestResult
-        ``estimate`` is the intercept or the slope; NaN for "calibrated". Asymptotic.
-
-    Raises
-    ------
-    ValueError
-        If :func:`skcal.metrics.cox_recalibration` raises it.
-
-    Notes
-    -----
-    Measured level at 5 % of "calibrated", on confidences of model M1, C = 10, Dir(0.1): 4.3 % at
-    n = 50, 6.4 % at n = 250 (2,000 data sets).
-
-    References
-    ----------
-    .. [1] Cox, Two further applications of a model for binary regression, Biometrika 1958.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcal.hypothesis_tests import cox_test
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.uniform(size=500)
-    >>> cox_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
-    True
-    """
-    options = {"notion": notion, "labels": labels, "pos_label": pos_label}
-    if hypothesis == "intercept":  # needs no slope, so no overlap either
-        logit, outcome, weight, notion = read_logits(y_true, y_proba, sample_weight=None, **options)
-        check_both(outcome)
-        large = fit_intercept(logit, outcome, weight)
-        likelihoods = large.log_likelihood, log_likelihood(logit, outcome, weight)
-        freedom, estimate, error = 1, large.coefficients[0], np.sqrt(large.covariance[0, 0])
-    else:
-        fit = cox_recalibration(y_true, y_proba, **options)
-        notion, null = fit.notion, "calibrated" if hypothesis == "calibrated" else "intercept"
-        likelihoods = fit.log_likelihood["intercept and slope"], fit.log_likelihood[null]
-        freedom, estimate, error = 2, np.nan, np.nan
-        if hypothesis == "slope":
-            freedom, estimate, error = 1, fit.slope, fit.slope_standard_error
-    statistic = max(2 * (likelihoods[0] - likelihoods[1]), 0.0)
-    return CalibrationTestResult(
-        statistic=statistic,
-        pvalue=positive(chi2.sf(statistic, freedom)),
-        estimate=float(estimate),
-        method=f"likelihood ratio, χ² with {freedom} degree(s) of freedom, asymptotic level",
-        notion=notion,
-        standard_error=float(error),
-    )
-
-
-def _single(sample):
-    """Features and outcomes of a notion with one problem."""
-    if not sample.notion.single:
-        raise ValueError(
-            f"notion={sample.notion!r} is several problems or a vector. Use 'binary' or "
-            "'confidence', or test each class and adjust_pvalues."
-        )
-    [problem] = sample.problems()
-    return problem.features[:, 0].astype(np.float64), problem.outcomes[:, 0]

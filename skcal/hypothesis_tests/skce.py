@@ -106,7 +106,8 @@ default="monte-carlo"
         The number of samples of a block; None is ⌊√n⌋, 2 the linear estimator.
     variance : {"null", "sample"}, default="null"
         The variance by which "block" standardises: that under H0, known from the predictions, or
-        that of the blocks against a normal limit [1]_, which fails where most blocks agree.
+        that of the blocks against a normal limit [1]_, which fails where most blocks agree; the
+        interval is then by it alone.
     class_kernel : array-like of shape (m, m), default=None
         A, positive semidefinite; not for "monte-carlo".
     kernel_bound : float, default=None
@@ -125,7 +126,8 @@ default="monte-carlo"
     -------
     result : CalibrationTestResult
         ``estimate`` is the SKCE, of several widths that at the one that decides;
-        ``confidence_interval()``, by the variance of the sample, for "block".
+        ``confidence_interval()`` for "block", by the variance of the blocks or that under H0,
+        whichever is larger.
 
     Raises
     ------
@@ -321,10 +323,11 @@ def _block(problem, root, kernel, size, name, variance):
     estimate = float(values.mean())
     error = float(values.std(ddof=1) / np.sqrt(n_blocks))
     scale = error
-    if variance == "null":
+    if variance == "null":  # no sample knows that of rare events
         A = np.eye(problem.features.shape[1]) if root is None else root @ root.T
         squares = null_squares_of_blocks(problem.features, kernel, A, size)
         scale = np.sqrt(2 * squares) / pairs.sum()
+        error = max(error, float(scale))
     if not estimate and not scale:
         z, pvalue = 0.0, 1.0  # every pair agrees with the predictions
     else:

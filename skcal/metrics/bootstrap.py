@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite
 from numbers import Integral, Real
@@ -15,17 +16,21 @@ from numpy.typing import ArrayLike
 from scipy.stats import bootstrap
 from sklearn.utils import check_consistent_length, check_random_state
 
+from skcal._html import ShownRounded
 from skcal._parallel import over_jobs
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import check_labels, check_proba, check_weight, column_names
+from skcal.metrics.base import read_sample
+from skcal.metrics.events import warn_if_few_surprises
 from skcal.metrics.resampling import resample_counts
 from skcal.metrics.statistic import prepare_counts
 
+_FEWEST_EVENTS = 15  # below that 95 % intervals cover 60 % to 90 %
 _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs
 
 
 @dataclass(frozen=True, eq=False)
-class BootstrapInterval:
+class BootstrapInterval(ShownRounded):
     """A measure with its bootstrap interval.
 
     Attributes
@@ -110,6 +115,12 @@ def bootstrap_interval(
     ValueError
         If the input is not valid.
 
+    Warns
+    -----
+    UserWarning
+        If fewer than 15 effective outcomes were not what was predicted: (Σ e)² / Σ e², where e is
+        w² ‖label - prediction‖² of a sample.
+
     Notes
     -----
     Coverage of 95 % intervals of confidence calibration, on models M1 (calibrated), M2 and M3 of
@@ -137,8 +148,11 @@ def bootstrap_interval(
 
     Percentile intervals of the debiased squared error of calibrated predictions, 40 to 100 data
     sets: class-wise with 10 or 20 classes, n = 200 or 300, 98 % to 100 %; confidence, 3 classes,
-    n = 100, 100 %. With a handful of events no bootstrap knows the tail: 1 % positives whose
-    predictions vary (Beta(0.3, 29.7)), n = 300 and 1,000, 88 % and 90 %.
+    n = 100, 100 %. With a handful of events no bootstrap knows the tail, hence the warning. Over
+    1 % positives whose predictions vary (Beta(0.3, 29.7)), networks that are 99 % sure, and
+    predictions of which 90 % are near 0 and 1 (300 data sets a cell), confidence or binary, such
+    intervals covered, by the effective events seen: below 5, 46 % to 57 %; 5 to 10, 76 % to 94 %;
+    10 to 15, 90 % to 99 %; 15 and more, 96 % to 100 %.
 
     Resamples of :func:`expected_calibration_error` and :func:`maximum_calibration_error` with
     "uniform" and "unique" bins are sums over fixed bins, so that they cost little more than the
@@ -160,6 +174,7 @@ def bootstrap_interval(
     True
     """
     y, proba, weight, params = _check(metric, y_true, y_proba, sample_weight, labels, metric_params)
+    _warn_if_few_events(y, proba, weight, params)
     n_samples = len(proba)
     by_rows = _on_rows(metric, y, proba, weight, params)
     estimate = by_rows(np.ones(n_samples, dtype=np.intp))
@@ -214,6 +229,13 @@ def _check(metric, y_true, y_proba, sample_weight, labels, params):
         raise ValueError("A bootstrap needs at least 2 samples of positive weight.")
     weighted = sample_weight is not None or "sample_weight" in takes
     return y, proba, weight if weighted else None, params
+
+
+def _warn_if_few_events(y, proba, weight, params):
+    options = {name: params[name] for name in ("labels", "pos_label") if name in params}
+    with suppress(ValueError):  # a metric of your own may take other labels, and others raise
+        sample = read_sample(y, proba, sample_weight=weight, **options)
+        warn_if_few_surprises(sample, _FEWEST_EVENTS, stacklevel=5)
 
 
 def _on_rows(metric, y, proba, weight, params) -> Callable:

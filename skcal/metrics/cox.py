@@ -8,24 +8,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import expit
-from scipy.special import logit as log_odds
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
+from skcal._html import ShownRounded
 from skcal._sklearn_compat import HasMethods, Interval, validate_params
 from skcal.metrics.base import read_sample
+from skcal.metrics.logistic import (
+    fit_intercept,
+    fit_logistic,
+    log_likelihood,
+    profile_intervals,
+)
+from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.recalibration.coordinates import log_probabilities
-
-_TOLERANCE = 1e-13  # of the gradient of the mean loss
 
 
 @dataclass(frozen=True)
-class CoxRecalibration:
+class CoxRecalibration(ShownRounded):
     """Logistic recalibration logit P(Y = 1) = a + b logit(p), fitted by maximum likelihood.
 
     Attributes
@@ -40,6 +44,9 @@ class CoxRecalibration:
     log_likelihood : dict
         The log-likelihood of the fits "intercept and slope", "intercept" (b = 1) and "calibrated"
         (a = 0, b = 1).
+    intercept_interval, slope_interval, intercept_in_the_large_interval : ConfidenceInterval
+        (low, high): the values that the likelihood ratio test does not reject.
+    confidence_level : float
     notion : {"binary", "confidence"}
     """
 
@@ -50,19 +57,28 @@ class CoxRecalibration:
     intercept_in_the_large: float
     intercept_in_the_large_standard_error: float
     log_likelihood: dict[str, float]
+    intercept_interval: ConfidenceInterval
+    slope_interval: ConfidenceInterval
+    intercept_in_the_large_interval: ConfidenceInterval
+    confidence_level: float
     notion: str
 
 
+@validate_params(
+    {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
+    prefer_skip_nested_validation=True,
+)
 def cox_recalibration(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
     notion: str = "auto",
+    confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> CoxRecalibration:
-    """Calibration intercept and slope of Cox with standard errors.
+    """Calibration intercept and slope of Cox with standard errors and intervals.
 
     Parameters
     ----------
@@ -72,6 +88,8 @@ def cox_recalibration(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
+    confidence_level : float in (0, 1), default=0.95
+        The confidence level of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
     labels : array-like of shape (n_classes,), default=None
@@ -98,11 +116,17 @@ def cox_recalibration(
     Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that floor (logit ±36.04), and can dominate the
     slope.
 
+    The intervals are those of the profile likelihood, as R's ``confint`` gives them for a logistic
+    regression. They need no symmetry, which few events do not have; an end is infinite where the
+    likelihood never falls far enough.
+
     References
     ----------
     .. [1] Cox, Two further applications of a model for binary regression, Biometrika 1958.
     .. [2] Van Calster et al., Calibration: the Achilles heel of predictive analytics, BMC Medicine
        2019.
+    .. [3] Venzon & Moolgavkar, A method for computing profile-likelihood-based confidence
+       intervals, Applied Statistics 1988.
 
     Examples
     --------
@@ -111,15 +135,18 @@ def cox_recalibration(
     >>> result = cox_recalibration(y, p)
     >>> round(result.slope, 3), round(result.slope_standard_error, 3)
     (0.721, 0.821)
+    >>> [round(end, 2) for end in result.slope_interval]
+    [-0.71, 2.89]
     """
     logit, outcome, weight, notion = read_logits(
         y_true, y_proba, notion, sample_weight, labels, pos_label
     )
     check_both(outcome)
-    _check_overlap(logit, outcome)
-    both = _fit_logistic(logit, outcome, weight)
+    check_overlap(logit, outcome)
+    both = fit_logistic(logit, outcome, weight)
     large = fit_intercept(logit, outcome, weight)
     errors = np.sqrt(np.diagonal(both.covariance))
+    intervals = profile_intervals(logit, outcome, weight, both, large, confidence_level)
     return CoxRecalibration(
         intercept=float(both.coefficients[0]),
         slope=float(both.coefficients[1]),
@@ -132,6 +159,10 @@ def cox_recalibration(
             "intercept": large.log_likelihood,
             "calibrated": log_likelihood(logit, outcome, weight),
         },
+        intercept_interval=intervals[0],
+        slope_interval=intervals[1],
+        intercept_in_the_large_interval=intervals[2],
+        confidence_level=confidence_level,
         notion=notion,
     )
 
@@ -250,8 +281,8 @@ def calibration_slope(
         y_true, y_proba, notion, sample_weight, labels, pos_label
     )
     check_both(outcome)
-    _check_overlap(logit, outcome)
-    return float(_fit_logistic(logit, outcome, weight).coefficients[1])
+    check_overlap(logit, outcome)
+    return float(fit_logistic(logit, outcome, weight).coefficients[1])
 
 
 @validate_params(
@@ -368,8 +399,13 @@ def read_logits(y_true, y_proba, notion, sample_weight, labels, pos_label):
             "'confidence'."
         )
     [problem] = sample.problems()
+    return *logits(problem), sample.notion
+
+
+def logits(problem):
+    """Logits (n,), outcomes 0/1 and weights of a problem of single probabilities."""
     outcome = problem.outcomes[:, 0].astype(np.float64)
-    return log_probabilities(problem.features)[:, 0], outcome, problem.weight, sample.notion
+    return log_probabilities(problem.features)[:, 0], outcome, problem.weight
 
 
 def check_both(outcome):
@@ -380,7 +416,8 @@ def check_both(outcome):
         )
 
 
-def _check_overlap(logit, outcome):
+def check_overlap(logit, outcome):
+    """Raise unless the predictions of the two outcomes overlap."""
     if logit.min() == logit.max():
         raise ValueError("All predictions of y_proba are equal, so they have no slope.")
     below, above = logit[outcome == 0], logit[outcome == 1]
@@ -389,49 +426,3 @@ def _check_overlap(logit, outcome):
             "A threshold on y_proba separates the outcomes, so that no finite slope is the most "
             "likely. More samples are needed."
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _LogisticFit:
-    coefficients: np.ndarray
-    covariance: np.ndarray
-    log_likelihood: float
-
-
-def fit_intercept(logit, outcome, weight) -> _LogisticFit:
-    """Maximum likelihood of a in a + logit: the score falls with a, so its root is bracketed.
-
-    Newton's method would not do: the likelihood is flat where p is 0 or 1.
-    """
-    centre = log_odds(weight @ outcome / weight.sum())
-    bracket = centre - logit.max() - 1, centre - logit.min() + 1
-    # Not a closure: brentq's cycle of references would keep its arrays until a collection.
-    sample = logit, outcome, weight
-    a = brentq(_intercept_score, *bracket, args=sample, xtol=1e-13, maxiter=1000)
-    frequency = expit(a + logit)
-    variance = 1 / (weight @ (frequency * (1 - frequency)))
-    best = log_likelihood(a + logit, outcome, weight)
-    return _LogisticFit(np.array([a]), np.array([[variance]]), best)
-
-
-def _intercept_score(a, logit, outcome, weight):
-    return weight @ (outcome - expit(a + logit))
-
-
-def _fit_logistic(logit, outcome, weight) -> _LogisticFit:
-    """Maximum likelihood of (a, b) in a + b logit."""
-    logistic = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=_TOLERANCE)
-    with config_context(enable_metadata_routing=False):
-        logistic.fit(logit[:, None], outcome.astype(np.int64), sample_weight=weight)
-    a, b = logistic.intercept_[0], logistic.coef_[0, 0]
-    frequency = expit(a + b * logit)
-    spread = weight * frequency * (1 - frequency)
-    design = np.column_stack([np.ones_like(logit), logit])
-    information = (design * spread[:, None]).T @ design
-    best = log_likelihood(a + b * logit, outcome, weight)
-    return _LogisticFit(np.array([a, b]), np.linalg.pinv(information), best)
-
-
-def log_likelihood(logit, outcome, weight):
-    """Log likelihood of outcomes 0/1 given their logits."""
-    return float(-(weight @ np.logaddexp(0, np.where(outcome == 1, -logit, logit))))

@@ -15,9 +15,10 @@ from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
 from skcal.model_selection.candidates import fast_function
+from skcal.model_selection.error_text import facts_of
 from skcal.model_selection.errors import KINDS, estimate_error
 from skcal.model_selection.estimates import one_step
-from skcal.notions import Problems
+from skcal.notions import Problem, Problems
 
 
 @validate_params(
@@ -130,33 +131,55 @@ def cross_fitted_calibration_error(
             f"function={function!r} has no residual(X). Pass TwoStepKernelRidge, PlugIn, Binning "
             "without debias, DirichletKernelDensity or Stacking."
         )
-    values, tested = _cross_fit(function, data, _splits(sample, cv, random_state))
+    error, _, _ = _estimate(kind, sample.notion, data, function, _splits(sample, cv, random_state))
+    return error.estimate
+
+
+def panel_error(sample: Sample, problem: Problem, random_state, confidence_level) -> dict:
+    """The l1 error of one of the scalar problems of a sample, as plain numbers and words.
+
+    Of a notion that has one problem it is the default of :func:`cross_fitted_calibration_error`.
+    """
+    of_all = isinstance(problem.rows, slice)
+    weight = problem.weight / problem.weight.mean()
+    data = Problems([problem._replace(weight=weight, share=1.0, rows=slice(None))], weight)
+    keys = _keys(sample) if of_all else (weight, problem.outcomes[:, 0], problem.features[:, 0])
+    function = fast_function(sample.notion, 1, len(weight))
+    splits = _folds(keys, 5, random_state)
+    return facts_of(*_estimate("l1", sample.notion, data, function, splits), confidence_level)
+
+
+def _estimate(kind, notion, data: Problems, function, splits):
+    """The error, the samples that were tested, and their corrections."""
+    values, tested = _cross_fit(function, data, splits)
     data = data.take(tested)
     corrections = [
         values[k if isinstance(part.rows, slice) else 0][tested[part.rows]]
         for k, part in enumerate(data.parts)
     ]
-    return estimate_error(
-        kind,
-        sample.notion,
-        data,
-        corrections,
-        adaptive_squared_error(data, corrections),
-        one_step(corrections, data),
-    ).estimate
+    squared = adaptive_squared_error(data, corrections), one_step(corrections, data)
+    return estimate_error(kind, notion, data, corrections, *squared), data, corrections
 
 
 def _splits(sample: Sample, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
-    n = len(sample.codes)
-    everyone = np.arange(n)
+    everyone = np.arange(len(sample.codes))
     if not isinstance(cv, Integral):
         splits = check_cv(cv).split(everyone, sample.codes)
         return [(everyone[train], everyone[test]) for train, test in splits]
-    if n < 2:
-        return [(everyone[:0], everyone)]
-    proba = sample.proba.reshape(n, -1)
-    order = np.lexsort([sample.weight, sample.codes, *proba.T])
-    folds = KFold(min(cv, n), shuffle=True, random_state=random_state).split(order)
+    return _folds(_keys(sample), cv, random_state)
+
+
+def _keys(sample: Sample):
+    """What orders the samples whatever the order of the rows, the last first."""
+    return sample.weight, sample.codes, *sample.proba.reshape(len(sample.codes), -1).T
+
+
+def _folds(keys, n_folds, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Shuffled folds of the samples in the order of the keys."""
+    order = np.lexsort(keys)
+    if len(order) < 2:
+        return [(order[:0], order)]
+    folds = KFold(min(n_folds, len(order)), shuffle=True, random_state=random_state).split(order)
     return [(np.sort(order[train]), np.sort(order[test])) for train, test in folds]
 
 

@@ -328,14 +328,23 @@ def kolmogorov_smirnov_calibration_error(
 
 
 def _cumulative_error(problem, kuiper):
+    return largest_excursion(cumulative_means(problem), kuiper)
+
+
+def cumulative_means(problem) -> np.ndarray:
+    """Σ 1[x_i ≤ t] w_i δ_i / Σ w_i at the distinct predictions t."""
     x = problem.features[:, 0]
     order = np.argsort(x, kind="stable")
     mass = (problem.weight * problem.residuals[:, 0])[order]
     last = np.append(np.diff(x[order]) > 0, True)  # of equal predictions
-    path = np.cumsum(mass)[last] / problem.weight.sum()
+    return np.cumsum(mass)[last] / problem.weight.sum()
+
+
+def largest_excursion(path, kuiper: bool) -> float:
+    """The largest absolute value of a path, or its range with 0."""
     if kuiper:
-        return max(path.max(), 0.0) - min(path.min(), 0.0)
-    return np.abs(path).max()
+        return float(max(path.max(), 0.0) - min(path.min(), 0.0))
+    return float(np.abs(path).max())
 
 
 @prepared_by(at_least=2)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from skcal._text import number
 from skcal.model_selection.errors import ErrorEstimate
+from skcal.notions import Problems
 
 _LEVEL = 0.95
 _PART = 0.2  # of the error: what a side needs to be said
@@ -22,19 +24,30 @@ _NAMES = {
 
 
 def error_facts(search, kind: str, confidence_level: float = _LEVEL) -> dict:
-    """Return an error of a fitted search as plain numbers and strings; None is what is not finite.
+    """Return an error of a fitted search as :func:`facts_of` does."""
+    fit = search.cross_fits_[0]
+    return facts_of(search.error(kind), fit.data, fit.corrections, confidence_level)
 
-    ``reading`` says on which side the predictions err, where the lower bound shows an error.
+
+def facts_of(
+    error: ErrorEstimate,
+    data: Problems,
+    corrections: Sequence[np.ndarray],
+    confidence_level: float = _LEVEL,
+) -> dict:
+    """Return an error as plain numbers and strings; None is what is not finite.
+
+    ``reading`` says on which side the predictions err, and where the corrections (n_rows, m) of the
+    problems say so, if the lower bound shows an error.
     """
-    error = search.error(kind)
     bound = None
     if error.one_step is not None and (
         math.isinf(error.estimate) or np.isfinite(error.one_step.standard_error)
     ):
         bound = error.lower_confidence_bound(confidence_level)
     return {
-        "kind": kind,
-        "name": _NAMES[kind],
+        "kind": error.kind,
+        "name": _NAMES[error.kind],
         "notion": str(error.notion),
         "estimate": _finite(error.estimate),
         "standard_error": _finite(error.standard_error),
@@ -42,7 +55,7 @@ def error_facts(search, kind: str, confidence_level: float = _LEVEL) -> dict:
         "confidence_level": confidence_level,
         "over": error.over,
         "under": error.under,
-        "reading": _reading(search, error, bound),
+        "reading": _reading(error, bound, data, corrections),
     }
 
 
@@ -50,12 +63,16 @@ def _finite(value):
     return float(value) if value is not None and math.isfinite(value) else None
 
 
-def error_line(facts: dict) -> str:
-    """Return the error, its uncertainty and the side in one line."""
-    name = facts["name"].ljust(22)
+def error_line(facts: dict, width: int = 22) -> str:
+    """Return the error, its uncertainty and the side in one line; the name takes ``width``."""
+    return f"{facts['name'].ljust(width)} {error_text(facts)}"
+
+
+def error_text(facts: dict) -> str:
+    """Return the error without its name."""
     if facts["estimate"] is None:
-        return f"{name} {facts['reading']}"
-    line = f"{name} {number(facts['estimate'])}"
+        return facts["reading"]
+    line = number(facts["estimate"])
     if facts["standard_error"] is not None:
         line += f" ± {number(facts['standard_error'])} (s.e.)"
     if facts["lower_confidence_bound"] is not None:
@@ -63,27 +80,27 @@ def error_line(facts: dict) -> str:
     return f"{line}; {facts['reading']}" if facts["reading"] else line
 
 
-def _reading(search, error: ErrorEstimate, bound: float | None) -> str:
+def _reading(error: ErrorEstimate, bound: float | None, data, corrections) -> str:
     if math.isinf(error.estimate):
         return "infinite: something happened that had probability 0"
     if error.over is None or error.under is None or bound is None or bound <= 0:
         return ""
     words = ("too high", "too low")
-    if search.notion_ in ("confidence", "top-label"):
+    if error.notion in ("confidence", "top-label"):
         words = ("overconfident", "underconfident")
     said = []
     for sign, word, size in zip((-1, 1), words, (error.over, error.under), strict=True):
         if size >= _PART * error.estimate:
-            where = _where(search, sign) if search.notion_.single else ""
+            alone = len(data.parts) == 1
+            where = _where(data, corrections[0][:, 0], sign) if alone else ""
             said.append(f"{word} by {size:.3f}{where}")
     return ", ".join(said)
 
 
-def _where(search, sign) -> str:
+def _where(data: Problems, correction, sign) -> str:
     """The predictions that hold nine tenths of a side's corrections, where that is not all."""
-    fit = search.cross_fits_[0]
-    x, weight = fit.data.parts[0].features[:, 0], fit.data.weight
-    size = weight * np.maximum(sign * fit.corrections[0][:, 0], 0)
+    x, weight = data.parts[0].features[:, 0], data.weight
+    size = weight * np.maximum(sign * correction, 0)
     if not size.any():
         return ""
     low, high = _quantiles(x, size)

@@ -22,8 +22,10 @@ from skcal.report.parts import BinnedError, Data, Measures, Settings
 _SIZE = (4.2, 5.8)
 
 
-def diagram_of(name: str, data: Data, settings: Settings, ece: BinnedError | None) -> dict:
-    """The panel of a reliability display, with the interval and limit of the table."""
+def diagram_of(
+    name: str, data: Data, settings: Settings, ece: BinnedError | None, without_bins: dict | None
+) -> dict:
+    """The panel of a reliability display, with the interval, limit and error of the table."""
     display = ReliabilityDisplay.from_predictions(
         data.labels,
         data.proba,
@@ -38,6 +40,8 @@ def diagram_of(name: str, data: Data, settings: Settings, ece: BinnedError | Non
     [panel] = display.panels
     if ece is not None:
         panel = replace(panel, error_interval=(ece.low, ece.high), null_error=ece.null_limit)
+    if without_bins is not None:
+        panel = replace(panel, without_bins=without_bins)
     values = {part.name: getattr(panel, part.name) for part in fields(panel)}
     return {
         name: value.tolist() if isinstance(value, np.ndarray) else value

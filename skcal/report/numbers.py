@@ -96,7 +96,7 @@ def tuned_error(search, settings: Settings) -> dict:
         one_step["confidence_level"] = settings.confidence_level
         bound = search.lower_confidence_bound(settings.confidence_level)
         one_step["lower_confidence_bound"] = bound
-    facts["l1"] = error_facts(search, "l1", settings.confidence_level) if one_step else None
+        facts["l1"] = error_facts(search, "l1", settings.confidence_level)
     return facts
 
 
@@ -110,6 +110,8 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
     ]
     mce = attempt("MCE", _worst_bin, data, settings)
     scores = [attempt(*score) for score in _scores(data, settings)]
+    of_search = tuned[0]["l1"] if tuned else None
+    diagram = attempt("reliability diagram", diagram_of, name, data, settings, ece, of_search)
     overview = _overview(data)
     return Measures(
         name=name,
@@ -122,7 +124,8 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
         sharpness=sharpness(
             data.labels, data.proba, notion=_all_classes(data, settings), labels=data.classes
         ),
-        diagram=attempt("reliability diagram", diagram_of, name, data, settings, ece),
+        without_bins=of_search or (diagram or {}).get("without_bins"),
+        diagram=diagram,
         warnings=[*caution(data, overview, ece, tuned), *attempt.messages],
     )
 

@@ -90,6 +90,7 @@ class Measures:
     overview: Overview
     tuned: list[dict]
     ece: BinnedError | None
+    without_bins: dict | None
     mce: WorstBin | None
     skce: list[KernelError]
     scores: list[Score]

@@ -25,8 +25,8 @@ class CalibrationReport:
     ----------
     overall : Measures
         All samples: ``overview``, ``tuned`` (a dict for each notion, as in the command line's
-        JSON), ``ece``, ``mce``, ``skce`` and ``scores`` (lists), ``sharpness``, ``diagram`` and
-        ``warnings``. What the samples do not allow is None.
+        JSON), ``ece``, ``without_bins``, ``mce``, ``skce`` and ``scores`` (lists), ``sharpness``,
+        ``diagram`` and ``warnings``. What the samples do not allow is None.
     groups : list of Measures
         The measures of each subgroup.
     group_pvalues : list of float or None

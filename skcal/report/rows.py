@@ -48,8 +48,8 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
         rows += tuned_rows(facts)
     if measures.ece is not None:
         rows += _ece(measures.ece, level)
-    if measures.tuned and measures.tuned[0]["l1"] is not None:
-        rows.append(_without_bins(measures.tuned[0]["l1"]))
+    if measures.without_bins is not None:
+        rows.append(_without_bins(measures.without_bins))
     if measures.mce is not None:
         rows.append(_mce(measures.mce))
     rows += [

@@ -8,15 +8,19 @@ import numpy as np
 from skcal import CalibrationErrorSearchCV, TemperatureScaling, TwoStepKernelRidge, Zero
 from skcal.datasets import make_tempered
 from skcal.displays import (
+    BiasCurveDisplay,
     BinCountDisplay,
     ComparisonDisplay,
+    MonitorDisplay,
     NullDistributionDisplay,
     ReliabilityDisplay,
     RiskDisplay,
+    SegmentDisplay,
     SimplexDisplay,
 )
 from skcal.functions import Binning, PlugIn
-from skcal.hypothesis_tests import monte_carlo_test
+from skcal.hypothesis_tests import bias_curve, monte_carlo_test, segment_test
+from skcal.monitoring import CalibrationMonitor
 
 
 def binary(n_samples, seed=0):
@@ -64,9 +68,30 @@ def null_result(notion="confidence", n_classes=3, n_resamples=199):
     )
 
 
+def segments():
+    y, proba = binary(300)
+    features = {"side": np.arange(300) % 3, "a feature with a long name": proba}
+    return segment_test(y, proba, features, n_resamples=99, random_state=0)
+
+
+def curve():
+    y, proba = binary(300)
+    return bias_curve(y, proba, proba, n_resamples=99, random_state=0)
+
+
 def comparison(**options):
     searches = {"calibrated": fitted_search(1.0), "overconfident": fitted_search(2.0)}
     return ComparisonDisplay.from_searches(searches, {"overconfident": null_result()}, **options)
+
+
+def monitored(notion="confidence", n_batches=12, **options):
+    """A monitor of predictions that become overconfident."""
+    monitor = CalibrationMonitor(notion, **options)
+    for k in range(n_batches):
+        y, proba = tempered(temperature=1.0 if k < n_batches // 2 else 2.0)
+        rows = slice(50 * (k % 12), 50 * (k % 12) + 50)
+        monitor.update(proba[rows], y[rows])
+    return monitor
 
 
 # name → (function of ax= and plot=, number of panels)
@@ -94,4 +119,8 @@ CASES = {
         3,
     ),
     "comparison": (comparison, 1),
+    "monitor": (lambda **o: MonitorDisplay.from_monitor(monitored(), **o), 2),
+    "monitor by class": (lambda **o: MonitorDisplay.from_monitor(monitored("classwise"), **o), 1),
+    "segments": (lambda **o: SegmentDisplay.from_result(segments(), **o), 1),
+    "bias curve": (lambda **o: BiasCurveDisplay.from_result(curve(), **o), 1),
 }

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from skcal.displays import BinCountDisplay, ReliabilityDisplay, SimplexDisplay
+from skcal.hypothesis_tests.bias_curve import BiasCurve
 
 EVERY = pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)
 
@@ -105,7 +106,7 @@ def numbers(thing):
         return [np.array(thing)]
     if isinstance(thing, list | tuple):
         return [number for part in thing for number in numbers(part)]
-    if type(thing).__module__.startswith("skcal.displays"):
+    if type(thing).__module__.startswith("skcal.displays") or isinstance(thing, BiasCurve):
         return [number for part in vars(thing).values() for number in numbers(part)]
     return []
 

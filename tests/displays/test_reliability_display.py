@@ -16,7 +16,12 @@ from skcal import (
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import as_label
 from skcal.hypothesis_tests import monte_carlo_test
-from skcal.metrics import bootstrap_interval, calibration_bins, expected_calibration_error
+from skcal.metrics import (
+    bootstrap_interval,
+    calibration_bins,
+    cross_fitted_calibration_error,
+    expected_calibration_error,
+)
 
 
 def numbers_of(y, proba, **options):
@@ -58,6 +63,35 @@ def test_interval_of_the_error_is_the_bootstrap_of_the_metric():
         expected_calibration_error, y, proba, n_resamples=99, random_state=0
     )
     assert_allclose(panel.error_interval, (expected.low, expected.high), rtol=1e-10)
+
+
+@pytest.mark.parametrize("notion", ["binary", "confidence", "classwise", "top-label"])
+def test_the_error_without_bins_is_the_metric(notion):
+    y, proba = binary(300) if notion == "binary" else tempered()
+    panels = numbers_of(y, proba, notion=notion).panels
+    for k, panel in enumerate(panels):
+        facts = panel.without_bins
+        assert facts["over"] + facts["under"] == pytest.approx(facts["estimate"])
+        assert len(panels) == 1 or facts["estimate"] != panels[k - 1].without_bins["estimate"]
+    if len(panels) == 1:
+        expected = cross_fitted_calibration_error(y, proba, notion=notion, random_state=0)
+        assert facts["estimate"] == expected
+
+
+def test_the_legend_says_the_error_without_bins_and_its_side():
+    y, proba = tempered()
+    display = numbers_of(y, proba)
+    facts = display.panels[0].without_bins
+    text = display.plot().lines_[0].get_label()
+    assert f"\nwithout bins {facts['estimate']:.3g} ± {facts['standard_error']:.3g} (s.e.)" in text
+    assert facts["reading"].startswith("overconfident by 0.1")
+    assert text.endswith(f"\n{facts['reading']}")
+
+
+def test_a_million_samples_have_no_error_without_bins():
+    proba = np.linspace(0, 1, 200_001)
+    [panel] = numbers_of((proba > 0.5).astype(int), proba, n_resamples=19).panels
+    assert panel.without_bins is None
 
 
 def test_bands_hold_the_frequencies_of_calibrated_predictions():
@@ -265,6 +299,7 @@ def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(method, fig
     assert displays[0].ax_ is ax
 
 
+@pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain for the interval")
 @pytest.mark.parametrize("proba", [[0.5], [0.0, 1.0], [1.0, 1.0, 1.0], [0.3] * 30])
 @pytest.mark.parametrize("method", ["bins", "isotonic", "kernel-density"])
 def test_few_samples_and_constant_predictions_are_drawn(proba, method):

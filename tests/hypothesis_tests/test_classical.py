@@ -7,9 +7,15 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from scipy.stats import binom, chi2, norm
 
-from skcal.hypothesis_tests import cox_test, hosmer_lemeshow_test, spiegelhalter_test
+from skcal.hypothesis_tests import (
+    adjust_pvalues,
+    cox_test,
+    hosmer_lemeshow_test,
+    kolmogorov_smirnov_test,
+    spiegelhalter_test,
+)
 
-TESTS = [spiegelhalter_test, hosmer_lemeshow_test, cox_test]
+TESTS = [spiegelhalter_test, hosmer_lemeshow_test, cox_test, kolmogorov_smirnov_test]
 HYPOTHESES = ["calibrated", "intercept", "slope"]
 
 
@@ -34,10 +40,39 @@ def test_confidence_is_a_binary_question_about_the_most_probable_class(test):
 
 
 @pytest.mark.parametrize("test", TESTS)
-@pytest.mark.parametrize("notion", ["classwise", "top-label", "canonical"])
-def test_several_problems_and_vectors_are_refused(test, notion):
-    with pytest.raises(ValueError, match=r"is several problems|conditions on a vector"):
-        test([0, 1, 2], np.eye(3), notion=notion)
+@pytest.mark.parametrize("notion", ["classwise", "top-label"])
+def test_classes_are_tested_one_by_one_and_adjusted(test, notion):
+    rng = np.random.default_rng(0)
+    proba, y = rng.dirichlet(np.ones(3), size=600), rng.integers(0, 3, 600)
+    result = test(y, proba, notion=notion)
+    rows = [np.ones(600, bool) if notion == "classwise" else proba.argmax(1) == k for k in range(3)]
+    single = [test((y == k)[rows[k]], proba[rows[k], k]) for k in range(3)]
+    assert_allclose(result.class_statistics, [one.statistic for one in single], rtol=1e-10)
+    assert_allclose(result.class_pvalues, adjust_pvalues([one.pvalue for one in single]), rtol=1e-9)
+    assert result.pvalue == result.class_pvalues.min()
+    assert result.notion == notion
+    assert "Holm over 3 classes" in result.method
+
+
+@pytest.mark.parametrize("test", [spiegelhalter_test, kolmogorov_smirnov_test])
+def test_a_class_that_is_never_predicted_is_left_out(test):
+    y, p = binary()
+    result = test(y, np.column_stack([1 - p, p, 0 * p]), notion="top-label", labels=[0, 1, 2])
+    assert np.isnan(result.class_pvalues[2])
+    assert "Holm over 2 classes" in result.method
+
+
+def test_a_class_that_has_no_test_is_named():
+    y, p = binary()
+    proba = np.column_stack([1 - p, p / 2, p / 2])
+    with pytest.raises(ValueError, match=r"Of class 2: y_true shows one outcome only"):
+        cox_test(y, proba, notion="classwise", labels=[0, 1, 2])
+
+
+@pytest.mark.parametrize("test", [hosmer_lemeshow_test, cox_test, kolmogorov_smirnov_test])
+def test_vectors_are_refused(test):
+    with pytest.raises(ValueError, match=r"notion='canonical' conditions on a vector"):
+        test([0, 1, 2], np.eye(3), notion="canonical")
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -62,13 +97,47 @@ def test_spiegelhalter_standardizes_the_brier_score():
     assert_allclose(result.estimate, brier - expected, rtol=1e-10)
     terms = (y - p) * (1 - 2 * p)  # whose variance differs from that under H0
     error = np.sqrt(np.sum((terms - terms.mean()) ** 2) / (len(p) - 1) / len(p))
-    assert_allclose(result.standard_error, error, rtol=1e-10)
+    assert_allclose(result.standard_error, max(error, deviation), rtol=1e-10)
+
+
+def test_spiegelhalter_of_vectors_standardizes_their_brier_score():
+    rng = np.random.default_rng(0)
+    proba, y = rng.dirichlet(np.ones(4), size=300), rng.integers(0, 4, 300)
+    outcomes = np.eye(4)
+    losses = ((proba[:, None, :] - outcomes) ** 2).sum(axis=2)  # of every outcome
+    expected = np.sum(proba * losses, axis=1)
+    variance = np.sum(proba * (losses - expected[:, None]) ** 2)
+    excess = losses[np.arange(300), y] - expected
+    result = spiegelhalter_test(y, proba, notion="canonical")
+    assert_allclose(result.statistic, excess.sum() / np.sqrt(variance), rtol=1e-10)
+    assert_allclose(result.estimate, excess.mean(), rtol=1e-10)
+
+
+def test_two_columns_are_a_vector_whose_z_is_the_binary_one():
+    y, p = binary(slope=0.7)
+    of_vectors = spiegelhalter_test(y, np.column_stack([1 - p, p]), notion="canonical")
+    assert_allclose(of_vectors.statistic, spiegelhalter_test(y, p).statistic, rtol=1e-10)
+
+
+@pytest.mark.parametrize("test", [spiegelhalter_test, kolmogorov_smirnov_test])
+def test_few_events_are_warned_of(test):
+    y, p = np.arange(480) % 120 == 0, np.full(480, 0.01)
+    with pytest.warns(UserWarning, match=r"number of events is 4\.[89].*Use monte_carlo_test"):
+        test(y, p, labels=[False, True])
+    test(np.tile(y, 2), np.tile(p, 2), labels=[False, True])
+
+
+def test_the_interval_of_events_that_have_not_happened_knows_their_chance():
+    p = np.full(1000, 0.01)
+    result = spiegelhalter_test(np.zeros(1000, int), p, labels=[0, 1])
+    low, high = result.confidence_interval(0.999)
+    assert low <= 0 <= high
 
 
 def test_spiegelhalter_by_hand():
     """(1 - 0.2) 0.6 + (0 - 0.9)(-0.8) over √(0.6² 0.2 0.8 + 0.8² 0.9 0.1)."""
-    result = spiegelhalter_test([1, 0, 1], [0.2, 0.9, 0.5])
-    assert_allclose(result.statistic, 1.2 / np.sqrt(0.0576 + 0.0576), rtol=1e-12)
+    result = spiegelhalter_test([1, 0, 1] * 25, [0.2, 0.9, 0.5] * 25)
+    assert_allclose(result.statistic, 5 * 1.2 / np.sqrt(0.0576 + 0.0576), rtol=1e-12)
 
 
 def test_overconfidence_has_the_positive_sign():
@@ -80,7 +149,8 @@ def test_overconfidence_has_the_positive_sign():
 def test_spiegelhalter_is_0_over_0_at_0_one_half_and_1(p):
     with pytest.raises(ValueError, match=r"variance of 0.*Use monte_carlo_test"):
         spiegelhalter_test([0, 1, 1, 0], p)
-    assert np.isfinite(spiegelhalter_test([0, 1, 1, 0, 1], [*p, 0.7]).statistic)
+    y, p = [0, 1, 1, 0] + 60 * [1], [*p] + 60 * [0.7]
+    assert np.isfinite(spiegelhalter_test(y, p).statistic)
 
 
 # Hosmer-Lemeshow
@@ -156,7 +226,7 @@ def test_too_few_events_for_one_bin_are_refused():
         hosmer_lemeshow_test(y, p, labels=[0, 1])
 
 
-@pytest.mark.parametrize("test", [hosmer_lemeshow_test, spiegelhalter_test, cox_test])
+@pytest.mark.parametrize("test", TESTS)
 def test_p_values_are_never_zero(test):
     rng = np.random.default_rng(0)
     p = rng.uniform(0.001, 0.999, 100_000)
@@ -264,6 +334,7 @@ def test_the_intercept_alone_needs_no_overlap(y, p):
         (spiegelhalter_test, {}),
         (hosmer_lemeshow_test, {}),
         (cox_test, {}),
+        (kolmogorov_smirnov_test, {}),
         (cox_test, {"hypothesis": "intercept"}),
         (cox_test, {"hypothesis": "slope"}),
     ],

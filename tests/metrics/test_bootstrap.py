@@ -1,5 +1,6 @@
 """Bootstrap intervals against their formulas, and what is resampled."""
 
+import warnings
 from functools import partial
 from types import SimpleNamespace
 
@@ -24,6 +25,8 @@ from skcal.metrics import (
 )
 from skcal.metrics.resampling import _poisson_counts, resample_counts
 from skcal.metrics.statistic import prepare_counts, prepared_by
+
+pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain for the interval")
 
 # Averages over samples, and hence those for which a count is a weight.
 PLUG_IN = {
@@ -420,3 +423,34 @@ def test_what_cannot_be_resampled_raises(data, options, match):
     call = {"metric": expected_calibration_error, "y_true": y, "y_proba": p, **options}
     with pytest.raises(ValueError, match=match):
         bootstrap_interval(**call)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("of_vectors", [False, True])
+def test_few_events_are_warned_of(of_vectors):
+    p = np.full(1500, 0.01)
+    for n_events in (14, 16):
+        y = (np.arange(1500) < n_events).astype(int)
+        proba = np.column_stack([1 - p, p]) if of_vectors else p
+        options = {"n_resamples": 5, "notion": "binary"}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            bootstrap_interval(expected_calibration_error, y, proba, **options)
+        assert ["effective ones" in str(w.message) for w in caught] == [True] * (n_events < 15)
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_positive_class_decides_what_an_event_is():
+    y, p = np.repeat(["a", "b"], [985, 15]), np.full(1000, 0.985)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bootstrap_interval(expected_calibration_error, y, p, n_resamples=5, pos_label="a")
+
+
+@pytest.mark.filterwarnings("default")
+def test_labels_that_only_the_metric_knows_are_not_looked_at():
+    def metric(y, p):
+        return float(np.mean(y - p))
+
+    y = np.random.default_rng(0).normal(size=30)
+    assert bootstrap_interval(metric, y, np.full(30, 0.5), n_resamples=5).low < 1

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -293,3 +293,91 @@ def test_index_of_few_distinct_predictions_is_the_mean_gap_of_their_frequencies(
 def test_options_that_make_no_index_raise(options, match):
     with pytest.raises(ValueError, match=match):
         integrated_calibration_index([0, 1], [0.2, 0.4], **options)
+
+
+# Intervals
+
+
+def shuttle():
+    """Failures of O-rings by temperature before the Challenger flight, as logits (°F - 70)."""
+    temperature = "66 70 69 68 67 72 73 70 57 63 70 78 67 53 67 75 70 81 76 79 75 76 58"
+    failure = "0 1 0 0 0 0 0 0 1 1 1 0 0 1 0 0 0 0 0 0 1 0 1"
+    return [int(y) for y in failure.split()], expit([float(t) - 70 for t in temperature.split()])
+
+
+def test_intervals_are_those_of_confint_in_r():
+    # R: summary and confint of glm(failure ~ temperature, binomial), data of Dalal, Fowlkes &
+    # Hoadley, JASA 1989.
+    result = cox_recalibration(*shuttle())
+    assert_allclose([result.slope, result.slope_standard_error], [-0.2322, 0.1082], atol=5e-5)
+    assert_allclose(result.intercept - 70 * result.slope, 15.0429, atol=5e-4)
+    assert_allclose(result.slope_interval, [-0.5154718, -0.0608154], atol=5e-5)
+
+
+def largest(y, p, weight, fixed):
+    """The largest log-likelihood with some of (intercept, slope) fixed."""
+    free = [k for k in (0, 1) if k not in fixed]
+
+    def loss(values):
+        coefficients = np.zeros(2)
+        coefficients[list(fixed)] = list(fixed.values())
+        coefficients[free] = values
+        return -log_likelihood(coefficients, y, p, weight)
+
+    if not free:
+        return -loss([])
+    return -minimize(loss, np.array([0.0, 1.0])[free], method="BFGS", tol=1e-9).fun
+
+
+def test_ends_of_intervals_are_where_the_profile_likelihood_falls_by_half_a_quantile(drawn):
+    y, p, weight = drawn
+    result = cox_recalibration(y, p, sample_weight=weight, confidence_level=0.9)
+    fall = chi2.ppf(0.9, 1) / 2
+    for end in result.intercept_interval:
+        assert_allclose(
+            largest(y, p, weight, {}) - largest(y, p, weight, {0: end}), fall, rtol=1e-5
+        )
+    for end in result.slope_interval:
+        assert_allclose(
+            largest(y, p, weight, {}) - largest(y, p, weight, {1: end}), fall, rtol=1e-5
+        )
+    for end in result.intercept_in_the_large_interval:
+        at_end = largest(y, p, weight, {0: end, 1: 1.0})
+        assert_allclose(result.log_likelihood["intercept"] - at_end, fall, rtol=1e-5)
+
+
+def test_intervals_hold_their_estimates_also_at_predictions_of_0_and_1():
+    y, p = draw(60, seed=3)
+    y, p = np.append(y, [0, 1, 1, 0]), np.append(p, [0.0, 1.0, 0.0, 1.0])
+    result = cox_recalibration(y, p)
+    for name in ("intercept", "slope", "intercept_in_the_large"):
+        low, high = getattr(result, f"{name}_interval")
+        assert low < getattr(result, name) < high
+
+
+def test_intervals_tend_to_normal_ones():
+    y, p = draw(20_000)
+    result = cox_recalibration(y, p)
+    normal = result.slope + 1.959964 * result.slope_standard_error * np.array([-1, 1])
+    assert_allclose(result.slope_interval, normal, atol=1e-3)
+
+
+def test_intervals_are_wider_at_a_higher_level():
+    y, p = draw(100)
+    low, high = cox_recalibration(y, p, confidence_level=0.99).slope_interval
+    inner = cox_recalibration(y, p, confidence_level=0.9).slope_interval
+    assert low < inner.low < inner.high < high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [50, 300])
+def test_intervals_cover_the_coefficients_of_the_model(n):
+    hits = np.zeros(2)
+    for seed in range(400):
+        result = cox_recalibration(*draw(n, 0.5, 0.7, seed))
+        for k, (interval, truth) in enumerate(
+            [(result.intercept_interval, 0.5), (result.slope_interval, 0.7)]
+        ):
+            hits[k] += interval.low <= truth <= interval.high
+    # At 95 %, fewer than 363 of 400 has probability 3e-4.
+    assert (hits >= 363).all()

@@ -25,7 +25,7 @@ from skcal import (
     VectorScaling,
     Zero,
 )
-from skcal.model_selection.candidates import family_name, resolve_candidates
+from skcal.model_selection.candidates import family_name, fast_function, resolve_candidates
 from skcal.notions import resolve_notion
 
 SCALAR = ["confidence", "top-label", "classwise", "binary"]
@@ -34,6 +34,32 @@ SIMPLEX = ["canonical", "top-2", lambda proba: np.zeros(proba.shape, int)]
 
 def resolved(notion):
     return resolve_notion(notion, np.full((1, 2 if notion == "binary" else 10), 0.1))
+
+
+def test_the_fast_function_is_of_a_size_that_the_samples_carry():
+    assert repr(fast_function(resolved("confidence"), 1, 50)) == repr(PlugIn(SplineScaling()))
+    canonical = resolved("canonical")
+    stack = fast_function(canonical, 10, 1000)
+    assert isinstance(stack, Stacking)
+    assert len(stack.functions) == 2
+    for n_classes, n_train in ((10, 99), (31, 1000), (100, 1000)):
+        one = fast_function(canonical, n_classes, n_train)
+        assert repr(one) == repr(PlugIn(StructuredMatrixScaling(C=0.1)))
+    vectors = fast_function(canonical, 101, 1000)
+    assert repr(vectors) == repr(PlugIn(VectorScaling(C=0.1)))
+
+
+@pytest.mark.parametrize(("n_classes", "n_samples"), [(3, 40), (3, 300), (31, 300)])
+def test_the_fast_function_estimates_the_residual_and_knows_no_class_order(n_classes, n_samples):
+    rng = np.random.default_rng(0)
+    X = rng.dirichlet(np.ones(n_classes), n_samples)
+    y = np.eye(n_classes)[rng.integers(n_classes, size=n_samples)] - X
+    function = fast_function(resolved("canonical"), n_classes, n_samples)
+    fitted = clone(function).fit(X, y).residual(X)
+    assert_allclose(fitted.sum(axis=1), 0, atol=1e-8)
+    order = rng.permutation(n_classes)
+    other = clone(function).fit(X[:, order], y[:, order]).residual(X[:, order])
+    assert_allclose(other, fitted[:, order], atol=1e-3)
 
 
 def names(candidates):

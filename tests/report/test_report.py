@@ -20,7 +20,7 @@ from report_cases import (
 from sklearn.base import clone
 from sklearn.metrics import brier_score_loss, log_loss
 
-from skcal import CalibrationErrorSearchCV, Zero
+from skcal import CalibrationErrorSearchCV, KroneckerKernelRidge, Zero
 from skcal.hypothesis_tests import (
     adjust_pvalues,
     compare_calibration,
@@ -30,6 +30,7 @@ from skcal.hypothesis_tests import (
 from skcal.metrics import (
     bootstrap_interval,
     calibration_bins,
+    cross_fitted_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
     score_decomposition,
@@ -185,6 +186,29 @@ def test_the_figure_shows_the_interval_of_the_table():
     assert diagram["error_interval"] == [ece.low, ece.high]
     assert diagram["null_error"] == ece.null_limit
     assert sum(diagram["count"]) == 500
+
+
+def test_text_numbers_figure_and_page_say_the_same_error_without_bins():
+    report = plain_report()
+    facts = search_of("confidence").error("l1")
+    assert report.overall.without_bins["estimate"] == facts.estimate
+    assert report.overall.without_bins == report.overall.tuned[0]["l1"]
+    assert report.overall.diagram["without_bins"] == report.overall.without_bins
+    assert json.loads(report.to_json())["overall"]["without_bins"]["over"] == facts.over
+    [line] = [line for line in str(report).splitlines() if line.startswith("ECE without bins")]
+    assert f" {facts.estimate:.4f} " in line
+    frame = report.to_frame().set_index("quantity")
+    assert frame.loc["ECE without bins", "value"] == facts.estimate
+    assert f"; without bins {facts.estimate:.4f}" in report._repr_html_()
+
+
+def test_where_no_candidate_corrects_the_error_without_bins_is_that_of_the_metric():
+    labels, proba = predictions()
+    options = {**OPTIONS, "candidates": [KroneckerKernelRidge(alpha=0.01)]}
+    report = calibration_report(labels, proba, **options)
+    assert report.overall.tuned[0]["l1"] is None
+    expected = cross_fitted_calibration_error(labels, proba, random_state=0)
+    assert report.overall.without_bins["estimate"] == expected
 
 
 def test_groups_are_reports_of_their_samples_with_adjusted_pvalues():

@@ -1,0 +1,279 @@
+"""ECE, mean Euclidean and log errors against the truth, beside other estimators (slow).
+
+The benchmark of "A variational estimator for Lp calibration errors" (arXiv:2602.24230), whose
+truths are known functions of the predictions, tempered models, and predictions of kinds that
+generative models of papers leave out. For each draw, ``cross_fitted_calibration_error`` stands
+beside binned, smooth and kernel density errors and, with ``--peers`` and ``probmetrics`` and
+``catboost`` installed, beside the estimators that came with that paper, with their own defaults.
+The truth of a draw is the mean over its predictions. Run
+
+    python examples/errors_study.py --out errors.csv                  # half an hour; resumes
+    python examples/errors_study.py --out errors.csv --peers --sizes 200 1069
+    python examples/errors_study.py --out errors.csv --table
+"""
+
+import argparse
+import csv
+import time
+import warnings
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit, logit, rel_entr, softmax
+
+from skcal.datasets import make_tempered
+from skcal.metrics import (
+    cross_fitted_calibration_error,
+    expected_calibration_error,
+    kernel_density_calibration_error,
+    smooth_calibration_error,
+)
+
+
+def wave(p):
+    return p + np.sin(10 * np.pi * p) / (5 * np.pi) + np.sin(40 / 3 * np.pi * p) / (10 * np.pi)
+
+
+def steps(p):
+    return p + 0.1 * np.where(np.floor(p * 20) % 2 == 0, 1, -1)
+
+
+def near_vertices(rng, n):
+    near, side, offset = rng.random(n) < 0.9, rng.random(n) < 0.5, 1e-4 * rng.random(n)
+    return np.where(near, np.where(side, 1 - offset, offset), rng.random(n))
+
+
+def grid(rng, n):
+    return rng.binomial(10, rng.beta(0.3, 0.3, n)) / 10
+
+
+def uniform(rng, n):
+    return rng.random(n)
+
+
+def dirichlet(n_classes, rng, n):
+    p = np.maximum(rng.dirichlet(np.full(n_classes, 0.5), n), 1e-12)
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def same(p):
+    return p
+
+
+#: (how predictions are drawn, what is true of them) by group and name.
+BINARY = {
+    "temperature .4": (uniform, lambda p: expit(0.4 * logit(p) + 0.3)),
+    "temperature 4": (uniform, lambda p: expit(4 * logit(p) + 1)),
+    "shift": (uniform, lambda p: np.minimum(p + 0.02, 1)),
+    "calibrated": (uniform, same),
+    "wave": (uniform, lambda p: np.clip(wave(p), 0, 1)),
+}
+UNUSUAL = {
+    "rare, calibrated": (lambda rng, n: rng.beta(0.3, 29.7, n), same),
+    "vertices, calibrated": (near_vertices, same),
+    "forest": (grid, lambda p: (10 * p + 0.3) / 10.6),
+    "steps": (lambda rng, n: rng.uniform(0.1, 0.9, n), steps),
+}
+VECTORS = {
+    "calibrated": same,
+    "temperature 2": lambda p: softmax(2 * np.log(p), axis=1),
+    "temperature .3": lambda p: softmax(0.3 * np.log(p), axis=1),
+    "waves": lambda p: softmax(np.log(p) + 0.5 * np.sin(5 * np.log(p)), axis=1),
+}
+
+
+def of_classes(n_classes):
+    return {name: (partial(dirichlet, n_classes), truth) for name, truth in VECTORS.items()}
+
+
+def tempered(n_classes, temperature):
+    def proba(rng, n):
+        seed = int(rng.integers(2**31))
+        options = {"n_classes": n_classes, "temperature": temperature, "n_truth_draws": 0}
+        return make_tempered(n, random_state=seed, **options).proba
+
+    def truth(p):
+        return softmax(np.log(np.maximum(p, 1e-300)) / temperature, axis=1)
+
+    return proba, truth
+
+
+GROUPS = {
+    "binary": BINARY,
+    "binary, unusual": UNUSUAL,
+    "3 classes": of_classes(3),
+    "10 classes": of_classes(10),
+    "tempered": {
+        "T = 1, 3 classes": tempered(3, 1.0),
+        "T = 1.3, 3 classes": tempered(3, 1.3),
+        "T = 2, 3 classes": tempered(3, 2.0),
+        "T = 1.3, 10 classes": tempered(10, 1.3),
+    },
+}
+
+
+def draw(group, name, n, seed):
+    """Predictions, what is true of them, and labels."""
+    place = list(GROUPS[group]).index(name)
+    rng = np.random.default_rng([seed, n, place, len(group)])
+    proba, truth = GROUPS[group][name]
+    p = proba(rng, n)
+    q = truth(p)
+    if q.ndim == 1:
+        return p, q, (rng.random(n) < q).astype(int)
+    below = q.cumsum(axis=1) < rng.random((n, 1))
+    return p, q, np.minimum(below.sum(axis=1), q.shape[1] - 1)
+
+
+def true_errors(p, q):
+    """The errors of this draw; of two classes those of the positive one."""
+    gap = (q - p).reshape(len(p), -1)
+    euclidean = np.linalg.norm(gap, axis=1)
+    half = 0.5 if p.ndim == 2 else 1.0
+    divergence = rel_entr(q, p).reshape(len(p), -1).sum(axis=1)
+    if p.ndim == 1:
+        divergence += rel_entr(1 - q, 1 - p)
+    return {
+        "l1": np.abs(gap).sum(axis=1).mean() * half,
+        "l2": euclidean.mean(),
+        "rms": np.sqrt((euclidean**2).mean()),
+        "log": divergence.mean(),
+    }
+
+
+def own_estimators(p, seed):
+    """(kind, name, function of labels and predictions)."""
+    labels = range(p.shape[1]) if p.ndim == 2 else range(2)
+    options = {"notion": "canonical" if p.ndim == 2 else "binary", "labels": labels}
+    for kind in ("l1", "l2", "log") if p.ndim == 2 else ("l1", "log"):
+        fitted = partial(cross_fitted_calibration_error, kind=kind, random_state=seed, **options)
+        yield kind, "cross-fitted", fitted
+    density = partial(kernel_density_calibration_error, **options)
+    if p.ndim == 2:
+        yield "l1", "kernel density", lambda y, p: density(y, p) / 2  # the norm is not halved
+        return
+    yield "l1", "kernel density", density
+    binned = partial(expected_calibration_error, **options)
+    yield "l1", "15 bins", binned
+    yield "l1", "15 quantile bins", partial(binned, strategy="quantile")
+    yield "l1", "sweep", partial(binned, strategy="sweep")
+    yield "l1", "smooth", partial(smooth_calibration_error, **options)
+    # Debiasing is of squares: its truth is the root mean square.
+    yield "rms", "15 bins, debiased", partial(binned, norm=2, debias=True)
+    yield (
+        "rms",
+        "cross-fitted",
+        partial(cross_fitted_calibration_error, kind="rms", random_state=seed, **options),
+    )
+
+
+def peer_estimators(p, seed):
+    """The variational estimators of probmetrics 1.3, two columns halved to one."""
+    import multiprocessing
+    from multiprocessing.pool import ThreadPool
+
+    import torch
+    from probmetrics.calibrators import get_calibrator
+    from probmetrics.classifiers import WS_CatboostClassifier
+    from probmetrics.metrics import LogLoss, MetricsWithCalibration, ProperLpLoss
+    from probmetrics.splitters import CVSplitter
+
+    torch.set_num_threads(1)
+    multiprocessing.Pool = ThreadPool  # forks of a process that has threads may wait forever
+    losses = {
+        "l1": (ProperLpLoss(p=1, binary_as_multiclass=True), 0.5),
+        "l2": (ProperLpLoss(p=2, binary_as_multiclass=True), 1.0),
+        "log": (LogLoss(), 1.0),
+    }
+    classifiers = {
+        "temperature": get_calibrator("temp-scaling", calibrate_with_mixture=True),
+        "isotonic": get_calibrator("isotonic", calibrate_with_mixture=True),
+        "CatBoost": WS_CatboostClassifier(),
+    }
+
+    def value(y, p, metric, scale):
+        p = np.stack([1 - p, p], axis=1) if p.ndim == 1 else p
+        found = metric.compute_all_from_labels_probs(torch.as_tensor(y), torch.as_tensor(p))
+        return scale * next(float(v) for k, v in found.items() if k.startswith("calib-err"))
+
+    for kind in ("l1", "l2", "log") if p.ndim == 2 else ("l1", "log"):
+        loss, scale = losses[kind]
+        for name, classifier in classifiers.items():
+            metric = MetricsWithCalibration(loss, classifier, CVSplitter(5), random_state=seed)
+            yield kind, f"probmetrics, {name}", partial(value, metric=metric, scale=scale)
+
+
+def study(path, groups, sizes, seeds, estimators):
+    """Append the rows that are missing."""
+    done = set()
+    if path.exists():
+        with path.open(newline="") as file:
+            done = {tuple(row[:6]) for row in csv.reader(file)}
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file)
+        for n in sizes:
+            for seed in range(seeds):
+                for group, name in ((g, name) for g in groups for name in GROUPS[g]):
+                    p, q, y = draw(group, name, n, seed)
+                    truth = true_errors(p, q)
+                    for kind, estimator, function in estimators(p, seed):
+                        key = (group, str(n), name, str(seed), kind, estimator)
+                        if key in done:
+                            continue
+                        start = time.process_time()
+                        try:
+                            estimate = function(y, p)
+                        except Exception as error:
+                            print(*key, repr(error)[:200], flush=True)
+                            continue
+                        seconds = time.process_time() - start
+                        writer.writerow([*key, truth[kind], estimate, seconds])
+                file.flush()
+
+
+def table(path):
+    """Mean absolute errors times 1,000 over the truths of a group, and seconds an estimate."""
+    gaps, seconds = defaultdict(lambda: defaultdict(list)), defaultdict(list)
+    with path.open(newline="") as file:
+        for group, n, name, _, kind, estimator, truth, estimate, time_taken in csv.reader(file):
+            if not np.isfinite(float(truth)):
+                continue  # an infinite log error
+            key = (group, int(n), kind, estimator)
+            gaps[key][name].append(1000 * abs(float(estimate) - float(truth)))
+            seconds[key].append(float(time_taken))
+    above = None
+    for key in sorted(gaps):
+        if key[:3] != above:
+            above = key[:3]
+            print("\n{}, n = {:,}, {}: {}".format(*above, ", ".join(sorted(gaps[key]))))
+        means = [float(np.mean(gaps[key][name])) for name in sorted(gaps[key])]
+        each = " ".join(f"{mean:6.1f}" for mean in means)
+        draws = sum(map(len, gaps[key].values()))
+        print(
+            f"  {key[3]:26s} {np.mean(means):6.1f}   {each}   {np.median(seconds[key]):.2f} s, "
+            f"{draws} draws"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--peers", action="store_true", help="those of probmetrics, not ours")
+    parser.add_argument("--groups", nargs="+", default=list(GROUPS), choices=GROUPS)
+    parser.add_argument("--sizes", nargs="+", type=int, default=[200, 1069, 10_000])
+    parser.add_argument("--seeds", type=int, default=10)
+    options = parser.parse_args()
+    if options.table:
+        table(options.out)
+        return
+    estimators = peer_estimators if options.peers else own_estimators
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study(options.out, options.groups, options.sizes, options.seeds, estimators)
+
+
+if __name__ == "__main__":
+    main()

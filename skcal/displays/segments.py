@@ -1,0 +1,265 @@
+"""Segments of the samples, and curves along a feature: predicted beside observed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skcal.displays.base import (
+    BLUE,
+    GREY,
+    ORANGE,
+    as_label,
+    keep_axes,
+    make_axes,
+    number,
+    styled,
+)
+from skcal.hypothesis_tests.bias_curve import BiasCurve
+from skcal.hypothesis_tests.segments import SegmentTestResult
+
+
+class SegmentDisplay:
+    """Predicted and observed means of the worst segments, with intervals and p-values.
+
+    Make it with :meth:`from_result`.
+
+    Parameters
+    ----------
+    segments : list of Segment
+        From the top.
+    n_segments : int
+        How many were tested.
+    level : float, default=0.05
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+        Set by :meth:`plot`, as are the following.
+    observed_, predicted_ : lines of the markers
+    intervals_ : line segments of the intervals
+    tests_ : list of texts
+
+    See Also
+    --------
+    skcal.hypothesis_tests.segment_test
+
+    Notes
+    -----
+    Each interval is of its segment alone, while p-values are adjusted for all segments: an interval
+    that misses the predicted mean does not reject.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.displays import SegmentDisplay
+    >>> from skcal.hypothesis_tests import segment_test
+    >>> rng = np.random.default_rng(0)
+    >>> group, proba = rng.choice(["u", "v"], 1000), rng.uniform(size=1000)
+    >>> y = rng.uniform(size=1000) < np.where(group == "u", proba**2, proba)
+    >>> result = segment_test(y, proba, {"group": group}, random_state=0)
+    >>> [one.name for one in SegmentDisplay.from_result(result, plot=False).segments]
+    ['group = u', 'group = v']
+    """
+
+    def __init__(self, segments, *, n_segments, level=0.05):
+        self.segments = segments
+        self.n_segments = n_segments
+        self.level = level
+
+    @classmethod
+    def from_result(cls, result, *, n_worst=12, level=0.05, ax=None, plot=True):
+        """Take the worst segments of a test, and plot.
+
+        Parameters
+        ----------
+        result : SegmentTestResult
+        n_worst : int, default=12
+            The most that are shown.
+        level : float in (0, 1), default=0.05
+            The level of the test, over all segments together.
+        ax : matplotlib axes, default=None
+            None makes a figure.
+        plot : bool, default=True
+            False computes the numbers alone, without matplotlib.
+
+        Returns
+        -------
+        display : SegmentDisplay
+        """
+        if not isinstance(result, SegmentTestResult):
+            raise TypeError(f"result is {type(result).__name__}. Pass what segment_test returned.")
+        if not 0 < level < 1:
+            raise ValueError(f"level={level!r} must be between 0 and 1.")
+        worst = result.segments[:n_worst]
+        display = cls(worst, n_segments=len(result.segments), level=level)
+        return display.plot(ax=ax) if plot else display
+
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw a row for each segment.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            None makes a figure.
+        name : str, default=None
+            A title; None draws none.
+        **kwargs : dict
+            Options of :meth:`matplotlib.axes.Axes.plot` for the observed means.
+
+        Returns
+        -------
+        display : SegmentDisplay
+        """
+        n = len(self.segments)
+        [ax] = make_axes(ax, 1, (8.0, 1.5 + 0.5 * n))
+        rows = np.arange(n)
+        low, high, observed, predicted = (
+            np.array([getattr(one, field) for one in self.segments])
+            for field in ("low", "high", "observed", "predicted")
+        )
+        rejected = [one.pvalue <= self.level for one in self.segments]
+        colours = [ORANGE if one else BLUE for one in rejected]
+        self.intervals_ = ax.hlines(rows, low, high, color=colours, linewidth=2)
+        look = {"color": BLUE, "marker": "o", "linestyle": "none", "label": "observed, 95 %"}
+        [self.observed_] = ax.plot(observed, rows, **styled(kwargs, **look))
+        [self.predicted_] = ax.plot(
+            predicted, rows, "|", color="black", markersize=14, markeredgewidth=2, label="predicted"
+        )
+        ax.set(ylim=(n - 0.4, -0.6), yticks=rows, xlabel="mean probability")
+        several = len({one.outcome for one in self.segments}) > 1
+        ax.set_yticklabels([self._label(one, several) for one in self.segments], fontsize="small")
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="small", frameon=False)
+        self.tests_ = [
+            ax.text(
+                1.02,
+                row,
+                f"p = {number(one.pvalue)}{' *' if reject else ''}",
+                transform=ax.get_yaxis_transform(),
+                verticalalignment="center",
+                color=ORANGE if reject else "black",
+                fontsize="small",
+            )
+            for row, (one, reject) in enumerate(zip(self.segments, rejected, strict=True))
+        ]
+        ax.text(
+            1.02,
+            1.01,
+            f"of {self.n_segments:,} segments,\n* at {100 * self.level:g} %, all together",
+            transform=ax.transAxes,
+            fontsize="x-small",
+            verticalalignment="bottom",
+        )
+        if name:
+            ax.set_title(as_label(name, 60), fontsize="medium", pad=30)
+        keep_axes(self, [ax])
+        return self
+
+    def _label(self, one, several):
+        lines = [as_label(part, 36) for part in one.name.split(" and ", 1)]
+        n = f"{as_label(one.outcome, 20)}, n" if several else "n"
+        return " and\n".join(lines) + f"\n{n} = {one.n_samples:,}"
+
+
+class BiasCurveDisplay:
+    """Predicted and observed means along a feature, and where calibrated models would stay.
+
+    Make it with :meth:`from_result`.
+
+    Parameters
+    ----------
+    curve : BiasCurve
+    feature : str, default="feature"
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+        Set by :meth:`plot`, as are the following.
+    observed_, predicted_ : lines
+    band_ : filled area
+
+    See Also
+    --------
+    skcal.hypothesis_tests.bias_curve
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.displays import BiasCurveDisplay
+    >>> from skcal.hypothesis_tests import bias_curve
+    >>> rng = np.random.default_rng(0)
+    >>> age, proba = rng.uniform(20, 80, 500), rng.uniform(size=500)
+    >>> curve = bias_curve(rng.uniform(size=500) < proba, proba, age, random_state=0)
+    >>> BiasCurveDisplay.from_result(curve, feature="age", plot=False).curve is curve
+    True
+    """
+
+    def __init__(self, curve, *, feature="feature"):
+        self.curve = curve
+        self.feature = feature
+
+    @classmethod
+    def from_result(cls, result, *, feature="feature", ax=None, plot=True):
+        """Take the result of a test, and plot.
+
+        Parameters
+        ----------
+        result : BiasCurve
+        feature : str, default="feature"
+            Its name, for the axis.
+        ax : matplotlib axes, default=None
+            None makes a figure.
+        plot : bool, default=True
+            False needs no matplotlib.
+
+        Returns
+        -------
+        display : BiasCurveDisplay
+        """
+        if not isinstance(result, BiasCurve):
+            raise TypeError(f"result is {type(result).__name__}. Pass what bias_curve returned.")
+        display = cls(result, feature=feature)
+        return display.plot(ax=ax) if plot else display
+
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            None makes a figure.
+        name : str, default=None
+            A title; None draws none.
+        **kwargs : dict
+            Options of :meth:`matplotlib.axes.Axes.plot` for the observed means.
+
+        Returns
+        -------
+        display : BiasCurveDisplay
+        """
+        [ax] = make_axes(ax, 1, (6.4, 4.2))
+        curve = self.curve
+        low = np.maximum(curve.predicted - curve.chance, 0)
+        high = np.minimum(curve.predicted + curve.chance, 1)
+        level = f"{100 * curve.confidence_level:g} %"
+        self.band_: Any = ax.fill_between(
+            curve.values,
+            low,
+            high,
+            color=GREY,
+            alpha=0.4,
+            linewidth=0,
+            label=f"{level} if calibrated",
+        )
+        [self.predicted_] = ax.plot(
+            curve.values, curve.predicted, "--", color="black", label="predicted"
+        )
+        look = {"color": BLUE, "marker": "o", "markersize": 3, "label": "observed"}
+        [self.observed_] = ax.plot(curve.values, curve.observed, **styled(kwargs, **look))
+        ax.set(xlabel=as_label(self.feature), ylabel="mean probability")
+        ax.legend(fontsize="small", frameon=False)
+        title = f"p = {number(curve.pvalue)} along the whole curve"
+        ax.set_title(f"{as_label(name, 60)}\n{title}" if name else title, fontsize="medium")
+        keep_axes(self, [ax])
+        return self

@@ -1,0 +1,187 @@
+"""Predicted and observed means along a feature, with a band that holds for the whole curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from skcal._sklearn_compat import Interval, validate_params
+from skcal._validation import InputError, check_weight
+from skcal.hypothesis_tests.result import CalibrationTestResult
+from skcal.hypothesis_tests.segment_features import Segments, read_columns
+from skcal.hypothesis_tests.segment_statistics import Bias, step_down
+from skcal.metrics.base import read_sample
+
+
+@dataclass(frozen=True, eq=False)
+class BiasCurve(CalibrationTestResult):
+    """Result of :func:`bias_curve`, beside what every test returns.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_points,)
+        The median of the feature in each window.
+    predicted, observed : ndarray of shape (n_points,)
+        Weighted means over each window.
+    chance : ndarray of shape (n_points,)
+        Half the width of the band: with probability ``confidence_level`` no window of a calibrated
+        model has ``observed`` farther than that from ``predicted``.
+    confidence_level : float
+    """
+
+    values: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+    predicted: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+    observed: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+    chance: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+    confidence_level: float = 0.95
+
+
+@validate_params(
+    {
+        "window": [Interval(Real, 0, 1, closed="right")],
+        "n_points": [Interval(Integral, 1, None, closed="left")],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    },
+    prefer_skip_nested_validation=True,
+)
+def bias_curve(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    feature: ArrayLike,
+    *,
+    notion: Any = "auto",
+    window: float = 0.1,
+    n_points: int = 50,
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> BiasCurve:
+    """Compare predicted and observed means in windows along a feature.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    feature : array-like of shape (n_samples,)
+        Finite numbers.
+    notion : str, default="auto"
+        "binary" or "confidence"; "auto" is the first for one and two columns, the second for more.
+    window : float in (0, 1], default=0.1
+        The share of the samples in a window.
+    n_points : int, default=50
+        Windows, at evenly spaced ranks of the feature; samples with the same value may be parted.
+    confidence_level : float in (0, 1), default=0.95
+    n_resamples : int, default=999
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, default=None
+    sample_weight : array-like of shape (n_samples,), default=None
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+
+    Returns
+    -------
+    curve : BiasCurve
+        ``pvalue`` is that of the hypothesis that the model is calibrated along the feature.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid or the notion has several problems.
+
+    See Also
+    --------
+    segment_test : many features at once.
+
+    Notes
+    -----
+    Each window is a segment of :func:`segment_test`, tested by its bias; the band is the quantile
+    of the largest standardised bias of all windows under redrawn outcomes, so its level is exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.hypothesis_tests import bias_curve
+    >>> rng = np.random.default_rng(0)
+    >>> age, proba = rng.uniform(20, 80, 2000), rng.uniform(size=2000)
+    >>> y = rng.uniform(size=2000) < np.where(age > 60, proba**2, proba)
+    >>> curve = bias_curve(y, proba, age, random_state=0)
+    >>> outside = abs(curve.observed - curve.predicted) > curve.chance
+    >>> float(curve.values[outside].min().round())
+    61.0
+    """
+    sample = read_sample(
+        y_true,
+        y_proba,
+        notion=notion,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    )
+    if not sample.notion.single:
+        raise ValueError(
+            f"notion={str(sample.notion)!r} is not about one number. Use 'binary' or 'confidence'."
+        )
+    values = _read_feature(feature, np.shape(y_true)[0])
+    if sample_weight is not None:
+        values = values[check_weight(sample_weight, len(values)) > 0]
+    windows = _windows(values, window, n_points)
+    rng = check_random_state(random_state)
+    [problem] = sample.problems()
+    segments = Segments([""] * len(windows), _members(windows, len(values)), 0)
+    part = Bias(problem, segments, sample.notion.titles(list(sample.classes)), 1, rng)
+    pvalues, maxima = step_down([part], n_resamples, rng, n_jobs)
+    described = part.describe(iter(pvalues.tolist()))
+    rank = int(np.ceil(confidence_level * (1 + n_resamples))) - 1
+    limit = np.inf if rank >= n_resamples else np.sort(maxima)[rank]
+    return BiasCurve(
+        statistic=max(abs(one.statistic) for one in described),
+        pvalue=float(pvalues.min()),
+        estimate=np.nan,
+        method="windows along a feature, exact level",
+        notion=str(sample.notion),
+        null_distribution=maxima,
+        values=np.array([np.median(values[rows]) for rows in windows]),
+        predicted=np.array([one.predicted for one in described]),
+        observed=np.array([one.observed for one in described]),
+        chance=limit * part.scale,
+        confidence_level=confidence_level,
+    )
+
+
+def _read_feature(feature, n_samples):
+    [(_, values)] = read_columns({"feature": np.asarray(feature)}, n_samples)
+    if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+        raise InputError("feature", "is not of finite numbers.", "Leave out missing values.")
+    return values.astype(np.float64)
+
+
+def _windows(values, window, n_points):
+    """Rows of each window, in the order of the feature."""
+    order = np.argsort(values, kind="stable")
+    width = max(1, round(window * len(values)))
+    starts = np.unique(np.linspace(0, len(values) - width, n_points).round().astype(int))
+    return [order[start : start + width] for start in starts]
+
+
+def _members(windows, n_samples):
+    rows, sizes = np.concatenate(windows), [len(one) for one in windows]
+    of = np.repeat(np.arange(len(windows)), sizes)
+    entries = np.ones(len(rows), dtype=np.float32), (of, rows)
+    return sparse.csr_array(entries, shape=(len(windows), n_samples))

@@ -1,0 +1,130 @@
+"""Logistic recalibration a + b logit(p): its maximum likelihood and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+from scipy.special import logit as log_odds
+from scipy.stats import chi2
+from sklearn import config_context
+from sklearn.linear_model import LogisticRegression
+
+from skcal.model_selection.estimator import ConfidenceInterval
+
+_TOLERANCE = 1e-13  # of the gradient of the mean loss
+_DOUBLINGS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticFit:
+    """Coefficients, their covariance by the Fisher information, and the log-likelihood."""
+
+    coefficients: np.ndarray
+    covariance: np.ndarray
+    log_likelihood: float
+
+
+def fit_intercept(logit, outcome, weight) -> LogisticFit:
+    """Maximum likelihood of a in a + logit: the score falls with a, so its root is bracketed.
+
+    Newton's method would not do: the likelihood is flat where p is 0 or 1.
+    """
+    centre = log_odds(weight @ outcome / weight.sum())
+    bracket = centre - logit.max() - 1, centre - logit.min() + 1
+    # Not a closure: brentq's cycle of references would keep its arrays until a collection.
+    sample = logit, outcome, weight
+    a = brentq(_intercept_score, *bracket, args=sample, xtol=1e-13, maxiter=1000)
+    frequency = expit(a + logit)
+    variance = 1 / (weight @ (frequency * (1 - frequency)))
+    best = log_likelihood(a + logit, outcome, weight)
+    return LogisticFit(np.array([a]), np.array([[variance]]), best)
+
+
+def _intercept_score(a, logit, outcome, weight):
+    return weight @ (outcome - expit(a + logit))
+
+
+def fit_logistic(logit, outcome, weight) -> LogisticFit:
+    """Maximum likelihood of (a, b) in a + b logit."""
+    logistic = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=_TOLERANCE)
+    with config_context(enable_metadata_routing=False):
+        logistic.fit(logit[:, None], outcome.astype(np.int64), sample_weight=weight)
+    a, b = logistic.intercept_[0], logistic.coef_[0, 0]
+    frequency = expit(a + b * logit)
+    spread = weight * frequency * (1 - frequency)
+    design = np.column_stack([np.ones_like(logit), logit])
+    information = (design * spread[:, None]).T @ design
+    best = log_likelihood(a + b * logit, outcome, weight)
+    return LogisticFit(np.array([a, b]), np.linalg.pinv(information), best)
+
+
+def log_likelihood(logit, outcome, weight):
+    """Log likelihood of outcomes 0/1 given their logits."""
+    return float(-(weight @ np.logaddexp(0, np.where(outcome == 1, -logit, logit))))
+
+
+def profile_intervals(logit, outcome, weight, both, large, confidence_level):
+    """Profile likelihood intervals of the intercept, the slope and the intercept in the large.
+
+    They hold the values that the likelihood ratio test does not reject, so that they are skewed as
+    the likelihood is, where events are few.
+    """
+    fall = chi2.ppf(confidence_level, 1) / 2
+    errors = np.sqrt(np.diagonal(both.covariance))
+    design = np.ones_like(logit), logit
+    intervals = []
+    for own, other in ((0, 1), (1, 0)):
+        ratio = both.covariance[own, other] / both.covariance[own, own]
+
+        def best(value, own=own, other=other, ratio=ratio):
+            """Return the largest log-likelihood over the other coefficient."""
+            guess = both.coefficients[other] + ratio * (value - both.coefficients[own])
+            z, offset = design[other], value * design[own]
+            c = _root_of_score(z, offset, outcome, weight, guess, errors[other] / 10)
+            return log_likelihood(offset + c * z, outcome, weight)
+
+        intervals.append(_profile(best, both.coefficients[own], errors[own], fall))
+    error = np.sqrt(large.covariance[0, 0])
+    shifted = partial(_shifted, logit, outcome, weight)
+    return [*intervals, _profile(shifted, large.coefficients[0], error, fall)]
+
+
+def _shifted(logit, outcome, weight, a):
+    return log_likelihood(a + logit, outcome, weight)
+
+
+def _root_of_score(z, offset, outcome, weight, guess, reach):
+    """C that is most likely in offset + c z; its score falls with it."""
+
+    def score(c):
+        return weight @ (z * (outcome - expit(offset + c * z)))
+
+    tolerance, low, high = 1e-5 * reach, guess - reach, guess + reach
+    while score(low) < 0:
+        low, high, reach = low - 2 * reach, low, 2 * reach
+    while score(high) > 0:
+        low, high, reach = high, high + 2 * reach, 2 * reach
+    return brentq(score, low, high, xtol=tolerance)
+
+
+def _profile(likelihood: Callable, best, step, fall) -> ConfidenceInterval:
+    """Values where a profile likelihood is ``fall`` below its largest."""
+    least = likelihood(best) - fall
+    ends = []
+    for reach in (-2 * step, 2 * step):
+        for _ in range(_DOUBLINGS):
+            if likelihood(best + reach) < least:
+                root = brentq(
+                    lambda value: likelihood(value) - least, best, best + reach, xtol=1e-8 * step
+                )
+                ends.append(float(root))
+                break
+            reach *= 2
+        else:
+            ends.append(float(np.copysign(np.inf, reach)))
+    return ConfidenceInterval(*ends)

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from display_cases import curve, null_result, segments
+from numpy.testing import assert_array_equal
+
+from skcal.displays import BiasCurveDisplay, SegmentDisplay
+
+
+def test_rows_are_the_worst_segments_with_their_intervals():
+    result = segments()
+    display = SegmentDisplay.from_result(result, n_worst=3)
+    worst = result.segments[:3]
+    assert display.segments == worst
+    assert_array_equal(display.observed_.get_xdata(), [one.observed for one in worst])
+    assert_array_equal(display.predicted_.get_xdata(), [one.predicted for one in worst])
+    ends = np.array(display.intervals_.get_segments())[:, :, 0]
+    assert_array_equal(ends, [[one.low, one.high] for one in worst])
+    labels = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert labels[0].endswith(f"n = {worst[0].n_samples}")
+    assert display.n_segments == len(result.segments)
+
+
+def test_rejected_segments_are_marked():
+    result = segments()
+    level = min(0.99, result.segments[0].pvalue)
+    display = SegmentDisplay.from_result(result, level=level)
+    marked = [text.get_text().endswith("*") for text in display.tests_]
+    assert marked == [one.pvalue <= level for one in display.segments]
+    assert marked[0]
+
+
+def test_the_band_of_a_curve_is_around_the_prediction_and_within_0_and_1():
+    result = curve()
+    display = BiasCurveDisplay.from_result(result, feature="age")
+    assert_array_equal(display.observed_.get_ydata(), result.observed)
+    [path] = display.band_.get_paths()
+    assert path.vertices[:, 1].min() >= 0
+    assert path.vertices[:, 1].max() <= 1
+    assert display.ax_.get_xlabel() == "age"
+
+
+def test_other_results_are_refused():
+    with pytest.raises(TypeError, match="Pass what segment_test returned"):
+        SegmentDisplay.from_result(null_result())
+    with pytest.raises(TypeError, match="Pass what bias_curve returned"):
+        BiasCurveDisplay.from_result(null_result())
+    with pytest.raises(ValueError, match="level=2 must be between 0 and 1"):
+        SegmentDisplay.from_result(segments(), level=2)

@@ -1,0 +1,230 @@
+"""Segments by their definition, their p-values by brute force, and the level of the whole test."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom, binomtest
+
+from skcal.datasets import make_dirichlet
+from skcal.hypothesis_tests import bias_curve, segment_test
+from skcal.hypothesis_tests.segment_features import make_segments
+
+pd = pytest.importorskip("pandas")
+
+
+def draw(n, seed=0, wrong=0.0):
+    """Two features, predictions, and outcomes that are off where b is "y" and a is high."""
+    rng = np.random.default_rng(seed)
+    features = {"a": rng.normal(size=n), "b": rng.choice(["x", "y"], n)}
+    proba = rng.uniform(size=n)
+    off = (features["a"] > 0.6) & (features["b"] == "y")
+    return rng.uniform(size=n) < np.where(off, (1 - wrong) * proba, proba), proba, features
+
+
+def test_segments_are_categories_ranges_and_their_pairs():
+    features = pd.DataFrame(
+        {
+            "number": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, np.nan, 7.0],
+            "kind": ["u", "v", "u", "v", "u", None, "u", "v"],
+            "flag": [True, False] * 4,
+            "small": [1, 2] * 4,
+        }
+    )
+    found = make_segments(features, 8, n_bins=2, order=1, min_samples=1)
+    members = dict(zip(found.names, found.members.toarray().astype(bool), strict=True))
+    number = features["number"].to_numpy()
+    assert_array_equal(members["number ≤ 3"], number <= 3)
+    assert_array_equal(members["number > 3"], number > 3)
+    assert_array_equal(members["number missing"], np.isnan(number))
+    assert_array_equal(members["kind = u"], features["kind"].to_numpy() == "u")
+    assert_array_equal(members["kind missing"], features["kind"].isna())
+    assert_array_equal(members["flag"], features["flag"])
+    assert_array_equal(members["small = 2"], features["small"] == 2)
+    assert len(members) == 3 + 3 + 1 + 2
+    both = make_segments(features, 8, n_bins=2, order=2, min_samples=1)
+    pairs = dict(zip(both.names, both.members.toarray().astype(bool), strict=True))
+    for name, rows in pairs.items():
+        parts = name.split(" and ")
+        assert_array_equal(rows, np.all([members[part] for part in parts], axis=0))
+    few = make_segments(features, 8, n_bins=2, order=2, min_samples=3)
+    sizes = {name: rows.sum() for name, rows in pairs.items()}
+    assert set(few.names) == {name for name, size in sizes.items() if size >= 3}
+    assert few.n_left_out <= sum(0 < size < 3 for size in sizes.values())
+
+
+def definition(y, p, w, members):
+    """Standardised biases as the documentation has them, one by one."""
+    found = []
+    for rows in members:
+        happened, predicted = (w * y)[rows].sum(), (w * p)[rows].sum()
+        variance = (w**2 * p * (1 - p))[rows].sum() + (w[rows] ** 2).mean()
+        found.append((happened - predicted) / np.sqrt(variance))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_statistics_and_step_down_pvalues_by_brute_force(weighted):
+    y, p, features = draw(300, wrong=0.6)
+    w = np.random.default_rng(1).integers(1, 4, 300) / 2 if weighted else np.ones(300)
+    options = {"sample_weight": w if weighted else None, "n_resamples": 99}
+    result = segment_test(y, p, features, random_state=0, **options)
+    segments = make_segments(features, 300)
+    members = segments.members.toarray().astype(bool)
+    observed = dict(zip(segments.names, definition(y, p, w, members), strict=True))
+    assert {one.name for one in result.segments} == set(observed)
+    for one in result.segments:
+        assert_allclose(one.statistic, observed[one.name], rtol=1e-9)
+        rows = members[segments.names.index(one.name)]
+        assert one.n_samples == rows.sum()
+        assert_allclose(one.predicted, np.average(p[rows], weights=w[rows]))
+        assert_allclose(one.observed, np.average(y[rows], weights=w[rows]))
+    # The seeds of the redraws are the first numbers that the generator gives.
+    seeds = np.random.RandomState(0).randint(2**31 - 1, size=(99, 1))[:, 0]
+    drawn = np.array(
+        [np.abs(definition(np.random.default_rng(s).random(300) < p, p, w, members)) for s in seeds]
+    )
+    values = np.abs(list(observed.values()))
+    order, last = np.argsort(-values, kind="stable"), 0.0
+    adjusted = {}
+    for place, k in enumerate(order):
+        later = drawn[:, order[place:]].max(axis=1)
+        last = max(last, (1 + np.count_nonzero(later >= values[k] - 1e-9)) / 100)
+        adjusted[segments.names[k]] = last
+    assert {one.name: one.pvalue for one in result.segments} == pytest.approx(adjusted)
+
+
+def test_the_interval_is_that_of_clopper_and_pearson():
+    y, p, features = draw(300)
+    for one in segment_test(y, p, features, n_resamples=19, random_state=0).segments:
+        hits = round(one.observed * one.n_samples)
+        exact = binomtest(hits, one.n_samples).proportion_ci(0.95)
+        assert_allclose([one.low, one.high], exact, atol=1e-9)
+
+
+def test_a_vector_is_worst_in_the_class_that_is_off():
+    data = make_dirichlet(3000, n_classes=3, random_state=0)
+    half = np.arange(3000) < 1500
+    labels = np.where(half & (data.labels == 1), 2, data.labels)
+    for notion in ("canonical", "classwise"):
+        result = segment_test(labels, data.proba, half, notion=notion, random_state=0)
+        assert result.segments[0].name == "feature 0"
+        assert result.segments[0].outcome in ("1", "2", "class 1", "class 2")
+        assert result.pvalue <= 0.003
+
+
+def test_errors_that_cancel_show_in_the_ece_alone():
+    rng = np.random.default_rng(0)
+    p, group = rng.uniform(size=4000), rng.choice(list("uv"), 4000)
+    flat = np.where(group == "u", (p + 0.5) / 2, p)
+    y = rng.uniform(size=4000) < flat
+    bias = segment_test(y, p, {"group": group}, random_state=0)
+    ece = segment_test(y, p, {"group": group}, statistic="ece", random_state=0)
+    assert bias.pvalue > 0.05
+    assert (ece.segments[0].name, ece.pvalue) == ("group = u", 0.001)
+    assert ece.segments[1].pvalue > 0.05
+
+
+def test_top_label_segments_are_of_predicted_classes():
+    data = make_dirichlet(500, n_classes=3, random_state=0)
+    group = np.arange(500) % 2
+    result = segment_test(data.labels, data.proba, group, notion="top-label", random_state=0)
+    assert len(result.segments) == 6
+    assert sum(one.n_samples for one in result.segments) == 500
+
+
+def test_results_do_not_depend_on_jobs_and_weight_zero_removes_a_sample():
+    y, p, features = draw(400, wrong=0.5)
+    weight = (np.arange(400) % 3 > 0).astype(float)
+    kept = weight > 0
+    options = {"n_resamples": 59, "random_state": 0, "order": 1}
+    one = segment_test(y, p, features, sample_weight=weight, **options)
+    two = segment_test(y, p, features, sample_weight=weight, n_jobs=2, **options)
+    assert one.segments == two.segments
+    # Ranges are those of all samples, so compare by categories.
+    with_zero = segment_test(y, p, {"b": features["b"]}, sample_weight=weight, **options)
+    without = segment_test(y[kept], p[kept], {"b": features["b"][kept]}, **options)
+    assert with_zero.segments == without.segments
+
+
+def test_bad_features_are_named():
+    y, p, _ = draw(50)
+    with pytest.raises(ValueError, match="column 'a' has shape \\(49,\\), y_proba 50 rows"):
+        segment_test(y, p, {"a": np.zeros(49)})
+    with pytest.raises(ValueError, match="no segment of at least 20 samples"):
+        segment_test(y, p, {"name": [f"n{k}" for k in range(50)]})
+    with pytest.raises(ValueError, match="holds datetime64"):
+        segment_test(y, p, {"day": np.zeros(50, dtype="datetime64[D]")})
+    with pytest.raises(ValueError, match="has no columns"):
+        segment_test(y, p, {})
+    with pytest.raises(ValueError, match="has 3 dimensions"):
+        segment_test(y, p, np.zeros((50, 2, 2)))
+
+
+def test_the_result_is_a_table_and_a_text():
+    y, p, features = draw(400, wrong=0.7)
+    result = segment_test(y, p, features, random_state=0)
+    frame = result.to_frame()
+    assert list(frame["name"]) == [one.name for one in result.segments]
+    assert result.segments[0].name in str(result)
+    assert "overpredicted" in str(result.segments[0])
+
+
+def rejections(n_sets, **options):
+    """How often calibrated data sets of overlapping segments are rejected at 5 %."""
+    count = 0
+    for seed in range(n_sets):
+        rng = np.random.default_rng(seed)
+        n = options.get("n", 200)
+        proba = options["proba"](rng, n)
+        features = rng.normal(size=(n, options["n_features"]))
+        result = segment_test(
+            rng.uniform(size=n) < proba,
+            proba,
+            features,
+            n_bins=options.get("n_bins", 3),
+            min_samples=5,
+            n_resamples=options.get("n_resamples", 39),
+            random_state=seed,
+        )
+        count += result.pvalue <= 0.05
+    return count
+
+
+def rare(rng, n):
+    return np.minimum(rng.gamma(0.2, 0.05, n), 1)
+
+
+@pytest.mark.parametrize("proba", [lambda rng, n: rng.uniform(size=n), rare])
+def test_the_family_wise_level_holds(proba):
+    low, high = binom.interval(0.999, 100, 0.05)
+    assert low <= rejections(100, proba=proba, n_features=2) <= high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("proba", [lambda rng, n: rng.uniform(size=n), rare])
+@pytest.mark.parametrize(("n_features", "n_bins"), [(1, 10), (5, 3), (11, 4)])  # 10, 105, 924
+def test_the_family_wise_level_holds_with_many_segments(proba, n_features, n_bins):
+    low, high = binom.interval(0.999, 400, 0.05)
+    found = rejections(400, proba=proba, n_features=n_features, n_bins=n_bins, n=500)
+    print(n_features, found)
+    assert low <= found <= high
+
+
+def test_a_bias_curve_is_made_of_windows():
+    y, p, features = draw(1000, wrong=0.8)
+    curve = bias_curve(y, p, features["a"], window=0.2, n_points=5, random_state=0)
+    order = np.argsort(features["a"])
+    starts = [0, 200, 400, 600, 800]
+    windows = [order[start : start + 200] for start in starts]
+    assert_allclose(curve.values, [np.median(features["a"][rows]) for rows in windows])
+    assert_allclose(curve.predicted, [p[rows].mean() for rows in windows])
+    assert_allclose(curve.observed, [y[rows].mean() for rows in windows])
+    outside = np.abs(curve.observed - curve.predicted) > curve.chance
+    assert outside[-1]
+    assert curve.pvalue <= 0.05
+    # The band is where the test rejects.
+    variances = [(p[rows] * (1 - p[rows])).sum() + 1 for rows in windows]
+    limit = np.sort(curve.null_distribution)[949]
+    assert_allclose(curve.chance, limit * np.sqrt(variances) / 200)
+    with pytest.raises(ValueError, match="feature is not of finite numbers"):
+        bias_curve(y, p, np.full(1000, np.nan))
