@@ -2,6 +2,7 @@
 
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -17,6 +18,7 @@ from skcal import (
     MatrixScaling,
     PlugIn,
     ProbabilityInteractions,
+    RecalibratedClassifierCV,
     SplineScaling,
     Stacking,
     StructuredMatrixScaling,
@@ -128,4 +130,22 @@ def test_functions_of_any_features_keep_the_contract(estimator, check):
     expected_failed_checks=_of_estimator,
 )
 def test_estimators_of_calibration_errors_keep_the_contract(estimator, check):
+    check(estimator)
+
+
+def _of_classifier(classifier):
+    reason = "the copies of a repeated row may come into different folds"
+    return dict.fromkeys([_WEIGHTS, _WEIGHTS.replace("dense", "sparse")], reason)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # of classes of weight 0
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@parametrize_with_checks(
+    [
+        RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), cv=2),
+        RecalibratedClassifierCV(LogisticRegression(), cv=2, ensemble=False),
+    ],
+    expected_failed_checks=_of_classifier,
+)
+def test_recalibrated_classifiers_keep_the_contract(estimator, check):
     check(estimator)

@@ -2,7 +2,9 @@
 
 from skcal.displays.bin_count import BinCountDisplay
 from skcal.displays.comparison import ComparisonDisplay
+from skcal.displays.monitor import MonitorDisplay
 from skcal.displays.null_distribution import NullDistributionDisplay
+from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.displays.risk import RiskDisplay
 from skcal.displays.segments import BiasCurveDisplay, SegmentDisplay
@@ -12,7 +14,9 @@ __all__ = [
     "BiasCurveDisplay",
     "BinCountDisplay",
     "ComparisonDisplay",
+    "MonitorDisplay",
     "NullDistributionDisplay",
+    "RecalibrationDisplay",
     "ReliabilityDisplay",
     "RiskDisplay",
     "SegmentDisplay",
