@@ -149,11 +149,8 @@ def times_to_alarm(change, stream, notion, seed, tests, before=100, after=100, s
         proba = STREAMS[stream](size, rng)
         y = draw(proba if batch < before else change(proba, rng), rng)
         monitor.update(proba, y)
-        for values, value in zip(
-            evidence.values(),
-            (monitor.e_value_ * ALPHA, monitor.detector_ / RUN_LENGTH),
-            strict=True,
-        ):
+        found = (monitor.e_value_ * ALPHA, monitor.detector_ / RUN_LENGTH)
+        for values, value in zip(evidence.values(), found, strict=True):
             values.append(value >= 1)
         for name, test in tests.items():
             pvalues[name].append(test(y, proba, notion, labels))
