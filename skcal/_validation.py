@@ -275,6 +275,7 @@ def check_labels(
     name: str = "y_true",
     proba_name: str = "y_proba",
     single: str = "1-D",
+    any_two: bool = False,
 ):
     """Encode labels as column numbers of ``proba``.
 
@@ -293,6 +294,8 @@ def check_labels(
         The arguments that error messages name.
     single : str, default="1-D"
         What error messages call probabilities of the positive class alone.
+    any_two : bool, default=False
+        Whether, of these, any two labels are classes, of which the second in order is positive.
 
     Returns
     -------
@@ -311,7 +314,7 @@ def check_labels(
     if labels is None and columns is not None:
         labels = _labels_of_columns(columns, present, name, proba_name)
     if labels is None and proba.ndim == 1:
-        classes = _binary_classes(present, name, f"{single} {proba_name}")
+        classes = _binary_classes(present, name, f"{single} {proba_name}", any_two)
     elif labels is None:
         classes = _sorted_classes(present, proba.shape[1], name, proba_name)
     else:
@@ -454,11 +457,13 @@ def _sorted_classes(present: np.ndarray, n_classes: int, name: str, proba_name: 
     raise InputError(name, reason, PASS_LABELS, kind="classes")
 
 
-def _binary_classes(present: np.ndarray, name: str, single: str) -> np.ndarray:
+def _binary_classes(present: np.ndarray, name: str, single: str, any_two: bool) -> np.ndarray:
     for classes in (np.array([0, 1]), np.array([-1, 1])):
         if present.dtype.kind in "biuf" and np.isin(present, classes).all():
             return classes
     fractions = present.dtype.kind == "f" and (present % 1 != 0).any()
+    if any_two and len(present) == 2 and not fractions:
+        return present
     swapped = " (are the arguments swapped?)" if fractions else ""
     found = f"takes values in {_shorten(present)}{swapped}"
     raise InputError(
@@ -571,6 +576,18 @@ def read_probabilities(estimator, X, y=None, reset=True) -> np.ndarray:
     """The probabilities X (n, d) of a fit, or of a later call (``reset=False``)."""
     with telling_shapes(X, y):
         X = validate_data(estimator, X, dtype=FLOATS, reset=reset)
-    link = "softmax(logits, axis=1)" if X.shape[1] > 1 else "expit(logits)"
-    check_unit_interval(X, f"For logits pass scipy.special.{link}.")
+    remedy = "For logits pass from_logits=True."
+    if "from_logits" not in estimator.get_params(deep=False):
+        link = "softmax(logits, axis=1)" if X.shape[1] > 1 else "expit(logits)"
+        remedy = f"For logits pass scipy.special.{link}."
+    check_unit_interval(X, remedy)
+    return X
+
+
+def read_logits(estimator, X, y=None, reset=True) -> np.ndarray:
+    """The logits X (n, d) of a fit, or of a later call (``reset=False``)."""
+    with telling_shapes(X, y):
+        X = validate_data(estimator, X, dtype=FLOATS, reset=reset)
+    if X.shape[1] > 1:
+        _warn_of_probabilities(X, "X")
     return X

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import beta
-from sklearn.utils.parallel import Parallel, delayed
 
+from skcal._parallel import over_jobs
 from skcal._text import number
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.segment_features import Segments
@@ -201,10 +201,8 @@ def step_down(family, n_resamples, rng, n_jobs):
     bar = observed[order] - _ROUNDING * (1 + np.abs(observed[order]))
     seeds = rng.randint(2**31 - 1, size=(n_resamples, len(family)))
     row_bytes = 32 * max(sum(len(part.features) for part in family), len(observed))
-    counted = Parallel(n_jobs=n_jobs)(
-        delayed(_exceedances)(family, seeds[block], order, bar)
-        for block in row_blocks(n_resamples, row_bytes, _BLOCK_BYTES)
-    )
+    blocks = row_blocks(n_resamples, row_bytes, _BLOCK_BYTES)
+    counted = over_jobs(((_exceedances, family, seeds[b], order, bar) for b in blocks), n_jobs)
     adjusted = np.empty(len(observed))
     counts = np.sum([count for count, _ in counted], axis=0)
     adjusted[order] = np.maximum.accumulate((1 + counts) / (1 + n_resamples))

@@ -1,20 +1,31 @@
 """Recalibration maps: scikit-learn estimators from predicted to recalibrated probabilities."""
 
+from skcal.recalibration.base import RecalibrationMap
 from skcal.recalibration.coordinates import LogProbabilities
+from skcal.recalibration.dirichlet import DirichletCalibration
+from skcal.recalibration.ensemble import EnsembleTemperatureScaling
 from skcal.recalibration.interactions import ProbabilityInteractions
+from skcal.recalibration.isotonic import IsotonicCalibration, VennAbers
 from skcal.recalibration.matrix import MatrixScaling, StructuredMatrixScaling
-from skcal.recalibration.scalar import BetaCalibration, SplineScaling
+from skcal.recalibration.scalar import BetaCalibration, QuadraticScaling, SplineScaling
 from skcal.recalibration.temperature import ClassBasedTemperatureScaling, TemperatureScaling
-from skcal.recalibration.vector import VectorScaling
+from skcal.recalibration.vector import StructuredVectorScaling, VectorScaling
 
 __all__ = [
     "BetaCalibration",
     "ClassBasedTemperatureScaling",
+    "DirichletCalibration",
+    "EnsembleTemperatureScaling",
+    "IsotonicCalibration",
     "LogProbabilities",
     "MatrixScaling",
     "ProbabilityInteractions",
+    "QuadraticScaling",
+    "RecalibrationMap",
     "SplineScaling",
     "StructuredMatrixScaling",
+    "StructuredVectorScaling",
     "TemperatureScaling",
     "VectorScaling",
+    "VennAbers",
 ]
