@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from numbers import Real
 from typing import Any
 
@@ -15,7 +14,7 @@ from skcal.monitoring import state
 from skcal.monitoring.evidence import Estimate, Evidence, added
 from skcal.monitoring.history import History, as_e_value
 from skcal.monitoring.layout import Layout
-from skcal.monitoring.text import summary
+from skcal.monitoring.text import as_html, summary
 
 
 class CalibrationMonitor(BaseEstimator):
@@ -339,7 +338,7 @@ class CalibrationMonitor(BaseEstimator):
         return summary(self)
 
     def _repr_html_(self):
-        return f"<pre>{escape(str(self))}</pre>"
+        return as_html(self)
 
     def _repr_mimebundle_(self, **options):
         return {"text/plain": str(self), "text/html": self._repr_html_()}
