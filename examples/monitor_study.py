@@ -12,6 +12,7 @@ monitor, tests of each batch at level α, and at α divided by the 200 batches. 
 
 import argparse
 import time
+import warnings
 
 import numpy as np
 from scipy.special import expit, logit, softmax
@@ -210,6 +211,7 @@ if __name__ == "__main__":
     parser.add_argument("study", choices=["levels", "delays", "speed"])
     parser.add_argument("--n-streams", type=int)
     options = parser.parse_args()
+    warnings.filterwarnings("ignore", "Too few outcomes are uncertain")  # of tests of rare events
     if options.study == "levels":
         print_levels(options.n_streams or 400)
     elif options.study == "delays":
