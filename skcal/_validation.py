@@ -22,6 +22,8 @@ FLOATS = (np.float64, np.float32)
 SUM_TOLERANCE = 1e-5
 # Averages of probabilities leave [0, 1] by a few units in the last place; those are rounding.
 ROUNDING_ULPS = 4
+_LARGEST_WEIGHT = 2.0**20
+_UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
 
 
 class InputError(ValueError):
@@ -275,6 +277,7 @@ def check_labels(
     name: str = "y_true",
     proba_name: str = "y_proba",
     single: str = "1-D",
+    any_two: bool = False,
 ):
     """Encode labels as column numbers of ``proba``.
 
@@ -293,6 +296,8 @@ def check_labels(
         The arguments that error messages name.
     single : str, default="1-D"
         What error messages call probabilities of the positive class alone.
+    any_two : bool, default=False
+        Whether, of these, any two labels are classes, of which the second in order is positive.
 
     Returns
     -------
@@ -311,7 +316,7 @@ def check_labels(
     if labels is None and columns is not None:
         labels = _labels_of_columns(columns, present, name, proba_name)
     if labels is None and proba.ndim == 1:
-        classes = _binary_classes(present, name, f"{single} {proba_name}")
+        classes = _binary_classes(present, name, f"{single} {proba_name}", any_two)
     elif labels is None:
         classes = _sorted_classes(present, proba.shape[1], name, proba_name)
     else:
@@ -454,11 +459,13 @@ def _sorted_classes(present: np.ndarray, n_classes: int, name: str, proba_name: 
     raise InputError(name, reason, PASS_LABELS, kind="classes")
 
 
-def _binary_classes(present: np.ndarray, name: str, single: str) -> np.ndarray:
+def _binary_classes(present: np.ndarray, name: str, single: str, any_two: bool) -> np.ndarray:
     for classes in (np.array([0, 1]), np.array([-1, 1])):
         if present.dtype.kind in "biuf" and np.isin(present, classes).all():
             return classes
     fractions = present.dtype.kind == "f" and (present % 1 != 0).any()
+    if any_two and len(present) == 2 and not fractions:
+        return present
     swapped = " (are the arguments swapped?)" if fractions else ""
     found = f"takes values in {_shorten(present)}{swapped}"
     raise InputError(
@@ -490,8 +497,12 @@ def _shorten(classes: np.ndarray, most: int = 8) -> str:
     return f"[{shown}{', …' if len(classes) > most else ''}]"
 
 
-def check_weight(sample_weight, n_samples: int) -> np.ndarray:
-    """Return finite, non-negative float64 weights, not all zero; ones for None."""
+def check_weight(sample_weight, n_samples: int, *, rescale: bool = True) -> np.ndarray:
+    """Return finite, non-negative float64 weights, not all zero; ones for None.
+
+    Where the largest is above 2²⁰ or below its inverse, all are divided by it, so that squares and
+    sums stay numbers, and penalties what they are without weights; ``rescale=False`` does not.
+    """
     if sample_weight is None:
         return np.ones(n_samples)
     _refuse_masked(sample_weight, "sample_weight")
@@ -515,7 +526,22 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
     if not weight.any():
         lead = "Sample weights must contain at least one non-zero number; "
         raise InputError("sample_weight", "is all zero.", lead=lead)
+    if rescale and not 1 / _LARGEST_WEIGHT < weight.max() < _LARGEST_WEIGHT:
+        return weight / weight.max()
     return weight
+
+
+def weight_of_pairs(total: Any, squares: Any) -> Any:
+    """Σ_{i≠j} w_i w_j = (Σ w)² - Σ w², or an error where rounding leaves nothing of it."""
+    pairs = total**2 - squares
+    if np.sum(total**2) * _UNEQUAL >= np.sum(pairs) and np.sum(squares) > 0:
+        raise InputError(
+            "sample_weight",
+            "is so unequal that the pairs of different samples vanish in rounding: one sample has "
+            "nearly all of the weight.",
+            "Lower that weight, or drop the sample.",
+        )
+    return pairs
 
 
 def check_confidence_level(level: Any) -> None:
@@ -571,6 +597,18 @@ def read_probabilities(estimator, X, y=None, reset=True) -> np.ndarray:
     """The probabilities X (n, d) of a fit, or of a later call (``reset=False``)."""
     with telling_shapes(X, y):
         X = validate_data(estimator, X, dtype=FLOATS, reset=reset)
-    link = "softmax(logits, axis=1)" if X.shape[1] > 1 else "expit(logits)"
-    check_unit_interval(X, f"For logits pass scipy.special.{link}.")
+    remedy = "For logits pass from_logits=True."
+    if "from_logits" not in estimator.get_params(deep=False):
+        link = "softmax(logits, axis=1)" if X.shape[1] > 1 else "expit(logits)"
+        remedy = f"For logits pass scipy.special.{link}."
+    check_unit_interval(X, remedy)
+    return X
+
+
+def read_logits(estimator, X, y=None, reset=True) -> np.ndarray:
+    """The logits X (n, d) of a fit, or of a later call (``reset=False``)."""
+    with telling_shapes(X, y):
+        X = validate_data(estimator, X, dtype=FLOATS, reset=reset)
+    if X.shape[1] > 1:
+        _warn_of_probabilities(X, "X")
     return X

@@ -10,10 +10,16 @@ from sklearn.base import clone
 import skcal
 from skcal import metrics
 from skcal.functions import BilinearFunction
-from skcal.recalibration.base import ScalingMap
+from skcal.recalibration.base import RecalibrationMap
 
 N_SAMPLES = 4000
-SCALAR_ONLY = {"BetaCalibration", "SplineScaling"}
+SCALAR_ONLY = {
+    "BetaCalibration",
+    "IsotonicCalibration",
+    "QuadraticScaling",
+    "SplineScaling",
+    "VennAbers",
+}
 
 
 def sample():
@@ -49,7 +55,7 @@ ESTIMATORS = {
     name: DEFAULTS[name] if name in DEFAULTS else thing()
     for name, thing in vars(skcal).items()
     if isinstance(thing, type)
-    and issubclass(thing, BilinearFunction | ScalingMap)
+    and issubclass(thing, BilinearFunction | RecalibrationMap)
     and name != "BilinearFunction"
 }
 

@@ -34,6 +34,8 @@ _UNKNOWN = {
     "compare": ("cv",),
     "test": ("cv", "outer_cv"),
     "plot": ("cv", "outer_cv", "json"),
+    "monitor": ("cv", "outer_cv", "seed", "n_jobs"),
+    "recalibrate": ("cv", "outer_cv", "notion"),
 }
 
 
@@ -72,6 +74,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_test(commands, [_shared(), _reading()])
     _add_plot(commands, [_shared(json=False), _reading()])
     _add_compare(commands, [_shared(), _reading()])
+    _add_monitor(commands, [_reading()])
+    _add_recalibrate(commands, [_shared(), _reading()])
     return parser
 
 
@@ -79,8 +83,10 @@ def _shared(json: bool = True) -> argparse.ArgumentParser:
     """Options that may stand before and after the command."""
     # Without defaults: those of the command would overwrite what stands before it.
     options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    options.add_argument("--seed", type=at_least(0), help="of everything random (default: 0)")
-    options.add_argument("--n-jobs", type=int, help="parallel jobs (default: 1; -1: all cores)")
+    options.add_argument(
+        "--seed", type=at_least(0, 2**32 - 1), help="of everything random (default: 0)"
+    )
+    options.add_argument("--n-jobs", type=_jobs, help="parallel jobs (default: 1; -1: all cores)")
     if json:
         options.add_argument("--json", action="store_true", help="print JSON instead of tables")
     return options
@@ -89,10 +95,10 @@ def _shared(json: bool = True) -> argparse.ArgumentParser:
 def _searching() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     _add_notion(options, _NOTION)
-    options.add_argument("--cv", type=at_least(2), help="folds that choose (default: 5)")
+    options.add_argument("--cv", type=at_least(2, 1000), help="folds that choose (default: 5)")
     options.add_argument(
         "--outer-cv",
-        type=at_least(2),
+        type=at_least(2, 1000),
         help="a whole search in each of this many outer folds (default: fits without every pair of "
         "blocks test every sample too, at less cost)",
     )
@@ -171,7 +177,7 @@ def _add_report_options(parser):
     parser.add_argument("--html", metavar="OUT", help="write a page with the figure to OUT")
     parser.add_argument(
         "--outer-cv",
-        type=at_least(2),
+        type=at_least(2, 1000),
         default=argparse.SUPPRESS,
         help="a whole search in each of this many outer folds for tuned errors",
     )
@@ -188,7 +194,7 @@ def _add_notion(parser, help):
 
 
 def _add_bins(parser):
-    parser.add_argument("--bins", type=at_least(1), default=15, help="default: 15")
+    parser.add_argument("--bins", type=at_least(1, 100_000), default=15, help="default: 15")
     parser.add_argument(
         "--strategy", default="uniform", choices=("uniform", "quantile"), help="of the bins"
     )
@@ -241,16 +247,75 @@ def _add_compare(commands, parents):
     _add_report_options(parser)
 
 
-def at_least(smallest):
-    """A type for argparse: integers from ``smallest``."""
+def _add_monitor(commands, parents):
+    parser = _add(
+        commands,
+        "monitor",
+        parents,
+        "watch a model: add a batch to the evidence, exit with 1 after an alarm",
+        "state.json today.csv --notion confidence",
+        "Add a batch of predictions and labels to the evidence in STATE. Exit status: 0 no alarm, "
+        "1 alarm, 2 the batch could not be read, and STATE is as it was.",
+    )
+    parser.add_argument("state", metavar="STATE", help="of the monitor, JSON; made if absent")
+    parser.add_argument("file", metavar="FILE")
+    _add_notion(parser, "what is watched, for a new STATE (default: binary or confidence)")
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        help="largest probability of a false alarm over all time, for a new STATE (default: 0.05)",
+    )
+    parser.add_argument(
+        "--run-length",
+        type=_positive,
+        metavar="SAMPLES",
+        help="for a new STATE: alarm by the e-detector, on average not before so many samples of a "
+        "calibrated model",
+    )
+    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+
+
+def _add_recalibrate(commands, parents):
+    parser = _add(
+        commands,
+        "recalibrate",
+        parents,
+        "fit a recalibration map to one file and apply it to another",
+        "labelled.csv new.csv --out recalibrated.csv",
+        "Choose a recalibration map by its held-out loss on labelled predictions and apply it to "
+        "others, .csv or .npz, whose labels are not used and may be absent. The predictions stay "
+        "as they are unless a map is significantly better.",
+    )
+    parser.add_argument("file", metavar="FIT")
+    parser.add_argument("second", metavar="APPLY")
+    parser.add_argument("--out", required=True, metavar="NEW", help="like APPLY, recalibrated")
+    parser.add_argument(
+        "--scoring",
+        default="neg_log_loss",
+        choices=("neg_log_loss", "neg_brier_score"),
+        help="what chooses the map (default: neg_log_loss)",
+    )
+
+
+def at_least(smallest, most=10**6):
+    """A type for argparse: integers from ``smallest`` to ``most``."""
 
     def integer(text):
         number = int(text)
         if number < smallest:
             raise argparse.ArgumentTypeError(f"{number} must be at least {smallest}")
+        if number > most:
+            raise argparse.ArgumentTypeError(f"{number} must be at most {most:,}")
         return number
 
     return integer
+
+
+def _jobs(text):
+    number = at_least(-1000, 1000)(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("0 must be positive, or negative: -1 is all cores")
+    return number
 
 
 def _positive(text):

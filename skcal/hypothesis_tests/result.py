@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control, norm
 
+from skcal._html import ShownRounded
 from skcal._notes import note
 from skcal._validation import check_confidence_level, naming
 from skcal.model_selection.estimator import ConfidenceInterval
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationTestResult:
+class CalibrationTestResult(ShownRounded):
     """Result of a test of H0: "calibrated in this notion", or "equally miscalibrated".
 
     Attributes
@@ -30,7 +31,8 @@ class CalibrationTestResult:
         How the p-value came about, and whether its level is exact or asymptotic.
     notion : str
     class_statistics, class_pvalues : ndarray of shape (n_classes,) or None
-        One a class for the notion "classwise", in the order of the columns; p-values are adjusted.
+        One a class for "classwise", and for "top-label" where each is tested, in the order of the
+        columns; p-values are adjusted. NaN for a class that is never predicted.
     null_distribution : ndarray of shape (n_resamples,) or (n_classes, n_resamples), or None
         Statistics of resampled outcomes.
     standard_error : float

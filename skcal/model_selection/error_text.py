@@ -65,10 +65,14 @@ def _finite(value):
 
 def error_line(facts: dict, width: int = 22) -> str:
     """Return the error, its uncertainty and the side in one line; the name takes ``width``."""
-    name = facts["name"].ljust(width)
+    return f"{facts['name'].ljust(width)} {error_text(facts)}"
+
+
+def error_text(facts: dict) -> str:
+    """Return the error without its name."""
     if facts["estimate"] is None:
-        return f"{name} {facts['reading']}"
-    line = f"{name} {number(facts['estimate'])}"
+        return facts["reading"]
+    line = number(facts["estimate"])
     if facts["standard_error"] is not None:
         line += f" ± {number(facts['standard_error'])} (s.e.)"
     if facts["lower_confidence_bound"] is not None:
@@ -102,12 +106,8 @@ def _where(data: Problems, correction, sign) -> str:
     low, high = _quantiles(x, size)
     first, last = _quantiles(x, weight)
     if low <= first:
-        return "" if high >= last else f" below {number(high, 2)}"
-    return (
-        f" above {number(low, 2)}"
-        if high >= last
-        else f" from {number(low, 2)} to {number(high, 2)}"
-    )
+        return "" if high >= last else f" below {high:.2g}"
+    return f" above {low:.2g}" if high >= last else f" from {low:.2g} to {high:.2g}"
 
 
 def _quantiles(x, weight):

@@ -1,48 +1,269 @@
-"""What recalibration maps share: reading of arguments, and from logits to probabilities."""
+"""What recalibration maps share: from arguments to logarithms, and from logits to probabilities."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._validation import InputError, check_labels, check_weight, read_probabilities
-from skcal.recalibration.coordinates import log_probabilities
+from skcal._notes import note
+from skcal._sklearn_compat import _fit_context
+from skcal._validation import (
+    InputError,
+    check_labels,
+    check_weight,
+    column_names,
+    read_logits,
+    read_probabilities,
+    row_blocks,
+)
+from skcal.recalibration.coordinates import (
+    PROBABILITY_FLOOR,
+    log_probabilities,
+    normalized_logits,
+)
+from skcal.recalibration.saving import from_text, to_text
+
+BLOCK_BYTES = 2**20  # what stays in the processor's cache
+# Naive Bayes has probabilities of 1e-300, which say less than they pretend: of temperature scaling
+# on its 10 classes of digits the held-out log loss is 0.57 at a floor of 2⁻⁵², 0.59 at 2⁻¹²⁶, 1.09
+# without one. The many small probabilities of 1,000 classes weigh: 2⁻⁵² makes 6.9 of a temperature
+# of 8, 2⁻¹²⁶ loses nothing.
+_MANY_CLASSES = 100
+_SMALLEST = float(np.finfo(np.float32).tiny)  # 2⁻¹²⁶
+# Zeros beside a smallest probability between these are no predictions, but rounding of float32. Of
+# float64 there are zeros of forests above, and naive Bayes below, which gains nothing by logits.
+_ROUNDED = {np.float64: (1e-46, 1e-30), np.float32: (0.0, 1e-6)}
 
 
-class ScalingMap(ClassifierMixin, BaseEstimator):
-    """A map from log-probabilities to logits; subclasses fit it and give the logits, ``_map``."""
+class RecalibrationMap(ClassifierMixin, BaseEstimator):
+    """The base of recalibration maps: predictions and labels in, better probabilities out.
 
-    def _validate(self, X, y, sample_weight):
-        X = read_probabilities(self, X, y)
-        proba = X[:, 0] if X.shape[1] == 1 else X
-        names = {"name": "y", "proba_name": "X", "single": "single column"}
-        try:
-            codes, self.classes_ = check_labels(y, proba, **names)
-        except InputError as error:  # recalibration maps have no option labels
-            remedies = {
-                "positive class": "Pass y == positive class.",
-                "classes": "Pass y as column numbers of X, from 0.",
-            }
-            raise ValueError(error.told(remedies.get(error.kind))) from None
-        return _logits(X), codes, check_weight(sample_weight, len(X))
+    Subclasses see predictions as z: log-probabilities of shape (n_samples, n_classes), of a single
+    column, and of maps of a single probability, the logit of shape (n_samples, 1). They fit
+    themselves to z in ``_fit`` and return logits of all classes in ``_map`` or probabilities in
+    ``_proba``.
+
+    Parameters
+    ----------
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities, in a single column the logit of the
+        positive class. They are used without loss; a row's log-sum-exp is subtracted, which changes
+        no probability.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that. Of more than 100 classes, where many small
+    ones weigh, logarithms are exact from 2⁻¹²⁶ ≈ 1.2e-38 on, and zeros count as the smallest
+    positive probability of the training samples. Logits have no such bounds.
+    """
+
+    _parameter_constraints: dict = {"from_logits": ["boolean"]}
+    _of_single_probability = False
+    _saved_parameters: tuple[str, ...] = ()  # attributes without their underscore
+    _formula = ""  # of probabilities as a function of z and these
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+            Probabilities, or logits if ``from_logits=True``; a single column holds those of the
+            positive class.
+        y : array-like of shape (n_samples,)
+            Labels: column numbers from 0, or of any sortable type, which name the columns in sorted
+            order, as ``predict_proba`` of scikit-learn does.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X holds no probabilities, or labels and columns do not match.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``max_iter`` iterations of a map that has them do not suffice.
+        UserWarning
+            If more than 1 % of the probabilities are 0 because float32 rounded them.
+        """
+        columns = column_names(X)
+        X = self._check(X, y)
+        codes, self.classes_ = _read_labels(y, X, columns)
+        weight = check_weight(sample_weight, len(X))
+        kept = weight > 0
+        if not kept.all():
+            X, codes, weight = X[kept], codes[kept], weight[kept]
+        if not self.from_logits:
+            self._floor = _floor_of(X)
+        self._fit(self._logarithms(X), codes, weight)
+        return self
+
+    @abstractmethod
+    def _fit(self, z, codes, weight):
+        """Learn from z, column numbers and positive weights."""
+
+    def _check(self, X, y=None, reset=True):
+        """X as floats of shape (n_samples, n_features_in_)."""
+        one_number = reset or self.n_features_in_ == 1
+        if one_number and not hasattr(X, "columns") and np.asarray(X).ndim == 1:
+            X = np.asarray(X).reshape(-1, 1)
+        X = (read_logits if self.from_logits else read_probabilities)(self, X, y, reset)
+        if self._of_single_probability and X.shape[1] > 2:
+            raise ValueError(
+                f"X has {X.shape[1]} columns. {type(self).__name__} recalibrates a single "
+                'probability: use it for a scalar notion such as "confidence" or "classwise", or '
+                "use StructuredMatrixScaling."
+            )
+        return X
+
+    def _logarithms(self, X):
+        """Z of checked predictions."""
+        z = normalized_logits(X) if self.from_logits else log_probabilities(X, self._floor)
+        if self._of_single_probability and z.shape[1] == 2:
+            return z[:, 1:] - z[:, :1]
+        return z
 
     def predict_proba(self, X):
-        """Recalibrated probabilities of shape (n_samples, n_classes)."""
-        check_is_fitted(self)
-        X = read_probabilities(self, X, reset=False).astype(np.float64, copy=False)
-        return self._proba(X, _logits(X))
+        """Recalibrated probabilities.
 
-    def _proba(self, X, logits):
-        return softmax(self._map(X, logits), axis=1)
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or (n_samples,) of a single column
+            Predictions of the kind that the map was fitted to.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        proba = np.empty((len(X), len(self.classes_)))
+        for rows in row_blocks(len(X), 8 * proba.shape[1], most=BLOCK_BYTES):
+            proba[rows] = self._proba(self._logarithms(X[rows]))
+        return proba
+
+    def _proba(self, z):
+        """Probabilities of shape (n_samples, n_classes), by default of the logits ``_map(z)``."""
+        return softmax(self._map(z), axis=1)
 
     def predict(self, X):
         """Most probable class of each sample."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
+
+    def to_json(self):
+        """The fitted map as JSON text, with its formula.
+
+        Numbers are written in full: what :meth:`from_json` reads predicts the same to the last bit.
+        The keys are those of ``skcal.recalibration.saving``.
+
+        Returns
+        -------
+        text : str
+
+        Raises
+        ------
+        TypeError
+            If the map is not one of the package.
+        """
+        check_is_fitted(self)
+        if type(self).__name__ not in _known_maps(type(self)):
+            raise TypeError(f"{type(self).__name__} is no map of skcal and cannot be read again.")
+        return to_text(self)
+
+    @classmethod
+    def from_json(cls, text):
+        """The fitted map that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        fitted : RecalibrationMap
+            Of the class by which it is called; ``RecalibrationMap.from_json`` reads every map.
+
+        Raises
+        ------
+        ValueError
+            If the text is no map of that class, or its parameters do not fit together.
+        """
+        return from_text(text, _known_maps(cls))
 
 
-def _logits(X):
-    """Log-probabilities of all classes: (0, logit) for a single column."""
-    logits = log_probabilities(X)
-    return np.hstack([np.zeros_like(logits), logits]) if X.shape[1] == 1 else logits
+def _known_maps(cls):
+    """Maps of the package that are a class or derived from it, by name."""
+    own = cls._formula and cls.__module__.startswith("skcal.recalibration.")
+    known = {cls.__name__: cls} if own else {}
+    for derived in cls.__subclasses__():
+        known |= _known_maps(derived)
+    return known
+
+
+def logits_of_all(z):
+    """Logits of all classes: (0, logit) for a single column."""
+    return np.hstack([np.zeros_like(z), z]) if z.shape[1] == 1 else z
+
+
+def _read_labels(y, X, columns):
+    """Column numbers and classes; names of a data frame's columns count if they name all labels."""
+    proba = X[:, 0] if X.shape[1] == 1 else X
+    if columns is not None and not set(np.ravel(y).tolist()) <= set(columns):
+        columns = None
+    try:
+        return check_labels(
+            y,
+            proba,
+            columns=columns if proba.ndim == 2 else None,
+            name="y",
+            proba_name="X",
+            single="single column",
+            any_two=True,
+        )
+    except InputError as error:  # recalibration maps have no option labels
+        remedies = {
+            "positive class": "Pass y == positive class.",
+            "classes": "Pass y as column numbers of X, from 0, or X as a data frame whose columns "
+            "are named by the classes.",
+        }
+        raise ValueError(error.told(remedies.get(error.kind))) from None
+
+
+def _floor_of(X):
+    """What zeros count as; a warning where float32 rounded to them."""
+    positive = _smallest_positive(X)
+    lost, smallest = np.count_nonzero(X <= 0), positive
+    if X.shape[1] == 1:
+        lost += np.count_nonzero(X == 1)
+        smallest = min(positive, _smallest_positive(1 - X))
+    low, high = _ROUNDED[X.dtype.type]
+    if lost > 0.01 * X.size and low < smallest < high:
+        note(
+            f"{lost} of {X.size} probabilities in X are 0 or 1, which float32 rounded: their "
+            "logarithms are lost. Pass logits to a map with from_logits=True.",
+            UserWarning,
+            stacklevel=4,
+        )
+    many = X.shape[1] > _MANY_CLASSES
+    return min(PROBABILITY_FLOOR, max(_SMALLEST, positive)) if many else PROBABILITY_FLOOR
+
+
+def _smallest_positive(X):
+    lowest = X.min()
+    return float(lowest if lowest > 0 else np.min(X, where=X > 0, initial=1))

@@ -6,25 +6,36 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit, log_softmax
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._validation import read_probabilities
+from skcal._validation import read_probabilities, row_blocks
 
 #: Smallest probability whose logarithm is taken: 2⁻⁵² ≈ 2.2e-16, so that log p ≥ -36.04.
 PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
 
 
-def log_probabilities(X: np.ndarray) -> np.ndarray:
+def log_probabilities(X: np.ndarray, floor: float = PROBABILITY_FLOOR) -> np.ndarray:
     """Return log p; for a single column the logit, log p - log(1 - p).
 
-    Probabilities below :data:`PROBABILITY_FLOOR` count as the floor.
+    Probabilities below ``floor`` count as that; 1 - p below :data:`PROBABILITY_FLOOR` as it.
     """
-    X = X.astype(np.float64)
-    log_p = np.log(np.maximum(X, PROBABILITY_FLOOR))
+    X = X.astype(np.float64, copy=False)
+    log_p = np.maximum(X, floor)
+    np.log(log_p, out=log_p)
     if X.shape[1] == 1:
         return log_p - np.log(np.maximum(1 - X, PROBABILITY_FLOOR))
     return log_p
+
+
+def normalized_logits(X: np.ndarray) -> np.ndarray:
+    """Return log p of logits X, each row less its log-sum-exp; a single column as it is."""
+    z = X.astype(np.float64)
+    for rows in row_blocks(len(z), 8 * z.shape[1], most=2**20):
+        if z.shape[1] > 1:
+            z[rows] = log_softmax(z[rows], axis=1)
+    return z
 
 
 def square_roots(X: np.ndarray) -> np.ndarray:
@@ -49,6 +60,15 @@ COORDINATES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "log": log_probabilities,
     "log-ratio": log_ratios,
 }
+
+
+def coordinates_of_logarithms(name: str, z: np.ndarray) -> np.ndarray:
+    """Coordinates of predictions whose log-probabilities, in a single column logits, are z."""
+    if name == "log":
+        return z
+    if name == "log-ratio":
+        return z if z.shape[1] == 1 else z - z.mean(axis=1, keepdims=True)
+    return COORDINATES[name](expit(z) if z.shape[1] == 1 else np.exp(z))
 
 
 class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -7,15 +7,15 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from skcal._sklearn_compat import Interval, StrOptions, _fit_context
-from skcal.recalibration.base import ScalingMap
-from skcal.recalibration.coordinates import COORDINATES
+from skcal._sklearn_compat import Interval, StrOptions
+from skcal.recalibration.base import RecalibrationMap, logits_of_all
+from skcal.recalibration.coordinates import COORDINATES, coordinates_of_logarithms
 from skcal.recalibration.penalized import PenalizedScaling
 
 _CHOLESKY_MAX_CLASSES = 30  # its Hessian has (C (C + 1))² entries
 
 
-class MatrixScaling(ScalingMap):
+class MatrixScaling(RecalibrationMap):
     """An affine map of log-probabilities: logistic regression on them.
 
     c(p) = softmax(W log p + b), penalised by ‖W‖² / (2 C), which shrinks towards the frequencies of
@@ -27,12 +27,18 @@ class MatrixScaling(ScalingMap):
         Inverse strength of the penalty, as in
         :class:`~sklearn.linear_model.LogisticRegression`.
     max_iter : int, default=1000
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
 
     Attributes
     ----------
-    logistic_ : LogisticRegression
-        The regression of column numbers on log-probabilities, of a single column on the logit; None
-        when all labels are of one class, which is then predicted.
+    present_ : ndarray of int
+        Column numbers of the classes with training samples.
+    coef_ : ndarray of shape (n_present, n_features_in_), for two classes (1, n_features_in_)
+        W; for two classes, of the second one's logit. All 0 for one class, which is then predicted.
+    intercept_ : ndarray of shape (n_present,) or (1,)
+        b.
+    n_iter_ : int
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -43,9 +49,8 @@ class MatrixScaling(ScalingMap):
 
     Notes
     -----
-    A class without training samples is predicted with probability 0. Probabilities below
-    2⁻⁵² count as that floor. Newton steps, which bear the bad scale of logarithms of small
-    probabilities, by Cholesky decompositions up to 30 classes.
+    A class without training samples is predicted with probability 0. Newton steps, which bear the
+    bad scale of logarithms of small probabilities, by Cholesky decompositions up to 30 classes.
 
     References
     ----------
@@ -61,56 +66,35 @@ class MatrixScaling(ScalingMap):
     """
 
     _parameter_constraints: dict = {
+        **RecalibrationMap._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, C=1.0, max_iter=1000):
+    _saved_parameters: tuple[str, ...] = ("present", "coef", "intercept")
+    _formula = "softmax(coef @ z + intercept) of the classes present, 0 of others"
+
+    def __init__(self, C=1.0, max_iter=1000, from_logits=False):
         self.C = C
         self.max_iter = max_iter
+        self.from_logits = from_logits
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
-        """Fit the logistic regression.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
-            Probabilities; a single column holds P(positive class).
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self : object
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``max_iter`` iterations do not suffice; the map is where they ended.
-        """
-        logits, codes, weight = self._validate(X, y, sample_weight)
-        kept = weight > 0
-        logits, codes, weight = logits[kept], codes[kept], weight[kept]
-        self._present = np.unique(codes)
-        self.logistic_ = None
-        if len(self._present) > 1:
-            features = logits[:, -self.n_features_in_ :]
-            few = logits.shape[1] <= _CHOLESKY_MAX_CLASSES
+    def _fit(self, z, codes, weight):
+        self.present_ = np.unique(codes)
+        self.coef_, self.intercept_, self.n_iter_ = np.zeros((1, z.shape[1])), np.zeros(1), 0
+        if len(self.present_) > 1:
+            few = len(self.classes_) <= _CHOLESKY_MAX_CLASSES
             solver = "newton-cholesky" if few else "newton-cg"
             logistic = LogisticRegression(C=self.C, solver=solver, max_iter=self.max_iter)
-            self.logistic_ = logistic.fit(features, codes, sample_weight=weight)
-        return self
+            logistic.fit(z, codes, sample_weight=weight)
+            self.coef_, self.intercept_ = logistic.coef_, logistic.intercept_
+            self.n_iter_ = int(np.max(logistic.n_iter_))
 
-    def _proba(self, X, logits):
-        proba = np.zeros(logits.shape)
-        proba[:, self._present] = (
-            1.0
-            if self.logistic_ is None
-            else self.logistic_.predict_proba(logits[:, -self.n_features_in_ :])
-        )
-        return proba
+    def _map(self, z):
+        logits = np.full((len(z), len(self.classes_)), -np.inf)
+        own = z @ self.coef_.T + self.intercept_
+        logits[:, self.present_] = logits_of_all(own) if len(self.present_) == 2 else own
+        return logits
 
 
 class StructuredMatrixScaling(PenalizedScaling):
@@ -134,6 +118,8 @@ class StructuredMatrixScaling(PenalizedScaling):
     max_iter : int, default=1000
     tol : float, default=1e-6
         Gradient tolerance, in units of the curvature's root.
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
 
     Attributes
     ----------
@@ -153,7 +139,7 @@ class StructuredMatrixScaling(PenalizedScaling):
 
     Notes
     -----
-    O(n C²) an iteration. Probabilities below 2⁻⁵² count as that floor in logarithms.
+    O(n C²) an iteration.
 
     References
     ----------
@@ -177,6 +163,7 @@ class StructuredMatrixScaling(PenalizedScaling):
         "C_off_diagonal": [Interval(Real, 0, None, closed="neither"), None],
         "C_intercept": [Interval(Real, 0, None, closed="neither"), None],
     }
+    _formula = "softmax(z / temperature + f @ coef + intercept), f the coordinates of p"
 
     def __init__(
         self,
@@ -186,6 +173,7 @@ class StructuredMatrixScaling(PenalizedScaling):
         C_intercept=None,
         max_iter=1000,
         tol=1e-6,
+        from_logits=False,
     ):
         self.C = C
         self.coordinates = coordinates
@@ -193,9 +181,10 @@ class StructuredMatrixScaling(PenalizedScaling):
         self.C_intercept = C_intercept
         self.max_iter = max_iter
         self.tol = tol
+        self.from_logits = from_logits
 
-    def _features(self, X):
-        return COORDINATES[self.coordinates](X)
+    def _features(self, z):
+        return coordinates_of_logarithms(self.coordinates, z)
 
     def _inverse_penalty(self, shape):
         inverse = np.full(shape, self.C)

@@ -7,97 +7,67 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from skcal._matrices import weighted_gram
 from skcal._notes import note
-from skcal._sklearn_compat import Interval, _fit_context
+from skcal._sklearn_compat import Interval
 from skcal._validation import row_blocks
-from skcal.recalibration.base import ScalingMap
-from skcal.recalibration.temperature import TemperatureScaling
-
-_BLOCK_BYTES = 2**21  # of features
+from skcal.recalibration.base import BLOCK_BYTES, RecalibrationMap, logits_of_all
+from skcal.recalibration.temperature import best_temperature
 
 
-class PenalizedScaling(ScalingMap):
+class PenalizedScaling(RecalibrationMap):
     """c(p) = softmax(log p / T + Vᵀf(p) + b), the penalty Σ V² / (2C) + ‖b‖² / (2C)."""
 
     _parameter_constraints: dict = {
+        **RecalibrationMap._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
+    _saved_parameters: tuple[str, ...] = ("temperature", "coef", "intercept")
+
     @abstractmethod
-    def _features(self, X):
+    def _features(self, z):
         """f(p), shape (n_samples, n_features)."""
 
-    def _start(self, X, weight):
+    def _start(self, z, weight):
         """Learn what the features need before any is computed."""
 
     def _inverse_penalty(self, shape):
         """C of each coefficient of (V, b), shape (n_features + 1, n_logits)."""
         return np.full(shape, self.C)
 
-    def _temperature(self, X, codes, weight):
-        return TemperatureScaling().fit(X, codes, weight).temperature_
+    def _temperature(self, z, codes, weight):
+        return best_temperature(z, codes, weight)
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
-        """Find the coefficients, by L-BFGS or, of two classes, by Newton steps.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
-            Probabilities; a single column holds P(positive class).
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self : object
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``max_iter`` iterations do not suffice; the map is then the identity.
-        """
-        logits, codes, weight = self._validate(X, y, sample_weight)
-        X = np.asarray(X, dtype=np.float64)
-        kept = weight > 0
-        X, logits, codes, weight = X[kept], logits[kept], codes[kept], weight[kept]
-        self._start(X, weight)
-        self.temperature_ = self._temperature(X, codes, weight)
-        features = self._features_and_one(X)
+    def _fit(self, z, codes, weight):
+        self._start(z, weight)
+        self.temperature_ = self._temperature(z, codes, weight)
+        features, offset = self._features_and_one(z), logits_of_all(z) / self.temperature_
+        inverse_penalty = self._inverse_penalty((features.shape[1], _n_free(offset.shape[1])))
         coefficients = penalized_coefficients(
-            self,
-            logits / self.temperature_,
-            Affine(features),
-            codes,
-            weight,
-            self._inverse_penalty((features.shape[1], _n_free(logits.shape[1]))),
+            self, offset, Affine(features), codes, weight, inverse_penalty
         )
         if coefficients is None:
             self.temperature_ = 1.0
-            coefficients = np.zeros((features.shape[1], _n_free(logits.shape[1])))
+            coefficients = np.zeros_like(inverse_penalty)
         self.coef_, self.intercept_ = coefficients[:-1], coefficients[-1]
-        return self
 
-    def _features_and_one(self, X):
+    def _features_and_one(self, z):
         """f(p) and a column of ones, (n_samples, n_features + 1), without a second such array."""
-        width = self._features(X[:1]).shape[1]
-        features = np.ones((len(X), width + 1))
-        for rows in row_blocks(len(X), 8 * width, most=_BLOCK_BYTES):
-            features[rows, :-1] = self._features(X[rows])
+        width = self._features(z[:1]).shape[1]
+        features = np.ones((len(z), width + 1))
+        for rows in row_blocks(len(z), 8 * width, most=BLOCK_BYTES):
+            features[rows, :-1] = self._features(z[rows])
         return features
 
-    def _map(self, X, logits):
-        logits = logits / self.temperature_
-        free = logits[:, -self.coef_.shape[1] :]
-        for rows in row_blocks(len(X), 8 * len(self.coef_), most=_BLOCK_BYTES):
-            free[rows] += self._features(X[rows]) @ self.coef_ + self.intercept_
+    def _map(self, z):
+        logits = logits_of_all(z) / self.temperature_
+        logits[:, -self.coef_.shape[1] :] += self._features(z) @ self.coef_ + self.intercept_
         return logits
 
 
@@ -112,13 +82,13 @@ class Affine:
     def __init__(self, features):
         self.features = features
 
-    def logits(self, coefficients):
-        """Logits (n_samples, n_logits)."""
-        return self.features @ coefficients
+    def logits(self, coefficients, rows):
+        """Logits of some rows, (n_rows, n_logits)."""
+        return self.features[rows] @ coefficients
 
-    def gradient(self, error):
-        """Derivative in the coefficients, (n_features, n_logits), by that in the logits."""
-        return self.features.T @ error
+    def gradient(self, error, rows):
+        """Derivative in the coefficients, (n_features, n_logits), by that in the rows' logits."""
+        return self.features[rows].T @ error
 
     def mean_squares(self, share):
         """Weighted mean squares of the features, (n_features, 1)."""
@@ -131,13 +101,13 @@ class ClassByClass:
     def __init__(self, z):
         self.z = z
 
-    def logits(self, coefficients):
-        """Logits (n_samples, n_classes)."""
-        return coefficients[0] * self.z + coefficients[1]
+    def logits(self, coefficients, rows):
+        """Logits of some rows, (n_rows, n_classes)."""
+        return coefficients[0] * self.z[rows] + coefficients[1]
 
-    def gradient(self, error):
-        """Derivative in the coefficients, (2, n_classes), by that in the logits."""
-        return np.stack([np.einsum("ij,ij->j", error, self.z), error.sum(axis=0)])
+    def gradient(self, error, rows):
+        """Derivative in the coefficients, (2, n_classes), by that in the rows' logits."""
+        return np.stack([np.einsum("ij,ij->j", error, self.z[rows]), error.sum(axis=0)])
 
     def mean_squares(self, share):
         """Weighted mean squares of what is multiplied, (2, n_classes)."""
@@ -152,7 +122,7 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
 
     Parameters
     ----------
-    scaling : ScalingMap
+    scaling : RecalibrationMap
         The map, with ``max_iter`` and ``tol``.
     offset : ndarray of shape (n_samples, n_classes)
         Logits.
@@ -228,13 +198,19 @@ def _two_classes(offset, features, codes, share):
 
 
 def _many_classes(offset, design, codes, share):
-    rows = np.arange(len(codes))
-
     def likelihood(coefficients):
-        log_c = log_softmax(offset + design.logits(coefficients), axis=1)
-        error = np.exp(log_c)
-        error[rows, codes] -= 1
-        error *= share[:, None]
-        return -(share @ log_c[rows, codes]), design.gradient(error)
+        loss, gradient = 0.0, np.zeros_like(coefficients)
+        for rows in row_blocks(len(codes), 8 * offset.shape[1], most=BLOCK_BYTES):
+            chosen = np.arange(len(codes[rows])), codes[rows]
+            logits = offset[rows] + design.logits(coefficients, rows)
+            logits -= logits.max(axis=1, keepdims=True)
+            own = logits[chosen]
+            error = np.exp(logits, out=logits)
+            total = error.sum(axis=1)
+            loss += share[rows] @ (np.log(total) - own)
+            error *= (share[rows] / total)[:, None]
+            error[chosen] -= share[rows]
+            gradient += design.gradient(error, rows)
+        return loss, gradient
 
     return {"likelihood": likelihood, "options": {"maxfun": 10**9, "ftol": 1e-15}}

@@ -1,15 +1,15 @@
-"""Maps of a single probability: splines and Beta calibration."""
+"""Smooth maps of a single probability: splines, Beta calibration and quadratic scaling."""
 
 from __future__ import annotations
 
 from numbers import Integral
 
 import numpy as np
+from scipy.special import expit
 from sklearn.preprocessing import SplineTransformer
 
 from skcal._bins import quantile
 from skcal._sklearn_compat import Interval
-from skcal.recalibration.coordinates import PROBABILITY_FLOOR
 from skcal.recalibration.penalized import PenalizedScaling
 
 
@@ -17,8 +17,8 @@ class SplineScaling(PenalizedScaling):
     """A cubic spline added to the logit of a single probability, shrunk towards a temperature.
 
     c(p) = σ(logit(p) / T + s(p)), T the maximum likelihood temperature, the coefficients of the
-    B-splines penalised by ‖v‖² / (2 C). For scalar notions: confidence, top-label, class-wise,
-    binary.
+    B-splines of p penalised by ‖v‖² / (2 C). For scalar notions: confidence, top-label, class-wise,
+    binary; of two columns p is the second.
 
     Parameters
     ----------
@@ -28,10 +28,14 @@ class SplineScaling(PenalizedScaling):
         Knots, at quantiles of the predictions; fewer where predictions repeat.
     max_iter : int, default=1000
     tol : float, default=1e-6
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
 
     Attributes
     ----------
     temperature_ : float
+    knots_ : ndarray of shape (≤ n_knots,)
+        Of the splines, probabilities.
     coef_ : ndarray of shape (n_splines, 1)
     intercept_ : ndarray of shape (1,)
     n_iter_ : int
@@ -57,28 +61,34 @@ class SplineScaling(PenalizedScaling):
         "n_knots": [Interval(Integral, 2, None, closed="left")],
     }
 
-    def __init__(self, C=1.0, n_knots=10, max_iter=1000, tol=1e-6):
+    _of_single_probability = True
+    _saved_parameters: tuple[str, ...] = ("temperature", "knots", "coef", "intercept")
+    _formula = "σ(z / temperature + B(σ(z)) @ coef + intercept), B cubic B-splines on the knots"
+
+    def __init__(self, C=1.0, n_knots=10, max_iter=1000, tol=1e-6, from_logits=False):
         self.C = C
         self.n_knots = n_knots
         self.max_iter = max_iter
         self.tol = tol
+        self.from_logits = from_logits
 
-    def _start(self, X, weight):
-        _require_single_column(self, X)
-        inner = quantile(X, None, weight, n_bins=self.n_knots - 1, min_samples=1).edges[1:-1]
-        knots = np.unique([X.min(), *inner, X.max()])
-        if len(knots) == 1:
-            knots = np.array([0.0, 1.0])
-        self._splines = SplineTransformer(knots=knots[:, None], extrapolation="constant").fit(X)
+    def _start(self, z, weight):
+        p = expit(z)
+        inner = quantile(p, None, weight, n_bins=self.n_knots - 1, min_samples=1).edges[1:-1]
+        knots = np.unique([p.min(), *inner, p.max()])
+        self.knots_ = np.array([0.0, 1.0]) if len(knots) == 1 else knots
 
-    def _features(self, X):
-        return self._splines.transform(X)
+    def _features(self, z):
+        knots = self.knots_[:, None]
+        splines = SplineTransformer(knots=knots, extrapolation="constant").fit(knots)
+        return splines.transform(expit(z))
 
 
 class BetaCalibration(PenalizedScaling):
     """Beta calibration of a single probability, shrunk towards the identity.
 
-    c(p) = σ(a log p - b log(1 - p) + m), penalised by ((a - 1)² + (b - 1)² + m²) / (2 C).
+    c(p) = σ(a log p - b log(1 - p) + m), penalised by ((a - 1)² + (b - 1)² + m²) / (2 C). Of two
+    columns p is the second.
 
     Parameters
     ----------
@@ -86,6 +96,8 @@ class BetaCalibration(PenalizedScaling):
         Inverse strength of the penalty.
     max_iter : int, default=1000
     tol : float, default=1e-6
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
 
     Attributes
     ----------
@@ -96,10 +108,6 @@ class BetaCalibration(PenalizedScaling):
     n_iter_ : int
     classes_ : ndarray of shape (2,)
     n_features_in_ : int
-
-    Notes
-    -----
-    Probabilities below 2⁻⁵² count as that floor.
 
     References
     ----------
@@ -114,26 +122,75 @@ class BetaCalibration(PenalizedScaling):
     array([[0.1, 0.9]])
     """
 
-    def __init__(self, C=1.0, max_iter=1000, tol=1e-6):
+    _of_single_probability = True
+    _formula = "σ(z + coef[0] log σ(z) - coef[1] log σ(-z) + intercept)"
+
+    def __init__(self, C=1.0, max_iter=1000, tol=1e-6, from_logits=False):
         self.C = C
         self.max_iter = max_iter
         self.tol = tol
+        self.from_logits = from_logits
 
-    def _start(self, X, weight):
-        _require_single_column(self, X)
-
-    def _temperature(self, X, codes, weight):
+    def _temperature(self, z, codes, weight):
         return 1.0
 
-    def _features(self, X):
-        return np.log(np.maximum(np.hstack([X, 1 - X]), PROBABILITY_FLOOR)) * [1.0, -1.0]
+    def _features(self, z):
+        return np.hstack([-np.logaddexp(0, -z), np.logaddexp(0, z)])
 
 
-def _require_single_column(scaling, X):
-    if X.shape[1] > 1:
-        two = "pass X[:, 1:], P(positive); or " if X.shape[1] == 2 else ""
-        raise ValueError(
-            f"X has {X.shape[1]} columns. {type(scaling).__name__} recalibrates a single "
-            f'probability: {two}use it for a scalar notion such as "confidence" or "classwise", or '
-            "StructuredMatrixScaling."
-        )
+class QuadraticScaling(PenalizedScaling):
+    """A quadratic function of the logit of a single probability, shrunk towards a temperature.
+
+    c(p) = σ(z / T + v₁ z + v₂ z² + b) of z = logit p, T the maximum likelihood temperature,
+    penalised by (‖v‖² + b²) / (2 C). Of two columns p is the second. Without z² it is Platt scaling
+    of the logit, :class:`skcal.MatrixScaling` of a single column.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Inverse strength of the penalty.
+    max_iter : int, default=1000
+    tol : float, default=1e-6
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
+
+    Attributes
+    ----------
+    temperature_ : float
+    coef_ : ndarray of shape (2, 1)
+        v₁ and v₂.
+    intercept_ : ndarray of shape (1,)
+        b.
+    n_iter_ : int
+    classes_ : ndarray of shape (2,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    Not monotone where v₂ ≠ 0: far from the training samples it may turn.
+
+    References
+    ----------
+    .. [1] Berta, Holzmüller, Jordan & Bach, Structured matrix scaling for multi-class calibration,
+       arXiv:2511.03685, 2025.
+
+    Examples
+    --------
+    >>> from skcal import QuadraticScaling
+    >>> p = [0.9, 0.8, 0.9, 0.2, 0.1, 0.8]
+    >>> QuadraticScaling().fit(p, [1, 1, 0, 0, 0, 0]).predict_proba([0.1, 0.9]).round(2)
+    array([[0.96, 0.04],
+           [0.54, 0.46]])
+    """
+
+    _of_single_probability = True
+    _formula = "σ(z / temperature + coef[0] z + coef[1] z² + intercept)"
+
+    def __init__(self, C=1.0, max_iter=1000, tol=1e-6, from_logits=False):
+        self.C = C
+        self.max_iter = max_iter
+        self.tol = tol
+        self.from_logits = from_logits
+
+    def _features(self, z):
+        return np.hstack([z, z**2])

@@ -6,23 +6,25 @@ from numbers import Real
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, softmax
+from scipy.special import expit
 
-from skcal._sklearn_compat import Interval, _fit_context
-from skcal.recalibration.base import ScalingMap
+from skcal._sklearn_compat import Interval
+from skcal._validation import row_blocks
+from skcal.recalibration.base import BLOCK_BYTES, RecalibrationMap, logits_of_all
 
 
-class TemperatureScaling(ScalingMap):
+class TemperatureScaling(RecalibrationMap):
     """Divide log-probabilities by one temperature, the maximum likelihood one.
 
-    c(p) = softmax(log p / T); for a single column σ(logit(p) / T). Probabilities below 2⁻⁵²
-    count as that floor.
+    c(p) = softmax(log p / T); for a single column σ(logit(p) / T).
 
     Parameters
     ----------
     max_temperature : float > 1, default=100.0
         T is sought from 1 / max_temperature to max_temperature; separable outcomes have no
         finite optimum.
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
 
     Attributes
     ----------
@@ -50,37 +52,26 @@ class TemperatureScaling(ScalingMap):
     """
 
     _parameter_constraints: dict = {
+        **RecalibrationMap._parameter_constraints,
         "max_temperature": [Interval(Real, 1, None, closed="neither")],
     }
 
-    def __init__(self, max_temperature=100.0):
+    _saved_parameters: tuple[str, ...] = ("temperature",)
+    _formula = "softmax(z / temperature)"
+
+    def __init__(self, max_temperature=100.0, from_logits=False):
         self.max_temperature = max_temperature
+        self.from_logits = from_logits
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
-        """Find the temperature.
+    def _fit(self, z, codes, weight):
+        scale = _best_scale(logits_of_all(z), codes, weight, self.max_temperature)
+        self.temperature_ = 1 / scale
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
-            Probabilities; a single column holds P(positive class).
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self : object
-        """
-        logits, codes, weight = self._validate(X, y, sample_weight)
-        self.temperature_ = 1 / _best_scale(logits, codes, weight, self.max_temperature)
-        return self
-
-    def _map(self, X, logits):
-        return logits / self.temperature_
+    def _map(self, z):
+        return logits_of_all(z) / self.temperature_
 
 
-class ClassBasedTemperatureScaling(ScalingMap):
+class ClassBasedTemperatureScaling(RecalibrationMap):
     """One temperature for each predicted class, shrunk towards the temperature of all samples.
 
     c(p) = softmax(log p / T_k) where p_k is the largest, penalised by (T / T_k - 1)² / (2 C) with
@@ -94,6 +85,8 @@ class ClassBasedTemperatureScaling(ScalingMap):
         :class:`~sklearn.linear_model.LogisticRegression`.
     max_temperature : float > 1, default=100.0
         The bound of the temperatures, as in :class:`TemperatureScaling`.
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
 
     Attributes
     ----------
@@ -129,27 +122,16 @@ class ClassBasedTemperatureScaling(ScalingMap):
         **TemperatureScaling._parameter_constraints,
     }
 
-    def __init__(self, C=1.0, max_temperature=100.0):
+    _saved_parameters: tuple[str, ...] = ("temperature", "temperatures")
+    _formula = "softmax(z / temperatures[argmax(z)])"
+
+    def __init__(self, C=1.0, max_temperature=100.0, from_logits=False):
         self.C = C
         self.max_temperature = max_temperature
+        self.from_logits = from_logits
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
-        """Find the temperatures.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
-            Probabilities; a single column holds P(positive class).
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self : object
-        """
-        logits, codes, weight = self._validate(X, y, sample_weight)
+    def _fit(self, z, codes, weight):
+        logits = logits_of_all(z)
         predicted = logits.argmax(axis=1)
         scale = _best_scale(logits, codes, weight, self.max_temperature)
         self.temperature_ = 1 / scale
@@ -160,18 +142,23 @@ class ClassBasedTemperatureScaling(ScalingMap):
                 logits[rows], codes[rows], weight[rows], self.max_temperature, scale, 1 / self.C
             )
             self.temperatures_[k] = 1 / own
-        return self
 
-    def _map(self, X, logits):
+    def _map(self, z):
+        logits = logits_of_all(z)
         return logits / self.temperatures_[logits.argmax(axis=1)][:, None]
+
+
+def best_temperature(z, codes, weight, max_temperature=100.0):
+    """T of the highest likelihood, of log-probabilities or, of a single column, logits z."""
+    return 1 / _best_scale(logits_of_all(z), codes, weight, max_temperature)
 
 
 def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0):
     """1/T of the highest likelihood, less penalty (1/(center T) - 1)² / 2."""
-    logits = logits - logits.max(axis=1, keepdims=True)  # rows without information are 0
-    chosen = weight @ np.take_along_axis(logits, codes[:, None], axis=1)[:, 0]
+    top = logits.max(axis=1, keepdims=True)  # rows without information are 0
+    chosen = weight @ (np.take_along_axis(logits, codes[:, None], axis=1) - top)[:, 0]
     # Not a closure: brentq's cycle of references would keep its arrays until a collection.
-    sample = logits, logits[:, 1] - logits[:, 0], weight, chosen, center, penalty
+    sample = logits, top, weight, chosen, center, penalty
     limit = np.log(max_temperature)
     if _slope(np.log(center), *sample) == 0:
         return center
@@ -182,11 +169,15 @@ def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0)
     return np.exp(brentq(_slope, -limit, limit, args=sample, xtol=1e-12))
 
 
-def _slope(log_scale, logits, margin, weight, chosen, center, penalty):
+def _slope(log_scale, logits, top, weight, chosen, center, penalty):
     """Minus the likelihood's derivative in the scale, 1/T."""
-    scale = np.exp(log_scale)
-    if logits.shape[1] == 2:
-        mean = logits[:, 0] + margin * expit(scale * margin)
-    else:
-        mean = np.einsum("ij,ij->i", softmax(scale * logits, axis=1), logits)
-    return weight @ mean - chosen + penalty * (scale / center - 1) / center
+    scale, mean = np.exp(log_scale), 0.0
+    for rows in row_blocks(len(logits), 8 * logits.shape[1], most=BLOCK_BYTES):
+        below = logits[rows] - top[rows]
+        if logits.shape[1] == 2:
+            margin = below[:, 1] - below[:, 0]
+            mean += weight[rows] @ (below[:, 0] + margin * expit(scale * margin))
+        else:
+            share = np.exp(scale * below)
+            mean += weight[rows] @ (np.einsum("ij,ij->i", share, below) / share.sum(axis=1))
+    return mean - chosen + penalty * (scale / center - 1) / center

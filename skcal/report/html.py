@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 
+from skcal._html import CONTROLS
 from skcal._text import number, percent
-from skcal.report.figure import draw, reliability, single_panels, svg_uri
+from skcal.report.figure import draw, draw_curve, reliability, single_panels, svg_uri
 from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
 from skcal.report.rows import (
     GROUP_COLUMNS,
@@ -20,27 +20,30 @@ from skcal.report.rows import (
     root,
     rows_of,
 )
-from skcal.report.style import STYLE
+from skcal.report.style import PAGE_STYLE, STYLE
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _LONG = 15  # rows; longer tables scroll on screens
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _READING = (
     "Dots are the observed frequencies of bins, with Clopper-Pearson bars; hollow dots stand for "
     "fewer than 10 samples. Orange is where {level} of the frequencies of calibrated predictions "
     "would lie. Hatched stretches hold no predictions. Above: how many predictions there are."
 )
+_CURVE_READING = (
+    " Curves are regressions on splines; their bands say where the curve may lie, at each point "
+    "and as a whole. Below them: the predictions."
+)
 
 
 def as_page(report) -> str:
     """A whole document, with its figure."""
-    title = _CONTROLS.sub("", escape(f"Calibration report: {report.overall.name}"))
+    title = CONTROLS.sub("", escape(f"Calibration report: {report.overall.name}"))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
-        f"<title>{title}</title>\n{STYLE}</head>\n"
+        f"<title>{title}</title>\n{PAGE_STYLE}</head>\n"
         f'<body class="skcal-page">\n{_article(report, "h1", "h2")}</body>\n</html>\n'
     )
 
@@ -74,8 +77,8 @@ def _article(report, title, section, figure=None) -> str:
     parts.append(_section(section, "Bins", _bins(report.overall)))
     parts.append(_section(section, "Classes", _classes(report.overall)))
     parts.append(f"<footer>{escape(how_made(report))}</footer>\n")
-    text = f'<article class="skcal-report">\n{"".join(parts)}</article>\n'
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+    text = f'<article class="skcal skcal-report">\n{"".join(parts)}</article>\n'
+    return CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _name(name) -> str:
@@ -131,10 +134,18 @@ def _figure(report, parts) -> str:
         f'<img alt="{escape(f"Reliability diagram: {panel.label}")}" src="{svg_uri(draw(one))}">\n'
         for panel, one in zip(display.panels, single_panels(display), strict=True)
     )
+    curves = [part for part in parts if part.curve is not None and part.diagram is not None]
+    images += "".join(
+        f'<img alt="{escape(f"Calibration curve: {part.name}")}" '
+        f'src="{svg_uri(draw_curve(part.curve, part.name))}">\n'
+        for part in curves[: len(display.panels)]
+    )
     left_out = ""
     if display.n_panels_left_out:
         left_out = f"The {len(display.panels)} with the largest ECE of {len(parts)}. "
     reading = _READING.format(level=percent(report.settings["confidence_level"]))
+    if curves:
+        reading += _CURVE_READING
     return (
         f'<figure>\n<div class="skcal-panels">\n{images}</div>\n'
         f"<figcaption>{left_out}{escape(reading)}</figcaption>\n</figure>\n"

@@ -10,8 +10,11 @@ from skcal.datasets import make_tempered
 from skcal.displays import (
     BiasCurveDisplay,
     BinCountDisplay,
+    CalibrationCurveDisplay,
     ComparisonDisplay,
+    MonitorDisplay,
     NullDistributionDisplay,
+    RecalibrationDisplay,
     ReliabilityDisplay,
     RiskDisplay,
     SegmentDisplay,
@@ -19,6 +22,7 @@ from skcal.displays import (
 )
 from skcal.functions import Binning, PlugIn
 from skcal.hypothesis_tests import bias_curve, monte_carlo_test, segment_test
+from skcal.monitoring import CalibrationMonitor
 
 
 def binary(n_samples, seed=0):
@@ -82,6 +86,22 @@ def comparison(**options):
     return ComparisonDisplay.from_searches(searches, {"overconfident": null_result()}, **options)
 
 
+def monitored(notion="confidence", n_batches=12, **options):
+    """A monitor of predictions that become overconfident."""
+    monitor = CalibrationMonitor(notion, **options)
+    for k in range(n_batches):
+        y, proba = tempered(temperature=1.0 if k < n_batches // 2 else 2.0)
+        rows = slice(50 * (k % 12), 50 * (k % 12) + 50)
+        monitor.update(proba[rows], y[rows])
+    return monitor
+
+
+def recalibrated(y, proba, **options):
+    after = proba**1.5
+    after /= after.sum(axis=1, keepdims=True) if proba.ndim == 2 else after + (1 - proba) ** 1.5
+    return RecalibrationDisplay.from_predictions(y, proba, after, random_state=0, **options)
+
+
 # name → (function of ax= and plot=, number of panels)
 CASES = {
     "reliability": (
@@ -93,6 +113,12 @@ CASES = {
             *tempered(), notion="classwise", random_state=0, **o
         ),
         3,
+    ),
+    "recalibration": (lambda **o: recalibrated(*binary(300), **o), 3),
+    "recalibration of several classes": (lambda **o: recalibrated(*tempered(), **o), 2),
+    "calibration curve": (
+        lambda **o: CalibrationCurveDisplay.from_predictions(*binary(300), **o),
+        1,
     ),
     "simplex": (lambda **o: SimplexDisplay.from_predictions(*tempered(), **o), 1),
     "bin count": (
@@ -107,6 +133,8 @@ CASES = {
         3,
     ),
     "comparison": (comparison, 1),
+    "monitor": (lambda **o: MonitorDisplay.from_monitor(monitored(), **o), 2),
+    "monitor by class": (lambda **o: MonitorDisplay.from_monitor(monitored("classwise"), **o), 1),
     "segments": (lambda **o: SegmentDisplay.from_result(segments(), **o), 1),
     "bias curve": (lambda **o: BiasCurveDisplay.from_result(curve(), **o), 1),
 }

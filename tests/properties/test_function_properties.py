@@ -40,13 +40,19 @@ from skcal.functions import (
 from skcal.recalibration import (
     BetaCalibration,
     ClassBasedTemperatureScaling,
+    DirichletCalibration,
+    EnsembleTemperatureScaling,
+    IsotonicCalibration,
     LogProbabilities,
     MatrixScaling,
     ProbabilityInteractions,
+    QuadraticScaling,
     SplineScaling,
     StructuredMatrixScaling,
+    StructuredVectorScaling,
     TemperatureScaling,
     VectorScaling,
+    VennAbers,
 )
 
 LOGISTIC = LogisticRegression(C=0.1, solver="newton-cholesky", tol=1e-10)
@@ -81,14 +87,29 @@ FUNCTIONS = {
     "StructuredMatrixScaling": PlugIn(StructuredMatrixScaling(C=0.1, tol=1e-12)),
     "SplineScaling": PlugIn(SplineScaling(n_knots=4, tol=1e-12)),
     "BetaCalibration": PlugIn(BetaCalibration(tol=1e-12)),
+    "StructuredVectorScaling": PlugIn(StructuredVectorScaling(C=0.1, tol=1e-12)),
+    "DirichletCalibration": PlugIn(DirichletCalibration(C=0.1, tol=1e-12)),
+    "EnsembleTemperatureScaling": PlugIn(EnsembleTemperatureScaling()),
+    "QuadraticScaling": PlugIn(QuadraticScaling(C=0.1, tol=1e-12)),
+    "IsotonicCalibration": PlugIn(IsotonicCalibration()),
+    "VennAbers": PlugIn(VennAbers()),
     "Stacking": Stacking([PlugIn(TemperatureScaling()), Binning(3), RIDGE], cv=2),
 }
 COVERED_BY_OTHERS = {
     "BilinearFunction": "the base class",
     "PlugIn": "holds every map",
+    "RecalibrationMap": "the base class of maps",
 }
 VECTORS = ("canonical", "top-2", "lens")
-SCALAR_ONLY = {"Binning quantile", "Binning sweep", "SplineScaling", "BetaCalibration"}
+SCALAR_ONLY = {
+    "Binning quantile",
+    "Binning sweep",
+    "SplineScaling",
+    "BetaCalibration",
+    "QuadraticScaling",
+    "IsotonicCalibration",
+    "VennAbers",
+}
 SIMPLEX_ONLY = {"Binning median-variance"}
 CASES = [
     (name, notion)

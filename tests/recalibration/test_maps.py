@@ -1,17 +1,22 @@
 """Recalibration maps against their likelihoods."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.base import clone
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from skcal import (
     BetaCalibration,
     ClassBasedTemperatureScaling,
+    ClassifierProbabilities,
     LogProbabilities,
     MatrixScaling,
     SplineScaling,
@@ -326,11 +331,11 @@ def test_labels_of_any_sortable_type_name_the_columns(scaling):
         ([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]], [0, 1, 5], "y has 3 classes"),
         (
             [[0.5], [0.2]],
-            ["a", "b"],
-            r"y takes values in \['a', 'b'\].* single column X .*Pass y == positive class\.$",
+            ["a", "a"],
+            r"y takes values in \['a'\].* single column X .*Pass y == positive class\.$",
         ),
         ([[0.5], [0.2]], [0.3, 0.6], r"arguments swapped\?.*Pass y == positive class\.$"),
-        ([[0.5, 0.2, 0.3]] * 2, ["a", "b"], r"Pass y as column numbers of X, from 0\.$"),
+        ([[0.5, 0.2, 0.3]] * 2, ["a", "b"], r"Pass y as column numbers of X, from 0, or"),
         ([[0.5, 0.5], [0.2, 0.8]], [0, 1, 1], "inconsistent numbers of samples"),
     ],
 )
@@ -339,37 +344,74 @@ def test_impossible_predictions_and_labels_raise(scaling, X, y, message):
         scaling.fit(X, y)
 
 
-@pytest.mark.parametrize("scaling", [*MAPS, LogProbabilities()])
-def test_logits_are_met_by_the_function_that_makes_them_probabilities(scaling):
+def test_logits_are_met_by_what_makes_them_probabilities():
     logits, y = np.array([[2.0, -1.0], [0.5, 1.5], [0.1, 0.3]]), [0, 1, 0]
     with pytest.raises(ValueError, match=r"pass scipy\.special\.softmax\(logits, axis=1\)\.$"):
-        scaling.fit(logits, y)
-    scaling.fit(softmax(logits, axis=1), y)
+        LogProbabilities().fit(logits)
     with pytest.raises(ValueError, match=r"pass scipy\.special\.expit\(logits\)\.$"):
-        scaling.fit(logits[:, :1], y)
-    scaling.fit(expit(logits[:, :1]), y)
-
-
-@pytest.mark.parametrize("estimator", [*MAPS, *SCALAR_MAPS, LogProbabilities()], ids=str)
-@pytest.mark.parametrize(
-    ("X", "y", "swapped"),
-    [([0.5, 0.2, 0.7], [0, 1, 1], False), ([0, 1, 1], [0.5, 0.2, 0.7], True),
-     ([0, 1, 1], [[0.5, 0.5]] * 3, True)],
-)  # fmt: skip
-def test_one_dimensional_input_is_told_its_shape_and_the_remedy(estimator, X, y, swapped):
-    with pytest.raises(ValueError, match=r"X has shape \(3,\).*X\.reshape\(-1, 1\)") as error:
-        estimator.fit(X, y)
-    assert ("Are X and y swapped?" in str(error.value)) == swapped
-    assert "\n" not in str(error.value)
-    with pytest.raises(ValueError, match=r"X holds strings: .*'b'.*Are X and y swapped\?"):
-        estimator.fit(np.array([["b"], ["a"]]), [0.5, 0.2])
+        LogProbabilities().fit(logits[:, :1])
+    for scaling in [*MAPS, *SCALAR_MAPS]:
+        with pytest.raises(ValueError, match=r"For logits pass from_logits=True\.$"):
+            scaling.fit(logits, y)
+        clone(scaling).set_params(from_logits=True).fit(logits, y)
 
 
 @pytest.mark.parametrize("estimator", [*MAPS, *SCALAR_MAPS], ids=str)
-def test_one_dimensional_predictions_are_told_their_shape(estimator, rng):
-    fitted = clone(estimator).fit(rng.uniform(size=(20, 1)), np.arange(20) % 2)
+@pytest.mark.parametrize("y", [[0.5, 0.2, 0.7], [[0.5, 0.5]] * 3])
+def test_swapped_arguments_and_strings_are_recognised(estimator, y):
+    with pytest.raises(ValueError, match=r"arguments swapped\?"):
+        estimator.fit([0, 1, 1], y)
+    with pytest.raises(ValueError, match=r"X holds strings: .*'b'.*Are X and y swapped\?"):
+        estimator.fit(np.array([["b"], ["a"]]), [0.5, 0.2])
+    with pytest.raises(ValueError, match=r"X has shape \(3,\).*X\.reshape\(-1, 1\)"):
+        LogProbabilities().fit([0.5, 0.2, 0.7])
+
+
+@pytest.mark.parametrize("estimator", [*MAPS, *SCALAR_MAPS], ids=str)
+def test_one_dimensional_predictions_of_several_columns_are_told_their_shape(estimator, rng):
+    fitted = clone(estimator).fit(rng.dirichlet([1, 1], size=20), np.arange(20) % 2)
     with pytest.raises(ValueError, match=r"X has shape \(5,\).*X\.reshape\(-1, 1\)"):
         fitted.predict_proba(np.full(5, 0.5))
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (-1, 1), ("no", "yes"), (3, 7), (False, True)])
+@pytest.mark.parametrize("estimator", [*MAPS, *SCALAR_MAPS], ids=str)
+def test_binary_predictions_are_one_number_one_column_or_two_and_any_labels(estimator, labels, rng):
+    p = rng.uniform(0.01, 0.99, 60)
+    codes = (rng.uniform(size=60) < p**2).astype(int)
+    y = np.array(labels)[codes]
+    plain = clone(estimator).fit(p[:, None], codes).predict_proba(p[:, None])
+    for X in (p, p.tolist(), p[:, None]):
+        fitted = clone(estimator).fit(X, y)
+        assert_array_equal(fitted.classes_, labels)
+        assert_array_equal(fitted.predict_proba(X), plain)
+        assert_array_equal(fitted.predict_proba(p), plain)
+        assert set(fitted.predict(X)) <= set(labels)
+    two = clone(estimator).fit(np.column_stack([1 - p, p]), y)
+    assert_array_equal(two.classes_, labels)
+    if estimator in SCALAR_MAPS:
+        assert_allclose(two.predict_proba(np.column_stack([1 - p, p])), plain, rtol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [*MAPS, *SCALAR_MAPS], ids=str)
+def test_maps_in_a_pipeline_after_a_classifier(estimator):
+    X, y = make_classification(300, random_state=0)
+    y = np.where(y == 1, "sick", "healthy")
+    classifier = FrozenEstimator(LogisticRegression().fit(X[:100], y[:100]))
+    pipeline = make_pipeline(ClassifierProbabilities(classifier), clone(estimator))
+    pipeline.fit(X[100:], y[100:])
+    assert_array_equal(pipeline.classes_, ["healthy", "sick"])
+    assert pipeline.predict_proba(X).shape == (300, 2)
+    assert pipeline.score(X, y) > 0.7
+
+
+def test_names_of_columns_tell_the_classes_where_some_are_missing(rng):
+    X = pd.DataFrame(rng.dirichlet(np.ones(3), 30), columns=["c", "a", "b"])
+    y = np.array(["a", "b"])[rng.integers(0, 2, 30)]
+    fitted = TemperatureScaling().fit(X, y)
+    assert_array_equal(fitted.classes_, ["c", "a", "b"])
+    codes = np.where(y == "a", 1, 2)
+    assert fitted.temperature_ == TemperatureScaling().fit(X.to_numpy(), codes).temperature_
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,203 @@
+"""Monotone maps of a single probability without further assumptions."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+from sklearn.isotonic import IsotonicRegression
+from sklearn.utils.validation import check_is_fitted
+
+from skcal.recalibration.base import RecalibrationMap
+
+
+class IsotonicCalibration(RecalibrationMap):
+    """Isotonic regression of the outcome on a single probability, by default centred.
+
+    Isotonic regression is flat where outcomes contradict the order of the predictions. Centred,
+    each flat part is one point at its mean prediction, and c is linear between the points, so that
+    different predictions stay different [1]_.
+
+    Parameters
+    ----------
+    centered : bool, default=True
+        Whether flat parts become points; else c is that of
+        :class:`~sklearn.isotonic.IsotonicRegression`.
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
+
+    Attributes
+    ----------
+    x_thresholds_, y_thresholds_ : ndarray of shape (n_thresholds,)
+        Predictions and their c, linear between and constant beyond.
+    classes_ : ndarray of shape (2,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    One sample of half a positive outcome is added everywhere, c = (n c' + 1/2) / (n + 1), so that
+    no outcome has probability 0. Of two columns p is the second. O(n log n).
+
+    References
+    ----------
+    .. [1] Oron & Flournoy, Centered isotonic regression: point and interval estimation for
+       dose-response studies, Statistics in Biopharmaceutical Research 9, 2017.
+
+    Examples
+    --------
+    >>> from skcal import IsotonicCalibration
+    >>> fitted = IsotonicCalibration().fit([0.1, 0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1, 1])
+    >>> fitted.predict_proba([0.1, 0.2, 0.3, 0.45])[:, 1].round(2)
+    array([0.08, 0.29, 0.5 , 0.66])
+    """
+
+    _parameter_constraints: dict = {
+        **RecalibrationMap._parameter_constraints,
+        "centered": ["boolean"],
+    }
+    _of_single_probability = True
+    _saved_parameters: tuple[str, ...] = ("x_thresholds", "y_thresholds")
+    _formula = "σ(z) interpolated linearly between (x_thresholds, y_thresholds), constant beyond"
+
+    def __init__(self, centered=True, from_logits=False):
+        self.centered = centered
+        self.from_logits = from_logits
+
+    def _fit(self, z, codes, weight):
+        p, rows, total = _distinct(expit(z[:, 0]), weight)
+        mean = np.bincount(rows, weight * codes) / total
+        level = IsotonicRegression(y_min=0, y_max=1).fit_transform(p, mean, sample_weight=total)
+        if self.centered:
+            start = np.flatnonzero(np.diff(level, prepend=-1.0) != 0)
+            p = np.add.reduceat(p * total, start) / np.add.reduceat(total, start)
+            level = level[start]
+        n = weight.sum()
+        self.x_thresholds_, self.y_thresholds_ = p, (n * level + 0.5) / (n + 1)
+
+    def _proba(self, z):
+        positive = np.interp(expit(z[:, 0]), self.x_thresholds_, self.y_thresholds_)
+        return np.stack([1 - positive, positive], axis=1)
+
+
+class VennAbers(RecalibrationMap):
+    """Venn-Abers prediction of a single probability, inductive.
+
+    The outcome of a new sample is set to 0 and to 1; isotonic regression of all samples with it
+    gives p₀ and p₁, an interval one of whose ends is calibrated whatever the distribution of the
+    samples, provided they are exchangeable. ``predict_proba`` is p₁ / (1 - p₀ + p₁), which
+    minimises the largest regret of the log loss [1]_.
+
+    Parameters
+    ----------
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_scores,)
+        Distinct logits of the training samples.
+    lower_, upper_ : ndarray of shape (n_scores,)
+        p₀ and p₁ at these.
+    classes_ : ndarray of shape (2,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    A new sample counts as one of weight 1. Of two columns p is the second. O(n log n).
+
+    References
+    ----------
+    .. [1] Vovk, Petej & Fedorova, Large-scale probabilistic predictors with and without guarantees
+       of validity, NeurIPS 2015.
+
+    Examples
+    --------
+    >>> from skcal import VennAbers
+    >>> fitted = VennAbers().fit([0.1, 0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1, 1])
+    >>> fitted.predict_interval([0.3]).round(2)
+    array([[0.33, 0.67]])
+    >>> fitted.predict_proba([0.3]).round(2)
+    array([[0.5, 0.5]])
+    """
+
+    _of_single_probability = True
+    _saved_parameters: tuple[str, ...] = ("scores", "lower", "upper")
+    _formula = (
+        "p1 / (1 - p0 + p1); p0 is lower at the largest score <= z, or 0; p1 is upper at the "
+        "smallest score >= z, or 1"
+    )
+
+    def __init__(self, from_logits=False):
+        self.from_logits = from_logits
+
+    def _fit(self, z, codes, weight):
+        self.scores_, rows, total = _distinct(z[:, 0], weight)
+        positive = np.bincount(rows, weight * codes)
+        self.upper_ = _with_a_positive(total, positive)
+        # What is negative is positive in the reverse order.
+        self.lower_ = 1 - _with_a_positive(total[::-1], (total - positive)[::-1])[::-1]
+
+    def predict_interval(self, X):
+        """p₀ ≤ p₁ of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_), or (n_samples,) of a single column
+
+        Returns
+        -------
+        interval : ndarray of shape (n_samples, 2)
+        """
+        check_is_fitted(self)
+        return self._interval(self._logarithms(self._check(X, reset=False)))
+
+    def _interval(self, z):
+        # A positive outcome joins the next higher score, a negative one the next lower.
+        below = np.searchsorted(self.scores_, z[:, 0], side="right")
+        above = np.searchsorted(self.scores_, z[:, 0], side="left")
+        return np.stack(
+            [np.append(0, self.lower_)[below], np.append(self.upper_, 1)[above]], axis=1
+        )
+
+    def _proba(self, z):
+        p0, p1 = self._interval(z).T
+        positive = p1 / (1 - p0 + p1)
+        return np.stack([1 - positive, positive], axis=1)
+
+
+def _distinct(values, weight):
+    """Distinct values, which of them each sample has, and the sums of their weights."""
+    distinct, rows = np.unique(values, return_inverse=True)
+    return distinct, rows, np.bincount(rows, weight)
+
+
+def _with_a_positive(total, positive):
+    """Isotonic regression at each score if a positive outcome of weight 1 is added there.
+
+    Slopes of the greatest convex minorant of cumulative sums, Algorithms 1 and 2 of [1]: the
+    samples below the score are moved by (-1, -1), one after the other.
+    """
+    x = [-1.0, *np.append(0.0, np.cumsum(total)).tolist()]  # x[j + 1] belongs to j samples
+    y = [-1.0, *np.append(0.0, np.cumsum(positive)).tolist()]
+    hull: list[tuple[float, float]] = []  # its last point is the leftmost
+    for point in zip(x[::-1], y[::-1], strict=True):
+        _push(hull, point)
+    values = np.empty(len(total))
+    for j in range(len(total)):
+        (x0, y0), (x1, y1) = hull[-1], hull[-2]
+        values[j] = (y1 - y0) / (x1 - x0)
+        moved = x[j + 2] - 1, y[j + 2] - 1
+        if (moved[1] - y0) * (x1 - x0) < (y1 - y0) * (moved[0] - x0):
+            hull.pop()
+            _push(hull, moved)
+    return np.clip(values, 0, 1)
+
+
+def _push(hull, point):
+    """Add a point on the left of a lower convex hull."""
+    x, y = point
+    while len(hull) > 1:
+        (x0, y0), (x1, y1) = hull[-1], hull[-2]
+        if (y0 - y) * (x1 - x) < (y1 - y) * (x0 - x):
+            break
+        hull.pop()
+    hull.append(point)

@@ -1,0 +1,175 @@
+"""Isotonic, Venn-Abers, quadratic, Dirichlet, structured vector and ensemble maps, brute force."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, logit, softmax
+from sklearn.isotonic import IsotonicRegression
+
+from skcal import (
+    BetaCalibration,
+    DirichletCalibration,
+    EnsembleTemperatureScaling,
+    IsotonicCalibration,
+    QuadraticScaling,
+    StructuredVectorScaling,
+    TemperatureScaling,
+    VennAbers,
+)
+
+
+def binary(rng, n, ties=True):
+    p = rng.uniform(0.02, 0.98, n)
+    p = p.round(1 if ties else 9).clip(0.02, 0.98)
+    return p, (rng.uniform(size=n) < p**1.5).astype(int)
+
+
+def vector(rng, n, d=3):
+    truth = rng.dirichlet(np.ones(d), size=n)
+    y = np.minimum((truth.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1), d - 1)
+    X = truth**1.7 * (1 + np.eye(d)[0])
+    return X / X.sum(axis=1, keepdims=True), y
+
+
+def log_loss(logits, y, weight):
+    return -weight @ log_softmax(logits, axis=1)[np.arange(len(y)), y]
+
+
+def minimum(loss, n_parameters):
+    return minimize(loss, np.zeros(n_parameters), method="BFGS", options={"gtol": 1e-5})
+
+
+# Isotonic
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_without_centres_it_is_isotonic_regression(rng, ties):
+    p, y = binary(rng, 80, ties)
+    weight = rng.uniform(0.5, 2, 80)
+    queries = np.linspace(0, 1, 57)
+    plain = IsotonicRegression(out_of_bounds="clip").fit(p, y, weight).predict(queries)
+    expected = (weight.sum() * plain + 0.5) / (weight.sum() + 1)
+    found = IsotonicCalibration(centered=False).fit(p, y, weight).predict_proba(queries)
+    assert_allclose(found[:, 1], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_centred_flat_parts_are_points_at_their_mean(rng, ties):
+    p, y = binary(rng, 60, ties)
+    level = IsotonicRegression().fit(p, y).predict(p)
+    centers = [[p[level == v].mean(), v] for v in np.unique(level)]
+    queries = np.linspace(0, 1, 57)
+    expected = (60 * np.interp(queries, *np.transpose(centers)) + 0.5) / 61
+    fitted = IsotonicCalibration().fit(p, y)
+    assert_allclose(fitted.predict_proba(queries)[:, 1], expected, rtol=1e-9)
+    assert (np.diff(fitted.y_thresholds_) > 0).all()
+
+
+# Venn-Abers
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 7, 60])
+def test_venn_abers_is_isotonic_regression_with_the_new_sample(rng, n, ties, weighted):
+    p, y = binary(rng, n, ties)
+    weight = rng.integers(1, 4, n).astype(float) if weighted else np.ones(n)
+    queries = np.concatenate([p, rng.uniform(size=30), [0.0, 1.0]])
+    fitted = VennAbers().fit(p, y, weight)
+    interval = fitted.predict_interval(queries)
+    for q, found in zip(queries, interval, strict=True):
+        for label in (0, 1):
+            isotonic = IsotonicRegression().fit(
+                np.append(p, q), np.append(y, label), np.append(weight, 1)
+            )
+            assert_allclose(found[label], isotonic.predict([q])[0], atol=1e-9)
+    p0, p1 = interval.T
+    assert_allclose(fitted.predict_proba(queries)[:, 1], p1 / (1 - p0 + p1), rtol=1e-12)
+
+
+# Penalised likelihoods
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("from_logits", [False, True])
+def test_quadratic_scaling_minimises_its_penalised_log_loss(rng, C, from_logits):
+    p, y = binary(rng, 120, ties=False)
+    weight, z = rng.uniform(0.2, 2, 120), logit(p)
+    scaling = QuadraticScaling(C, tol=1e-10, from_logits=from_logits)
+    fitted = scaling.fit(z if from_logits else p, y, weight)
+    T = TemperatureScaling().fit(p, y, weight).temperature_
+
+    def logits(v):
+        return z / T + v[0] * z + v[1] * z**2 + v[2]
+
+    def loss(v):
+        return log_loss(np.column_stack([0 * z, logits(v)]), y, weight) + v @ v / (2 * C)
+
+    found = np.append(fitted.coef_, fitted.intercept_)
+    assert_allclose(found, minimum(loss, 3).x, atol=2e-4)
+    proba = fitted.predict_proba(z if from_logits else p)
+    assert_allclose(proba[:, 1], expit(logits(found)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_structured_vector_scaling_is_shrunk_towards_the_temperature(rng, C):
+    X, y = vector(rng, 120)
+    weight, z = rng.uniform(0.2, 2, 120), np.log(X)
+    T = TemperatureScaling().fit(X, y, weight).temperature_
+    fitted = StructuredVectorScaling(C).fit(X, y, weight)
+
+    def loss(v):
+        return log_loss((1 + v[:3]) * z / T + v[3:], y, weight) + v @ v / (2 * C)
+
+    found = np.append(fitted.slope_ * T - 1, fitted.intercept_)
+    assert_allclose(found, minimum(loss, 6).x, atol=2e-4)
+    cooled = StructuredVectorScaling(1e-10).fit(X, y).predict_proba(X)
+    assert_allclose(cooled, TemperatureScaling().fit(X, y).predict_proba(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_dirichlet_calibration_minimises_its_penalised_log_loss(rng, C):
+    X, y = vector(rng, 120)
+    weight, z = rng.uniform(0.2, 2, 120), np.log(X)
+    fitted = DirichletCalibration(C, C_intercept=0.3, C_diagonal=50.0, tol=1e-10).fit(X, y, weight)
+    inverse = np.vstack([np.where(np.eye(3), 50.0, C), np.full(3, 0.3)]).ravel()
+
+    def loss(v):
+        V = v.reshape(4, 3)
+        return log_loss(z + z @ V[:3] + V[3], y, weight) + np.sum(v**2 / inverse) / 2
+
+    found = np.vstack([fitted.coef_, fitted.intercept_]).ravel()
+    assert loss(found) <= minimum(loss, 12).fun + 1e-8
+    assert_allclose(found, minimum(loss, 12).x, atol=1e-3)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_dirichlet_calibration_of_two_classes_is_beta_calibration(rng, columns):
+    p, y = binary(rng, 120, ties=False)
+    X = p if columns == 1 else np.column_stack([1 - p, p])
+    found = DirichletCalibration(tol=1e-10).fit(X, y).predict_proba(X)
+    assert_allclose(found, BetaCalibration(tol=1e-10).fit(p, y).predict_proba(p), rtol=1e-6)
+
+
+# Ensemble temperature
+
+
+@pytest.mark.parametrize("d", [2, 4])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_the_weights_of_the_mixture_maximise_the_likelihood(rng, d, noise):
+    X, y = vector(rng, 300, d)
+    y = np.where(rng.uniform(size=300) < noise, rng.integers(0, d, 300), y)
+    weight = rng.uniform(0.2, 2, 300)
+    fitted = EnsembleTemperatureScaling().fit(X, y, weight)
+    assert fitted.temperature_ == TemperatureScaling().fit(X, y, weight).temperature_
+    assert_allclose(fitted.weights_.sum(), 1, rtol=1e-12)
+    parts = [softmax(np.log(X) / fitted.temperature_, axis=1), X, np.full_like(X, 1 / d)]
+    own = np.stack([part[np.arange(300), y] for part in parts], axis=1)
+    steps = np.linspace(0, 1, 201)
+    grid = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 + 1e-9]
+    likelihood = np.log(own @ np.transpose(grid)).T @ weight
+    assert np.log(own @ fitted.weights_) @ weight >= likelihood.max() - 1e-9
+    expected = np.tensordot(fitted.weights_, np.stack(parts), axes=1)
+    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9)
+    assert_array_equal(fitted.predict(X), X.argmax(axis=1))

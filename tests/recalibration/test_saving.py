@@ -1,0 +1,179 @@
+"""Maps as JSON: bit-exact round trips, formulas that hold, and refusals of everything else."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.interpolate import BSpline
+from scipy.special import expit, log_expit, log_softmax, logit, softmax
+from sklearn.exceptions import NotFittedError
+
+import skcal
+from skcal import MatrixScaling, TemperatureScaling, VectorScaling
+from skcal.recalibration import RecalibrationMap
+
+SCALAR = {"BetaCalibration", "IsotonicCalibration", "QuadraticScaling", "SplineScaling"}
+SCALAR |= {"VennAbers"}
+MAPS = sorted(
+    name
+    for name, thing in vars(skcal).items()
+    if isinstance(thing, type) and issubclass(thing, RecalibrationMap)
+)
+CASES = [(name, d) for name in MAPS for d in (1, 2, 4) if d < 4 or name not in SCALAR]
+
+
+def fit(name, d, from_logits, rng, labels=None):
+    z = rng.normal(scale=1.5, size=(80, max(d, 2)))
+    y = (softmax(z, axis=1).cumsum(axis=1) < rng.uniform(size=(80, 1))).sum(axis=1)
+    y = np.minimum(y, z.shape[1] - 1)
+    z = z[:, 1:] - z[:, :1] if d == 1 else z
+    X = z if from_logits else (expit(z) if d == 1 else softmax(z, axis=1))
+    y = y if labels is None else np.array(labels)[y]
+    return getattr(skcal, name)(from_logits=from_logits).fit(X, y), X
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize(("name", "d"), CASES)
+def test_what_is_read_predicts_the_same_to_the_bit(name, d, from_logits, rng):
+    fitted, X = fit(name, d, from_logits, rng, labels=["d", "c", "b", "a"])
+    read = RecalibrationMap.from_json(fitted.to_json())
+    assert type(read) is type(fitted)
+    assert read.get_params() == fitted.get_params()
+    assert_array_equal(read.predict_proba(X), fitted.predict_proba(X))
+    assert_array_equal(read.predict(X), fitted.predict(X))
+    assert type(fitted).from_json(fitted.to_json()).to_json() == fitted.to_json()
+
+
+def evaluate(told, X):
+    """The formula of each map, from the object alone."""
+    par = {k: np.array(v) for k, v in told["parameters"].items()}
+    if told["options"]["from_logits"]:
+        z = X if X.shape[1] == 1 else log_softmax(X, axis=1)
+    else:
+        floor = told["probability_floor"]
+        z = np.log(np.maximum(X, floor))
+        z = z - np.log(np.maximum(1 - X, 2.0**-52)) if X.shape[1] == 1 else z
+    name = told["map"]
+    if name in SCALAR:
+        z = z[:, -1] - (z[:, 0] if z.shape[1] == 2 else 0)
+        p, c = expit(z), par.get("coef")
+        if name == "IsotonicCalibration":
+            c = np.interp(p, par["x_thresholds"], par["y_thresholds"])
+        elif name == "VennAbers":
+            p0 = np.array([par["lower"][par["scores"] <= v][-1] for v in z])
+            p1 = np.array([par["upper"][par["scores"] >= v][0] for v in z])
+            c = p1 / (1 - p0 + p1)
+        elif name == "BetaCalibration":
+            c = expit(z + c[0] * log_expit(z) - c[1] * log_expit(-z) + par["intercept"])
+        elif name == "QuadraticScaling":
+            c = expit(z / par["temperature"] + c[0] * z + c[1] * z**2 + par["intercept"])
+        else:
+            t, steps = par["knots"], np.arange(1, 4)
+            t = np.r_[t[0] - steps[::-1] * (t[1] - t[0]), t, t[-1] + steps * (t[-1] - t[-2])]
+            basis = BSpline.design_matrix(np.clip(p, par["knots"][0], par["knots"][-1]), t, 3)
+            c = expit(z / par["temperature"] + basis @ c[:, 0] + par["intercept"])
+        return np.column_stack([1 - c, c])
+    if z.shape[1] == 1:
+        z = np.hstack([0 * z, z])
+    if name == "TemperatureScaling":
+        return softmax(z / par["temperature"], axis=1)
+    if name == "ClassBasedTemperatureScaling":
+        return softmax(z / par["temperatures"][z.argmax(axis=1)][:, None], axis=1)
+    if name == "EnsembleTemperatureScaling":
+        parts = softmax(z / par["temperature"], axis=1), softmax(z, axis=1), 1 / z.shape[1]
+        return sum(w * part for w, part in zip(par["weights"], parts, strict=True))
+    if "slope" in par:
+        return softmax(par["slope"] * z + par["intercept"], axis=1)
+    return None
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize(("name", "d"), CASES)
+def test_the_formula_gives_the_prediction(name, d, from_logits, rng):
+    fitted, X = fit(name, d, from_logits, rng)
+    told = json.loads(fitted.to_json())
+    assert told["formula"]
+    assert told["z"]
+    found = evaluate(told, X)
+    if found is not None:
+        assert_allclose(found, fitted.predict_proba(X), atol=1e-9)
+
+
+def test_matrices_are_read_by_their_formulas(rng):
+    fitted, X = fit("MatrixScaling", 4, False, rng)
+    par = json.loads(fitted.to_json())["parameters"]
+    expected = softmax(np.log(X) @ np.transpose(par["coef"]) + par["intercept"], axis=1)
+    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9)
+    fitted, X = fit("StructuredMatrixScaling", 4, False, rng)
+    par = json.loads(fitted.to_json())["parameters"]
+    logits = np.log(X) / par["temperature"] + np.sqrt(X) @ par["coef"] + par["intercept"]
+    assert_allclose(fitted.predict_proba(X), softmax(logits, axis=1), rtol=1e-9)
+
+
+def test_a_map_that_misses_classes_is_read(rng):
+    X = rng.dirichlet(np.ones(4), 30)
+    for y in (rng.choice([0, 2], 30), np.full(30, 3)):
+        fitted = MatrixScaling().fit(X, y)
+        read = MatrixScaling.from_json(fitted.to_json())
+        assert_array_equal(read.predict_proba(X), fitted.predict_proba(X))
+
+
+GOOD = json.loads(
+    TemperatureScaling().fit([[0.7, 0.3], [0.4, 0.6], [0.6, 0.4]], [0, 1, 1]).to_json()
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"map": "os.system"}, "holds the map 'os.system', which is none of"),
+        ({"map": "PenalizedScaling"}, "which is none of"),
+        ({"map": 3}, "lacks 'map'"),
+        ({"format": 2}, "format 2; this version reads 1"),
+        ({"format": True}, "lacks 'format'"),
+        ({"options": {"__class__": 1}}, "'__class__', which is unknown"),
+        ({"options": {"max_temperature": -1}}, "'max_temperature' parameter"),
+        ({"parameters": {}}, "do not fit together: 'temperature'"),
+        ({"parameters": {"temperature": "1"}}, "no finite number"),
+        ({"parameters": {"temperature": [1.0, 2.0, 3.0]}}, "do not fit together"),
+        ({"parameters": {"temperature": float("nan")}}, "no finite number"),
+        ({"parameters": {"temperature": None}}, "no finite number"),
+        ({"classes": [0]}, "distinct"),
+        ({"classes": [0, 0]}, "distinct"),
+        ({"classes": [[0], [1]]}, "do not fit together"),
+        ({"n_features_in": 10**9}, "columns and 2 classes"),
+        ({"probability_floor": None}, "do not fit together"),
+        ({"probability_floor": -1.0}, "probability_floor"),
+    ],
+)
+def test_what_is_no_map_is_refused(changed, message):
+    with pytest.raises(ValueError, match=message):
+        RecalibrationMap.from_json(json.dumps(GOOD | changed))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "{", None, b"\xff", "[" * 100_000])
+def test_what_is_no_object_is_refused(text):
+    with pytest.raises(ValueError, match="The text"):
+        RecalibrationMap.from_json(text)
+
+
+def test_a_class_reads_its_own_maps_alone():
+    with pytest.raises(ValueError, match="TemperatureScaling', which is none of VectorScaling"):
+        VectorScaling.from_json(json.dumps(GOOD))
+
+
+def test_maps_of_users_and_unfitted_ones_are_not_written():
+    class Mine(TemperatureScaling):
+        pass
+
+    with pytest.raises(NotFittedError):
+        TemperatureScaling().to_json()
+    with pytest.raises(TypeError, match="Mine is no map of skcal"):
+        Mine().fit([0.2, 0.7, 0.6], [0, 1, 0]).to_json()
+
+
+def test_logits_of_the_formula_are_those_of_probabilities():
+    told = GOOD
+    assert_allclose(evaluate(told, np.array([[0.2, 0.8]]))[0, 1],
+                    expit(logit(0.8) / told["parameters"]["temperature"]))  # fmt: skip
