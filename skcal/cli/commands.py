@@ -128,7 +128,7 @@ def _run_recalibrate(options):
     recalibrator, unlabelled, proba = recalibrate(_read(options), options.second, options)
     write_recalibrated(options.out, unlabelled, proba)
     if options.json:
-        print(json.dumps(facts(recalibrator, options, len(proba)), indent=2))
+        print(as_json(facts(recalibrator, options, len(proba))))
     else:
         print(recalibrator.summary())
         print(f"\n{len(proba):,} recalibrated predictions are in {options.out}.")
