@@ -5,6 +5,7 @@ from skcal.displays.calibration_curve import CalibrationCurveDisplay
 from skcal.displays.comparison import ComparisonDisplay
 from skcal.displays.monitor import MonitorDisplay
 from skcal.displays.null_distribution import NullDistributionDisplay
+from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.displays.risk import RiskDisplay
 from skcal.displays.segments import BiasCurveDisplay, SegmentDisplay
@@ -17,6 +18,7 @@ __all__ = [
     "ComparisonDisplay",
     "MonitorDisplay",
     "NullDistributionDisplay",
+    "RecalibrationDisplay",
     "ReliabilityDisplay",
     "RiskDisplay",
     "SegmentDisplay",

@@ -14,6 +14,7 @@ from skcal.displays import (
     ComparisonDisplay,
     MonitorDisplay,
     NullDistributionDisplay,
+    RecalibrationDisplay,
     ReliabilityDisplay,
     RiskDisplay,
     SegmentDisplay,
@@ -95,6 +96,12 @@ def monitored(notion="confidence", n_batches=12, **options):
     return monitor
 
 
+def recalibrated(y, proba, **options):
+    after = proba**1.5
+    after /= after.sum(axis=1, keepdims=True) if proba.ndim == 2 else after + (1 - proba) ** 1.5
+    return RecalibrationDisplay.from_predictions(y, proba, after, random_state=0, **options)
+
+
 # name → (function of ax= and plot=, number of panels)
 CASES = {
     "reliability": (
@@ -107,6 +114,8 @@ CASES = {
         ),
         3,
     ),
+    "recalibration": (lambda **o: recalibrated(*binary(300), **o), 3),
+    "recalibration of several classes": (lambda **o: recalibrated(*tempered(), **o), 2),
     "calibration curve": (
         lambda **o: CalibrationCurveDisplay.from_predictions(*binary(300), **o),
         1,
