@@ -10,8 +10,8 @@ recalibration any map would look better than it is.
 # %%
 # Train, recalibrate, test
 # ------------------------
-# ``FrozenEstimator`` keeps the naive Bayes classifier as it is while maps compete on the second set,
-# by the log loss of folds that they were not fitted to.
+# ``FrozenEstimator`` keeps the naive Bayes classifier as it is while maps compete on the second
+# set, by the log loss of folds that they were not fitted to.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
