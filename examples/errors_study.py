@@ -238,6 +238,8 @@ def table(path):
     gaps, seconds = defaultdict(lambda: defaultdict(list)), defaultdict(list)
     with path.open(newline="") as file:
         for group, n, name, _, kind, estimator, truth, estimate, time_taken in csv.reader(file):
+            if not np.isfinite(float(truth)):
+                continue  # an infinite log error
             key = (group, int(n), kind, estimator)
             gaps[key][name].append(1000 * abs(float(estimate) - float(truth)))
             seconds[key].append(float(time_taken))

@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
+from typing import Any
+
+# What moves a terminal's cursor, writes from right to left, is not seen, or is no character.
+_CONTROLS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+
+
+def printable(text: str) -> str:
+    """The text with control characters, which names from outside may hold, escaped."""
+    return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def as_json(data: Any, indent: int | None = 2) -> str:
+    """Strict JSON; control characters are escaped, others stand as they are."""
+    text = json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False)
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def number(value: float | None, decimals: int = 4) -> str:

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_consistent_length
 
+from skcal._html import ShownRounded
 from skcal._matrices import (
     Factor,
     Matrix,
@@ -46,7 +47,7 @@ _Scatter: TypeAlias = dict[tuple[int, int], Matrix]  # blocks of ZᵀWZ
 
 
 @dataclass(frozen=True, eq=False)
-class PairRisk:
+class PairRisk(ShownRounded):
     """A risk, or a difference of two, with its standard error given the fitted function.
 
     Attributes

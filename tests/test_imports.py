@@ -21,6 +21,7 @@ LAYERS = [
     "_notes",
     "_parallel",
     "_text",
+    "_html",
     "_files",
     "datasets",
     "_validation",

@@ -22,6 +22,7 @@ from skcal import (
     SplineScaling,
     Stacking,
     StructuredMatrixScaling,
+    StructuredVectorScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     VectorScaling,
@@ -104,6 +105,30 @@ def _of_estimator(estimator):
 
 @parametrize_with_checks(ANY_FEATURES, expected_failed_checks=_of_function)
 def test_functions_of_any_features_keep_the_contract(estimator, check):
+    check(estimator)
+
+
+MAPS = [
+    TemperatureScaling(from_logits=True),
+    ClassBasedTemperatureScaling(from_logits=True),
+    StructuredVectorScaling(from_logits=True),
+    MatrixScaling(from_logits=True),
+    StructuredMatrixScaling(from_logits=True, tol=1e-10),
+]
+
+
+def _of_map(scaling):
+    expected = PREDICTIONS_ARE_NOT_FEATURES | dict.fromkeys(
+        ("check_classifiers_classes", "check_classifiers_train"), _COLUMNS
+    )
+    if isinstance(scaling, TemperatureScaling | ClassBasedTemperatureScaling):
+        expected["check_classifiers_one_label"] = "a temperature keeps the order of the classes"
+    return expected
+
+
+@pytest.mark.filterwarnings("ignore:.* did not converge")
+@parametrize_with_checks(MAPS, expected_failed_checks=_of_map)
+def test_recalibration_maps_keep_the_contract(estimator, check):
     check(estimator)
 
 

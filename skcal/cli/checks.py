@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcal._text import printable
 from skcal._validation import LOGITS, SWAPPED, InputError, check_labels, check_proba
 
 _ROUNDING = 0.05  # by which a sum of rounded probabilities may miss 1
@@ -26,7 +27,7 @@ class FileError(ValueError):
     """A file that cannot be read as predictions; the message is one line."""
 
     def __init__(self, message):
-        super().__init__(" ".join(message.splitlines()))
+        super().__init__(printable(" ".join(message.splitlines())))
 
 
 class Places(NamedTuple):

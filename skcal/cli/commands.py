@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from pathlib import Path
 
-from skcal._text import as_columns, number
+from skcal._text import as_columns, as_json, number, printable
 from skcal.cli.checks import FileError, Predictions
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
 from skcal.cli.files import align, read_predictions
@@ -23,6 +24,10 @@ from skcal.report.numbers import default_resamples, skce_options
 from skcal.report.text import comparison_text
 
 _FIGURES = (".png", ".svg", ".pdf")
+_NO_MEMORY = (
+    "The memory does not suffice. Pass fewer samples or classes, a lower --n-jobs or --bins, or "
+    "--notion confidence."
+)
 
 
 def main(arguments=None) -> int:
@@ -39,13 +44,29 @@ def main(arguments=None) -> int:
     }
     try:
         commands[options.command](options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads, such as `head`, has read enough
+        _close_output()
+        return 128 + 13  # as a shell says of SIGPIPE
+    except (MemoryError, BrokenExecutor):
+        return _refuse(_NO_MEMORY)
     except (FileError, ValueError, ImportError, OSError) as error:
         text = str(error)
         if isinstance(error, OSError) and error.filename:
             text = f"{error.filename}: {error.strerror}."
-        print(f"skcal: {' '.join(text.split())}", file=sys.stderr)
-        return 2
+        return _refuse(text)
     return 0
+
+
+def _refuse(text) -> int:
+    print(f"skcal: {printable(' '.join(text.split()))}", file=sys.stderr)
+    return 2
+
+
+def _close_output():
+    """Give Python, which flushes the output when it ends, somewhere to write."""
+    with suppress(AttributeError, OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run_demonstration(options):
@@ -53,13 +74,13 @@ def _run_demonstration(options):
         evaluate(name, predictions, options) for name, predictions in demonstration(options.seed)
     ]
     if options.json:
-        print(json.dumps(reports, indent=2))
+        print(as_json(reports))
 
 
 def _run_evaluate(options):
     reports = [evaluate(options.file, _read(options), options)]
     if options.json:
-        print(json.dumps(reports, indent=2))
+        print(as_json(reports))
 
 
 def _read(options, file=None, groups=None) -> Predictions:
@@ -180,9 +201,10 @@ def _run_test(options):
     adjusted = adjust_pvalues([fact["pvalue"] for fact in facts]).tolist()
     facts = [{**fact, "pvalue_holm": p} for fact, p in zip(facts, adjusted, strict=True)]
     if options.json:
-        print(json.dumps(facts, indent=2))
+        print(as_json(facts))
         return
-    print(f"H0: calibrated. {len(predictions.labels):,} predictions in {options.file}\n")
+    n = len(predictions.labels)
+    print(printable(f"H0: calibrated. {n:,} predictions in {options.file}\n"))
     table = [
         (
             fact["notion"],

@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
+from skcal._text import printable
 from skcal._validation import check_labels
 from skcal.cli.checks import Predictions
 from skcal.metrics import expected_calibration_error
@@ -92,10 +93,10 @@ def _scores(predictions, notions) -> dict:
 
 
 def _heading(report) -> str:
-    line = "=" * len(report["name"])
+    name = printable(" ".join(report["name"].split()))
     summed = "one column" if report["brier_notion"].single else "sum over classes"
     return (
-        f"{report['name']}\n{line}\n{report['n_samples']:,} predictions of "
+        f"{name}\n{'=' * len(name)}\n{report['n_samples']:,} predictions of "
         f"{report['n_classes']} classes: accuracy {report['accuracy']:.4f}, Brier score "
         f"{report['brier_score']:.4f} ({summed}), untuned {report['ece_notion']} ECE "
         f"{report['ece_15_bins']:.4f} (15 bins)"

@@ -16,6 +16,7 @@ from skcal.cli.checks import (
     Predictions,
     check_predictions,
     check_size,
+    listed,
     one_sentence,
 )
 from skcal.cli.tables import read_csv, read_parquet
@@ -153,8 +154,7 @@ def _from_archive(path, file, groups, check) -> Predictions:
         missing = [name for name in needed if name not in data]
         if missing:
             raise FileError(
-                f"{path}: array {missing[0]!r} is missing (found: {', '.join(data) or 'none'}). "
-                f"{_SAVE}"
+                f"{path}: array {missing[0]!r} is missing (found: {listed(list(data))}). {_SAVE}"
             )
         found = None if groups is None else _plain_array(path, data, groups)
         arrays = (_plain_array(path, data, name) for name in ("proba", "labels", "classes"))

@@ -81,8 +81,10 @@ def _shared(json: bool = True) -> argparse.ArgumentParser:
     """Options that may stand before and after the command."""
     # Without defaults: those of the command would overwrite what stands before it.
     options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    options.add_argument("--seed", type=at_least(0), help="of everything random (default: 0)")
-    options.add_argument("--n-jobs", type=int, help="parallel jobs (default: 1; -1: all cores)")
+    options.add_argument(
+        "--seed", type=at_least(0, 2**32 - 1), help="of everything random (default: 0)"
+    )
+    options.add_argument("--n-jobs", type=_jobs, help="parallel jobs (default: 1; -1: all cores)")
     if json:
         options.add_argument("--json", action="store_true", help="print JSON instead of tables")
     return options
@@ -91,10 +93,10 @@ def _shared(json: bool = True) -> argparse.ArgumentParser:
 def _searching() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     _add_notion(options, _NOTION)
-    options.add_argument("--cv", type=at_least(2), help="folds that choose (default: 5)")
+    options.add_argument("--cv", type=at_least(2, 1000), help="folds that choose (default: 5)")
     options.add_argument(
         "--outer-cv",
-        type=at_least(2),
+        type=at_least(2, 1000),
         help="a whole search in each of this many outer folds (default: fits without every pair of "
         "blocks test every sample too, at less cost)",
     )
@@ -173,7 +175,7 @@ def _add_report_options(parser):
     parser.add_argument("--html", metavar="OUT", help="write a page with the figure to OUT")
     parser.add_argument(
         "--outer-cv",
-        type=at_least(2),
+        type=at_least(2, 1000),
         default=argparse.SUPPRESS,
         help="a whole search in each of this many outer folds for tuned errors",
     )
@@ -190,7 +192,7 @@ def _add_notion(parser, help):
 
 
 def _add_bins(parser):
-    parser.add_argument("--bins", type=at_least(1), default=15, help="default: 15")
+    parser.add_argument("--bins", type=at_least(1, 100_000), default=15, help="default: 15")
     parser.add_argument(
         "--strategy", default="uniform", choices=("uniform", "quantile"), help="of the bins"
     )
@@ -265,16 +267,25 @@ def _add_recalibrate(commands, parents):
     )
 
 
-def at_least(smallest):
-    """A type for argparse: integers from ``smallest``."""
+def at_least(smallest, most=10**6):
+    """A type for argparse: integers from ``smallest`` to ``most``."""
 
     def integer(text):
         number = int(text)
         if number < smallest:
             raise argparse.ArgumentTypeError(f"{number} must be at least {smallest}")
+        if number > most:
+            raise argparse.ArgumentTypeError(f"{number} must be at most {most:,}")
         return number
 
     return integer
+
+
+def _jobs(text):
+    number = at_least(-1000, 1000)(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("0 must be positive, or negative: -1 is all cores")
+    return number
 
 
 def _positive(text):

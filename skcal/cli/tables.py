@@ -8,6 +8,7 @@ import numpy as np
 
 from skcal.cli.checks import FileError, Places, Predictions, check_size, listed, misses_1
 
+_BATCH_BYTES = 2**29  # of texts that are expanded at a time
 _NO_CLASS = (
     "Remove columns that are no classes; name that of the labels by --label, that of subgroups by "
     "--groups (command report)."
@@ -18,27 +19,85 @@ def read_parquet(path, label, groups, max_bytes, check) -> Predictions:
     """Read a Parquet table; ``check`` gets its places, probabilities, labels and classes."""
     try:
         import pandas  # noqa: F401
-        from pyarrow import parquet
+        from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise FileError(
             f"{path}: reading Parquet needs pandas and pyarrow: pip install 'skcal[parquet]'."
         ) from error
-    with parquet.ParquetFile(path) as file:
-        check_size(path, 8 * file.metadata.num_rows * file.metadata.num_columns, max_bytes)
-        return _from_frame(path, file.read().to_pandas(), label, groups, check)
+    try:
+        with parquet.ParquetFile(path) as file:
+            frame = _read_within(path, file, max_bytes).to_pandas()
+    except ArrowException as error:
+        if isinstance(error, ValueError | LookupError | TypeError | MemoryError | OSError):
+            raise  # those that every reader may raise
+        raise FileError(f"{path}: a damaged file ({error!r}). Save it again.") from error
+    return _from_frame(path, frame, label, groups, max_bytes, check)
 
 
-def _from_frame(path, frame, label, groups, check) -> Predictions:
+def _read_within(path, file, max_bytes):
+    """The table, as long as what it expands to stays within bounds.
+
+    Repeated values take hardly any bytes in a file. Numbers are counted before they are read. Texts
+    are expanded some rows at a time, since no text is longer than all columns of texts are in the
+    file, uncompressed. Lists may hold anything, and are no probabilities.
+    """
+    from pyarrow import Table, types
+
+    metadata, schema = file.metadata, file.schema_arrow
+    for field in schema:
+        if types.is_nested(field.type):
+            raise FileError(f"{path}: column {field.name!r} holds {field.type}. {_NO_CLASS}")
+    check_size(path, 8 * metadata.num_rows * metadata.num_columns, max_bytes)
+    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+    columns = [group.column(k) for group in groups for k in range(group.num_columns)]
+    texts = [one for one in columns if one.physical_type == "BYTE_ARRAY"]
+    longest = sum(one.total_uncompressed_size for one in texts)
+    check_size(path, longest, max_bytes)
+    size, batches = 0, []
+    for batch in file.iter_batches(min(2**16, max(16, _BATCH_BYTES // max(1, longest)))):
+        size += batch.nbytes
+        check_size(path, size, max_bytes)
+        batches.append(batch)
+    return Table.from_batches(batches, schema=schema)
+
+
+def _from_frame(path, frame, label, groups, max_bytes, check) -> Predictions:
     header = [str(name).strip() for name in frame.columns]
     _check_header(path, header, label, groups, "the table")
     apart = [header.index(name) for name in (label, groups) if name is not None]
     names = [name for k, name in enumerate(header) if k not in apart]
     _require_cells(path, names, frame)
     columns = [_column(path, frame, k, header[k]) for k in range(len(header)) if k not in apart]
-    labels = [_plain_label(path, row, value) for row, value in enumerate(frame.iloc[:, apart[0]])]
+    labels = _labels(path, frame.iloc[:, apart[0]], max_bytes)
     predictions = _from_table(np.column_stack(columns), labels, check, Places(path, names=names))
-    found = None if groups is None else frame.iloc[:, apart[1]].astype(str).to_numpy(dtype=str)
-    return predictions._replace(groups=found)
+    if groups is None:
+        return predictions
+    codes, values = frame.iloc[:, apart[1]].factorize(use_na_sentinel=False)
+    texts = [str(value) for value in values.tolist()]
+    return predictions._replace(groups=text_array(path, texts, max_bytes, codes))
+
+
+def _labels(path, column, max_bytes) -> np.ndarray:
+    """Labels as the header can name them; of repeated texts there is one each."""
+    codes, values = column.factorize()
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise FileError(f"{path}: row {row} has no label. Drop or label that sample.")
+    texts = [_plain_label(value) for value in values.tolist()]
+    return text_array(path, texts, max_bytes, codes)
+
+
+def _plain_label(value) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value).strip()
+
+
+def text_array(path, texts: list[str], max_bytes, codes=None) -> np.ndarray:
+    """An array of texts, or of those that codes name; each takes the place of the longest."""
+    count = len(texts) if codes is None else len(codes)
+    check_size(path, 4 * count * max(map(len, texts), default=0), max_bytes)
+    array = np.array(texts, dtype=str)
+    return array if codes is None else array[codes]
 
 
 def _column(path, frame, k, name) -> np.ndarray:
@@ -50,14 +109,6 @@ def _column(path, frame, k, name) -> np.ndarray:
         raise FileError(
             f"{path}: column {name!r} holds {frame.dtypes.iloc[k]}, not numbers. {_NO_CLASS}"
         ) from error
-
-
-def _plain_label(path, row, value) -> str:
-    """A label as the header can name it."""
-    if value is None or value != value:
-        raise FileError(f"{path}: row {row} has no label. Drop or label that sample.")
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value).strip()
 
 
 def read_csv(path, label, groups, max_bytes, check) -> Predictions:
@@ -76,8 +127,11 @@ def read_csv(path, label, groups, max_bytes, check) -> Predictions:
                 found.append(row[apart[-1]].strip())
                 lines.append(rows.line_num)
     _require_cells(path, names, values)
-    predictions = _from_table(np.array(values), labels, check, Places(path, lines, names))
-    return predictions._replace(groups=None if groups is None else np.array(found))
+    array = text_array(path, labels, max_bytes)
+    predictions = _from_table(np.array(values), array, check, Places(path, lines, names))
+    return predictions._replace(
+        groups=None if groups is None else text_array(path, found, max_bytes)
+    )
 
 
 def _require_cells(path, names, values):
@@ -146,9 +200,9 @@ def _numbers(path, line, header, row, apart) -> list[float]:
 def _from_table(values, labels, check, places) -> Predictions:
     names = places.names
     if len(names) == 1:
-        return check(places, values[:, 0], np.array(labels), None)
-    _refuse_other_columns(values, labels, places)
-    return check(places, values, np.array(labels), np.array(names))
+        return check(places, values[:, 0], labels, None)
+    _refuse_other_columns(values, labels.tolist(), places)
+    return check(places, values, labels, np.array(names))
 
 
 def _refuse_other_columns(values, labels, places) -> None:

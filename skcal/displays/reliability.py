@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skcal import _html
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
@@ -115,6 +116,20 @@ class ReliabilityDisplay(ClassifierDisplay):
         self.strategy = strategy
         self.confidence_level = confidence_level
         self.n_panels_left_out = n_panels_left_out
+
+    def _repr_html_(self):
+        columns = ("panel", "n", "ECE", "from", "to", "if calibrated ≤", "without bins", "± s.e.")
+        rows, readings = [], []
+        for panel in self.panels:
+            facts = panel.without_bins or {"estimate": None, "standard_error": None, "reading": ""}
+            error = (panel.error, *panel.error_interval, panel.null_error)
+            numbers = (*error, facts["estimate"], facts["standard_error"])
+            shown = ("–" if one is None else one for one in numbers)
+            label = panel.label.replace("\n", ": ")
+            rows.append((label, panel.n_samples, *shown))
+            readings.append(f"{label}: {facts['reading']}" if facts["reading"] else "")
+        title = f"Reliability diagram, {self.notion} calibration"
+        return _html.result(title, _html.table(columns, rows), _html.notes(filter(None, readings)))
 
     @classmethod
     @validate_params(

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control, norm
 
+from skcal._html import ShownRounded
 from skcal._notes import note
 from skcal._validation import check_confidence_level, naming
 from skcal.model_selection.estimator import ConfidenceInterval
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationTestResult:
+class CalibrationTestResult(ShownRounded):
     """Result of a test of H0: "calibrated in this notion", or "equally miscalibrated".
 
     Attributes

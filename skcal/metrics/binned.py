@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
 
+from skcal import _html
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, Intervals
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._text import percent
 from skcal.metrics.base import combine, read_sample
 from skcal.metrics.bin_statistic import (
     DISTANCES,
@@ -100,12 +102,25 @@ class CalibrationBins:
         distances = gap_distances(self.gap[allowed], distance)
         return int(allowed[np.argmax(distances)])
 
+    def _repr_html_(self):
+        columns = self._columns()
+        del columns["problem"]
+        if (columns["weight"] == columns["count"]).all():
+            del columns["weight"]
+        title = f"{len(self)} bins, {self.notion} calibration"
+        level = f"low, high: {percent(self.confidence_level)} Clopper-Pearson interval"
+        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+        return _html.result(title, _html.table(tuple(columns), rows), _html.notes([level]))
+
     def to_frame(self):
         """Return a pandas DataFrame; vectors take a column an entry, classes a column "class"."""
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
+        return pd.DataFrame(self._columns())
+
+    def _columns(self) -> dict[str, np.ndarray]:
         by_class = self.notion.by_class
         columns = {"class": self.classes[self.problem]} if by_class else {}
         columns |= {
@@ -115,7 +130,7 @@ class CalibrationBins:
             values = getattr(self, name)
             suffixes = [""] if values.shape[1] == 1 else [f"_{k}" for k in range(values.shape[1])]
             columns |= {name + suffix: values[:, k] for k, suffix in enumerate(suffixes)}
-        return pd.DataFrame(columns)
+        return columns
 
 
 def _allowed(weight, min_bin_samples):

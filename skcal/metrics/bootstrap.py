@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import bootstrap
 from sklearn.utils import check_consistent_length, check_random_state
 
+from skcal._html import ShownRounded
 from skcal._parallel import over_jobs
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import check_labels, check_proba, check_weight, column_names
@@ -29,7 +30,7 @@ _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs
 
 
 @dataclass(frozen=True, eq=False)
-class BootstrapInterval:
+class BootstrapInterval(ShownRounded):
     """A measure with its bootstrap interval.
 
     Attributes

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
+from skcal._html import ShownRounded
 from skcal._sklearn_compat import HasMethods, Interval, validate_params
 from skcal.metrics.base import read_sample
 from skcal.metrics.logistic import (
@@ -28,7 +29,7 @@ from skcal.recalibration.coordinates import log_probabilities
 
 
 @dataclass(frozen=True)
-class CoxRecalibration:
+class CoxRecalibration(ShownRounded):
     """Logistic recalibration logit P(Y = 1) = a + b logit(p), fitted by maximum likelihood.
 
     Attributes

@@ -13,6 +13,7 @@ from scipy.special import xlogy
 from sklearn.isotonic import isotonic_regression
 
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
+from skcal._html import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.base import read_sample
 from skcal.metrics.moments import (
@@ -34,7 +35,7 @@ SCORES = {"score": [StrOptions({"log-loss", "brier"})]}
 
 
 @dataclass(frozen=True)
-class ScoreDecomposition:
+class ScoreDecomposition(ShownRounded):
     """Parts of a proper score.
 
     score = miscalibration - discrimination + uncertainty

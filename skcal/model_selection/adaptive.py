@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skcal._html import ShownRounded
 from skcal._validation import row_blocks
 from skcal.notions import Problem, Problems
 
@@ -41,7 +42,7 @@ _NULL_DRAWS = 4000
 
 
 @dataclass(frozen=True, eq=False)
-class SquaredError:
+class SquaredError(ShownRounded):
     """An estimate of a squared calibration error that adapts to the samples.
 
     Attributes

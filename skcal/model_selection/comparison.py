@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._html import ShownRounded
 from skcal._matrices import as_factor, rowwise_quadratic, times
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import Spread
@@ -19,7 +20,7 @@ ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
-class RiskComparison:
+class RiskComparison(ShownRounded):
     """Difference of two risks on the same samples.
 
     Attributes

@@ -65,10 +65,14 @@ def _finite(value):
 
 def error_line(facts: dict, width: int = 22) -> str:
     """Return the error, its uncertainty and the side in one line; the name takes ``width``."""
-    name = facts["name"].ljust(width)
+    return f"{facts['name'].ljust(width)} {error_text(facts)}"
+
+
+def error_text(facts: dict) -> str:
+    """Return the error without its name."""
     if facts["estimate"] is None:
-        return f"{name} {facts['reading']}"
-    line = f"{name} {number(facts['estimate'])}"
+        return facts["reading"]
+    line = number(facts["estimate"])
     if facts["standard_error"] is not None:
         line += f" ± {number(facts['standard_error'])} (s.e.)"
     if facts["lower_confidence_bound"] is not None:

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from skcal._html import ShownRounded
 from skcal._notes import note
 from skcal.model_selection.adaptive import SquaredError
 from skcal.model_selection.error_terms import GAINS, half, one_step_gain
@@ -47,7 +48,7 @@ _NO_RESIDUAL = (
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorEstimate:
+class ErrorEstimate(ShownRounded):
     """An estimate of a calibration error of some kind.
 
     Attributes

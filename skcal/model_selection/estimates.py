@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
+from skcal._html import ShownRounded
 from skcal._validation import check_confidence_level
 from skcal.model_selection.adaptive import Spread
 from skcal.notions import Problems
@@ -23,7 +24,7 @@ class ConfidenceInterval(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class OneStepEstimate:
+class OneStepEstimate(ShownRounded):
     """One-step estimate of a squared calibration error.
 
     Attributes

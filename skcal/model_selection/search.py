@@ -41,13 +41,13 @@ from skcal.model_selection.families import (
     try_families,
 )
 from skcal.model_selection.plan import Samples, make_plans, warn_of_small_problems
-from skcal.model_selection.summary import summarize
+from skcal.model_selection.summary import ShownInNotebooks, summarize
 from skcal.notions import Problems, make_problems, resolve_notion
 
 _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
 
 
-class CalibrationErrorSearchCV(CallbackSupportMixin, BaseEstimator):
+class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstimator):
     """Choose a calibration-estimation function by its risk and report the calibration error.
 
     Every candidate and parameter setting is scored by cross-validation under the pair risk [1]_. By

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from skcal import _html
 from skcal._text import as_columns, number
 from skcal.model_selection.candidates import family_name
-from skcal.model_selection.error_text import error_facts, error_line
+from skcal.model_selection.error_text import error_facts, error_text
 
 _LEVEL = 0.95
 
@@ -74,67 +75,119 @@ def _plain(value):
 def summarize(search) -> str:
     """Return the table and the estimates of a fitted search."""
     facts = as_dict(search)
-    heading = (
+    table = _table(search, facts)
+    marks = ["  ", *("* " if fact["chosen"] else "  " for fact in facts["candidates"])]
+    marked = [(mark + row[0], *row[1:]) for mark, row in zip(marks, table, strict=True)]
+    choice = [mark + text for mark, text in zip(("* ", "  "), _choice(facts), strict=False)]
+    estimates = [f"{name:19} {text}" for name, text in _estimates(facts)]
+    return "\n".join(
+        [_heading(search, facts), "", *as_columns(marked, "<<>>>"), "", *choice, *estimates]
+    )
+
+
+class ShownInNotebooks:
+    """Of a fitted search notebooks show the summary before the diagram of its parameters."""
+
+    def _repr_html_inner(self):
+        return _as_html(self) + super()._repr_html_inner()  # type: ignore[misc]
+
+    def _repr_mimebundle_(self, **kwargs):
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] = _as_html(self) + bundle["text/html"]
+        return bundle
+
+
+def _as_html(search) -> str:
+    if not hasattr(search, "best_family_"):
+        return ""
+    facts = as_dict(search)
+    header, *rows = _table(search, facts)
+    [chosen] = [k for k, fact in enumerate(facts["candidates"]) if fact["chosen"]]
+    return _html.result(
+        _heading(search, facts),
+        _html.table(("", ""), _estimates(facts)),
+        _html.table(header, rows, chosen),
+        _html.notes(_choice(facts)),
+    )
+
+
+def _heading(search, facts) -> str:
+    return (
         f"{facts['notion']} calibration of {facts['n_samples']:,} predictions, "
         f"{len(search.classes_)} classes; estimates from {facts['n_test_samples']:,} "
         "that no choice has seen"
         + (f"; medians over {search.n_repeats} repeats" if search.n_repeats > 1 else "")
     )
-    return "\n".join([heading, "", *_table(search, facts), "", *_reading(facts)])
 
 
-def _table(search, facts) -> list[str]:
-    header = ("  candidate", "best parameters", "risk", "above best ± s.e.", "p")
-    rows = [header]
+def _table(search, facts) -> list[tuple[str, ...]]:
+    """The header and a row of text for each candidate."""
+    rows = [("candidate", "best parameters", "risk", "above best ± s.e.", "p")]
     for family, fact in zip(search.families_, facts["candidates"], strict=True):
         same = fact["standard_error"] in (0, None)
         rows.append(
             (
-                ("* " if fact["chosen"] else "  ") + fact["candidate"],
+                fact["candidate"],
                 format_setting(family.settings[family.best]),
                 f"{fact['risk']:.7f}",
                 "-" if same else f"{fact['risk_above_best']:+.1e} ± {fact['standard_error']:.1e}",
                 "" if same else f"{fact['pvalue']:.2g}",
             )
         )
-    return as_columns(rows, "<<>>>")
+    return rows
 
 
-def _reading(facts) -> list[str]:
+def _choice(facts) -> list[str]:
+    """What was chosen, and what would have done."""
     chosen = next(fact["candidate"] for fact in facts["candidates"] if fact["chosen"])
     simplest = facts["simplest_not_worse"]
     shown = ((facts["one_step"] or {}).get("lower_confidence_bound") or 0) > 0
-    lines = [f"* chosen: {chosen}, the lowest validation risk (mean squared error over pairs)."]
+    lines = [f"chosen: {chosen}, the lowest validation risk (mean squared error over pairs)."]
     if simplest != chosen and not (simplest == "Zero" and shown):  # the bound refutes Zero
         lines.append(
-            f"  {simplest} is simpler and its risk not significantly higher (p > 0.05, said after "
+            f"{simplest} is simpler and its risk not significantly higher (p > 0.05, said after "
             "the choice)."
         )
+    return lines
+
+
+def _estimates(facts) -> list[tuple[str, str]]:
+    """The name and the text of each estimate."""
     error = number(facts["standard_error"] or 0, 6)
-    lines += [
-        f"calibration error   {_root(facts['squared_error'])} ± {error} (s.e.), by {facts['by']}",
-        f"if calibrated       below {number(facts['calibrated_up_to'])} with probability 0.95",
-        f"plug-in             {_root(facts['plug_in_squared_error'])}; "
-        f"fold models spread by {number(facts['fold_spread'], 6)}",
+    lines = [
+        (
+            "calibration error",
+            f"{_root(facts['squared_error'])} ± {error} (s.e.), by {facts['by']}",
+        ),
+        ("if calibrated", f"below {number(facts['calibrated_up_to'])} with probability 0.95"),
+        (
+            "plug-in",
+            f"{_root(facts['plug_in_squared_error'])}; "
+            f"fold models spread by {number(facts['fold_spread'], 6)}",
+        ),
     ]
     if facts["one_step"] is None:
-        return [*lines, "one-step            none: no candidate estimates the residual itself"]
-    return [*lines, *_one_step(facts["one_step"]), error_line(facts["l1"], 19)]
+        return [*lines, ("one-step", "none: no candidate estimates the residual itself")]
+    l1 = facts["l1"]
+    return [*lines, *_one_step(facts["one_step"]), (l1["name"], error_text(l1))]
 
 
-def _one_step(fact) -> list[str]:
-    squared, bound = fact["squared_error"], fact["lower_confidence_bound"]
-    estimate = f"one-step            {_root(squared)}"
+def _one_step(fact) -> list[tuple[str, str]]:
+    estimate, bound = _root(fact["squared_error"]), fact["lower_confidence_bound"]
     if bound is None:
         return [
-            f"{estimate}, by {fact['function']}",
-            "lower bound         none: too few test samples",
+            ("one-step", f"{estimate}, by {fact['function']}"),
+            ("lower bound", "none: too few test samples"),
         ]
-    line = f"{estimate} ± {number(fact['standard_error'], 6)} (s.e.), by {fact['function']}"
+    error = f"± {number(fact['standard_error'], 6)} (s.e.), by {fact['function']}"
     reading = "the error is at least this, at 95 % confidence"
     if bound <= 0:
         reading = "the test samples do not refute calibration"
-    return [line, f"lower bound         {_root(bound)}: {reading}"]
+    return [
+        ("one-step", f"{estimate} {error}"),
+        ("lower bound", f"{_root(bound)}: {reading}"),
+    ]
 
 
 def _root(squared: float) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 
+from skcal._html import CONTROLS
 from skcal._text import number, percent
 from skcal.report.figure import draw, reliability, single_panels, svg_uri
 from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
@@ -20,11 +20,10 @@ from skcal.report.rows import (
     root,
     rows_of,
 )
-from skcal.report.style import STYLE
+from skcal.report.style import PAGE_STYLE, STYLE
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _LONG = 15  # rows; longer tables scroll on screens
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _READING = (
     "Dots are the observed frequencies of bins, with Clopper-Pearson bars; hollow dots stand for "
     "fewer than 10 samples. Orange is where {level} of the frequencies of calibrated predictions "
@@ -34,13 +33,13 @@ _READING = (
 
 def as_page(report) -> str:
     """A whole document, with its figure."""
-    title = _CONTROLS.sub("", escape(f"Calibration report: {report.overall.name}"))
+    title = CONTROLS.sub("", escape(f"Calibration report: {report.overall.name}"))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
-        f"<title>{title}</title>\n{STYLE}</head>\n"
+        f"<title>{title}</title>\n{PAGE_STYLE}</head>\n"
         f'<body class="skcal-page">\n{_article(report, "h1", "h2")}</body>\n</html>\n'
     )
 
@@ -74,8 +73,8 @@ def _article(report, title, section, figure=None) -> str:
     parts.append(_section(section, "Bins", _bins(report.overall)))
     parts.append(_section(section, "Classes", _classes(report.overall)))
     parts.append(f"<footer>{escape(how_made(report))}</footer>\n")
-    text = f'<article class="skcal-report">\n{"".join(parts)}</article>\n'
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+    text = f'<article class="skcal skcal-report">\n{"".join(parts)}</article>\n'
+    return CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _name(name) -> str:

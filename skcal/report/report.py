@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import skcal.report.html as html
 from skcal._files import replacing
+from skcal._text import as_json
 from skcal.report.comparison import Comparison
 from skcal.report.figure import reliability
 from skcal.report.paired_rows import paired_records
@@ -98,7 +98,7 @@ class CalibrationReport:
         indent : int, default=2
             None: one line.
         """
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+        return as_json(self.to_dict(), indent)
 
     def to_frame(self):
         """Return a pandas DataFrame: a row for each number of each set of predictions.

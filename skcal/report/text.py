@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from skcal._text import as_columns, number
+from skcal._text import as_columns, number, printable
 from skcal.displays.base import as_label
 from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
 from skcal.report.rows import (
@@ -31,7 +31,7 @@ def as_text(report) -> str:
         lines += ["", *as_columns([GROUP_COLUMNS, *_named(group_rows(report))])]
     lines += ["", *_classes(report.overall), "", "Caveats:"]
     lines += [_wrapped(text, "* ", "  ") for text in all_warnings(report)]
-    return _printable([*lines, "", _wrapped(how_made(report), "", "")])
+    return printable("\n".join([*lines, "", _wrapped(how_made(report), "", "")]))
 
 
 def comparison_text(report) -> str:
@@ -40,13 +40,7 @@ def comparison_text(report) -> str:
     title = f"Calibration of {one_line(names, 90)}"
     lines = [title, "=" * len(title), heading(report), "", *_comparison(report), "", "Caveats:"]
     lines += [_wrapped(text, "* ", "  ") for text in all_warnings(report)]
-    return _printable([*lines, "", _wrapped(how_made(report), "", "")])
-
-
-def _printable(lines) -> str:
-    """The text without escape sequences, which names from outside could send to a terminal."""
-    text = "\n".join(lines)
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return printable("\n".join([*lines, "", _wrapped(how_made(report), "", "")]))
 
 
 def one_line(name, width: int = 60) -> str:

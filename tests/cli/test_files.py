@@ -263,7 +263,7 @@ def test_a_header_that_promises_more_than_the_file_holds_is_damage(tmp_path):
 
 
 def from_frame(path, frame, groups=None):
-    return _from_frame(path, frame, "label", groups, check_predictions)
+    return _from_frame(path, frame, "label", groups, 2**20, check_predictions)
 
 
 def frame_of(columns):

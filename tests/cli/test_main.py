@@ -1,6 +1,5 @@
 """The command line: what it prints is what the search says."""
 
-import io
 import json
 import subprocess
 import sys
@@ -10,10 +9,10 @@ import pytest
 from report_cases import binary
 from sklearn.metrics import brier_score_loss
 
-from skcal import CalibrationErrorSearchCV
+from skcal import CalibrationErrorSearchCV, Zero
 from skcal.cli.checks import Predictions
 from skcal.cli.commands import main
-from skcal.cli.evaluate import _heading, _LateProgress, _scores
+from skcal.cli.evaluate import _heading, _PatientSearch, _scores
 from skcal.metrics import expected_calibration_error
 from skcal.notions import resolve_notion
 
@@ -175,14 +174,14 @@ def test_help_gives_an_example(capsys):
     assert "example: python -m skcal evaluate" in capsys.readouterr().out
 
 
-def test_progress_is_silent_until_it_takes_long(monkeypatch):
-    stream = io.StringIO()
-    progress = _LateProgress(stream)
-    progress.write("early")
-    assert stream.getvalue() == ""
-    monkeypatch.setattr(progress, "start", progress.start - 10)
-    progress.write("late")
-    assert stream.getvalue() == "late"
+def test_progress_is_silent_until_it_takes_long(tempered, capsys):
+    proba, labels = tempered
+    options = {"candidates": [Zero()], "cv": 3, "verbose": 1}
+    search = _PatientSearch(**options).fit(proba[:60], labels[:60])
+    assert capsys.readouterr() == ("", "")
+    search._start -= 10
+    search._tell("late")
+    assert capsys.readouterr() == ("", "late\n")
 
 
 @pytest.mark.slow

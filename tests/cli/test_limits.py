@@ -1,0 +1,175 @@
+"""What is too much, too long or not to be shown: one line and status 2, or silence."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures.process import BrokenProcessPool
+
+import numpy as np
+import pytest
+from report_cases import predictions
+
+from skcal import Zero
+from skcal.cli import commands
+from skcal.cli.checks import FileError
+from skcal.cli.commands import main
+from skcal.cli.files import read_predictions
+from skcal.report import calibration_report
+
+TABLE = "cat,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,cat\n" * 30
+# An escape, one of C1, a mark of direction, and deletion.
+CONTROLS = "\x1b[31m\x9b\u202e\x7f"
+HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "predictions.csv"
+    path.write_text(TABLE)
+    return str(path)
+
+
+@pytest.mark.parametrize("write", ["repeated", "incremental"])
+def test_parquet_is_held_to_what_it_expands_to(write, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    n, path = 20_000, tmp_path / "bomb.parquet"
+    label = pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), ["x" * 10_000])
+    table = pa.table({"p": [0.5] * n, "label": label.cast(pa.string())})
+    options = {"compression": "zstd"}
+    if write == "incremental":
+        options |= {"use_dictionary": False, "column_encoding": {"label": "DELTA_BYTE_ARRAY"}}
+        options["column_encoding"]["p"] = "PLAIN"
+    parquet.write_table(table, path, **options)
+    del label, table
+    assert path.stat().st_size < 50_000
+    before = pa.default_memory_pool().bytes_allocated()
+    with pytest.raises(FileError, match=r"holds .* GB, more than .*--max-size"):
+        read_predictions(path, max_bytes=2**23)
+    assert pa.default_memory_pool().bytes_allocated() == before
+
+
+def test_lists_in_parquet_are_refused_unread(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "lists.parquet"
+    parquet.write_table(pa.table({"p": [[0.5] * 100_000], "label": [1]}), path)
+    with pytest.raises(FileError, match=r"column 'p' holds list<"):
+        read_predictions(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_long_label_among_many_is_refused(ending, tmp_path):
+    # An array of texts holds each in the place of the longest: 4 bytes a character.
+    path = tmp_path / f"predictions.{ending}"
+    rows = [(0.5, "1" * 9_000), *[(0.5, "0")] * 999]
+    if ending == "csv":
+        path.write_text("p,label\n" + "".join(f"{p},{label}\n" for p, label in rows))
+    else:
+        pd = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        pd.DataFrame(rows, columns=["p", "label"]).to_parquet(path)
+    with pytest.raises(FileError, match="more than"):
+        read_predictions(path, max_bytes=2**20)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), BrokenProcessPool("killed")])
+@pytest.mark.parametrize("command", ["test", "report", "evaluate", "plot"])
+def test_a_lack_of_memory_is_one_line(command, error, table, tmp_path, monkeypatch, capsys):
+    def fail(*arguments, **options):
+        raise error
+
+    for name in ("skce_test", "calibration_report", "evaluate", "save_figure"):
+        monkeypatch.setattr(commands, name, fail)
+    options = ["--out", str(tmp_path / "a.png")] if command == "plot" else []
+    assert main([command, table, *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("skcal: The memory does not suffice.")
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("report", "--bins", "1000000000000"),
+        ("test", "--resamples", "1000000000"),
+        ("test", "--n-jobs", "100000"),
+        ("test", "--n-jobs", "0"),
+        ("evaluate", "--cv", "100000"),
+        ("test", "--seed", str(2**32)),
+    ],
+)
+def test_absurd_numbers_are_refused_before(option, table, capsys):
+    command, *given = option
+    with pytest.raises(SystemExit) as status:
+        main([command, table, *given])
+    assert status.value.code == 2
+    assert f"argument {given[0]}: " in capsys.readouterr().err
+
+
+def assert_clean(text):
+    assert not HIDDEN.search(text), HIDDEN.findall(text)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names of files")
+@pytest.mark.parametrize("form", [(), ("--json",)])
+@pytest.mark.parametrize("command", ["test", "report", "evaluate"])
+def test_control_characters_of_names_are_escaped(command, form, tmp_path, capsys):
+    path = tmp_path / f"a{CONTROLS}b.csv"
+    path.write_text(TABLE.replace("cat", f"c{CONTROLS}"), encoding="utf-8")
+    options = ["--resamples", "19"] if command == "test" else []
+    assert main([command, str(path), *options, *form]) == 0
+    captured = capsys.readouterr()
+    assert_clean(captured.out + captured.err)
+    if form:
+        json.loads(captured.out)
+    elif command != "report":  # whose title shows what can be seen
+        assert r"a\x1b[31m\x9b\u202e\x7fb.csv" in captured.out
+
+
+def test_control_characters_of_messages_are_escaped(tmp_path, capsys):
+    path = tmp_path / "predictions.csv"
+    path.write_text(TABLE.replace("0.25", f"{CONTROLS}0.25"), encoding="utf-8")
+    for arguments in (["test", str(path)], ["test", f"{CONTROLS}.csv"], ["plot", str(path)]):
+        if arguments[0] == "plot":
+            arguments += ["--out", f"{CONTROLS}.xyz"]
+        assert main(arguments) == 2
+        captured = capsys.readouterr().err
+        assert captured.endswith("\n")
+        assert_clean(captured)
+        assert r"\x1b[31m\x9b\u202e\x7f" in captured
+
+
+def test_json_of_reports_escapes_and_keeps_names():
+    options = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0}
+    name = f"é {CONTROLS}\n\ud800"
+    report = calibration_report(*predictions(), name=name, **options)
+    assert_clean(report.to_json())
+    assert "é" in report.to_json()
+    assert json.loads(report.to_json())["overall"]["name"] == name
+    assert_clean(str(report))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes of this kind")
+@pytest.mark.parametrize(("unbuffered", "form"), [("", ()), ("1", ("--json",))])
+def test_a_reader_that_has_read_enough_ends_it_quietly(table, form, unbuffered):
+    command = [sys.executable, "-m", "skcal", "test", table, "--resamples", "19", *form]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    read, write = os.pipe()
+    os.close(read)  # who reads is gone before anything is written
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, env=environment)
+    os.close(write)
+    assert done.stderr == b""
+    assert done.returncode == 141
+
+
+def test_a_missing_array_among_many_is_named_shortly(tmp_path):
+    path = tmp_path / "predictions.npz"
+    np.savez(path, **{f"array {k}": np.zeros(1) for k in range(2000)})
+    with pytest.raises(
+        FileError, match=r"'proba' is missing \(found: array 0, .* 1988 more\)"
+    ) as e:
+        read_predictions(path)
+    assert len(str(e.value)) < 500

@@ -1,0 +1,120 @@
+"""What notebooks show: rounded, escaped, and out of reach of the styles of their hosts."""
+
+import re
+
+import numpy as np
+import pytest
+
+from skcal import CalibrationErrorSearchCV, PlugIn, TemperatureScaling, Zero
+from skcal._html import ShownRounded, notes, result, style, table
+from skcal.datasets import make_tempered
+from skcal.displays import ReliabilityDisplay
+from skcal.hypothesis_tests import skce_test, spiegelhalter_test
+from skcal.metrics import (
+    bootstrap_interval,
+    calibration_bins,
+    cox_recalibration,
+    expected_calibration_error,
+    score_decomposition,
+)
+from skcal.model_selection.summary import summarize
+
+
+def data(n=300):
+    drawn = make_tempered(n, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
+    return drawn.labels, drawn.proba
+
+
+def text_of(html):
+    html = re.sub("<style>.*?</style>", "", html, flags=re.DOTALL)
+    return " ".join(re.sub("<[^>]*>", " ", html).split())
+
+
+def specificity(selector):
+    """Classes with attributes and pseudo-classes; the largest of an :is() counts."""
+    selector = re.sub(r":is\(([^)]*)\)", lambda found: found[1].split(",")[0], selector)
+    return len(re.findall(r"\.[a-z]|\[|:(?!:)", selector))
+
+
+def test_every_rule_is_kept_to_our_elements_and_outweighs_those_of_hosts():
+    text = re.search("<style>(.*)</style>", style("skcal-x", "& p { margin: 0; }"), re.DOTALL)[1]
+    rules = re.findall(r"(?:^|[{}])\s*([^@{};]+)\{", text)
+    assert len(rules) > 8
+    assert all(specificity(one.strip()) >= 3 for one in rules)  # a host's have two
+    assert re.search(r"\.skcal\.skcal\.skcal :is\(.*?\)\s*\{ all: revert;", text, re.DOTALL)
+    assert ".skcal.skcal.skcal.skcal.skcal-x p { margin" in text  # above the undoing
+    assert "rem" not in text  # the size of a host's text is its own
+
+
+def test_cells_are_rounded_and_escaped():
+    shown = table(("a", "b", "c"), [("<b>", 0.123456, np.nan), ("\x1b", 1234567, True)], chosen=1)
+    assert "&lt;b&gt;" in shown
+    assert "\x1b" not in shown
+    assert text_of(shown) == "a b c &lt;b&gt; 0.1235 – \N{REPLACEMENT CHARACTER} 1,234,567 True"
+    assert shown.count("skcal-chosen") == 1
+    assert "… and 40 more rows" in table(("x",), [(k,) for k in range(100)])
+    assert notes([]) == ""
+    assert "&lt;i&gt;" in result("<i>")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda y, p: skce_test(y, p, n_resamples=19, random_state=0),
+        lambda y, p: bootstrap_interval(
+            expected_calibration_error, y, p, n_resamples=19, random_state=0
+        ),
+        score_decomposition,
+        lambda y, p: spiegelhalter_test((y == 0).astype(int), p[:, 0]),
+        lambda y, p: cox_recalibration((y == 0).astype(int), p[:, 0]),
+    ],
+)
+def test_results_show_their_rounded_numbers_and_no_arrays(make):
+    found = make(*data())
+    assert isinstance(found, ShownRounded)
+    shown = text_of(found._repr_html_())
+    assert shown.startswith(type(found).__name__)
+    for name in ("estimate", "statistic", "pvalue", "low", "score", "slope"):
+        value = getattr(found, name, None)
+        if isinstance(value, float):
+            assert f"{name} {value:.4g}" in shown
+    assert "array" not in shown
+
+
+def test_a_search_shows_its_summary_before_its_parameters():
+    y, p = data()
+    search = CalibrationErrorSearchCV([Zero(), PlugIn(TemperatureScaling())], random_state=0)
+    assert "skcal-result" not in search._repr_html_()
+    search.fit(p, y)
+    bundle = search._repr_mimebundle_()
+    for html in (search._repr_html_(), bundle["text/html"]):
+        shown = text_of(html)
+        assert shown.index("confidence calibration of 300") < shown.index("Parameters")
+        for line in summarize(search).splitlines():
+            assert " ".join(line.strip("* ").split()) in shown.replace("&lt;", "<")
+    assert "CalibrationErrorSearchCV" in bundle["text/plain"]
+
+
+@pytest.mark.parametrize("notion", ["confidence", "classwise", "canonical"])
+def test_bins_show_a_table(notion):
+    y, p = data()
+    options = {"n_bins": 4, "strategy": "uniform", "notion": notion}
+    bins = calibration_bins(y, p, **options)
+    shown = bins._repr_html_()
+    assert f"{len(bins)} bins, {notion} calibration" in shown
+    assert shown.count("<tr>") == min(len(bins), 60) + 1
+    assert "nan" not in shown
+    assert "weight" not in text_of(shown)
+    weighted = calibration_bins(y, p, sample_weight=np.arange(300) % 3, **options)
+    assert "weight" in text_of(weighted._repr_html_())
+    assert f"{np.nanmax(bins.frequency):.4g}" in shown
+
+
+def test_a_reliability_diagram_shows_its_numbers():
+    y, p = data()
+    display = ReliabilityDisplay.from_predictions(y, p, random_state=0, plot=False)
+    [panel] = display.panels
+    shown = text_of(display._repr_html_())
+    for value in (panel.error, *panel.error_interval, panel.null_error):
+        assert f"{value:.4g}" in shown
+    assert panel.without_bins["reading"] in shown
