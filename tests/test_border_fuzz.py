@@ -28,6 +28,7 @@ from skcal import (
 from skcal._validation import InputError
 from skcal.hypothesis_tests import monte_carlo_test
 from skcal.metrics import CalibrationAccumulator, expected_calibration_error
+from skcal.monitoring import CalibrationMonitor
 
 # Entrances
 
@@ -63,7 +64,11 @@ def accumulator(y, p, w=None, labels=None):
     return CalibrationAccumulator(labels=labels).partial_fit(y, p, w).expected_calibration_error()
 
 
-CHEAP = [metric, hypothesis_test, estimator, accumulator]
+def monitor(y, p, w=None, labels=None):
+    return CalibrationMonitor(labels=labels).update(p, y, w).log_e_value_
+
+
+CHEAP = [metric, hypothesis_test, estimator, accumulator, monitor]
 ENTRANCES = [*CHEAP, search, report]
 every_entrance = pytest.mark.parametrize("entrance", ENTRANCES)
 every_entrance_and_dimension = pytest.mark.parametrize(
@@ -75,7 +80,13 @@ every_entrance_and_dimension = pytest.mark.parametrize(
 
 BORDER = [
     str(Path(skcal.__file__).parent / name)
-    for name in ("_validation.py", "metrics/base.py", "metrics/chunks.py", "metrics/streaming.py")
+    for name in (
+        "_validation.py",
+        "metrics/base.py",
+        "metrics/chunks.py",
+        "metrics/streaming.py",
+        "monitoring/layout.py",
+    )
 ] + [str(Path(sklearn.__file__).parent / "utils")]
 ARGUMENT = re.compile(
     r"\b(y_true|y_proba|proba|labels|sample_weight|sample weights|weight|pos_label|[PyX])\b"
@@ -115,7 +126,7 @@ def make():
 
 LABELS, PROBA = make()
 BINARY, POSITIVE = (LABELS == 1).astype(int), PROBA[:, 1].copy()
-WEIGHT = np.arange(30) % 4 / 2.0
+WEIGHT = np.array([0, 0.5, 1, 2])[np.arange(30) % 4]
 ONE_HOT = np.eye(3)[(LABELS + (np.arange(30) % 5 == 0)) % 3]
 
 

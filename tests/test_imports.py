@@ -37,6 +37,7 @@ LAYERS = [
     "recalibrated_classifier",
     "metrics",
     "hypothesis_tests",
+    "monitoring",
     "displays",
     "report",
     "skcal",
@@ -141,6 +142,7 @@ PACKAGES = [
     skcal,
     importlib.import_module("skcal.metrics"),
     importlib.import_module("skcal.hypothesis_tests"),
+    importlib.import_module("skcal.monitoring"),
     importlib.import_module("skcal.displays"),
     importlib.import_module("skcal.report"),
 ]

@@ -12,6 +12,7 @@ from skcal._text import as_columns, as_json, number, printable
 from skcal.cli.checks import FileError, Predictions
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
 from skcal.cli.files import align, read_predictions
+from skcal.cli.monitor import watch
 from skcal.cli.parser import parse
 from skcal.cli.recalibrate import check_formats, facts, recalibrate, write_recalibrated
 from skcal.displays import ReliabilityDisplay
@@ -40,11 +41,13 @@ def main(arguments=None) -> int:
         "test": _run_test,
         "plot": _run_plot,
         "compare": _run_compare,
+        "monitor": _run_monitor,
         "recalibrate": _run_recalibrate,
     }
     try:
-        commands[options.command](options)
+        status = commands[options.command](options) or 0
         sys.stdout.flush()
+        return status
     except BrokenPipeError:  # whoever reads, such as `head`, has read enough
         _close_output()
         return 128 + 13  # as a shell says of SIGPIPE
@@ -55,7 +58,6 @@ def main(arguments=None) -> int:
         if isinstance(error, OSError) and error.filename:
             text = f"{error.filename}: {error.strerror}."
         return _refuse(text)
-    return 0
 
 
 def _refuse(text) -> int:
@@ -116,15 +118,20 @@ def _run_compare(options):
     print(report.to_json() if options.json else comparison_text(report))
 
 
+def _run_monitor(options):
+    notion = _one_notion(options)
+    return watch(_read(options), notion, options)
+
+
 def _run_recalibrate(options):
     check_formats(options.second, options.out)
     recalibrator, unlabelled, proba = recalibrate(_read(options), options.second, options)
     write_recalibrated(options.out, unlabelled, proba)
     if options.json:
-        print(json.dumps(facts(recalibrator, options, len(proba)), indent=2))
+        print(as_json(facts(recalibrator, options, len(proba))))
     else:
         print(recalibrator.summary())
-        print(f"\n{len(proba):,} recalibrated predictions are in {options.out}.")
+        print(printable(f"\n{len(proba):,} recalibrated predictions are in {options.out}."))
 
 
 def _report(predictions, options, name, **more):

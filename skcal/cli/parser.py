@@ -34,6 +34,7 @@ _UNKNOWN = {
     "compare": ("cv",),
     "test": ("cv", "outer_cv"),
     "plot": ("cv", "outer_cv", "json"),
+    "monitor": ("cv", "outer_cv", "seed", "n_jobs"),
     "recalibrate": ("cv", "outer_cv", "notion"),
 }
 
@@ -73,6 +74,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_test(commands, [_shared(), _reading()])
     _add_plot(commands, [_shared(json=False), _reading()])
     _add_compare(commands, [_shared(), _reading()])
+    _add_monitor(commands, [_reading()])
     _add_recalibrate(commands, [_shared(), _reading()])
     return parser
 
@@ -243,6 +245,34 @@ def _add_compare(commands, parents):
     parser.add_argument("file", metavar="A")
     parser.add_argument("second", metavar="B")
     _add_report_options(parser)
+
+
+def _add_monitor(commands, parents):
+    parser = _add(
+        commands,
+        "monitor",
+        parents,
+        "watch a model: add a batch to the evidence, exit with 1 after an alarm",
+        "state.json today.csv --notion confidence",
+        "Add a batch of predictions and labels to the evidence in STATE. Exit status: 0 no alarm, "
+        "1 alarm, 2 the batch could not be read, and STATE is as it was.",
+    )
+    parser.add_argument("state", metavar="STATE", help="of the monitor, JSON; made if absent")
+    parser.add_argument("file", metavar="FILE")
+    _add_notion(parser, "what is watched, for a new STATE (default: binary or confidence)")
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        help="largest probability of a false alarm over all time, for a new STATE (default: 0.05)",
+    )
+    parser.add_argument(
+        "--run-length",
+        type=_positive,
+        metavar="SAMPLES",
+        help="for a new STATE: alarm by the e-detector, on average not before so many samples of a "
+        "calibrated model",
+    )
+    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
 
 
 def _add_recalibrate(commands, parents):

@@ -2,6 +2,7 @@
 
 from skcal.displays.bin_count import BinCountDisplay
 from skcal.displays.comparison import ComparisonDisplay
+from skcal.displays.monitor import MonitorDisplay
 from skcal.displays.null_distribution import NullDistributionDisplay
 from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
@@ -13,6 +14,7 @@ __all__ = [
     "BiasCurveDisplay",
     "BinCountDisplay",
     "ComparisonDisplay",
+    "MonitorDisplay",
     "NullDistributionDisplay",
     "RecalibrationDisplay",
     "ReliabilityDisplay",

@@ -14,6 +14,7 @@ from skcal.metrics.cox import (
 )
 from skcal.metrics.cross_fitted import cross_fitted_calibration_error
 from skcal.metrics.decomposition import score_decomposition, sharpness
+from skcal.metrics.error_interval import calibration_error_interval
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
     squared_kernel_calibration_error,
@@ -31,6 +32,7 @@ __all__ = [
     "CalibrationAccumulator",
     "bootstrap_interval",
     "calibration_bins",
+    "calibration_error_interval",
     "calibration_intercept",
     "calibration_slope",
     "cox_recalibration",

@@ -11,6 +11,7 @@ from skcal.displays import (
     BiasCurveDisplay,
     BinCountDisplay,
     ComparisonDisplay,
+    MonitorDisplay,
     NullDistributionDisplay,
     RecalibrationDisplay,
     ReliabilityDisplay,
@@ -20,6 +21,7 @@ from skcal.displays import (
 )
 from skcal.functions import Binning, PlugIn
 from skcal.hypothesis_tests import bias_curve, monte_carlo_test, segment_test
+from skcal.monitoring import CalibrationMonitor
 
 
 def binary(n_samples, seed=0):
@@ -83,6 +85,16 @@ def comparison(**options):
     return ComparisonDisplay.from_searches(searches, {"overconfident": null_result()}, **options)
 
 
+def monitored(notion="confidence", n_batches=12, **options):
+    """A monitor of predictions that become overconfident."""
+    monitor = CalibrationMonitor(notion, **options)
+    for k in range(n_batches):
+        y, proba = tempered(temperature=1.0 if k < n_batches // 2 else 2.0)
+        rows = slice(50 * (k % 12), 50 * (k % 12) + 50)
+        monitor.update(proba[rows], y[rows])
+    return monitor
+
+
 def recalibrated(y, proba, **options):
     after = proba**1.5
     after /= after.sum(axis=1, keepdims=True) if proba.ndim == 2 else after + (1 - proba) ** 1.5
@@ -116,6 +128,8 @@ CASES = {
         3,
     ),
     "comparison": (comparison, 1),
+    "monitor": (lambda **o: MonitorDisplay.from_monitor(monitored(), **o), 2),
+    "monitor by class": (lambda **o: MonitorDisplay.from_monitor(monitored("classwise"), **o), 1),
     "segments": (lambda **o: SegmentDisplay.from_result(segments(), **o), 1),
     "bias curve": (lambda **o: BiasCurveDisplay.from_result(curve(), **o), 1),
 }

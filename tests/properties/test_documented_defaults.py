@@ -10,7 +10,7 @@ PACKAGES = [
     importlib.import_module(name)
     for name in (
         *("skcal", "skcal.datasets", "skcal.displays", "skcal.functions"),
-        *("skcal.hypothesis_tests", "skcal.metrics", "skcal.report"),
+        *("skcal.hypothesis_tests", "skcal.metrics", "skcal.monitoring", "skcal.report"),
     )
 ]
 PUBLIC = {

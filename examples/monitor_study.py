@@ -1,0 +1,221 @@
+"""False alarms of a monitor, and its delay after a change, beside tests that are repeated (slow).
+
+Calibrated streams: the share of them with an alarm, at α = 5 %, within 10,000 samples or batches.
+Changed streams: calibrated for 10,000 samples in batches of 100, then one of three changes; the
+share of alarms before it, and the samples from it to the alarm, median and 90 %. Beside the
+monitor, tests of each batch at level α, and at α divided by the 200 batches. Run
+
+    python examples/monitor_study.py levels
+    python examples/monitor_study.py delays
+    python examples/monitor_study.py speed
+"""
+
+import argparse
+import time
+
+import numpy as np
+from scipy.special import expit, logit, softmax
+from scipy.stats import binom
+
+from skcal.hypothesis_tests import cox_test, monte_carlo_test, spiegelhalter_test
+from skcal.monitoring import CalibrationMonitor
+
+ALPHA = 0.05
+RUN_LENGTH = 400_000  # within 20,000 samples, about as many false alarms as ALPHA
+
+
+def draw(truth, rng):
+    """Labels from rows of probabilities, or of P(1)."""
+    if truth.ndim == 1:
+        return (rng.uniform(size=len(truth)) < truth).astype(int)
+    return (truth.cumsum(axis=1)[:, :-1] < rng.uniform(size=(len(truth), 1))).sum(axis=1)
+
+
+STREAMS = {
+    "uniform": lambda n, rng: rng.uniform(size=n),
+    "1 % positives": lambda n, rng: expit(rng.normal(-5.0, 0.9, n)),
+    "C = 2": lambda n, rng: rng.dirichlet(np.full(2, 0.5), n),
+    "C = 10": lambda n, rng: rng.dirichlet(np.full(10, 0.3), n),
+    "C = 100": lambda n, rng: rng.dirichlet(np.full(100, 0.05), n),
+}
+NOTIONS = {
+    "uniform": ["binary"],
+    "1 % positives": ["binary"],
+    "C = 2": ["canonical"],
+    "C = 10": ["confidence", "canonical", "top-label", "classwise"],
+    "C = 100": ["confidence", "canonical"],
+}
+
+
+def sizes(n_samples, largest, rng):
+    """Sizes of batches, from 1 to ``largest``, uniform on a logarithmic scale."""
+    found = []
+    while sum(found) < n_samples:
+        found.append(int(np.exp(rng.uniform(0, np.log(largest + 1)))))
+    return found
+
+
+def false_alarm(stream, notion, seed, n_samples=10_000, largest=1000):
+    """Whether a calibrated stream has an alarm."""
+    rng = np.random.default_rng([seed, largest])
+    monitor = CalibrationMonitor(notion, alpha=ALPHA)
+    for size in sizes(n_samples, largest, rng):
+        proba = STREAMS[stream](size, rng)
+        labels = None if proba.ndim == 1 else range(proba.shape[1])
+        monitor.set_params(labels=labels).update(proba, draw(proba, rng))
+        if monitor.alarm_:
+            return True
+    return False
+
+
+def print_levels(n_streams):
+    """Print a row a stream and notion."""
+    cells = [(s, notion, 10_000, 1000) for s in STREAMS for notion in NOTIONS[s]]
+    for stream, notion, n_samples, largest in [*cells, ("uniform", "binary", 10_000, 1)]:
+        start = time.perf_counter()
+        n = n_streams if largest > 1 else n_streams // 4
+        alarms = sum(false_alarm(stream, notion, s, n_samples, largest) for s in range(n))
+        most = int(binom.isf(0.001, n, ALPHA))
+        seconds = time.perf_counter() - start
+        print(
+            f"{stream:14}{notion:12}batches of 1 to {largest:<6}{alarms:4} of {n} "
+            f"({alarms / n:.1%}; up to {most} if the level is {ALPHA:.0%})  {seconds:.0f} s",
+            flush=True,
+        )
+
+
+def warmer(proba, _):
+    """Predictions become overconfident by a temperature of 1.3."""
+    log = logit(proba) if proba.ndim == 1 else np.log(np.maximum(proba, 1e-300))
+    return expit(log / 1.3) if proba.ndim == 1 else softmax(log / 1.3, axis=1)
+
+
+def lost(proba, _):
+    """The last class no longer occurs."""
+    truth = proba.copy()
+    truth[:, -1] = 0
+    return truth / np.maximum(truth.sum(axis=1, keepdims=True), 1e-300)
+
+
+def doubled(proba, _):
+    """Positives (the last class) are twice as frequent."""
+    if proba.ndim == 1:
+        return np.minimum(2 * proba, 1)
+    truth = proba * np.where(np.arange(proba.shape[1]) == proba.shape[1] - 1, 2.0, 1.0)
+    return truth / truth.sum(axis=1, keepdims=True)
+
+
+CHANGES = [
+    ("temperature 1.3", warmer, "C = 10", "confidence"),
+    ("temperature 1.3", warmer, "C = 10", "canonical"),
+    ("temperature 1.3", warmer, "C = 10", "classwise"),
+    ("class lost", lost, "C = 10", "canonical"),
+    ("class lost", lost, "C = 10", "classwise"),
+    ("class lost", lost, "C = 10", "confidence"),
+    ("class lost", lost, "C = 100", "canonical"),
+    ("base rate doubled", doubled, "1 % positives", "binary"),
+    ("temperature 1.3", warmer, "uniform", "binary"),
+]
+
+
+def spiegelhalter(y, proba, notion, labels):
+    """p-value."""
+    return spiegelhalter_test(y, proba, notion=notion, labels=labels).pvalue
+
+
+def cox(y, proba, notion, labels):
+    """p-value; 1 where a batch has no positives or is separated."""
+    try:
+        return cox_test(y, proba, notion=notion, labels=labels).pvalue
+    except ValueError:
+        return 1.0
+
+
+def monte_carlo(y, proba, notion, labels):
+    """p-value of the ECE, small enough for 200 tests."""
+    options = {"labels": labels, "n_resamples": 4999, "random_state": 0}
+    return monte_carlo_test(y, proba, notion=notion, **options).pvalue
+
+
+def times_to_alarm(change, stream, notion, seed, tests, before=100, after=100, size=100):
+    """Batch of the first alarm of each method; infinity for none."""
+    rng = np.random.default_rng([seed, 7])
+    probe = STREAMS[stream](1, rng)
+    labels = [0, 1] if probe.ndim == 1 else range(probe.shape[1])
+    monitor = CalibrationMonitor(notion, labels, ALPHA)
+    evidence = {"monitor": [], f"e-detector, {RUN_LENGTH:,}": []}
+    pvalues = {name: [] for name in tests}
+    for batch in range(before + after):
+        proba = STREAMS[stream](size, rng)
+        y = draw(proba if batch < before else change(proba, rng), rng)
+        monitor.update(proba, y)
+        for values, value in zip(
+            evidence.values(),
+            (monitor.e_value_ * ALPHA, monitor.detector_ / RUN_LENGTH),
+            strict=True,
+        ):
+            values.append(value >= 1)
+        for name, test in tests.items():
+            pvalues[name].append(test(y, proba, notion, labels))
+    alarms = dict(evidence)
+    for name, values in pvalues.items():
+        alarms[name] = np.array(values) <= ALPHA
+        alarms[f"{name}, Bonferroni"] = np.array(values) <= ALPHA / (before + after)
+    return {name: 1 + np.argmax(at) if np.any(at) else np.inf for name, at in alarms.items()}
+
+
+def print_delays(n_streams, before=100, size=100):
+    """Print a row a change and method."""
+    for name, change, stream, notion in CHANGES:
+        tests = {}
+        if notion in ("binary", "confidence"):
+            tests = {"Spiegelhalter": spiegelhalter, "Cox": cox}
+        if stream == "uniform":
+            tests["Monte Carlo"] = monte_carlo
+        case = change, stream, notion
+        rows = [times_to_alarm(*case, seed, tests, before) for seed in range(n_streams)]
+        for method in rows[0]:
+            alarms = np.array([row[method] for row in rows])
+            early = alarms <= before
+            delay = (alarms[~early] - before) * size
+            shown = np.quantile(delay, [0.5, 0.9], method="higher") if len(delay) else [np.nan] * 2
+            print(
+                f"{name:18}{stream:14}{notion:12}{method:28}false {early.mean():6.1%}   "
+                f"delay {shown[0]:7.0f} {shown[1]:7.0f}   missed {np.isinf(alarms).mean():.1%}",
+                flush=True,
+            )
+
+
+def print_speed():
+    """Print seconds of the processor a million samples, and the size of the state."""
+    rng = np.random.default_rng(0)
+    for stream, notions in NOTIONS.items():
+        for notion in notions:
+            n = 100_000 if stream == "C = 100" else 300_000
+            proba = STREAMS[stream](n, rng)
+            y = draw(proba, rng)
+            labels = [0, 1] if proba.ndim == 1 else range(proba.shape[1])
+            for size in (1000, 100_000):
+                monitor = CalibrationMonitor(notion, labels)
+                start = time.process_time()
+                for rows in range(0, n, size):
+                    monitor.update(proba[rows : rows + size], y[rows : rows + size])
+                seconds = (time.process_time() - start) * 1e6 / n
+                print(
+                    f"{stream:14}{notion:12}batches of {size:<8}{seconds:6.1f} s a million; "
+                    f"{len(monitor.to_json()) / 1000:.0f} kB",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("study", choices=["levels", "delays", "speed"])
+    parser.add_argument("--n-streams", type=int)
+    options = parser.parse_args()
+    if options.study == "levels":
+        print_levels(options.n_streams or 400)
+    elif options.study == "delays":
+        print_delays(options.n_streams or 100)
+    else:
+        print_speed()

@@ -1,0 +1,216 @@
+"""Evidence and error of a monitored model over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skcal._text import percent
+from skcal.displays.base import (
+    BLUE,
+    GREY,
+    ORANGE,
+    as_label,
+    in_inches,
+    keep_axes,
+    make_axes,
+    styled,
+)
+from skcal.monitoring import CalibrationMonitor
+
+
+class MonitorDisplay:
+    """The evidence of a monitor over time, and the bias of the predictions.
+
+    Make it with :meth:`from_monitor`. The upper panel shows the e-value, or the e-detector where
+    that is what alarms, on a logarithmic scale, with the value of an alarm. The lower one shows
+    observed minus predicted probability: dots between one row of the history and the next, a line
+    for all samples so far, with its confidence sequence.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray of shape (n_rows,)
+        What :meth:`skcal.monitoring.CalibrationMonitor.history` returns.
+    threshold : float
+        Evidence of an alarm.
+    alpha : float
+    notion : str
+    alarm : int, default=None
+        Samples at the alarm.
+    of_detector : bool, default=False
+        Whether the e-detector alarms, and is shown.
+    name : str, default=None
+        The name of the model, for the title.
+
+    Attributes
+    ----------
+    ax_ : ndarray of axes, or axes where the notion has no common bias, as "classwise"
+        Set by :meth:`plot`, as are the following.
+    figure_ : matplotlib figure
+    evidence_ : line
+    threshold_ : line
+    alarm_ : line, or None
+    bias_ : line, or None
+    interval_ : filled area, or None
+    recent_bias_ : markers, or None
+
+    See Also
+    --------
+    skcal.monitoring.CalibrationMonitor
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_tempered
+    >>> from skcal.displays import MonitorDisplay
+    >>> from skcal.monitoring import CalibrationMonitor
+    >>> monitor = CalibrationMonitor()
+    >>> for seed in range(20):
+    ...     data = make_tempered(100, temperature=1.5, n_truth_draws=0, random_state=seed)
+    ...     _ = monitor.update(data.proba, data.labels)
+    >>> display = MonitorDisplay.from_monitor(monitor, plot=False)
+    >>> display.alarm == monitor.alarm_, len(display.columns["e_value"])
+    (True, 20)
+    """
+
+    def __init__(
+        self, columns, *, threshold, alpha, notion, alarm=None, of_detector=False, name=None
+    ):
+        self.columns: dict[str, np.ndarray] = columns
+        self.threshold = threshold
+        self.alpha = alpha
+        self.notion = notion
+        self.alarm = alarm
+        self.of_detector = of_detector
+        self.name = name
+
+    @classmethod
+    def from_monitor(cls, monitor, *, name=None, ax=None, plot=True):
+        """Read a monitor, and plot.
+
+        Parameters
+        ----------
+        monitor : CalibrationMonitor
+            A monitor that has seen samples.
+        name : str, default=None
+            The name of the model, for the title.
+        ax : array of two matplotlib axes, default=None
+            One axes where the notion has no common bias; None makes a figure.
+        plot : bool, default=True
+            False computes the numbers alone, without matplotlib.
+
+        Returns
+        -------
+        display : MonitorDisplay
+        """
+        if not isinstance(monitor, CalibrationMonitor):
+            raise TypeError(f"monitor is {type(monitor).__name__}. Pass a CalibrationMonitor.")
+        if not monitor.n_samples_seen_:
+            raise ValueError("monitor has seen no samples. Call update(X, y) first.")
+        of_detector = monitor.run_length is not None
+        display = cls(
+            monitor.history(),
+            threshold=float(monitor.run_length if of_detector else 1 / monitor.alpha),
+            alpha=monitor.alpha,
+            notion=str(monitor.notion_),
+            alarm=monitor.alarm_,
+            of_detector=of_detector,
+            name=name,
+        )
+        return display.plot(ax=ax) if plot else display
+
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw evidence and bias.
+
+        Parameters
+        ----------
+        ax : array of two matplotlib axes, default=None
+            One axes where the notion has no common bias; None makes a figure.
+        name : str, default=None
+            The name of the model, for the title; None takes that of the display.
+        **kwargs : dict
+            Options of :meth:`matplotlib.axes.Axes.plot` for the line of the evidence.
+
+        Returns
+        -------
+        display : MonitorDisplay
+        """
+        has_bias = not np.isnan(self.columns["bias"]).all()
+        axes = make_axes(ax, 1 + has_bias, (4.6, 3.4) if has_bias else (6.4, 3.6))
+        self.bias_: Any = None
+        self.interval_: Any = None
+        self.recent_bias_: Any = None
+        self._draw_evidence(axes[0], kwargs)
+        if has_bias:
+            self._draw_bias(axes[1])
+        name = self.name if name is None else name
+        for one, title in zip(axes, ("evidence against", "bias,"), strict=False):
+            one.set_xlabel("samples")
+            one.margins(x=0.02)
+            one.locator_params(axis="x", nbins=5)
+            _legend(one)
+            title = f"{title} {as_label(self.notion, 20)} calibration"
+            title = f"{as_label(name)}\n{title}" if name else title
+            one.set_title(title, fontsize="small")
+        keep_axes(self, axes)
+        return self
+
+    def _draw_evidence(self, ax, kwargs) -> None:
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+        label = "e-detector" if self.of_detector else "e-value"
+        values = self.columns["detector"] if self.of_detector else self.columns["e_value"]
+        logs = np.log10(values)
+        if not self.of_detector:
+            logs = self.columns["log_e_value"] / np.log(10)  # beyond what float64 holds, too
+        shown = np.where(np.isfinite(logs), logs, np.nan)
+        look = styled(kwargs, color=BLUE, label=label)
+        look.setdefault("marker", "o" if len(shown) == 1 else "")
+        [self.evidence_] = ax.plot(self.columns["n_samples"], shown, **look)
+        limit = f"{self.threshold:,.0f}" if self.of_detector else f"1 / {self.alpha:g}"
+        self.threshold_ = ax.axhline(
+            np.log10(self.threshold), color=GREY, linestyle="--", label=f"threshold {limit}"
+        )
+        self.alarm_: Any = None
+        if self.alarm is not None:
+            infinite = " (infinite evidence)" if np.isposinf(logs).any() else ""
+            label = f"alarm at {self.alarm:,}{infinite}"
+            self.alarm_ = ax.axvline(self.alarm, color=ORANGE, linewidth=2, label=label)
+        ax.set_ylabel("e-detector, samples" if self.of_detector else "e-value")
+        ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"$10^{{{v:.0f}}}$"))
+
+    def _draw_bias(self, ax) -> None:
+        n, columns = self.columns["n_samples"], self.columns
+        self.interval_ = ax.fill_between(
+            n,
+            columns["bias_low"],
+            columns["bias_high"],
+            color=BLUE,
+            alpha=0.2,
+            linewidth=0,
+            label=f"{percent(1 - self.alpha)} at all times",
+        )
+        [self.bias_] = ax.plot(n, columns["bias"], color=BLUE, label="all samples so far")
+        [self.recent_bias_] = ax.plot(
+            n, columns["recent_bias"], ".", color=GREY, label="since the point before", zorder=1
+        )
+        ax.axhline(0, color="black", linewidth=0.8)
+        if self.alarm is not None:
+            ax.axvline(self.alarm, color=ORANGE, linewidth=2)
+        most = np.nanmax(np.abs([columns["bias"], columns["recent_bias"]]))
+        later = slice(len(n) // 4, None)  # the first limits are as wide as the panel
+        wide = np.abs([columns["bias_low"][later], columns["bias_high"][later]]).max()
+        most = min(1, 1.1 * max(most, wide))
+        ax.set(ylabel="observed − predicted", ylim=(-most, most))
+
+
+def _legend(ax) -> None:
+    ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.5),
+        bbox_transform=in_inches(ax, 0),
+        fontsize="small",
+        frameon=False,
+        ncols=2,
+    )

@@ -1,0 +1,324 @@
+r"""Bets against calibration: tilted predictions, and what they have won on a batch.
+
+Under H0 an outcome has the probabilities p of its prediction, given all that came before. A tilt
+ψ_k of the classes, which earlier batches and p may determine, makes the law q_k ∝ p_k exp(ψ_k). Its
+likelihood ratio
+
+    q_y / p_y = exp(ψ_y) / Σ_k p_k exp(ψ_k)
+
+has the mean Σ_k p_k · q_k / p_k = 1 under H0, whatever ψ is, also where some p_k = 0. Every
+*family* here holds several tilts, fixed or learned from the sums over earlier batches:
+
+=============== ========================================= ==================================
+family          ψ_k                                       learned from
+=============== ========================================= ==================================
+`Grid`          a log p_k + b 1[k = t]                    nothing: 24 pairs (a, b)
+`ClassShifts`   b 1[k = c]                                nothing: two shifts b of each class
+`LearnedTilt`   a log p_k + b 1[k = t]                    one Newton step from a = b = 0
+`LearnedBins`   b_j 1[k = t], p_t in bin j                observed and expected odds of a bin
+`LearnedShares` b_k                                       observed and expected class counts
+=============== ========================================= ==================================
+
+t is the *target*: the positive class of a scalar problem, else the most probable class. 1 + a is
+the inverse of a temperature. log p is floored at log 1e-12. Learned tilts forget: their sums decay
+by exp(-m / memory) over a batch of m samples, for each of `MEMORIES`. All state is sums, so that
+its size is constant and that it can be merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import logit
+
+from skcal._validation import row_blocks
+
+MEMORIES = np.array([1e3, 1e4, np.inf])  # samples after which a sum has lost 63 % of its weight
+_FLOOR = 1e-12
+_BLOCK_BYTES = 2**22
+_SLOPES = np.array([-0.5, -0.25, 0.0, 1 / 3, 1.0])  # temperatures 2, 4/3, 1, 3/4, 1/2
+_SHIFTS = np.array([-1.5, -0.5, 0.0, 0.5, 1.5])  # of log-odds
+_CLASS_SHIFTS = np.array([-1.5, np.log(2)])  # a class nearly lost, and one twice as frequent
+_PRECISION = np.array([[10.0, 0.0], [0.0, 4.0]])  # of a and b before any sample
+_LIMITS = np.array([0.8, 3.0])  # of |a| and |b|
+_EDGES = np.array(
+    [0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97, 0.99, 0.997, 0.999]
+)
+_PSEUDO_COUNT = 4.0  # by which observed counts are drawn towards expected ones
+_MOST = 5.0  # that log-odds are shifted in a bin
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Predictions and outcomes of one problem.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_rows, n_columns)
+        Rows sum to 1; a scalar problem has the columns 1 - x and x.
+    code : ndarray of shape (n_rows,)
+        The column that happened.
+    target : ndarray of shape (n_rows,)
+        The column t.
+    weight : ndarray of shape (n_rows,)
+    """
+
+    proba: np.ndarray
+    code: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, features: np.ndarray, outcomes: np.ndarray, weight: np.ndarray) -> Batch:
+        """Read the features (n, d) and outcomes (n, d) of a problem."""
+        features = features.astype(np.float64)
+        if features.shape[1] == 1:
+            proba = np.hstack([1 - features, features])
+            code = outcomes[:, 0].astype(np.intp)
+            return cls(proba, code, np.ones(len(proba), dtype=np.intp), weight)
+        # Ratios to p have the mean 1 only if p sums to 1: a miss of 1e-6 adds up over samples.
+        proba = features / features.sum(axis=1, keepdims=True)
+        return cls(proba, outcomes.argmax(axis=1), proba.argmax(axis=1), weight)
+
+    def blocks(self) -> Iterator[Batch]:
+        """Cut into batches whose temporary arrays stay small."""
+        for rows in row_blocks(len(self.proba), 64 * self.proba.shape[1], most=_BLOCK_BYTES):
+            yield Batch(self.proba[rows], self.code[rows], self.target[rows], self.weight[rows])
+
+    def of_column(self, array: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Entries of an array (n, C) at one column a row."""
+        return array[np.arange(len(array)), column]
+
+    @property
+    def log_proba(self) -> np.ndarray:
+        """Logarithms with the floor."""
+        return np.log(np.maximum(self.proba, _FLOOR))
+
+    @property
+    def happened(self) -> np.ndarray:
+        """The probability of what happened."""
+        return self.of_column(self.proba, self.code)
+
+    @property
+    def hit(self) -> np.ndarray:
+        """Whether the target happened."""
+        return (self.code == self.target).astype(np.float64)
+
+    @property
+    def expected(self) -> np.ndarray:
+        """The probability of the target."""
+        return self.of_column(self.proba, self.target)
+
+
+class Family(Protocol):
+    """Tilts that share their form.
+
+    Attributes
+    ----------
+    sums : ndarray
+        What learned tilts know, one first axis entry a memory; empty for fixed ones.
+    n_tilts : int
+    """
+
+    sums: np.ndarray
+    n_tilts: int
+
+    def log_ratios(self, batch: Batch) -> np.ndarray:
+        """Log likelihood ratio of each tilt (n_tilts,), summed over the weighted rows."""
+
+    def tilt(self, batch: Batch, k: int) -> np.ndarray:
+        """ψ of the k-th tilt, an array that broadcasts to (n_rows, n_columns)."""
+
+    def sums_of(self, batch: Batch) -> np.ndarray | float:
+        """What a batch adds to the sums of every memory."""
+
+
+class Grid:
+    """Temperatures and shifts of the target's log-odds on a grid."""
+
+    sums = np.empty(0)
+    pairs = np.array([(a, b) for a in _SLOPES for b in _SHIFTS if a or b])
+    n_tilts = len(pairs)
+
+    def log_ratios(self, batch: Batch) -> np.ndarray:
+        """Log likelihood ratio of each pair."""
+        found = _tilt_log_ratios(batch, _SLOPES, _SHIFTS)
+        return np.delete(found.ravel(), _SLOPES.tolist().index(0) * len(_SHIFTS) + 2)
+
+    def tilt(self, batch: Batch, k: int) -> np.ndarray:
+        """ψ of the k-th pair."""
+        return _tilt(batch, *self.pairs[k])
+
+    def sums_of(self, batch: Batch) -> float:
+        """Nothing is learned."""
+        return 0.0
+
+
+def _tilt(batch: Batch, slope: float, shift: float) -> np.ndarray:
+    """Return ψ_k = a log p_k + b 1[k = t]."""
+    psi = slope * batch.log_proba
+    psi[np.arange(len(psi)), batch.target] += shift
+    return psi
+
+
+def _tilt_log_ratios(batch: Batch, slopes: np.ndarray, shifts: np.ndarray) -> np.ndarray:
+    """Log likelihood ratios (n_slopes, n_shifts); shifts may have one row a slope."""
+    log_p, slopes = batch.log_proba, slopes[:, None]
+    shifts = np.broadcast_to(shifts, (len(slopes), np.shape(shifts)[-1]))
+    powers = np.exp(slopes[:, :, None] * log_p) * batch.proba
+    rows = np.arange(len(log_p))
+    at_target = powers[:, rows, batch.target]
+    total = powers.sum(axis=2)
+    norms = np.log(total[..., None] + at_target[..., None] * np.expm1(shifts)[:, None, :])
+    own = slopes * (batch.weight @ log_p[rows, batch.code]) + shifts * (batch.weight @ batch.hit)
+    return own - batch.weight @ norms
+
+
+class ClassShifts:
+    """A class by itself less or more frequent."""
+
+    sums = np.empty(0)
+
+    def __init__(self, n_columns: int):
+        self.n_columns = n_columns
+        self.n_tilts = len(_CLASS_SHIFTS) * n_columns
+
+    def log_ratios(self, batch: Batch) -> np.ndarray:
+        """Log likelihood ratio of each shift, for one class after the other."""
+        counts = np.bincount(batch.code, batch.weight, minlength=self.n_columns)
+        norms = [batch.weight @ np.log1p(batch.proba * np.expm1(b)) for b in _CLASS_SHIFTS]
+        return (_CLASS_SHIFTS[:, None] * counts - np.array(norms)).ravel()
+
+    def tilt(self, batch: Batch, k: int) -> np.ndarray:
+        """ψ of the k-th shift."""
+        psi = np.zeros((1, self.n_columns))
+        psi[0, k % self.n_columns] = _CLASS_SHIFTS[k // self.n_columns]
+        return psi
+
+    def sums_of(self, batch: Batch) -> float:
+        """Nothing is learned."""
+        return 0.0
+
+
+class LearnedTilt:
+    """Temperature and shift by one Newton step on sums of scores and information."""
+
+    n_tilts = len(MEMORIES)
+
+    def __init__(self) -> None:
+        self.sums = np.zeros((self.n_tilts, 5))
+
+    def _pairs(self) -> np.ndarray:
+        score, information = self.sums[:, :2], self.sums[:, [2, 3, 3, 4]].reshape(-1, 2, 2)
+        step = np.linalg.solve(information + _PRECISION, score[..., None])[..., 0]
+        return np.clip(step, -_LIMITS, _LIMITS)
+
+    def log_ratios(self, batch: Batch) -> np.ndarray:
+        """Log likelihood ratio for each memory."""
+        pairs = self._pairs()
+        return _tilt_log_ratios(batch, pairs[:, 0], pairs[:, 1:])[:, 0]
+
+    def tilt(self, batch: Batch, k: int) -> np.ndarray:
+        """ψ of the k-th memory."""
+        return _tilt(batch, *self._pairs()[k])
+
+    def sums_of(self, batch: Batch) -> np.ndarray:
+        """Score and information of (a, b) at 0."""
+        log_p, expected = batch.log_proba, batch.expected
+        mean = np.einsum("ij,ij->i", batch.proba, log_p)
+        square = np.einsum("ij,ij,ij->i", batch.proba, log_p, log_p)
+        terms = (
+            batch.of_column(log_p, batch.code) - mean,
+            batch.hit - expected,
+            square - mean**2,
+            expected * (batch.of_column(log_p, batch.target) - mean),
+            expected * (1 - expected),
+        )
+        return np.array(terms) @ batch.weight
+
+
+class LearnedBins:
+    """Log-odds of the target shifted in each bin of its probability."""
+
+    n_tilts = len(MEMORIES)
+
+    def __init__(self) -> None:
+        self.sums = np.zeros((self.n_tilts, 3, len(_EDGES) + 1))
+
+    def _shifts(self) -> np.ndarray:
+        total, expected, observed = self.sums.swapaxes(0, 1)
+        share = np.divide(expected, total, out=np.full_like(total, 0.5), where=total > 0)
+        share = np.clip(share, 1e-9, 1 - 1e-9)
+        # The mean of a Beta posterior around the expected share, of the same width in log-odds
+        # wherever that lies.
+        prior = _PSEUDO_COUNT / (share * (1 - share))
+        drawn = np.clip((observed + prior * share) / (total + prior), 1e-9, 1 - 1e-9)
+        return np.clip(logit(drawn) - logit(share), -_MOST, _MOST)
+
+    def _by_row(self, batch: Batch) -> np.ndarray:
+        """Shift of each row for each memory (n_memories, n_rows)."""
+        return self._shifts()[:, np.searchsorted(_EDGES, batch.expected)]
+
+    def log_ratios(self, batch: Batch) -> np.ndarray:
+        """Log likelihood ratio for each memory."""
+        shifts = self._by_row(batch)
+        return (shifts * batch.hit - np.log1p(batch.expected * np.expm1(shifts))) @ batch.weight
+
+    def tilt(self, batch: Batch, k: int) -> np.ndarray:
+        """ψ of the k-th memory."""
+        psi = np.zeros_like(batch.proba)
+        psi[np.arange(len(psi)), batch.target] = self._by_row(batch)[k]
+        return psi
+
+    def sums_of(self, batch: Batch) -> np.ndarray:
+        """Samples, expected and observed targets of each bin."""
+        expected, weight = batch.expected, batch.weight
+        bins, size = np.searchsorted(_EDGES, expected), len(_EDGES) + 1
+        values = (weight, weight * expected, weight * batch.hit)
+        return np.stack([np.bincount(bins, value, minlength=size) for value in values])
+
+
+class LearnedShares:
+    """Classes more or less frequent, by the ratio of observed to expected counts."""
+
+    n_tilts = len(MEMORIES)
+
+    def __init__(self, n_columns: int):
+        self.sums = np.zeros((self.n_tilts, 2, n_columns))
+
+    def _shifts(self) -> np.ndarray:
+        expected, observed = self.sums.swapaxes(0, 1)
+        return np.log((observed + _PSEUDO_COUNT) / (expected + _PSEUDO_COUNT))
+
+    def log_ratios(self, batch: Batch) -> np.ndarray:
+        """Log likelihood ratio for each memory."""
+        shifts = self._shifts()
+        counts = np.bincount(batch.code, batch.weight, minlength=shifts.shape[1])
+        return shifts @ counts - batch.weight @ np.log(batch.proba @ np.exp(shifts).T)
+
+    def tilt(self, batch: Batch, k: int) -> np.ndarray:
+        """ψ of the k-th memory."""
+        return self._shifts()[k : k + 1]
+
+    def sums_of(self, batch: Batch) -> np.ndarray:
+        """Expected and observed counts of the classes."""
+        n_columns = self.sums.shape[2]
+        observed = np.bincount(batch.code, batch.weight, minlength=n_columns)
+        return np.stack([batch.weight @ batch.proba, observed])
+
+
+def make_families(n_columns: int) -> list[Family]:
+    """Return families for predictions of so many columns, without what they may learn."""
+    families: list[Family] = [Grid(), LearnedTilt(), LearnedBins()]
+    if n_columns > 2:
+        families += [ClassShifts(n_columns), LearnedShares(n_columns)]
+    return families
+
+
+def tilted(batch: Batch, psi: np.ndarray) -> np.ndarray:
+    """Return the law q ∝ p exp(ψ) of each row."""
+    law = batch.proba * np.exp(psi)
+    return law / law.sum(axis=1, keepdims=True)

@@ -1,0 +1,133 @@
+"""The command ``monitor``: its state is the monitor's, its exit status the alarm."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from skcal.cli.commands import main
+from skcal.datasets import make_tempered
+from skcal.monitoring import CalibrationMonitor
+
+NAMES = np.array(["ant", "bee", "cat"])
+
+
+def batch(seed, temperature=1.0, n_samples=150):
+    options = {"n_classes": 3, "n_truth_draws": 0, "random_state": seed}
+    data = make_tempered(n_samples, temperature=temperature, **options)
+    return data.proba, NAMES[data.labels]
+
+
+def write(path, proba, labels, order=(0, 1, 2)):
+    header = ",".join(["label", *NAMES[list(order)]])
+    rows = [
+        ",".join([name, *map(repr, row)])
+        for name, row in zip(labels, proba[:, order].tolist(), strict=True)
+    ]
+    path.write_text("\n".join([header, *rows, ""]))
+    return str(path)
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    state = tmp_path / "state.json"
+
+    def call(file, *options, status=0):
+        assert main(["monitor", str(state), str(file), *options]) == status
+        captured = capsys.readouterr()
+        return captured.err if status == 2 else captured.out
+
+    call.state = state
+    return call
+
+
+def test_batches_add_up_to_what_the_monitor_finds(run, tmp_path):
+    monitor = CalibrationMonitor(labels=NAMES)
+    for seed in range(3):
+        proba, labels = batch(seed)
+        monitor.update(proba, labels)
+        order = [(0, 1, 2), (2, 0, 1), (1, 0, 2)][seed]  # columns are found by name
+        printed = run(write(tmp_path / "batch.csv", proba, labels, order))
+        assert printed == f"{monitor}\n"
+    kept = CalibrationMonitor.from_json(run.state.read_text())
+    assert kept.e_value_ == monitor.e_value_
+    assert sorted(os.listdir(tmp_path)) == ["batch.csv", "state.json"]
+
+
+def test_the_exit_status_tells_the_alarm(run, tmp_path):
+    options = ["--notion", "canonical", "--alpha", "0.01"]
+    for seed in range(4):
+        proba, labels = batch(seed, temperature=2.5)
+        file = write(tmp_path / "batch.csv", proba, labels)
+        status = main(["monitor", str(run.state), file, *options])
+        kept = CalibrationMonitor.from_json(run.state.read_text())
+        assert status == (kept.alarm_ is not None)
+        assert (kept.alpha, kept.notion) == (0.01, "canonical")
+    assert status == 1
+    assert "ALARM at sample" in run(write(tmp_path / "batch.csv", *batch(9)), status=1)
+
+
+def test_json_holds_the_evidence(run, tmp_path):
+    file = write(tmp_path / "batch.csv", *batch(0))
+    facts = json.loads(run(file, "--run-length", "1e6", "--json"))
+    monitor = CalibrationMonitor.from_json(run.state.read_text())
+    assert facts["e_value"] == monitor.e_value_
+    assert facts["run_length"] == 1e6
+    assert facts["alarm"] is None
+    assert facts["estimates"]["confidence"]["bias"] == monitor.estimates_["confidence"].bias
+    (tmp_path / "b.csv").write_text("label,p\n1,0\n0,0.5\n")
+    run.state.unlink()
+    facts = json.loads(run(tmp_path / "b.csv", "--json", status=1))
+    assert facts["e_value"] == "inf"
+
+
+def test_a_batch_may_lack_classes(run, tmp_path):
+    proba, labels = batch(0)
+    run(write(tmp_path / "batch.csv", proba, labels))
+    run(write(tmp_path / "batch.csv", proba[labels == "bee"], labels[labels == "bee"]), status=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--notion", "canonical"], "watches with --notion confidence, not canonical"),
+        (["--alpha", "0.1"], "watches with --alpha 0.05, not 0.1"),
+        (["--run-length", "100"], "watches with --run-length None, not 100.0"),
+        (["--label", "class"], "has no column 'class'"),
+    ],
+)
+def test_what_the_state_does_not_hold_is_refused(run, tmp_path, options, message):
+    file = write(tmp_path / "batch.csv", *batch(0))
+    run(file)
+    before = run.state.read_bytes()
+    assert message in run(file, *options, status=2)
+    assert run.state.read_bytes() == before
+
+
+def test_bad_input_leaves_the_state_as_it_was(run, tmp_path):
+    file = write(tmp_path / "batch.csv", *batch(0))
+    run(file)
+    before = run.state.read_bytes()
+    (tmp_path / "other.csv").write_text("label,ant,bee\nant,0.5,0.5\n")
+    assert "has the classes ant, bee" in run(tmp_path / "other.csv", status=2)
+    (tmp_path / "one.csv").write_text("label,p\n1,0.5\n0,0.5\n")
+    assert "has the classes 0, 1" in run(tmp_path / "one.csv", status=2)
+    assert run.state.read_bytes() == before
+    run.state.write_text("label,p\n1,0.5\n")
+    assert "is not JSON" in run(file, status=2)
+    assert run.state.read_text() == "label,p\n1,0.5\n"
+    run.state.write_text(CalibrationMonitor().to_json())
+    assert "a monitor without samples" in run(file, status=2)
+
+
+def test_a_state_that_cannot_be_written_is_an_error(tmp_path, capsys):
+    file = write(tmp_path / "batch.csv", *batch(0))
+    assert main(["monitor", str(tmp_path / "no" / "state.json"), file]) == 2
+    assert "No such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [["--alpha", "2"], ["--notion", "no"]])
+def test_bad_options_make_no_state(run, tmp_path, option):
+    run(write(tmp_path / "batch.csv", *batch(0)), *option, status=2)
+    assert not run.state.exists()

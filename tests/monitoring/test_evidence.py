@@ -1,0 +1,149 @@
+"""The e-process is its definition, and a martingale with mean 1 under H0, exactly."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from naive_bets import e_process, make_batches
+from numpy.testing import assert_allclose
+
+from skcal.monitoring.bets import Batch, make_families, tilted
+from skcal.monitoring.evidence import SCALES, Evidence
+
+SCALAR_OR_NOT = pytest.mark.parametrize("n_columns", [2, 3])
+
+
+def watch(batches, n_columns):
+    evidence = Evidence(n_columns, n_columns == 2)
+    for batch in batches:
+        evidence.settle(evidence.bet(batch))
+    return evidence
+
+
+@SCALAR_OR_NOT
+def test_the_e_process_is_the_mixture_over_tilts_and_starts(n_columns, rng):
+    batches = make_batches([3, 1, 7, 20, 2], n_columns, rng, tilt=0.6)
+    evidence, (e_value, detector) = watch(batches, n_columns), e_process(batches, n_columns)
+    assert_allclose(np.exp(evidence.log_e_value), e_value, rtol=1e-10)
+    assert_allclose(np.exp(evidence.log_detector), detector, rtol=1e-10)
+
+
+def outcomes_of(batches):
+    """All outcomes with their probabilities under H0."""
+    columns = range(batches[0].proba.shape[1])
+    sizes = [len(batch.code) for batch in batches]
+    for codes in product(columns, repeat=sum(sizes)):
+        parts = np.split(np.array(codes), np.cumsum(sizes)[:-1])
+        happened = [replace(batch, code=part) for batch, part in zip(batches, parts, strict=True)]
+        probability = np.prod([b.of_column(b.proba, b.code).prod() for b in happened])
+        yield probability, happened
+
+
+@SCALAR_OR_NOT
+def test_the_mean_over_all_outcomes_is_exactly_1(n_columns, rng):
+    batches = make_batches([2, 1, 2], n_columns, rng)
+    found = [(p, watch(happened, n_columns)) for p, happened in outcomes_of(batches)]
+    assert_allclose(sum(p for p, _ in found), 1)
+    assert_allclose(sum(p * np.exp(evidence.log_e_value) for p, evidence in found), 1)
+    # E D_t is the number of samples.
+    assert_allclose(sum(p * np.exp(evidence.log_detector) for p, evidence in found), 5)
+
+
+@SCALAR_OR_NOT
+def test_weights_below_1_keep_the_mean_at_most_1(n_columns, rng):
+    weight = np.array([0.5, 0.2])
+    batches = [replace(batch, weight=weight) for batch in make_batches([2, 2], n_columns, rng)]
+    found = [(p, watch(happened, n_columns)) for p, happened in outcomes_of(batches)]
+    assert 0.9 < sum(p * np.exp(evidence.log_e_value) for p, evidence in found) <= 1
+
+
+def test_the_mean_is_1_where_predictions_are_certain():
+    proba = np.array([[0.0, 0.5, 0.5], [0.0, 1e-200, 1.0]])
+    batch = Batch(proba, np.array([1, 2]), proba.argmax(axis=1), np.ones(2))
+    found = [(p, watch(happened, 3)) for p, happened in outcomes_of([batch, batch]) if p]
+    values = [np.exp(evidence.log_e_value) for _, evidence in found]
+    assert np.isfinite(values).all()
+    assert sum(p * value for (p, _), value in zip(found, values, strict=True)) < 1.01
+
+
+def test_an_outcome_that_was_excluded_is_infinite_evidence():
+    batch = Batch.of(np.array([[0.0], [0.5]]), np.array([[1.0], [1.0]]), np.ones(2))
+    evidence = watch([batch], 2)
+    assert evidence.log_e_value == evidence.log_detector == np.inf
+    evidence.settle(evidence.bet(batch))
+    evidence.merge(evidence)
+    assert evidence.log_e_value == np.inf
+    assert np.isfinite(evidence.estimate(0.05)).all()
+
+
+@SCALAR_OR_NOT
+def test_whole_weights_repeat_rows(n_columns, rng):
+    batches = make_batches([5, 9], n_columns, rng)
+    counts = [rng.integers(1, 4, len(batch.code)) for batch in batches]
+    weighted = [replace(b, weight=c.astype(float)) for b, c in zip(batches, counts, strict=True)]
+    repeated = [
+        Batch(*(np.repeat(getattr(b, name), c, axis=0) for name in vars(b)))
+        for b, c in zip(batches, counts, strict=True)
+    ]
+    first, second = watch(weighted, n_columns), watch(repeated, n_columns)
+    for name, array in first.arrays().items():
+        assert_allclose(array, second.arrays()[name], atol=1e-12, err_msg=name)
+
+
+@SCALAR_OR_NOT
+def test_the_order_of_rows_and_the_size_of_blocks_do_not_matter(n_columns, rng, monkeypatch):
+    batches = make_batches([50, 40], n_columns, rng)
+    moved = [
+        Batch(*(getattr(b, name)[order] for name in vars(b)))
+        for b in batches
+        for order in [rng.permutation(len(b.code))]
+    ]
+    first = watch(batches, n_columns)
+    monkeypatch.setattr("skcal.monitoring.bets._BLOCK_BYTES", 500)
+    second = watch(moved, n_columns)
+    for name, array in first.arrays().items():
+        assert_allclose(array, second.arrays()[name], atol=1e-10, err_msg=name)
+
+
+@SCALAR_OR_NOT
+def test_error_terms_are_bounded_and_mean_what_they_say(n_columns, rng):
+    batches = make_batches([400, 1], n_columns, rng, tilt=0.5)
+    evidence = watch(batches[:1], n_columns)
+    best = int(np.argmax(evidence.log_prior + evidence.log_wealth))
+    family = int(np.searchsorted(evidence.ends, best, side="right"))
+    place = best - evidence.ends[family] + evidence.families[family].n_tilts
+    [batch] = batches[1:]
+    gap = (tilted(batch, evidence.families[family].tilt(batch, place)) - batch.proba)[0]
+    part = slice(1, 2) if n_columns == 2 else slice(None)
+    means = np.zeros(len(SCALES))
+    for code in range(n_columns):
+        terms = evidence.bet(replace(batch, code=np.array([code])))[3][0]
+        assert (terms >= -SCALES - 1e-9).all()
+        means += batch.proba[0, code] * terms
+    # Under H0 the mean is -‖ĝ‖²; the largest scale does not shrink this ĝ.
+    assert_allclose(means[-1], -(gap[part] ** 2).sum(), rtol=1e-6)
+    assert (means[:-1] > means[-1]).all()
+
+
+@SCALAR_OR_NOT
+def test_tilts_are_laws(n_columns, rng):
+    [batch] = make_batches([30], n_columns, rng)
+    for family in make_families(n_columns):
+        if family.sums.size:
+            family.sums += family.sums_of(batch)
+        for k in range(family.n_tilts):
+            q = tilted(batch, family.tilt(batch, k))
+            assert_allclose(q.sum(axis=1), 1)
+            own, theirs = batch.of_column(q, batch.code), batch.of_column(batch.proba, batch.code)
+            assert_allclose(family.log_ratios(batch)[k], np.log(own / theirs).sum(), atol=1e-9)
+
+
+def test_merged_evidence_is_the_product_and_sums_add(rng):
+    one, two = (watch(make_batches([20, 30], 3, rng), 3) for _ in range(2))
+    product_ = one.log_e_value + two.log_e_value
+    starts = np.logaddexp(one.log_detector, two.log_detector)
+    count = one.totals[0] + two.totals[0]
+    one.merge(two)
+    assert_allclose([one.log_e_value, one.log_detector], [product_, starts])
+    assert one.totals[0] == count == 100

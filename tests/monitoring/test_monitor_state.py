@@ -1,0 +1,125 @@
+"""A monitor that is written and read continues with the same numbers; other text is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from test_monitor import ALL, stream, watch
+
+from skcal.monitoring import CalibrationMonitor
+
+
+@pytest.mark.parametrize("notion", ALL)
+def test_a_resumed_monitor_continues_to_the_last_bit(notion):
+    batches = list(stream(8, notion, temperature=1.4))
+    through = watch(batches, notion, alpha=0.1, run_length=1000)
+    resumed = CalibrationMonitor(notion, alpha=0.1, run_length=1000)
+    for proba, labels in batches:
+        resumed = CalibrationMonitor.from_json(resumed.to_json()).update(proba, labels)
+    assert resumed.to_json() == through.to_json()
+    assert resumed.e_value_ == through.e_value_
+    assert resumed.alarm_ == through.alarm_
+    assert resumed.estimates_ == through.estimates_
+    assert str(resumed) == str(through)
+
+
+def test_labels_of_any_plain_kind_are_kept():
+    for names in (["b", "a"], [-1, 1], [0.5, 2.0], [False, True]):
+        monitor = CalibrationMonitor(labels=names).update([0.2, 0.7], [names[0], names[1]])
+        resumed = CalibrationMonitor.from_json(monitor.to_json())
+        assert resumed.classes_.tolist() == names
+        assert resumed.update([0.5], [names[1]]).n_samples_seen_ == 3
+
+
+def test_infinite_evidence_is_kept():
+    monitor = CalibrationMonitor(labels=[0, 1]).update([0.0], [1])
+    text = monitor.to_json()
+    json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert CalibrationMonitor.from_json(text).e_value_ == np.inf
+
+
+def test_an_unused_monitor_is_kept():
+    monitor = CalibrationMonitor("classwise", [3, 4, 5], 0.2)
+    resumed = CalibrationMonitor.from_json(monitor.to_json())
+    assert resumed.get_params() == monitor.get_params()
+
+
+def test_the_state_has_a_constant_size(monkeypatch):
+    monkeypatch.setattr("skcal.monitoring.history.MOST_ROWS", 32)
+    monitor = CalibrationMonitor(labels=[0, 1])
+    rng = np.random.default_rng(0)
+    sizes = []
+    for n in (75, 113):
+        for x in rng.uniform(size=n):
+            monitor.update([x], [int(rng.uniform() < x)])
+        sizes.append(len(monitor.to_json()))
+        assert len(monitor.to_frame()) <= 32
+    assert max(sizes) < 20_000
+    frame = monitor.to_frame()
+    assert frame.n_samples.iloc[-1] == 188
+    assert set(np.diff(frame.n_samples)[:-1]) == {8}
+
+
+def broken(change):
+    """A state with one change."""
+    document = json.loads(watch(stream(2)).to_json())
+    change(document)
+    return json.dumps(document)
+
+
+def put(*path):
+    *places, last, value = path
+
+    def change(document):
+        for place in places:
+            document = document[place]
+        document[last] = value
+
+    return change
+
+
+HOSTILE = {
+    "no JSON": ("{", "text is not JSON"),
+    "nested": ("[" * 100_000, "text is not JSON"),
+    "other JSON": ("[1]", "text is not the state"),
+    "format": (broken(put("format", "x")), "text is not the state"),
+    "version": (broken(put("version", 2)), "version is 2, and 1 can be read"),
+    "alpha": (broken(put("alpha", 3)), "parameters that are not valid"),
+    "run length": (broken(put("run_length", "long")), "parameters that are not valid"),
+    "layout": (broken(put("layout", 3)), "layout is missing or of another kind"),
+    "columns": (broken(put("layout", "n_columns", 10**9)), "classes is not one name or number"),
+    "classes": (broken(put("layout", "classes", [0, 1, 2, 2])), "classes is not one name"),
+    "kinds of classes": (broken(put("layout", "classes", [[0], 1, 2, 3])), "classes is not one"),
+    "nan": (broken(put("layout", "classes", [0, 1, 2, float("nan")])), "layout is not valid"),
+    "names": (broken(put("layout", "names", ["a"])), "names is not one name a column"),
+    "notion": (broken(put("layout", "notion", "no")), "layout is not valid"),
+    "another notion": (broken(put("layout", "notion", "classwise")), "evidence has 1 problems"),
+    "vectors": (broken(put("layout", "notion", "canonical")), "evidence has other parts"),
+    "no evidence": (broken(lambda d: d.pop("evidence")), "evidence is missing"),
+    "parts": (broken(lambda d: d["evidence"][0].pop("totals")), "evidence has other parts"),
+    "shape": (broken(put("evidence", 0, "totals", [1.0])), "totals has shape"),
+    "ragged": (broken(put("evidence", 0, "totals", [[1.0], 2.0])), "totals"),
+    "text": (broken(put("evidence", 0, "totals", ["a", 0, 0, 0])), "an entry is not a number"),
+    "null": (broken(put("evidence", 0, "totals", None)), "totals is not an array of numbers"),
+    "negative": (broken(put("evidence", 0, "totals", [-1, 0, 0, 0])), "negative count"),
+    "not a number": (broken(put("evidence", 0, "log_wealth", 0, float("nan"))), "not possible"),
+    "infinite": (broken(put("evidence", 0, "bias_sums", ["inf", 0])), "not possible"),
+    "huge": (broken(put("evidence", 0, "bias_sums", [10**400, 0])), "bias_sums"),
+    "negative sums": (broken(put("evidence", 0, "LearnedBins", 0, 0, 0, -1)), "not possible"),
+    "samples": (broken(put("n_samples", 1.5)), "n_samples is 1.5, not a count"),
+    "alarm": (broken(put("alarm", True)), "alarm is True, not a count"),
+    "rows": (broken(put("history", "rows", [])), "rows has shape"),
+    "counts": (broken(put("history", "rows", 0, 0, "inf")), "not possible"),
+    "stride": (broken(put("history", "stride", 0)), "stride is 0"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), HOSTILE.values(), ids=HOSTILE)
+def test_other_text_is_refused_with_what_is_wrong(text, message):
+    with pytest.raises(ValueError, match=message):
+        CalibrationMonitor.from_json(text)
+
+
+def test_what_is_no_text_is_refused():
+    with pytest.raises(ValueError, match="text is not JSON"):
+        CalibrationMonitor.from_json(None)
