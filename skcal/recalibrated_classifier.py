@@ -231,21 +231,19 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def _splits(self, X, y, codes, params):
         """Training and test rows of the folds; no sample is tested twice."""
-        if isinstance(self.cv, Integral):
-            rarest = int(np.bincount(codes).argmin())
-            count = int(np.bincount(codes)[rarest])
-            if count < self.cv:
-                raise ValueError(
-                    f"Class {self.classes_.tolist()[rarest]!r} has {count} samples, less than "
-                    f"cv={self.cv} folds. Pass fewer folds or more samples."
-                )
+        counts = np.bincount(codes)
+        if isinstance(self.cv, Integral) and counts.min() < int(self.cv):
+            raise ValueError(
+                f"Class {self.classes_.tolist()[counts.argmin()]!r} has {counts.min()} samples, "
+                f"less than cv={self.cv} folds. Pass fewer folds or more samples."
+            )
         splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **params))
         everyone = np.arange(len(codes))
         splits = [(everyone[train], everyone[test]) for train, test in splits]
-        count = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
-        if count.max() > 1:
+        tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
+        if tested.max() > 1:
             raise ValueError(
-                f"cv tests sample {int(np.argmax(count > 1))} {int(count[count > 1][0])} times. "
+                f"cv tests sample {np.argmax(tested > 1)} {tested[tested > 1][0]} times. "
                 "Pass splits whose test sets do not overlap."
             )
         return splits
