@@ -40,7 +40,7 @@ before, after = (one.predict_proba(X_test) for one in (classifier, recalibrated)
 # Is it better, and is it good?
 # -----------------------------
 # The estimate of the test is the difference of the squared canonical errors, before minus after.
-# Better is not yet calibrated: the second test asks that.
+# Better is not yet calibrated: the second test asks that. These samples do not refute it.
 
 result = compare_calibration(y_test, before, after, notion="canonical")
 low, high = result.confidence_interval()
