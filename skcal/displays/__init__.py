@@ -1,6 +1,7 @@
 """Displays: all numbers are computed first, and each draws on its own axes only."""
 
 from skcal.displays.bin_count import BinCountDisplay
+from skcal.displays.calibration_curve import CalibrationCurveDisplay
 from skcal.displays.comparison import ComparisonDisplay
 from skcal.displays.monitor import MonitorDisplay
 from skcal.displays.null_distribution import NullDistributionDisplay
@@ -13,6 +14,7 @@ from skcal.displays.simplex import SimplexDisplay
 __all__ = [
     "BiasCurveDisplay",
     "BinCountDisplay",
+    "CalibrationCurveDisplay",
     "ComparisonDisplay",
     "MonitorDisplay",
     "NullDistributionDisplay",

@@ -10,6 +10,7 @@ from skcal.datasets import make_tempered
 from skcal.displays import (
     BiasCurveDisplay,
     BinCountDisplay,
+    CalibrationCurveDisplay,
     ComparisonDisplay,
     MonitorDisplay,
     NullDistributionDisplay,
@@ -115,6 +116,10 @@ CASES = {
     ),
     "recalibration": (lambda **o: recalibrated(*binary(300), **o), 3),
     "recalibration of several classes": (lambda **o: recalibrated(*tempered(), **o), 2),
+    "calibration curve": (
+        lambda **o: CalibrationCurveDisplay.from_predictions(*binary(300), **o),
+        1,
+    ),
     "simplex": (lambda **o: SimplexDisplay.from_predictions(*tempered(), **o), 1),
     "bin count": (
         lambda **o: BinCountDisplay.from_predictions(*binary(300), random_state=0, **o),
