@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 
 from skcal._files import replacing
+from skcal._text import as_json
 from skcal.cli.checks import FileError, Predictions, check_size, listed
 from skcal.monitoring import CalibrationMonitor
 
@@ -41,7 +41,7 @@ def watch(predictions: Predictions, notion: str, options) -> int:
     monitor.update(predictions.proba, predictions.labels)
     with replacing(path, "w", encoding="utf-8") as file:
         file.write(monitor.to_json())
-    print(json.dumps(_facts(monitor), indent=2) if options.json else monitor)
+    print(as_json(_facts(monitor)) if options.json else monitor)
     return int(monitor.alarm_ is not None)
 
 
