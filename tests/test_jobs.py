@@ -65,9 +65,7 @@ def losing(times):
 def test_calls_that_are_lost_with_a_worker_are_made_again():
     with parallel_config(backend="threading"):
         assert over_jobs(losing(3), 2) == list(range(6))
-        with pytest.raises(
-            RuntimeError, match=r"4 times a worker .* Nothing .* is lost: call again"
-        ):
+        with pytest.raises(RuntimeError, match=r"4 times a worker .* call again"):
             over_jobs(losing(9), 2)
 
 
