@@ -12,6 +12,7 @@ monitor, tests of each batch at level α, and at α divided by the 200 batches. 
 
 import argparse
 import time
+import warnings
 
 import numpy as np
 from scipy.special import expit, logit, softmax
@@ -149,11 +150,8 @@ def times_to_alarm(change, stream, notion, seed, tests, before=100, after=100, s
         proba = STREAMS[stream](size, rng)
         y = draw(proba if batch < before else change(proba, rng), rng)
         monitor.update(proba, y)
-        for values, value in zip(
-            evidence.values(),
-            (monitor.e_value_ * ALPHA, monitor.detector_ / RUN_LENGTH),
-            strict=True,
-        ):
+        found = (monitor.e_value_ * ALPHA, monitor.detector_ / RUN_LENGTH)
+        for values, value in zip(evidence.values(), found, strict=True):
             values.append(value >= 1)
         for name, test in tests.items():
             pvalues[name].append(test(y, proba, notion, labels))
@@ -213,6 +211,7 @@ if __name__ == "__main__":
     parser.add_argument("study", choices=["levels", "delays", "speed"])
     parser.add_argument("--n-streams", type=int)
     options = parser.parse_args()
+    warnings.filterwarnings("ignore", "Too few outcomes are uncertain")  # of tests of rare events
     if options.study == "levels":
         print_levels(options.n_streams or 400)
     elif options.study == "delays":

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from scipy.stats import chi2, norm
 
 from skcal._bins import SCALAR_PARTITIONS
+from skcal._html import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.events import warn_if_few_surprises
@@ -19,7 +20,7 @@ from skcal.metrics.moments import find_bins
 
 
 @dataclass(frozen=True)
-class ErrorInterval:
+class ErrorInterval(ShownRounded):
     """A debiased binned error with its interval.
 
     Attributes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from numbers import Real
 from typing import Any
 
@@ -15,7 +14,7 @@ from skcal.monitoring import state
 from skcal.monitoring.evidence import Estimate, Evidence, added
 from skcal.monitoring.history import History, as_e_value
 from skcal.monitoring.layout import Layout
-from skcal.monitoring.text import summary
+from skcal.monitoring.text import as_html, summary
 
 
 class CalibrationMonitor(BaseEstimator):
@@ -98,10 +97,14 @@ class CalibrationMonitor(BaseEstimator):
     The lower limit of the error needs more samples than an alarm. A batch is bet on by what earlier
     ones taught, so several small batches find more than one large one.
 
-    Of calibrated streams of 10,000 samples in batches of 1 to 1,000, the share of alarms at
-    ``alpha=0.05`` is XXX. A million samples take about 2 s as confidences or binary predictions,
-    and 12 s as vectors of 100 classes; a batch of one takes 0.5 ms. The state has a constant size:
-    as JSON some 90 kB at most, and of "classwise" and "top-label" 5 kB more a class.
+    Of 400 calibrated streams of 10,000 samples, in batches of 1 to 1,000, 0.2 to 2.2 % had an alarm
+    at ``alpha=0.05``: binary predictions, uniform or of 1 % positives, and vectors of 2, 10 and 100
+    classes by several notions. ``examples/monitor_study.py`` draws them.
+
+    A million samples in batches of 1,000 take 2 s as confidences or binary predictions, 8 s as
+    vectors of 100 classes and 1 s a class for "classwise"; a batch of one takes 1 ms. The size of
+    the state is constant: as JSON at most some 60 kB, and 4 kB more a class of "top-label" and
+    "classwise".
 
     References
     ----------
@@ -335,7 +338,7 @@ class CalibrationMonitor(BaseEstimator):
         return summary(self)
 
     def _repr_html_(self):
-        return f"<pre>{escape(str(self))}</pre>"
+        return as_html(self)
 
     def _repr_mimebundle_(self, **options):
         return {"text/plain": str(self), "text/html": self._repr_html_()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from skcal._text import number, percent
+from skcal._html import notes, result
+from skcal._text import number, percent, printable
 
 
 def summary(monitor) -> str:
@@ -22,7 +23,13 @@ def summary(monitor) -> str:
         largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
         shown = ", ".join(f"{title}: {_shown(value)}" for title, value in largest)
         lines.append(f"largest e-values: {shown}")
-    return "\n".join(lines)
+    return printable("\n".join(lines))
+
+
+def as_html(monitor) -> str:
+    """Return the summary for a notebook."""
+    first, *others = summary(monitor).splitlines()
+    return result(first, notes(others))
 
 
 def _alarm(monitor) -> str:
