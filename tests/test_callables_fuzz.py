@@ -3,6 +3,7 @@
 The answer of a call is that of the plain call; what is not answered is refused on purpose.
 """
 
+import contextlib
 import inspect
 import warnings
 from collections import Counter
@@ -99,7 +100,7 @@ def call(name, y, p, **options):
 def one_call(seed, expected):
     """Name and outcome of one random call."""
     rng = np.random.default_rng(seed)
-    name = list(CALLABLES)[rng.integers(len(CALLABLES))]
+    name = list(expected)[rng.integers(len(expected))]
     pick = lambda choices: list(choices)[rng.integers(len(choices))]  # noqa: E731
     dtype, names, scale = pick(DTYPES), pick(NAMES), pick(SCALES)
     p = PROBA.astype(dtype)
@@ -117,7 +118,7 @@ def one_call(seed, expected):
             labels=names,
         )
     except (ValueError, TypeError):
-        if not broken and name in expected:
+        if not broken:
             raise
         return name, "refused"
     assert not broken, (name, seed)
@@ -133,10 +134,10 @@ def one_call(seed, expected):
 def test_any_call_says_what_the_plain_call_says_or_refuses(count, capsys):
     expected = {}
     for name in CALLABLES:
-        try:
+        # Left out: those of binary predictions alone, and curves, which are no number.
+        with contextlib.suppress(ValueError, TypeError):
             expected[name] = call(name, LABELS, PROBA)
-        except ValueError:  # of binary predictions alone
-            continue
+    assert len(expected) > 20
     before = process_state()
     with ThreadPoolExecutor(8) as pool:
         table = Counter(pool.map(lambda seed: one_call(seed, expected), range(count)))
@@ -147,7 +148,7 @@ def test_any_call_says_what_the_plain_call_says_or_refuses(count, capsys):
     assert set(filters[1][1:]) - set(filters[0][1:]) <= {warnings_of_arrays()}
     with capsys.disabled():
         if count > 1000:
-            for name in CALLABLES:
+            for name in expected:
                 print(f"{name:45} {table[name, 'answered']:6} {table[name, 'refused']:6}")
     assert sum(table.values()) == count
 
