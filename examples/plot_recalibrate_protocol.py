@@ -10,17 +10,18 @@ recalibration any map would look better than it is.
 # %%
 # Train, recalibrate, test
 # ------------------------
-# ``FrozenEstimator`` keeps the naive Bayes classifier as it is while the sigmoid maps are fitted.
+# ``FrozenEstimator`` keeps the naive Bayes classifier as it is while maps compete on the second set,
+# by the log loss of folds that they were not fitted to.
 
 import matplotlib.pyplot as plt
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
-from skcal.displays import ReliabilityDisplay
+from skcal import RecalibratedClassifierCV
+from skcal.displays import RecalibrationDisplay
 from skcal.hypothesis_tests import compare_calibration, monte_carlo_test
 from skcal.metrics import expected_calibration_error
 
@@ -30,8 +31,9 @@ split = train_test_split(X, y, test_size=500, stratify=y, random_state=0)
 X_train, X_validation, y_train, y_validation = split
 
 classifier = GaussianNB().fit(X_train, y_train)
-recalibrated = CalibratedClassifierCV(FrozenEstimator(classifier), method="sigmoid")
+recalibrated = RecalibratedClassifierCV(FrozenEstimator(classifier))
 recalibrated.fit(X_validation, y_validation)
+print(recalibrated.recalibrator_.summary())
 before, after = (one.predict_proba(X_test) for one in (classifier, recalibrated))
 
 # %%
@@ -57,6 +59,5 @@ for name, proba in (("before", before), ("after", after)):
 # Before and after
 # ----------------
 
-figure, axes = plt.subplots(1, 2, figsize=(9.2, 6), layout="constrained")
-for ax, (name, proba) in zip(axes, (("before", before), ("after", after)), strict=True):
-    ReliabilityDisplay.from_predictions(y_test, proba, n_bins=10, name=name, random_state=0, ax=ax)
+RecalibrationDisplay.from_predictions(y_test, before, after, n_bins=10, random_state=0)
+plt.show()

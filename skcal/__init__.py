@@ -15,6 +15,7 @@ from skcal.model_selection import (
     ClassifierProbabilities,
     compare_risks,
 )
+from skcal.recalibrated_classifier import RecalibratedClassifierCV
 from skcal.recalibration import (
     BetaCalibration,
     ClassBasedTemperatureScaling,
@@ -25,6 +26,7 @@ from skcal.recalibration import (
     MatrixScaling,
     ProbabilityInteractions,
     QuadraticScaling,
+    Recalibrator,
     SplineScaling,
     StructuredMatrixScaling,
     StructuredVectorScaling,
@@ -53,6 +55,8 @@ __all__ = [
     "PlugIn",
     "ProbabilityInteractions",
     "QuadraticScaling",
+    "RecalibratedClassifierCV",
+    "Recalibrator",
     "SplineScaling",
     "Stacking",
     "StructuredMatrixScaling",

@@ -7,12 +7,15 @@ here workers get scikit-learn's configuration, and what skcal notes in them is n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn import config_context, get_config
 
 from skcal._notes import Note, listen, pass_on
+
+_LOSSES = 4  # of workers, before what is left to do is given up
 
 
 def over_jobs(
@@ -43,13 +46,35 @@ def one_by_one(
         for function, *arguments in calls:
             yield function(*arguments)
         return
-    config = get_config()
-    results = Parallel(n_jobs=n_jobs, prefer=prefer, return_as=return_as)(
-        delayed(_noted)(config, *call) for call in calls
+    config, done = get_config(), 0
+    for losses in count(1):
+        results = Parallel(n_jobs=n_jobs, prefer=prefer, return_as=return_as)(
+            delayed(_noted)(config, *call) for call in calls[done:]
+        )
+        try:
+            for result, notes in results:
+                done += 1
+                pass_on(notes)
+                yield result
+            return
+        except Exception as error:
+            if not _lost_with_its_worker(error):
+                raise
+            if losses == _LOSSES:
+                raise RuntimeError(
+                    f"{losses} times a worker of the cluster died with what it held ({error!r}). "
+                    "Nothing that was passed is lost: call again when the workers stay alive, such "
+                    "as with more memory each or fewer threads."
+                ) from error
+
+
+def _lost_with_its_worker(error) -> bool:
+    """Whether dask lost arguments that only a worker held, which it cannot compute again."""
+    return any(
+        kind.__name__ in ("FutureCancelledError", "KilledWorker")
+        and kind.__module__.startswith("distributed")
+        for kind in type(error).__mro__
     )
-    for result, notes in results:
-        pass_on(notes)
-        yield result
 
 
 def _noted(config, function, *arguments):

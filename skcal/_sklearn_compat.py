@@ -9,6 +9,7 @@ from threading import Lock
 
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -16,7 +17,9 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import validate_params as _validate_params
+from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.parallel import _get_threadpool_controller
+from sklearn.utils.validation import _check_method_params, _num_samples
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -124,7 +127,11 @@ __all__ = [
     "HasMethods",
     "Interval",
     "StrOptions",
+    "_check_method_params",
     "_fit_context",
+    "_num_samples",
+    "_routing_enabled",
+    "_safe_indexing",
     "one_blas_thread",
     "validate_parameter_constraints",
     "validate_params",

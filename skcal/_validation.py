@@ -22,6 +22,8 @@ FLOATS = (np.float64, np.float32)
 SUM_TOLERANCE = 1e-5
 # Averages of probabilities leave [0, 1] by a few units in the last place; those are rounding.
 ROUNDING_ULPS = 4
+_LARGEST_WEIGHT = 2.0**20
+_UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
 
 
 class InputError(ValueError):
@@ -495,8 +497,12 @@ def _shorten(classes: np.ndarray, most: int = 8) -> str:
     return f"[{shown}{', …' if len(classes) > most else ''}]"
 
 
-def check_weight(sample_weight, n_samples: int) -> np.ndarray:
-    """Return finite, non-negative float64 weights, not all zero; ones for None."""
+def check_weight(sample_weight, n_samples: int, *, rescale: bool = True) -> np.ndarray:
+    """Return finite, non-negative float64 weights, not all zero; ones for None.
+
+    Where the largest is above 2²⁰ or below its inverse, all are divided by it, so that squares and
+    sums stay numbers, and penalties what they are without weights; ``rescale=False`` does not.
+    """
     if sample_weight is None:
         return np.ones(n_samples)
     _refuse_masked(sample_weight, "sample_weight")
@@ -520,7 +526,22 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
     if not weight.any():
         lead = "Sample weights must contain at least one non-zero number; "
         raise InputError("sample_weight", "is all zero.", lead=lead)
+    if rescale and not 1 / _LARGEST_WEIGHT < weight.max() < _LARGEST_WEIGHT:
+        return weight / weight.max()
     return weight
+
+
+def weight_of_pairs(total: Any, squares: Any) -> Any:
+    """Σ_{i≠j} w_i w_j = (Σ w)² - Σ w², or an error where rounding leaves nothing of it."""
+    pairs = total**2 - squares
+    if np.sum(total**2) * _UNEQUAL >= np.sum(pairs) and np.sum(squares) > 0:
+        raise InputError(
+            "sample_weight",
+            "is so unequal that the pairs of different samples vanish in rounding: one sample has "
+            "nearly all of the weight.",
+            "Lower that weight, or drop the sample.",
+        )
+    return pairs
 
 
 def check_confidence_level(level: Any) -> None:

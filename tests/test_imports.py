@@ -34,6 +34,7 @@ LAYERS = [
     "recalibration",
     "functions",
     "model_selection",
+    "recalibrated_classifier",
     "metrics",
     "hypothesis_tests",
     "monitoring",

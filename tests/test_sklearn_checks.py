@@ -2,6 +2,7 @@
 
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -17,9 +18,11 @@ from skcal import (
     MatrixScaling,
     PlugIn,
     ProbabilityInteractions,
+    RecalibratedClassifierCV,
     SplineScaling,
     Stacking,
     StructuredMatrixScaling,
+    StructuredVectorScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     VectorScaling,
@@ -105,6 +108,30 @@ def test_functions_of_any_features_keep_the_contract(estimator, check):
     check(estimator)
 
 
+MAPS = [
+    TemperatureScaling(from_logits=True),
+    ClassBasedTemperatureScaling(from_logits=True),
+    StructuredVectorScaling(from_logits=True),
+    MatrixScaling(from_logits=True),
+    StructuredMatrixScaling(from_logits=True, tol=1e-10),
+]
+
+
+def _of_map(scaling):
+    expected = PREDICTIONS_ARE_NOT_FEATURES | dict.fromkeys(
+        ("check_classifiers_classes", "check_classifiers_train"), _COLUMNS
+    )
+    if isinstance(scaling, TemperatureScaling | ClassBasedTemperatureScaling):
+        expected["check_classifiers_one_label"] = "a temperature keeps the order of the classes"
+    return expected
+
+
+@pytest.mark.filterwarnings("ignore:.* did not converge")
+@parametrize_with_checks(MAPS, expected_failed_checks=_of_map)
+def test_recalibration_maps_keep_the_contract(estimator, check):
+    check(estimator)
+
+
 @pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as -")
 @pytest.mark.filterwarnings("ignore:Class :UserWarning")
 @parametrize_with_checks(
@@ -128,4 +155,22 @@ def test_functions_of_any_features_keep_the_contract(estimator, check):
     expected_failed_checks=_of_estimator,
 )
 def test_estimators_of_calibration_errors_keep_the_contract(estimator, check):
+    check(estimator)
+
+
+def _of_classifier(classifier):
+    reason = "the copies of a repeated row may come into different folds"
+    return dict.fromkeys([_WEIGHTS, _WEIGHTS.replace("dense", "sparse")], reason)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # of classes of weight 0
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@parametrize_with_checks(
+    [
+        RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), cv=2),
+        RecalibratedClassifierCV(LogisticRegression(), cv=2, ensemble=False),
+    ],
+    expected_failed_checks=_of_classifier,
+)
+def test_recalibrated_classifiers_keep_the_contract(estimator, check):
     check(estimator)

@@ -25,18 +25,24 @@ from skcal import (
     CalibrationErrorSearchCV,
     ClassBasedTemperatureScaling,
     ClassifierProbabilities,
+    DirichletCalibration,
     DirichletKernelDensity,
+    EnsembleTemperatureScaling,
+    IsotonicCalibration,
     KroneckerKernelRidge,
     LogProbabilities,
     MatrixScaling,
     PlugIn,
     ProbabilityInteractions,
+    QuadraticScaling,
     SplineScaling,
     Stacking,
     StructuredMatrixScaling,
+    StructuredVectorScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     VectorScaling,
+    VennAbers,
     Zero,
     calibration_report,
     compare_risks,
@@ -61,10 +67,20 @@ FUNCTIONS = [
     PlugIn(VectorScaling()),
     PlugIn(MatrixScaling()),
     PlugIn(StructuredMatrixScaling()),
+    PlugIn(StructuredVectorScaling()),
+    PlugIn(DirichletCalibration(C=0.1)),
+    PlugIn(EnsembleTemperatureScaling()),
     PlugIn(LOGISTIC),
     Stacking([Binning(5), RIDGE]),
 ]
-SCALAR_FUNCTIONS = [PlugIn(SplineScaling(4)), PlugIn(BetaCalibration()), Binning(5, "quantile")]
+SCALAR_FUNCTIONS = [
+    PlugIn(SplineScaling(4)),
+    PlugIn(BetaCalibration()),
+    PlugIn(QuadraticScaling()),
+    PlugIn(IsotonicCalibration()),
+    PlugIn(VennAbers()),
+    Binning(5, "quantile"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -283,7 +283,7 @@ def test_labels_and_weights_are_never_changed():
 
 @pytest.mark.parametrize("weight", [None, 1, 2.5, [1, 2, 3], [0.0, 0.0, 1e-300], [True, False, 1]])
 def test_weights_are_float64_one_per_sample(weight):
-    checked = check_weight(weight, 3)
+    checked = check_weight(weight, 3, rescale=False)
     assert checked.dtype == np.float64
     expected = np.broadcast_to(1 if weight is None else np.asarray(weight, dtype=float), 3)
     np.testing.assert_array_equal(checked, expected)

@@ -14,6 +14,7 @@ from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
 from skcal.cli.files import align, read_predictions
 from skcal.cli.monitor import watch
 from skcal.cli.parser import parse
+from skcal.cli.recalibrate import check_formats, facts, recalibrate, write_recalibrated
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
@@ -41,10 +42,12 @@ def main(arguments=None) -> int:
         "plot": _run_plot,
         "compare": _run_compare,
         "monitor": _run_monitor,
+        "recalibrate": _run_recalibrate,
     }
     try:
         status = commands[options.command](options) or 0
         sys.stdout.flush()
+        return status
     except BrokenPipeError:  # whoever reads, such as `head`, has read enough
         _close_output()
         return 128 + 13  # as a shell says of SIGPIPE
@@ -55,7 +58,6 @@ def main(arguments=None) -> int:
         if isinstance(error, OSError) and error.filename:
             text = f"{error.filename}: {error.strerror}."
         return _refuse(text)
-    return status
 
 
 def _refuse(text) -> int:
@@ -119,6 +121,17 @@ def _run_compare(options):
 def _run_monitor(options):
     notion = _one_notion(options)
     return watch(_read(options), notion, options)
+
+
+def _run_recalibrate(options):
+    check_formats(options.second, options.out)
+    recalibrator, unlabelled, proba = recalibrate(_read(options), options.second, options)
+    write_recalibrated(options.out, unlabelled, proba)
+    if options.json:
+        print(as_json(facts(recalibrator, options, len(proba))))
+    else:
+        print(recalibrator.summary())
+        print(f"\n{len(proba):,} recalibrated predictions are in {options.out}.")
 
 
 def _report(predictions, options, name, **more):

@@ -35,6 +35,7 @@ _UNKNOWN = {
     "test": ("cv", "outer_cv"),
     "plot": ("cv", "outer_cv", "json"),
     "monitor": ("cv", "outer_cv", "seed", "n_jobs"),
+    "recalibrate": ("cv", "outer_cv", "notion"),
 }
 
 
@@ -74,6 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_plot(commands, [_shared(json=False), _reading()])
     _add_compare(commands, [_shared(), _reading()])
     _add_monitor(commands, [_reading()])
+    _add_recalibrate(commands, [_shared(), _reading()])
     return parser
 
 
@@ -271,6 +273,28 @@ def _add_monitor(commands, parents):
         "calibrated model",
     )
     parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+
+
+def _add_recalibrate(commands, parents):
+    parser = _add(
+        commands,
+        "recalibrate",
+        parents,
+        "fit a recalibration map to one file and apply it to another",
+        "labelled.csv new.csv --out recalibrated.csv",
+        "Choose a recalibration map by its held-out loss on labelled predictions and apply it to "
+        "others, .csv or .npz, whose labels are not used and may be absent. The predictions stay "
+        "as they are unless a map is significantly better.",
+    )
+    parser.add_argument("file", metavar="FIT")
+    parser.add_argument("second", metavar="APPLY")
+    parser.add_argument("--out", required=True, metavar="NEW", help="like APPLY, recalibrated")
+    parser.add_argument(
+        "--scoring",
+        default="neg_log_loss",
+        choices=("neg_log_loss", "neg_brier_score"),
+        help="what chooses the map (default: neg_log_loss)",
+    )
 
 
 def at_least(smallest, most=10**6):

@@ -1,9 +1,11 @@
 """Displays: all numbers are computed first, and each draws on its own axes only."""
 
 from skcal.displays.bin_count import BinCountDisplay
+from skcal.displays.calibration_curve import CalibrationCurveDisplay
 from skcal.displays.comparison import ComparisonDisplay
 from skcal.displays.monitor import MonitorDisplay
 from skcal.displays.null_distribution import NullDistributionDisplay
+from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.displays.risk import RiskDisplay
 from skcal.displays.segments import BiasCurveDisplay, SegmentDisplay
@@ -12,9 +14,11 @@ from skcal.displays.simplex import SimplexDisplay
 __all__ = [
     "BiasCurveDisplay",
     "BinCountDisplay",
+    "CalibrationCurveDisplay",
     "ComparisonDisplay",
     "MonitorDisplay",
     "NullDistributionDisplay",
+    "RecalibrationDisplay",
     "ReliabilityDisplay",
     "RiskDisplay",
     "SegmentDisplay",

@@ -10,11 +10,13 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, check_memory
 
+from skcal._notes import note
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from skcal._validation import check_unit_interval
 from skcal.functions.base import BilinearFunction
 from skcal.kernels import (
     KERNEL_NAMES,
+    KernelFactor,
     factor_kernel,
     kernel_diagonal,
     kernel_matrix,
@@ -89,9 +91,15 @@ class _KernelRidge(BilinearFunction):
         X = self._in_coordinates(X)
         self.gamma_ = self._width(X)
         self.tol_ = self._tolerance(X, weight)
-        factor = check_memory(self.memory).cache(factor_kernel)(
-            X, weight, self.kernel, self._kernel_parameters(), self.tol_, self._rank_limit(len(X))
-        )
+        options = self.kernel, self._kernel_parameters(), self.tol_, self._rank_limit(len(X))
+        factor = check_memory(self.memory).cache(factor_kernel)(X, weight, *options)
+        if not isinstance(factor, KernelFactor) or factor.landmarks.shape[1:] != X.shape[1:]:
+            note(
+                f"memory={self.memory!r} holds {type(factor).__name__} in place of a factor, which "
+                "is computed anew. Empty that folder.",
+                stacklevel=3,
+            )
+            factor = factor_kernel(X, weight, *options)
         self.landmarks_, self.projection_ = factor.landmarks, factor.projection
         self.eigenvalues_ = factor.eigenvalues
         self.rank_, self.trace_error_ = len(factor.landmarks), factor.trace_error

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from skcal._notes import note
 from skcal.hypothesis_tests.result import CalibrationTestResult, adjust_pvalues
 from skcal.metrics.base import Sample
 from skcal.notions import Problem
@@ -65,7 +65,7 @@ def warn_if_few_events(variances: np.ndarray, fourth_moments: np.ndarray) -> Non
     total = fourth_moments.sum()
     events = variances.sum() ** 2 / total if total > 0 else 0.0
     if events < FEWEST_EVENTS:
-        warnings.warn(
+        note(
             f"Too few outcomes are uncertain for the limit: the effective number of events is "
             f"{events:.2g}, below {FEWEST_EVENTS}. Use monte_carlo_test.",
             UserWarning,

@@ -31,7 +31,8 @@ class CalibrationTestResult(ShownRounded):
         How the p-value came about, and whether its level is exact or asymptotic.
     notion : str
     class_statistics, class_pvalues : ndarray of shape (n_classes,) or None
-        One a class for the notion "classwise", in the order of the columns; p-values are adjusted.
+        One a class for "classwise", and for "top-label" where each is tested, in the order of the
+        columns; p-values are adjusted. NaN for a class that is never predicted.
     null_distribution : ndarray of shape (n_resamples,) or (n_classes, n_resamples), or None
         Statistics of resampled outcomes.
     standard_error : float

@@ -13,7 +13,9 @@ from skcal.metrics.cox import (
     integrated_calibration_index,
 )
 from skcal.metrics.cross_fitted import cross_fitted_calibration_error
+from skcal.metrics.curve import calibration_curve
 from skcal.metrics.decomposition import score_decomposition, sharpness
+from skcal.metrics.error_interval import calibration_error_interval
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
     squared_kernel_calibration_error,
@@ -26,11 +28,14 @@ from skcal.metrics.smooth import (
     smooth_calibration_error,
 )
 from skcal.metrics.streaming import CalibrationAccumulator
+from skcal.metrics.validation import validation_measures
 
 __all__ = [
     "CalibrationAccumulator",
     "bootstrap_interval",
     "calibration_bins",
+    "calibration_curve",
+    "calibration_error_interval",
     "calibration_intercept",
     "calibration_slope",
     "cox_recalibration",
@@ -49,4 +54,5 @@ __all__ = [
     "smooth_calibration_error",
     "squared_kernel_calibration_error",
     "squared_mean_embedding_calibration_error",
+    "validation_measures",
 ]

@@ -16,7 +16,6 @@ from skcal._validation import (
 )
 from skcal.notions import Notion, Problem, make_problems, resolve_notion
 
-_SMALLEST = 1e-100
 SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
 
 
@@ -80,8 +79,6 @@ def read_sample(
             proba, labels = proba[:, ::-1], labels[::-1]
     codes, classes = check_labels(y_true, proba, labels, columns=columns, proba_name=proba_name)
     weight = check_weight(sample_weight, len(proba))
-    if not _SMALLEST < weight.max() < 1 / _SMALLEST:
-        weight = weight / weight.max()  # squares and sums stay finite
     if not weight.all():
         keep = weight > 0
         proba, codes, weight = proba[keep], codes[keep], weight[keep]

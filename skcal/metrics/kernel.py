@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import weight_of_pairs
 from skcal.kernels import Kernel
 from skcal.metrics.base import estimate, read_sample
 from skcal.metrics.kernel_statistic import prepare_kernel
@@ -216,7 +217,7 @@ def quadratic(problem, class_root, kernel, *, biased):
     if biased:
         return total / weight.sum() ** 2
     own = kernel.paired(problem.features, problem.features) @ (V**2).sum(axis=1)
-    return (total - own) / (weight.sum() ** 2 - weight @ weight)
+    return (total - own) / weight_of_pairs(weight.sum(), weight @ weight)
 
 
 def block_sums(problem, class_root, kernel, size: int):
@@ -237,7 +238,7 @@ def block_sums(problem, class_root, kernel, size: int):
             own = kernel.paired(X[rows], X[rows]) @ (V[rows] ** 2).sum(axis=1)
             sums[block] = kernel.quadratic_form(X[rows], V[rows]) - own
     weight = weight[: n_blocks * size].reshape(n_blocks, size)
-    return sums, weight.sum(axis=1) ** 2 - (weight**2).sum(axis=1)
+    return sums, weight_of_pairs(weight.sum(axis=1), (weight**2).sum(axis=1))
 
 
 def incomplete(problem, class_root, kernel, n_pairs, random_state):

@@ -116,6 +116,8 @@ def smooth_calibration_error(
 def _smooth_error(problem, bandwidth):
     x = problem.features[:, 0].astype(np.float64)
     mass = problem.weight * problem.residuals[:, 0] / problem.weight.sum()
+    if (x == x[0]).all() or not mass.min() < 0 < mass.max():
+        return abs(mass.sum())  # masses of one sign cancel nowhere, whatever the width
     series = CosineSeries(x, mass)
     if bandwidth != "self-consistent":
         return series.smooth_error(max(bandwidth, _SMALLEST_WIDTH))

@@ -1,6 +1,7 @@
 """Estimate a calibration error with one function, or search for the function."""
 
 from skcal.model_selection.comparison import RiskComparison, compare_risks
+from skcal.model_selection.correction import FunctionCorrection
 from skcal.model_selection.estimates import OneStepEstimate
 from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.model_selection.probabilities import ClassifierProbabilities
@@ -10,6 +11,7 @@ __all__ = [
     "CalibrationErrorEstimator",
     "CalibrationErrorSearchCV",
     "ClassifierProbabilities",
+    "FunctionCorrection",
     "OneStepEstimate",
     "RiskComparison",
     "compare_risks",

@@ -106,12 +106,8 @@ def _where(data: Problems, correction, sign) -> str:
     low, high = _quantiles(x, size)
     first, last = _quantiles(x, weight)
     if low <= first:
-        return "" if high >= last else f" below {number(high, 2)}"
-    return (
-        f" above {number(low, 2)}"
-        if high >= last
-        else f" from {number(low, 2)} to {number(high, 2)}"
-    )
+        return "" if high >= last else f" below {high:.2g}"
+    return f" above {low:.2g}" if high >= last else f" from {low:.2g} to {high:.2g}"
 
 
 def _quantiles(x, weight):

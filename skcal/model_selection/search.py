@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._notes import note
@@ -20,6 +20,7 @@ from skcal._sklearn_compat import (
 from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
+from skcal.model_selection.correction import FunctionCorrection
 from skcal.model_selection.cross_fitting import CrossFit, try_choices
 from skcal.model_selection.errors import ErrorEstimate, check_kind, estimate_error, median_of_errors
 from skcal.model_selection.estimates import (
@@ -427,6 +428,30 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
                 for one in self.cross_fits_
             ]
         )
+
+    def recalibrator(self) -> FunctionCorrection:
+        """The best function as a recalibration map: p + ĝ(p), by ``best_estimator_``.
+
+        Returns
+        -------
+        map : FunctionCorrection
+            Fitted, with ``predict_proba``.
+
+        Raises
+        ------
+        ValueError
+            If the best function does not estimate the residual, or the notion is "top-K" or a lens.
+        """
+        check_is_fitted(self)
+        best = self.best_estimator_
+        if self.one_step_function_ is not None and not hasattr(self.best_function_, "residual"):
+            raise ValueError(
+                f"The best function, {type(self.best_function_).__name__}, has no residual(X) to "
+                "be added to predictions. Fit skcal.model_selection.FunctionCorrection("
+                "CalibrationErrorEstimator(search.one_step_function_, search.notion_)) to the "
+                "samples instead: the best function that has."
+            )
+        return FunctionCorrection(clone(best))._set(best, self.n_samples_)
 
     def _one_step(self) -> OneStepEstimate:
         check_is_fitted(self)

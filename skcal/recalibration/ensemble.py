@@ -52,7 +52,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     array([[0.1, 0.9]])
     """
 
-    _saved_parameters = ("temperature", "weights")
+    _saved_parameters: tuple[str, ...] = ("temperature", "weights")
     _formula = "weights @ (softmax(z / temperature), softmax(z), 1 / n_classes)"
 
     def _fit(self, z, codes, weight):

@@ -55,7 +55,7 @@ class IsotonicCalibration(RecalibrationMap):
         "centered": ["boolean"],
     }
     _of_single_probability = True
-    _saved_parameters = ("x_thresholds", "y_thresholds")
+    _saved_parameters: tuple[str, ...] = ("x_thresholds", "y_thresholds")
     _formula = "σ(z) interpolated linearly between (x_thresholds, y_thresholds), constant beyond"
 
     def __init__(self, centered=True, from_logits=False):
@@ -120,7 +120,7 @@ class VennAbers(RecalibrationMap):
     """
 
     _of_single_probability = True
-    _saved_parameters = ("scores", "lower", "upper")
+    _saved_parameters: tuple[str, ...] = ("scores", "lower", "upper")
     _formula = (
         "p1 / (1 - p0 + p1); p0 is lower at the largest score <= z, or 0; p1 is upper at the "
         "smallest score >= z, or 1"

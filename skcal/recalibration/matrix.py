@@ -38,6 +38,7 @@ class MatrixScaling(RecalibrationMap):
         W; for two classes, of the second one's logit. All 0 for one class, which is then predicted.
     intercept_ : ndarray of shape (n_present,) or (1,)
         b.
+    n_iter_ : int
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -70,7 +71,7 @@ class MatrixScaling(RecalibrationMap):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    _saved_parameters = ("present", "coef", "intercept")
+    _saved_parameters: tuple[str, ...] = ("present", "coef", "intercept")
     _formula = "softmax(coef @ z + intercept) of the classes present, 0 of others"
 
     def __init__(self, C=1.0, max_iter=1000, from_logits=False):
@@ -80,13 +81,14 @@ class MatrixScaling(RecalibrationMap):
 
     def _fit(self, z, codes, weight):
         self.present_ = np.unique(codes)
-        self.coef_, self.intercept_ = np.zeros((1, z.shape[1])), np.zeros(1)
+        self.coef_, self.intercept_, self.n_iter_ = np.zeros((1, z.shape[1])), np.zeros(1), 0
         if len(self.present_) > 1:
             few = len(self.classes_) <= _CHOLESKY_MAX_CLASSES
             solver = "newton-cholesky" if few else "newton-cg"
             logistic = LogisticRegression(C=self.C, solver=solver, max_iter=self.max_iter)
             logistic.fit(z, codes, sample_weight=weight)
             self.coef_, self.intercept_ = logistic.coef_, logistic.intercept_
+            self.n_iter_ = int(np.max(logistic.n_iter_))
 
     def _map(self, z):
         logits = np.full((len(z), len(self.classes_)), -np.inf)

@@ -62,7 +62,7 @@ class SplineScaling(PenalizedScaling):
     }
 
     _of_single_probability = True
-    _saved_parameters = ("temperature", "knots", "coef", "intercept")
+    _saved_parameters: tuple[str, ...] = ("temperature", "knots", "coef", "intercept")
     _formula = "σ(z / temperature + B(σ(z)) @ coef + intercept), B cubic B-splines on the knots"
 
     def __init__(self, C=1.0, n_knots=10, max_iter=1000, tol=1e-6, from_logits=False):

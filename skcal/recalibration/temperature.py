@@ -56,7 +56,7 @@ class TemperatureScaling(RecalibrationMap):
         "max_temperature": [Interval(Real, 1, None, closed="neither")],
     }
 
-    _saved_parameters = ("temperature",)
+    _saved_parameters: tuple[str, ...] = ("temperature",)
     _formula = "softmax(z / temperature)"
 
     def __init__(self, max_temperature=100.0, from_logits=False):
@@ -122,7 +122,7 @@ class ClassBasedTemperatureScaling(RecalibrationMap):
         **TemperatureScaling._parameter_constraints,
     }
 
-    _saved_parameters = ("temperature", "temperatures")
+    _saved_parameters: tuple[str, ...] = ("temperature", "temperatures")
     _formula = "softmax(z / temperatures[argmax(z)])"
 
     def __init__(self, C=1.0, max_temperature=100.0, from_logits=False):

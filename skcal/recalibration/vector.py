@@ -58,7 +58,7 @@ class VectorScaling(RecalibrationMap):
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
-    _saved_parameters = ("slope", "intercept")
+    _saved_parameters: tuple[str, ...] = ("slope", "intercept")
     _formula = "softmax(slope ⊙ z + intercept)"
 
     def __init__(self, C=1.0, max_iter=1000, tol=1e-8, from_logits=False):
@@ -127,7 +127,7 @@ class StructuredVectorScaling(VectorScaling):
     (2.714, array([0.625, 0.375]))
     """
 
-    _saved_parameters = ("temperature", "slope", "intercept")
+    _saved_parameters: tuple[str, ...] = ("temperature", "slope", "intercept")
 
     def _temperature(self, z, codes, weight):
         return best_temperature(z, codes, weight)

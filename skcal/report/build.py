@@ -6,10 +6,10 @@ from numbers import Integral, Real
 
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.hypothesis_tests import adjust_pvalues
 from skcal.metrics.base import read_sample
 from skcal.model_selection.candidates import CANDIDATES
 from skcal.report.comparison import compare_models
+from skcal.report.group_tests import compare_groups
 from skcal.report.inputs import make_seed, read_groups, read_second
 from skcal.report.numbers import Attempts, default_resamples, measure, run_searches
 from skcal.report.parts import Data, Settings
@@ -138,12 +138,20 @@ def calibration_report(
     says; ``score_decomposition`` by isotonic regression of each class,
     for "binary" of the positive class, also of two columns.
 
+    The p-values of groups are adjusted by Holm's method. Where ``n_resamples`` is too few for the
+    number of groups, outcomes of each group are drawn until 20 of them show as much, up to 100
+    times the number of groups [1]_.
+
     With ``compare``, both models are also measured by one function: of those that estimate the
     residual the one with the lowest sum of both models' validation risks, so that it favours
     neither. ``compare_calibration`` tests the difference by the same function, and by the SKCE.
 
     About 10 s for 10,000 predictions of 10 classes and a minute for a million of one; a report of
     groups or of two models takes that for each. Weights are not offered: the tests know none.
+
+    References
+    ----------
+    .. [1] Besag & Clifford, Sequential Monte Carlo p-values, Biometrika 1991.
 
     Examples
     --------
@@ -181,11 +189,17 @@ def calibration_report(
     described = as_settings(settings, data.n_searched(settings))
     attempt = Attempts()
     searches = run_searches(data, settings, attempt)
-    measures = [_measure(label, data.take(rows), settings) for label, rows in parts]
+    taken = [data.take(rows) for _, rows in parts]
+    measures = [
+        _measure(label, part, settings) for (label, _), part in zip(parts, taken, strict=True)
+    ]
+    measures, pvalues, cautions = compare_groups(measures, taken, settings)
+    overall = measure(name, data, settings, searches, attempt)
+    overall.warnings.extend(cautions)
     return CalibrationReport(
-        overall=measure(name, data, settings, searches, attempt),
+        overall=overall,
         groups=measures,
-        group_pvalues=_adjusted(measures),
+        group_pvalues=pvalues,
         comparison=second and compare_models(compare_name, data, second, settings, searches),
         notion=sample.notion,
         n_searched=data.n_searched(settings),
@@ -197,11 +211,3 @@ def calibration_report(
 def _measure(name, data, settings):
     attempt = Attempts()
     return measure(name, data, settings, run_searches(data, settings, attempt), attempt)
-
-
-def _adjusted(measures) -> list[float | None]:
-    """Holm's p-values over the groups whose ECE could be tested."""
-    pvalues = [None if part.ece is None else part.ece.pvalue for part in measures]
-    tested = [p for p in pvalues if p is not None]
-    adjusted = iter(adjust_pvalues(tested).tolist() if tested else [])
-    return [None if p is None else next(adjusted) for p in pvalues]

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from skcal._files import replacing
-from skcal.displays import ReliabilityDisplay
+from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
 from skcal.displays.base import MAX_PANELS
 from skcal.displays.reliability_panel import ReliabilityPanel
+from skcal.metrics.curve import CalibrationCurve
 from skcal.report.parts import BinnedError, Data, Measures, Settings
 
 _SIZE = (4.2, 5.8)
@@ -47,6 +48,37 @@ def diagram_of(
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in values.items()
     } | {"error_interval": list(panel.error_interval)}
+
+
+def curve_of(data: Data, settings: Settings) -> dict | None:
+    """The smooth curve of predictions of one outcome with its limits and a histogram."""
+    if not settings.notion.of_positive_class:
+        return None
+    display = CalibrationCurveDisplay.from_predictions(
+        data.labels,
+        data.proba,
+        labels=data.classes,
+        confidence_level=settings.confidence_level,
+        plot=False,
+    )
+    values = {part.name: getattr(display.curve, part.name) for part in fields(display.curve)}
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in values.items()
+    } | {"histogram": display.histogram.tolist()}
+
+
+def draw_curve(curve: dict, name: str):
+    """Plot what :func:`curve_of` wrote down, on a figure that pyplot does not know of."""
+    parts = {
+        key: np.array(value) if isinstance(value, list) else value for key, value in curve.items()
+    }
+    histogram = parts.pop("histogram")
+    figure = _figure(_SIZE)
+    CalibrationCurveDisplay(CalibrationCurve(**parts), histogram, name=name).plot(
+        ax=figure.subplots()
+    )
+    return figure
 
 
 def panel_of(diagram: dict) -> ReliabilityPanel:
@@ -88,18 +120,22 @@ def single_panels(display: ReliabilityDisplay) -> list[ReliabilityDisplay]:
 
 def draw(display: ReliabilityDisplay):
     """Plot on a figure that pyplot does not know of."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("Figures need matplotlib: pip install 'skcal[plot]'.") from error
     n = len(display.panels)
     columns = min(n, 3)
     size = (_SIZE[0] * columns, _SIZE[1] * ceil(n / columns))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = _figure(size)
     axes = figure.subplots(ceil(n / columns), columns, squeeze=False).ravel()
     for unused in axes[n:]:
         figure.delaxes(unused)
     return display.plot(ax=axes[:n]).figure_
+
+
+def _figure(size):
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("Figures need matplotlib: pip install 'skcal[plot]'.") from error
+    return Figure(figsize=size, layout="constrained")
 
 
 def svg_uri(figure) -> str:

@@ -6,7 +6,7 @@ from html import escape
 
 from skcal._html import CONTROLS
 from skcal._text import number, percent
-from skcal.report.figure import draw, reliability, single_panels, svg_uri
+from skcal.report.figure import draw, draw_curve, reliability, single_panels, svg_uri
 from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
 from skcal.report.rows import (
     GROUP_COLUMNS,
@@ -28,6 +28,10 @@ _READING = (
     "Dots are the observed frequencies of bins, with Clopper-Pearson bars; hollow dots stand for "
     "fewer than 10 samples. Orange is where {level} of the frequencies of calibrated predictions "
     "would lie. Hatched stretches hold no predictions. Above: how many predictions there are."
+)
+_CURVE_READING = (
+    " Curves are regressions on splines; their bands say where the curve may lie, at each point "
+    "and as a whole. Below them: the predictions."
 )
 
 
@@ -130,10 +134,18 @@ def _figure(report, parts) -> str:
         f'<img alt="{escape(f"Reliability diagram: {panel.label}")}" src="{svg_uri(draw(one))}">\n'
         for panel, one in zip(display.panels, single_panels(display), strict=True)
     )
+    curves = [part for part in parts if part.curve is not None and part.diagram is not None]
+    images += "".join(
+        f'<img alt="{escape(f"Calibration curve: {part.name}")}" '
+        f'src="{svg_uri(draw_curve(part.curve, part.name))}">\n'
+        for part in curves[: len(display.panels)]
+    )
     left_out = ""
     if display.n_panels_left_out:
         left_out = f"The {len(display.panels)} with the largest ECE of {len(parts)}. "
     reading = _READING.format(level=percent(report.settings["confidence_level"]))
+    if curves:
+        reading += _CURVE_READING
     return (
         f'<figure>\n<div class="skcal-panels">\n{images}</div>\n'
         f"<figcaption>{left_out}{escape(reading)}</figcaption>\n</figure>\n"

@@ -15,13 +15,14 @@ from skcal.metrics import (
     expected_calibration_error,
     score_decomposition,
     sharpness,
+    validation_measures,
 )
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.error_text import error_facts
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, resolve_notion
 from skcal.report.cautions import caution
-from skcal.report.figure import diagram_of
+from skcal.report.figure import curve_of, diagram_of
 from skcal.report.parts import (
     BinnedError,
     Data,
@@ -39,6 +40,7 @@ _MONTE_CARLO_WORK = 5e10
 _SPECTRAL_WORK = 1e10
 _MONTE_CARLO_SAMPLES = 50_000
 _LARGE = 100_000
+_CURVES = 199  # resamples whose curves are fitted
 
 
 @dataclass
@@ -124,6 +126,8 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
         sharpness=sharpness(
             data.labels, data.proba, notion=_all_classes(data, settings), labels=data.classes
         ),
+        curve=attempt("calibration curve", curve_of, data, settings),
+        validation=attempt("validation", _validation, data, settings),
         without_bins=of_search or (diagram or {}).get("without_bins"),
         diagram=diagram,
         warnings=[*caution(data, overview, ece, tuned), *attempt.messages],
@@ -217,6 +221,24 @@ def _worst_bin(data, settings) -> WorstBin:
         strategy=settings.strategy,
         **{name: float(getattr(bins, name)[row, 0]) for name in columns},
     )
+
+
+def _validation(data, settings) -> dict | None:
+    """(estimate, low, high) by name, of predictions of one outcome; None for an end that is not."""
+    if not settings.notion.of_positive_class:
+        return None
+    found = validation_measures(
+        data.labels,
+        data.proba,
+        confidence_level=settings.confidence_level,
+        n_resamples=min(settings.n_resamples, _CURVES),
+        labels=data.classes,
+        random_state=settings.random_state,
+    )
+    return {
+        name: [value if np.isfinite(value) else None for value in measure]
+        for name, measure in found.measures.items()
+    }
 
 
 def default_resamples(n_samples: int) -> int:

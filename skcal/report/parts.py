@@ -95,6 +95,8 @@ class Measures:
     skce: list[KernelError]
     scores: list[Score]
     sharpness: float
+    validation: dict | None
+    curve: dict | None
     diagram: dict | None
     warnings: list[str]
 

@@ -63,6 +63,7 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
         for part in measures.skce
     ]
     rows += [_score(part) for part in measures.scores]
+    rows += _validation(measures.validation or {}, level)
     what = "variance of the probabilities"
     if any(part.notion.by_class for part in measures.scores):
         what += ", summed over classes"
@@ -186,6 +187,46 @@ def _score(part):
     if part.notion.by_class:
         parts += "; summed over classes"
     return Row(part.name, part.score, parts, part.notion)
+
+
+_VALIDATION = {
+    "observed_expected_ratio": ("O/E ratio", "observed over expected; above 1 predictions are low"),
+    "intercept_in_the_large": (
+        "calibration in the large",
+        "logistic intercept at slope 1; ideal 0",
+    ),
+    "slope": ("calibration slope", "below 1 predictions are too extreme"),
+    "ici": ("ICI", "mean distance of a spline curve from the prediction"),
+    "e50": ("E50", "its median"),
+    "e90": ("E90", "its 90 % quantile"),
+    "emax": ("Emax", "its maximum"),
+    "c_statistic": ("C-statistic", "area under the ROC curve"),
+    "scaled_brier_score": ("scaled Brier score", "1 − Brier score / that of the prevalence"),
+}
+
+
+def _validation(found: dict, level) -> list[Row]:
+    """What medicine reports of one outcome."""
+    rows = []
+    if found:
+        prevalence, low, high = found["prevalence"]
+        mean = number(found["mean_prediction"][0])
+        detail = (
+            f"mean prediction {mean}; {percent(level)} interval [{number(low)}, {number(high)}]"
+        )
+        rows.append(Row("prevalence", prevalence, detail, "binary", low, high))
+    for name, (quantity, meaning) in _VALIDATION.items():
+        if name in found:
+            value, low, high = found[name]
+            ends = f"[{_end(low, '−∞')}, {_end(high, '∞')}]"
+            indented = name in ("e50", "e90", "emax")
+            detail = f"{meaning}; {percent(level)} interval {ends}"
+            rows.append(Row(quantity, value, detail, "binary", low, high, indented=indented))
+    return rows
+
+
+def _end(value, infinite) -> str:
+    return infinite if value is None else number(value)
 
 
 def class_rows(measures: Measures) -> list[tuple]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from skcal import hypothesis_tests
+from skcal import hypothesis_tests, metrics
 
 PAGE = Path(__file__).parents[2] / "doc" / "levels.rst"
 TESTS = battery.public_tests()
@@ -41,7 +41,7 @@ def test_cells_are_calibrated_on_average(cell):
 @pytest.mark.parametrize("cell", battery.CELLS)
 @pytest.mark.parametrize("name", TESTS)
 def test_levels_hold_where_a_test_neither_refuses_nor_warns(name, cell):
-    rate, kept = battery.rates(partial(battery.level, *TESTS[name]), cell, 100, N_SETS)
+    [(rate, kept)] = battery.rates([partial(battery.level, *TESTS[name])], cell, 100, N_SETS)
     # A level of 8 % passes this number with probability below 1e-5; asymptotic tests get that.
     assert not kept or rate * kept <= binom.isf(1e-5, kept, 0.08)
 
@@ -50,6 +50,19 @@ def test_levels_hold_where_a_test_neither_refuses_nor_warns(name, cell):
 @pytest.mark.parametrize("cell", ["uniform", "3 classes, Dir(0.1)", "20 classes, Dir(10)"])
 @pytest.mark.parametrize("name", battery.intervals())
 def test_intervals_cover(name, cell):
-    one = partial(battery.covered, battery.intervals()[name])
-    rate, kept = battery.rates(one, cell, 300, N_SETS)
+    one = partial(battery.covered, name, truth=battery.truth(name, cell))
+    [(rate, kept)] = battery.rates([one], cell, 300, N_SETS)
     assert not kept or rate * kept >= binom.ppf(1e-5, kept, 0.9)
+
+
+def test_every_public_interval_is_in_the_battery():
+    told = " ".join(battery.intervals())
+    for name in metrics.__all__:
+        if name.endswith("_interval"):
+            assert name.removesuffix("_interval") in told
+
+
+@pytest.mark.parametrize("kind", battery.DISTORTIONS)
+def test_distortions_are_not_calibrated(kind):
+    name = "calibration_error_interval, class-wise"
+    assert battery.truth(name, kind) > 1e-3

@@ -10,9 +10,11 @@ from skcal.datasets import make_tempered
 from skcal.displays import (
     BiasCurveDisplay,
     BinCountDisplay,
+    CalibrationCurveDisplay,
     ComparisonDisplay,
     MonitorDisplay,
     NullDistributionDisplay,
+    RecalibrationDisplay,
     ReliabilityDisplay,
     RiskDisplay,
     SegmentDisplay,
@@ -94,6 +96,12 @@ def monitored(notion="confidence", n_batches=12, **options):
     return monitor
 
 
+def recalibrated(y, proba, **options):
+    after = proba**1.5
+    after /= after.sum(axis=1, keepdims=True) if proba.ndim == 2 else after + (1 - proba) ** 1.5
+    return RecalibrationDisplay.from_predictions(y, proba, after, random_state=0, **options)
+
+
 # name → (function of ax= and plot=, number of panels)
 CASES = {
     "reliability": (
@@ -105,6 +113,12 @@ CASES = {
             *tempered(), notion="classwise", random_state=0, **o
         ),
         3,
+    ),
+    "recalibration": (lambda **o: recalibrated(*binary(300), **o), 3),
+    "recalibration of several classes": (lambda **o: recalibrated(*tempered(), **o), 2),
+    "calibration curve": (
+        lambda **o: CalibrationCurveDisplay.from_predictions(*binary(300), **o),
+        1,
     ),
     "simplex": (lambda **o: SimplexDisplay.from_predictions(*tempered(), **o), 1),
     "bin count": (

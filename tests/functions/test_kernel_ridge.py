@@ -349,3 +349,18 @@ def test_kernels_that_are_none_raise():
     ):
         with pytest.raises(ValueError, match=message):
             KroneckerKernelRidge(kernel=kernel).fit(X, residuals)
+
+
+@pytest.mark.parametrize("foreign", [{"not": "a factor"}, None, "wider"])
+def test_a_foreign_object_in_the_cache_is_computed_anew(rng, tmp_path, foreign):
+    X, residuals = rng.uniform(size=(40, 1)), rng.normal(size=40)
+    memory = joblib.Memory(tmp_path, verbose=0)
+    plain = TwoStepKernelRidge(1e-2).fit(X, residuals).predict(X)
+    fitted = TwoStepKernelRidge(1e-2, memory=memory).fit(X, residuals)
+    [output] = tmp_path.rglob("output.pkl")
+    if foreign == "wider":
+        foreign = joblib.load(output)._replace(landmarks=np.zeros((3, 2)))
+    joblib.dump(foreign, output)
+    with pytest.warns(UserWarning, match="in place of a factor, which is computed anew"):
+        again = clone(fitted).fit(X, residuals)
+    assert_array_equal(again.predict(X), plain)

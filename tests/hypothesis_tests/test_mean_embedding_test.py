@@ -147,7 +147,7 @@ def test_there_are_no_more_locations_than_distinct_predictions():
 
 @pytest.mark.parametrize("kernel", ["laplacian", polynomial])
 @pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
-def test_asymptotic_forms_use_the_sample_covariance(notion, kernel):
+def test_asymptotic_forms_of_the_sample_covariance(notion, kernel):
     y, proba = sample(notion)
     terms, _ = naive_terms(y, proba, notion, kernel)
     n, J = terms.shape
@@ -158,10 +158,22 @@ def test_asymptotic_forms_use_the_sample_covariance(notion, kernel):
         "hotelling": f.sf((n - J) / (J * (n - 1)) * squared, J, n - J),
     }
     for method, pvalue in pvalues.items():
-        result = mean_embedding_test(y, proba, method=method, **options_of(notion, kernel))
+        options = {"method": method, "variance": "sample", **options_of(notion, kernel)}
+        result = mean_embedding_test(y, proba, **options)
         assert_allclose(result.statistic, squared, rtol=1e-6)
         assert_allclose(result.pvalue, pvalue, rtol=1e-6)
         assert_allclose(result.estimate, np.mean(mean**2), rtol=1e-9)
+
+
+@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
+def test_the_covariance_under_h0_is_that_of_the_exact_test(notion):
+    y, proba = sample(notion)
+    options = options_of(notion)
+    exact = mean_embedding_test(y, proba, n_resamples=19, **options).statistic
+    result = mean_embedding_test(y, proba, method="chi2", **options)
+    assert_allclose(result.statistic, exact, rtol=1e-9)
+    n_locations = len(naive_terms(y, proba, notion, "laplacian")[0].T)
+    assert_allclose(result.pvalue, chi2.sf(exact, n_locations), rtol=1e-9)
 
 
 @pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
@@ -169,7 +181,7 @@ def test_hotelling_at_one_location_is_a_t_test(notion):
     y, proba = sample(notion)
     terms, _ = naive_terms(y, proba, notion, "laplacian", 1)
     options = options_of(notion, n_locations=1)
-    result = mean_embedding_test(y, proba, method="hotelling", **options)
+    result = mean_embedding_test(y, proba, method="hotelling", variance="sample", **options)
     assert_allclose(result.pvalue, ttest_1samp(terms[:, 0], 0).pvalue, rtol=1e-9)
 
 

@@ -13,6 +13,7 @@ from skcal.metrics import (
     kolmogorov_smirnov_calibration_error,
     smooth_calibration_error,
 )
+from skcal.metrics import smooth as module
 from skcal.metrics.smooth import CosineSeries, _own_width
 
 kuiper_error = partial(kolmogorov_smirnov_calibration_error, kuiper=True)
@@ -335,3 +336,17 @@ def test_notions_that_condition_on_vectors_are_refused(metric, notion):
     y, proba = multiclass_draw()
     with pytest.raises(ValueError, match=r"conditions on a vector.*'top-label', 'classwise'"):
         metric(y, proba, notion=notion)
+
+
+@pytest.mark.parametrize("bandwidth", ["self-consistent", 1e-5, 0.1])
+@pytest.mark.parametrize(
+    ("y", "p"),
+    [([0, 0, 0], [1e-5] * 3), ([0, 1, 0], [0.3] * 3), ([0, 0], [2e-5, 1e-4]), ([1], [1])],
+)
+def test_residuals_that_cancel_nowhere_need_no_width(y, p, bandwidth, monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("a series is computed")
+
+    monkeypatch.setattr(module, "CosineSeries", refuse)
+    found = smooth_calibration_error(y, p, labels=[0, 1], bandwidth=bandwidth)
+    assert_allclose(found, abs(np.mean(y) - np.mean(p)), rtol=1e-12, atol=1e-17)

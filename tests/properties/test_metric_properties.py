@@ -28,9 +28,11 @@ from skcal.metrics.scorers import _SCORERS
 TOOLS = {
     "CalibrationAccumulator": "takes chunks: below as a function of all samples",
     "bootstrap_interval": "takes a metric: tests/metrics/test_bootstrap.py",
+    "calibration_curve": "curves of one outcome: tests/metrics/test_curve.py",
     "get_scorer": "returns scorers: below",
     "get_scorer_names": "returns names",
     "make_calibration_scorer": "returns scorers: below",
+    "validation_measures": "draws resamples, needs both outcomes: tests/metrics/test_curve.py",
 }
 
 

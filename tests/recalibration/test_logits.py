@@ -114,12 +114,11 @@ def test_logits_beyond_the_resolution_of_probabilities_are_told_apart():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_zeros_that_are_rounded_are_said_to_be_lost(dtype):
-    z = np.zeros((40, 3))
-    z[:, 0], z[:20, 1] = 900, 800 if dtype == np.float64 else 883
-    X, y = softmax(z.astype(dtype), axis=1), np.arange(40) % 2
-    assert (X[:, 2] == 0).all()
-    with pytest.warns(UserWarning, match=r"\d0 of 120 probabilities in X, float\d\d .*from_logits"):
+def test_zeros_that_float32_rounded_are_said_to_be_lost(dtype):
+    z = np.zeros((40, 3), np.float32)
+    z[:, 0], z[:20, 1] = 900, 820  # exp(-80) is 1.8e-35
+    X, y = softmax(z, axis=1).astype(dtype), np.arange(40) % 2
+    with pytest.warns(UserWarning, match=r"60 of 120 probabilities in X are 0 or 1.*from_logits"):
         TemperatureScaling().fit(X, y)
 
 
@@ -129,9 +128,16 @@ def test_zeros_of_forests_are_no_loss(dtype):
     TemperatureScaling().fit(X, [1, 1, 0] * 4)  # warnings are errors
 
 
+def test_probabilities_of_few_classes_are_cut_without_a_word():
+    """Exact logarithms of naive Bayes are worse, see ``_SMALLEST``."""
+    X = np.array([[1e-300, 1.0, 0.0], [1e-200, 0.0, 1.0], [1.0, 1e-100, 0.0]] * 4)
+    one, other = (TemperatureScaling().fit(x, [1, 2, 1] * 4) for x in (X, np.maximum(X, 2.0**-52)))
+    assert one.temperature_ == other.temperature_
+
+
 def test_confidences_that_are_rounded_to_1_are_said_to_be_lost():
     X = np.array([1.0, 1 - 1e-7, 0.9] * 5, dtype=np.float32)
-    with pytest.warns(UserWarning, match="5 of 15 probabilities in X, float32 .* 0 or 1"):
+    with pytest.warns(UserWarning, match="5 of 15 probabilities in X are 0 or 1, which float32"):
         BetaCalibration().fit(X, [1, 1, 0] * 5)
 
 

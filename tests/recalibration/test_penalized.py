@@ -277,7 +277,6 @@ def test_zeros_and_ones_are_finite_and_count_as_the_floor(rng, scaling, d):
     assert_allclose(fitted.predict_proba(np.maximum(X, FLOOR)), proba, atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:.* probabilities in X, float64 numbers, are rounded")
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 def test_500_samples_of_100_classes_converge_in_a_third_of_max_iter(coordinates, C):

@@ -1,0 +1,185 @@
+"""Smooth calibration curves with bands of the curve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skcal._text import percent
+from skcal.displays.base import (
+    BLUE,
+    GREY,
+    ClassifierDisplay,
+    as_label,
+    in_inches,
+    keep_axes,
+    make_axes,
+    styled,
+)
+from skcal.metrics.base import read_sample
+from skcal.metrics.curve import CalibrationCurve, calibration_curve
+
+_TICKS = (0, 0.25, 0.5, 0.75, 1)
+_BINS = 50
+
+
+class CalibrationCurveDisplay(ClassifierDisplay):
+    """Smooth calibration curve with its pointwise and simultaneous limits.
+
+    Make it with :meth:`from_predictions` or :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    curve : CalibrationCurve
+    histogram : ndarray of shape (50,)
+        The number of predictions in 50 equal intervals of [0, 1].
+    name : str, default=None
+        The name of the classifier.
+
+    Attributes
+    ----------
+    ax_ : matplotlib axes
+        Set by :meth:`plot`, as are the following.
+    figure_ : matplotlib figure
+    line_ : matplotlib line
+    bands_ : list of matplotlib collections
+        The pointwise and the simultaneous band.
+
+    See Also
+    --------
+    ReliabilityDisplay : bins, and what calibrated predictions would show.
+    skcal.metrics.calibration_curve : the curve as data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.displays import CalibrationCurveDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=500)
+    >>> y = rng.uniform(size=500) < p**2
+    >>> display = CalibrationCurveDisplay.from_predictions(y, p, plot=False)
+    >>> display.curve.method, len(display.curve.frequency)
+    ('splines', 101)
+    """
+
+    def __init__(self, curve: CalibrationCurve, histogram: np.ndarray, *, name: str | None = None):
+        self.curve = curve
+        self.histogram = histogram
+        self.name = name
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true,
+        y_proba,
+        *,
+        method="splines",
+        notion="auto",
+        confidence_level=0.95,
+        sample_weight=None,
+        labels=None,
+        pos_label=None,
+        name=None,
+        ax=None,
+        plot=True,
+    ):
+        """Compute and plot the curve.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels; both outcomes must occur.
+        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        method : {"splines", "loess", "isotonic"}, default="splines"
+            The smoother, see :func:`skcal.metrics.calibration_curve`.
+        notion : {"auto", "binary", "confidence"}, default="auto"
+            "auto" is "binary" for one and two columns and "confidence" for more.
+        confidence_level : float in (0, 1), default=0.95
+        sample_weight : array-like of shape (n_samples,), default=None
+        labels : array-like of shape (n_classes,), default=None
+            The class of each column; for 1-D predictions (negative class, positive class).
+        pos_label : label, default=None
+            The positive class of 1-D predictions, or of two columns for "binary".
+        name : str, default=None
+            The name of the classifier, for the title.
+        ax : matplotlib axes, default=None
+            None makes a figure.
+        plot : bool, default=True
+            False computes the numbers alone, without matplotlib.
+
+        Returns
+        -------
+        display : CalibrationCurveDisplay
+        """
+        options = {
+            "notion": notion,
+            "sample_weight": sample_weight,
+            "labels": labels,
+            "pos_label": pos_label,
+        }
+        curve = calibration_curve(
+            y_true, y_proba, method=method, confidence_level=confidence_level, **options
+        )
+        [problem] = read_sample(y_true, y_proba, **options).problems()
+        histogram, _ = np.histogram(problem.features[:, 0], bins=_BINS, range=(0, 1))
+        display = cls(curve, histogram, name=name)
+        return display.plot(ax=ax) if plot else display
+
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw the curve, its bands and the histogram of the predictions.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            None makes a figure.
+        name : str, default=None
+            The name of the classifier; None takes that of the display.
+        **kwargs : dict
+            Options of :meth:`matplotlib.axes.Axes.plot` for the curve.
+
+        Returns
+        -------
+        display : CalibrationCurveDisplay
+        """
+        [axis] = make_axes(ax, 1, (4.6, 5.6))
+        curve, name = self.curve, self.name if name is None else name
+        level = percent(curve.confidence_level)
+        axis.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
+        look = styled(kwargs, color=BLUE, linewidth=1.5, label=f"curve by {curve.method}")
+        [self.line_] = axis.plot(curve.prediction, curve.frequency, **look)
+        limits = (curve.low, curve.high, 0.3, f"{level} at each point")
+        band = (curve.band_low, curve.band_high, 0.15, f"{level} of the whole curve")
+        self.bands_ = [
+            axis.fill_between(
+                curve.prediction,
+                low,
+                high,
+                color=self.line_.get_color(),
+                alpha=alpha,
+                linewidth=0,
+                label=label,
+            )
+            for low, high, alpha, label in (limits, band)
+        ]
+        self._draw_histogram(axis)
+        axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xticks=_TICKS, yticks=_TICKS)
+        axis.set(aspect="equal", xlabel="predicted probability", ylabel="observed frequency")
+        title = f"{curve.notion}\nn = {curve.n_samples:,}"
+        axis.set_title(f"{as_label(name)}\n{title}" if name else title, fontsize="small")
+        axis.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.45),
+            bbox_transform=in_inches(axis, 0),
+            fontsize="x-small",
+            frameon=False,
+        )
+        keep_axes(self, [axis])
+        return self
+
+    def _draw_histogram(self, axis):
+        """Relative counts along the lower edge."""
+        edges = np.arange(_BINS + 1) / _BINS
+        heights = 0.08 * self.histogram / max(self.histogram.max(), 1)
+        axis.bar(
+            edges[:-1], heights, np.diff(edges), bottom=-0.02, align="edge", color=GREY, alpha=0.6
+        )

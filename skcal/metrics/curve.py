@@ -1,0 +1,214 @@
+"""Calibration curves as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skcal import _html
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._text import percent
+from skcal.metrics.base import read_sample
+from skcal.metrics.smoothers import CURVES, isotonic_limits, make_points
+from skcal.notions import Notion
+
+_GRID = 101
+_SHOWN = 10  # rows of a notebook's table
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationCurve:
+    """A calibration curve, the frequency of the outcome by prediction, with its uncertainty.
+
+    Attributes
+    ----------
+    prediction : ndarray of shape (n_points,)
+        Where the curve is evaluated.
+    frequency : ndarray of shape (n_points,)
+        The curve.
+    low, high : ndarray of shape (n_points,)
+        Pointwise limits: at each point they hold the curve with probability confidence_level.
+    band_low, band_high : ndarray of shape (n_points,)
+        Simultaneous limits: at all points at once.
+    method : {"splines", "loess", "isotonic"}
+    confidence_level : float
+    notion : Notion
+    n_samples : int
+    """
+
+    prediction: np.ndarray = field(repr=False)
+    frequency: np.ndarray = field(repr=False)
+    low: np.ndarray = field(repr=False)
+    high: np.ndarray = field(repr=False)
+    band_low: np.ndarray = field(repr=False)
+    band_high: np.ndarray = field(repr=False)
+    method: str
+    confidence_level: float
+    notion: Notion
+    n_samples: int
+
+    def to_frame(self):
+        """Return a pandas DataFrame, a row for each point."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
+        return pd.DataFrame(self._columns())
+
+    def _columns(self):
+        names = ("prediction", "frequency", "low", "high", "band_low", "band_high")
+        return {name: getattr(self, name) for name in names}
+
+    def _repr_html_(self):
+        columns = self._columns()
+        rows = np.unique(np.linspace(0, len(self.prediction) - 1, _SHOWN).astype(int))
+        table = zip(*(values[rows].tolist() for values in columns.values()), strict=True)
+        title = f"Calibration curve by {self.method}, {self.notion}, {self.n_samples:,} samples"
+        level = percent(self.confidence_level)
+        said = f"low, high hold the curve at a point with {level}, the band at all points at once"
+        return _html.result(title, _html.table(tuple(columns), table), _html.notes([said]))
+
+
+@validate_params(
+    {
+        "method": [StrOptions(set(CURVES))],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+    },
+    prefer_skip_nested_validation=True,
+)
+def calibration_curve(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    method: str = "splines",
+    at: ArrayLike | None = None,
+    notion: str = "auto",
+    confidence_level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CalibrationCurve:
+    """Smooth calibration curve with pointwise and simultaneous limits of the curve itself.
+
+    The bands of a reliability diagram say where calibrated predictions would lie; these say where
+    the curve may lie.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels; both outcomes must occur.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    method : {"splines", "loess", "isotonic"}, default="splines"
+        "splines": logistic regression on cubic splines of logit(p) with 5 knots at quantiles.
+        "loess": local quadratic regression of the outcomes on p with span 0.75, the default of R's
+        ``loess``. "isotonic": isotonic regression; its limits are exact for any curve that does not
+        fall, and wide.
+    at : array-like of shape (n_points,), default=None
+        Probabilities at which the curve is wanted, in increasing order. None: 101 from the smallest
+        to the largest prediction.
+    notion : {"auto", "binary", "confidence"}, default="auto"
+        "auto" is "binary" for one and two columns and "confidence" for more.
+    confidence_level : float in (0, 1), default=0.95
+    sample_weight : array-like of shape (n_samples,), default=None
+        Importance weights; not for the limits of "isotonic", which need equal ones.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+
+    Returns
+    -------
+    curve : CalibrationCurve
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid, only one outcome occurs, or weights differ for "isotonic".
+
+    See Also
+    --------
+    integrated_calibration_index : the mean distance of a curve from the diagonal.
+    skcal.displays.CalibrationCurveDisplay : draws it.
+
+    Notes
+    -----
+    Limits of splines and loess are normal ones around the expectation of the smoother: where the
+    true curve bends more than the smoother can follow they miss it. Of 50 draws of p² and of
+    tempered predictions at n = 500, the 95 % band held the whole curve in 92 % and 96 % (splines),
+    92 % and 88 % (loess) and always (isotonic); of a wave in 80 %, 50 % and always. More than 1,000
+    distinct predictions are grouped into 1,000 of equal mass (100 for isotonic limits).
+
+    References
+    ----------
+    .. [1] Van Calster et al., A calibration hierarchy for risk models was defined, J. Clinical
+       Epidemiology 2016.
+    .. [2] Dimitriadis, Dümbgen, Henzi, Puke & Ziegel, Honest calibration assessment for binary
+       outcome predictions, Biometrika 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.metrics import calibration_curve
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000)
+    >>> y = rng.uniform(size=2000) < p**2
+    >>> curve = calibration_curve(y, p, at=[0.3, 0.5, 0.7])
+    >>> curve.frequency.round(1)
+    array([0.1, 0.2, 0.5])
+    >>> bool((curve.band_high < curve.prediction).all())  # predictions are too high
+    True
+    """
+    sample = read_sample(
+        y_true,
+        y_proba,
+        notion=notion,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    )
+    if not sample.notion.single:
+        raise ValueError(
+            f"notion={sample.notion!r} is several problems or a vector. Use 'binary' or "
+            "'confidence'."
+        )
+    [problem] = sample.problems()
+    x, outcome = problem.features[:, 0].astype(np.float64), problem.outcomes[:, 0]
+    if outcome.min() == outcome.max():
+        raise ValueError(
+            f"y_true shows one outcome only ({int(outcome[0])}); a calibration curve needs both."
+        )
+    grid = _grid(at, x)
+    curve = _curve(method, x, outcome, problem.weight, grid, confidence_level)
+    return CalibrationCurve(
+        grid, *curve, method, confidence_level, sample.notion, len(sample.codes)
+    )
+
+
+def _grid(at, x) -> np.ndarray:
+    if at is None:
+        return np.clip(np.linspace(x.min(), x.max(), _GRID), 0, 1)
+    grid = np.asarray(at, dtype=np.float64)
+    if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
+        raise ValueError(f"at must be a 1-D array of probabilities in [0, 1], got {at!r}.")
+    if (np.diff(grid) < 0).any():
+        raise ValueError("at must be in increasing order. Pass np.sort(at).")
+    return grid
+
+
+def _curve(method, x, outcome, weight, grid, level):
+    """The frequency and the rows of its limits."""
+    points = make_points(x, outcome, weight)
+    if method != "isotonic":
+        found = CURVES[method](points, grid, level)
+        return found.frequency, *found.limits
+    if np.ptp(weight) > 1e-9 * weight.max():
+        raise ValueError(
+            "sample_weight differs among samples, but method='isotonic' counts outcomes for exact "
+            "limits. Use method='splines' or 'loess'."
+        )
+    return CURVES[method](points, grid).frequency, *isotonic_limits(x, outcome, grid, level)

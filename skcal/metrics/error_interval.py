@@ -1,0 +1,256 @@
+"""Intervals of binned squared errors in closed form, calibrated or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.stats import chi2, norm
+
+from skcal._bins import SCALAR_PARTITIONS
+from skcal._html import ShownRounded
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.metrics.base import Sample, read_sample
+from skcal.metrics.events import warn_if_few_surprises
+from skcal.metrics.moments import find_bins
+
+
+@dataclass(frozen=True)
+class ErrorInterval(ShownRounded):
+    """A debiased binned error with its interval.
+
+    Attributes
+    ----------
+    estimate : float
+        The error on the samples; its square may be negative, its root is 0 then.
+    low, high : float ≥ 0
+        The interval.
+    standard_error : float
+        The standard error of the squared error, whatever ``root`` is.
+    confidence_level : float
+    notion : str
+    """
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+    confidence_level: float
+    notion: str
+
+
+@validate_params(
+    {
+        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
+        "strategy": [StrOptions(set(SCALAR_PARTITIONS) - {"sweep"})],
+        "root": ["boolean"],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+    },
+    prefer_skip_nested_validation=True,
+)
+def calibration_error_interval(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str = "auto",
+    n_bins: int | str = 15,
+    strategy: str = "uniform",
+    root: bool = True,
+    confidence_level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> ErrorInterval:
+    """Interval of the debiased binned error of norm 2, without resamples.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
+        "auto" is "binary" for one and two columns and "confidence" for more. Squared errors of
+        classes are summed; of "top-label" each times its share of the samples.
+    n_bins : int or "cube-root", default=15
+        Number of bins, as in :func:`expected_calibration_error`.
+    strategy : {"uniform", "quantile", "unique"}, default="uniform"
+        The rule of the bins, as there; they must not depend on the labels.
+    root : bool, default=True
+        False gives the squared error, whose estimate may be negative.
+    confidence_level : float in (0, 1), default=0.95
+    sample_weight : array-like of shape (n_samples,), default=None
+        Importances, whose scale does not matter.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+
+    Returns
+    -------
+    interval : ErrorInterval
+        ``estimate`` is ``expected_calibration_error(norm=2, debias=True)`` of the same options.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid or no bin holds two samples.
+
+    Warns
+    -----
+    UserWarning
+        If fewer than 5 effective outcomes were not what was predicted, where no limit holds.
+
+    See Also
+    --------
+    bootstrap_interval : any measure, at the cost of resamples.
+
+    Notes
+    -----
+    The squared error is a sum over pairs of samples of a bin, Σ_{i≠j} h_ij. Of its variance the
+    linear part, Σ_i ψ_i² with the influences ψ_i = w_i (2 g δ_i - g² - θ) / Σw of a sample in a bin
+    of gap g, is of order 1/n and vanishes for calibrated predictions; the degenerate part,
+    2 Σ_{i≠j} h_ij², is of order 1/n², and all there is then [1]_. [1]_ decides which of the two
+    variances holds; here they are added, each without the noise that it has from the other, so that
+    nothing has to be decided between them. The degenerate part is at least that of calibrated
+    predictions, which no label has to tell. Few bins make it as skewed as χ² with as few degrees of
+    freedom, which moves the lower end; and since the linear part grows with θ, the ends are those
+    of a score interval: θ for which the estimate is not too far.
+
+    The interval is about the population's error in these bins. Coverage of 95 % intervals of the
+    squared error (400 data sets, standard error 1 %):
+
+    ============================= ========= ========= =========== ===========
+    predictions                   n = 100   n = 300   n = 1,000   n = 3,000
+    ============================= ========= ========= =========== ===========
+    calibrated, uniform           98 %      96 %      98 %        –
+    1 % positives, Beta           100 %     99 %      99 %        –
+    90 % near 0 and 1             98 %      99 %      96 %        –
+    20 classes, class-wise        99 %      97 %      98 %        –
+    slope 1.4, error 0.053        98 %      98 %      97 %        94 %
+    the same by a normal interval 99 %      97 %      88 %        92 %
+    slope 1.15, error 0.022       99 %      98 %      98 %        –
+    1 % positives, twice too high 100 %     100 %     100 %       98 %
+    ============================= ========= ========= =========== ===========
+
+    O(n log n) time for one problem; for classes O(n C²).
+
+    References
+    ----------
+    .. [1] Sun, Chaudhari, Barnett & Dobriban, A confidence interval for the ℓ₂ expected calibration
+       error, arXiv:2408.08998, 2024.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_dirichlet
+    >>> from skcal.metrics import calibration_error_interval
+    >>> data = make_dirichlet(500, n_classes=3, model="M3", random_state=0)
+    >>> interval = calibration_error_interval(data.labels, data.proba)
+    >>> round(interval.low, 2), round(interval.estimate, 2), round(interval.high, 2)
+    (0.56, 0.6, 0.64)
+    """
+    sample = read_sample(
+        y_true,
+        y_proba,
+        notion=notion,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+        at_least=2,
+        scalar=True,
+    )
+    warn_if_few_surprises(sample, 5)
+    terms = _PairTerms(sample, (n_bins, strategy, 1))
+    linear, degenerate, freedom = terms.variances()
+    ends = _ends(terms, linear, degenerate, freedom, (1 - confidence_level) / 2)
+    low, estimate, high = (np.sqrt(max(v, 0.0)) if root else v for v in ends)
+    error = float(np.sqrt(linear + degenerate))
+    return ErrorInterval(
+        float(estimate), float(low), float(high), error, confidence_level, str(sample.notion)
+    )
+
+
+def _ends(terms, linear, degenerate, freedom, tail):
+    """Low, estimate, high: where (θ - θ̂)² = z² (slope θ + degenerate), as of Wilson's interval."""
+    spread = 2 * np.sqrt(degenerate)
+    slope = linear / max(terms.estimate, spread) if linear > 0 else 0.0
+    if terms.estimate <= spread:  # too close to 0 to tell how the variance grows
+        slope = max(slope, terms.slope)
+    z = norm.isf(tail)
+    skewed = max((chi2.isf(tail, freedom) - freedom) / np.sqrt(2 * freedom), z)
+    middle = terms.estimate + z**2 * slope / 2
+    square = z**2 * slope * max(terms.estimate, 0) + (z**2 * slope / 2) ** 2
+    low = middle - np.sqrt(square + skewed**2 * degenerate)
+    high = middle + np.sqrt(square + z**2 * degenerate)
+    return max(low, 0.0), terms.estimate, max(high, 0.0)
+
+
+class _PairTerms:
+    """Sparse rows u_i, an entry a problem, with ⟨u_i, u_j⟩ = h_ij for pairs i ≠ j."""
+
+    def __init__(self, sample: Sample, rule):
+        n, weight = len(sample.codes), sample.weight
+        self.share = weight / weight.sum()
+        rows, columns, self.expected = [], [], []
+        values, centred, errors, offset = [], [], [], 0
+        spreads = own_shares = 0.0
+        for problem in [problem for problem in sample.problems() if len(problem.weight)]:
+            partition = find_bins(problem, *rule)
+            bins, size = partition.assign(problem.features), partition.n_bins
+            x, w = problem.features[:, 0].astype(np.float64), problem.weight
+            delta = problem.residuals[:, 0].astype(np.float64)
+            mass, squares, sums, own = (
+                np.bincount(bins, t, minlength=size) for t in (w, w**2, w * delta, (w * delta) ** 2)
+            )
+            pairs = mass**2 - squares
+            enough = (np.bincount(bins, minlength=size) > 1) & (pairs > 1e-12 * squares)
+            factor = np.where(enough, mass / weight.sum(), 0) / np.where(enough, pairs, 1)
+            gaps = sums / np.where(mass > 0, mass, 1)
+            errors.append(np.where(enough, (sums**2 - own) / np.where(enough, pairs, 1), 0)[bins])
+            scale = np.sqrt(factor[bins]) * w
+            own_shares += w.sum() / weight.sum()
+            spreads += float(np.sum((w / weight.sum() * (delta - gaps[bins])) ** 2))
+            rows.append(np.arange(n)[problem.rows])
+            columns.append(bins + offset)
+            values.append(scale * delta)
+            centred.append(scale * (delta - gaps[bins]))
+            self.expected.append(_off_diagonal(bins, scale**2 * x * (1 - x), size))
+            offset += size
+        place = np.concatenate(rows), np.concatenate(columns)
+        self.rows = place[0]
+        self.U, self.centred = (
+            csr_array((np.concatenate(v), place), shape=(n, offset)) for v in (values, centred)
+        )
+        self.errors = np.bincount(self.rows, np.concatenate(errors), minlength=n)
+        self.slope = 4 * spreads / own_shares  # of the linear part, were all gaps alike
+        self.means = np.asarray(self.U @ self.U.sum(axis=0)) - _squares(self.U)
+        self.estimate = float(self.means.sum())
+
+    def variances(self):
+        """Linear and degenerate part, and the degrees of freedom of the degenerate one."""
+        S = (self.centred.T @ self.centred).tocsr()
+        own = _squares(self.centred)
+        expected = np.concatenate(self.expected)
+        seen = float((S.data**2).sum() - own @ own)
+        degenerate = 2 * max(seen, float(expected.sum()))
+        influence = 2 * self.means - self.share * (self.errors + self.estimate)
+        linear = max(float(influence @ influence) - 4 * max(seen, 0.0), 0.0)
+        eigenvalues = np.sqrt(np.maximum(expected, 0))
+        cubes = (eigenvalues**3).sum()
+        freedom = (eigenvalues**2).sum() ** 3 / cubes**2 if cubes > 0 else 1.0
+        return linear, degenerate, max(freedom, 1.0)
+
+
+def _squares(U):
+    return np.asarray((U * U).sum(axis=1)).ravel()
+
+
+def _off_diagonal(bins, terms, size):
+    """Σ_{i≠j} t_i t_j of each bin."""
+    return np.bincount(bins, terms, minlength=size) ** 2 - np.bincount(
+        bins, terms**2, minlength=size
+    )

@@ -1,0 +1,275 @@
+"""What medicine reports of a model for one outcome, each number with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit, ndtri
+from scipy.stats import beta, rankdata
+from sklearn.utils import check_random_state
+
+from skcal import _html
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._text import percent
+from skcal.metrics.base import read_sample
+from skcal.metrics.cox import cox_recalibration
+from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
+
+_QUANTILES = {"e50": 0.5, "e90": 0.9, "emax": 1.0}
+
+
+class Measure(NamedTuple):
+    """A number with the ends of its interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ValidationMeasures:
+    """Calibration, discrimination and overall performance of predictions of one outcome.
+
+    Every measure is (estimate, low, high).
+
+    Attributes
+    ----------
+    prevalence : Measure
+        The share of positive outcomes, with its Clopper-Pearson interval.
+    mean_prediction : Measure
+        The mean of the predictions; no interval (NaN).
+    observed_expected_ratio : Measure
+        Prevalence over mean prediction, O/E; above 1 predictions are too low. Clopper-Pearson,
+        given the predictions.
+    intercept_in_the_large, slope : Measure
+        Calibration-in-the-large and calibration slope by logistic recalibration, with profile
+        likelihood intervals; 0 and 1 are calibrated.
+    ici, e50, e90, emax : Measure
+        Mean, median, 90 % quantile and maximum of the distance of the smooth calibration curve
+        from the prediction, with basic bootstrap intervals, not below 0. Biased upwards.
+    c_statistic : Measure
+        Area under the ROC curve, with DeLong's interval on the logit scale.
+    brier_score : Measure
+        Mean (y - p)², with its normal interval.
+    scaled_brier_score : Measure
+        1 - Brier score / (prevalence (1 - prevalence)), the index of prediction accuracy.
+    method : str
+        What smoothed the curve.
+    confidence_level : float
+    n_samples : int
+    """
+
+    prevalence: Measure
+    mean_prediction: Measure
+    observed_expected_ratio: Measure
+    intercept_in_the_large: Measure
+    slope: Measure
+    ici: Measure
+    e50: Measure
+    e90: Measure
+    emax: Measure
+    c_statistic: Measure
+    brier_score: Measure
+    scaled_brier_score: Measure
+    method: str
+    confidence_level: float
+    n_samples: int
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        """The measures by name."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in found.items() if isinstance(value, Measure)}
+
+    def to_frame(self):
+        """Return a pandas DataFrame, a row for each measure."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
+        return pd.DataFrame.from_dict(self.measures, orient="index", columns=Measure._fields)
+
+    def _repr_html_(self):
+        rows = [(name.replace("_", " "), *value) for name, value in self.measures.items()]
+        title = f"Validation of {self.n_samples:,} predictions"
+        said = f"{percent(self.confidence_level)} intervals; curve by {self.method}"
+        table = _html.table(("measure", *Measure._fields), rows)
+        return _html.result(title, table, _html.notes([said]))
+
+
+@validate_params(
+    {
+        "method": [StrOptions(set(CURVES))],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "n_resamples": [Interval(Integral, 19, None, closed="left")],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def validation_measures(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    method: str = "splines",
+    confidence_level: float = 0.95,
+    n_resamples: int = 199,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    random_state: Any = None,
+) -> ValidationMeasures:
+    """Calibration in the large, slope, ICI, C-statistic and scaled Brier score with intervals.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels; both outcomes must occur.
+    y_proba : array-like of shape (n_samples,) or (n_samples, 2)
+        P(positive class), or the probabilities of both classes.
+    method : {"splines", "loess", "isotonic"}, default="splines"
+        The smoother of the calibration curve, as in :func:`calibration_curve`.
+    confidence_level : float in (0, 1), default=0.95
+    n_resamples : int ≥ 19, default=199
+        Bootstrap resamples for ICI, E50, E90 and Emax.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    result : ValidationMeasures
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid, only one outcome occurs, or a threshold separates the outcomes.
+
+    See Also
+    --------
+    cox_recalibration, integrated_calibration_index, calibration_curve
+
+    Notes
+    -----
+    More than 1,000 distinct predictions are grouped for the curve into 1,000 of equal mass.
+
+    References
+    ----------
+    .. [1] Van Calster et al., Calibration: the Achilles heel of predictive analytics, BMC Medicine
+       2019.
+    .. [2] Austin & Steyerberg, The integrated calibration index (ICI) and related metrics for
+       quantifying the calibration of logistic regression models, Statistics in Medicine 2019.
+    .. [3] DeLong, DeLong & Clarke-Pearson, Comparing the areas under two or more correlated
+       receiver operating characteristic curves, Biometrics 1988.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.metrics import validation_measures
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=1000)
+    >>> y = rng.uniform(size=1000) < p**2  # predictions are too high
+    >>> found = validation_measures(y, p, n_resamples=49, random_state=0)
+    >>> bool(found.observed_expected_ratio.high < 1)
+    True
+    >>> round(found.ici.estimate, 2), round(found.c_statistic.estimate, 2)
+    (0.17, 0.88)
+    """
+    sample = read_sample(y_true, y_proba, notion="binary", labels=labels, pos_label=pos_label)
+    [problem] = sample.problems()
+    x, outcome = problem.features[:, 0].astype(np.float64), problem.outcomes[:, 0]
+    options = {"notion": "binary", "labels": sample.classes}
+    cox = cox_recalibration(
+        sample.classes[sample.codes], sample.proba, confidence_level=confidence_level, **options
+    )
+    rate = _prevalence(outcome, confidence_level)
+    mean = float(x.mean())
+    ratio = Measure(*(float(value / mean) if mean > 0 else np.inf for value in rate))
+    return ValidationMeasures(
+        prevalence=rate,
+        mean_prediction=Measure(mean, np.nan, np.nan),
+        observed_expected_ratio=ratio,
+        intercept_in_the_large=Measure(
+            cox.intercept_in_the_large, *cox.intercept_in_the_large_interval
+        ),
+        slope=Measure(cox.slope, *cox.slope_interval),
+        **_distances(method, x, outcome, confidence_level, n_resamples, random_state),
+        c_statistic=_c_statistic(x, outcome, confidence_level),
+        **_brier(x, outcome, confidence_level),
+        method=method,
+        confidence_level=confidence_level,
+        n_samples=len(x),
+    )
+
+
+def _prevalence(outcome, level) -> Measure:
+    n, hits, tail = len(outcome), outcome.sum(), (1 - level) / 2
+    low = beta.ppf(tail, hits, n - hits + 1)
+    return Measure(float(hits / n), float(low), float(beta.isf(tail, hits + 1, n - hits)))
+
+
+def _distances(method, x, outcome, level, n_resamples, random_state) -> dict[str, Measure]:
+    """ICI, E50, E90 and Emax with basic bootstrap intervals."""
+    points = make_points(x, outcome, np.ones(len(x)))
+    found = distances(method, points)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    cells = np.concatenate([points.hits, points.mass - points.hits]) / len(x)
+    drawn = []
+    while len(drawn) < n_resamples:
+        hits, misses = rng.multinomial(len(x), cells).reshape(2, -1)
+        if hits.any() and misses.any():
+            mass = (hits + misses).astype(np.float64)
+            kept = mass > 0
+            resampled = points._replace(
+                prediction=points.prediction[kept],
+                mass=mass[kept],
+                hits=hits[kept].astype(np.float64),
+                squares=mass[kept],
+            )
+            drawn.append(distances(method, resampled))
+    tail = (1 - level) / 2
+    limits = 2 * found - np.quantile(drawn, [1 - tail, tail], axis=0)
+    names = ("ici", *_QUANTILES)
+    return {
+        name: Measure(*map(float, row))
+        for name, row in zip(names, np.column_stack([found, np.clip(limits, 0, 1).T]), strict=True)
+    }
+
+
+def distances(method: str, points: Points) -> np.ndarray:
+    """Mean, median, 90 % quantile and maximum of |curve - prediction|."""
+    gap, mass = point_gaps(method, points), points.mass
+    quantiles = np.quantile(gap, list(_QUANTILES.values()), method="inverted_cdf", weights=mass)
+    return np.append(mass @ gap / mass.sum(), quantiles)
+
+
+def _c_statistic(x, outcome, level) -> Measure:
+    positive, negative = x[outcome == 1], x[outcome == 0]
+    m, n = len(positive), len(negative)
+    ranks = rankdata(np.concatenate([positive, negative]))
+    above = (ranks[:m] - rankdata(positive)) / n  # negatives below each positive
+    below = 1 - (ranks[m:] - rankdata(negative)) / m
+    area = float(above.mean())
+    variance = sum(one.var(ddof=1) / len(one) for one in (above, below) if len(one) > 1)
+    if not 0 < area < 1:
+        return Measure(area, np.nan, np.nan)
+    half = -ndtri((1 - level) / 2) * np.sqrt(variance) / (area * (1 - area))
+    low, high = expit(logit(area) - half), expit(logit(area) + half)
+    return Measure(area, float(low), float(high))
+
+
+def _brier(x, outcome, level) -> dict[str, Measure]:
+    squares, rate, n = (outcome - x) ** 2, outcome.mean(), len(x)
+    score, variance = squares.mean(), rate * (1 - rate)
+    influence = -squares / variance + score * (1 - 2 * rate) * outcome / variance**2
+    z = -ndtri((1 - level) / 2) / np.sqrt(n)
+    half, scaled = z * squares.std(), 1 - score / variance
+    wide = z * influence.std()
+    return {
+        "brier_score": Measure(float(score), float(score - half), float(score + half)),
+        "scaled_brier_score": Measure(float(scaled), float(scaled - wide), float(scaled + wide)),
+    }

@@ -1,0 +1,398 @@
+"""A classifier with its recalibrator, and what recalibration won."""
+
+from __future__ import annotations
+
+from inspect import signature
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.svm import LinearSVC
+from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from skcal._notes import listen, note
+from skcal._parallel import over_jobs
+from skcal._sklearn_compat import (
+    HasMethods,
+    StrOptions,
+    _check_method_params,
+    _fit_context,
+    _num_samples,
+    _routing_enabled,
+    _safe_indexing,
+)
+from skcal._validation import check_weight
+from skcal.functions import Zero
+from skcal.model_selection import CalibrationErrorSearchCV
+from skcal.model_selection.candidates import fast_function
+from skcal.model_selection.errors import ErrorEstimate
+from skcal.notions import resolve_notion
+from skcal.recalibration import Recalibrator
+
+_UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below the lowest
+
+
+class OutOfFold(NamedTuple):
+    """Predictions of samples by classifiers and maps that have not seen them.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_judged,)
+        The samples.
+    before, after : ndarray of shape (n_judged, n_classes)
+        Probabilities of the classifier and recalibrated ones.
+    codes : ndarray of shape (n_judged,)
+        Their labels, as places in ``classes_``.
+    weight : ndarray of shape (n_judged,)
+    """
+
+    rows: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    codes: np.ndarray
+    weight: np.ndarray
+
+
+class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Recalibrate a classifier, and say what that won and what error is left.
+
+    As :class:`~sklearn.calibration.CalibratedClassifierCV`: classifiers are fitted without each
+    fold in turn, and their predictions for it teach the map. Here *one* map learns from the
+    predictions of all folds, is chosen among several, and changes nothing if that is best.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        One with ``predict_proba``, or with ``decision_function``, whose values are then taken as
+        logits. A fitted classifier in :class:`~sklearn.frozen.FrozenEstimator` stays as it is; the
+        samples must then be others than those that it was trained on. None:
+        :class:`~sklearn.svm.LinearSVC`.
+    recalibrator : Recalibrator or map, default=None
+        None: ``Recalibrator(random_state=0)``. Its ``cv``, ``labels`` and ``from_logits`` are set
+        by the classifier. A map, such as :class:`skcal.TemperatureScaling`, is used without a
+        choice.
+    cv : int, cross-validation splitter or iterable, default=5
+        The folds, stratified where it is an int; their test sets may not overlap.
+    ensemble : bool or "auto", default="auto"
+        Whether predictions are the mean over the classifiers of the folds, each recalibrated; else
+        those of one classifier that is fitted to all samples. "auto": True. A frozen classifier is
+        one.
+    n_jobs : int, default=None
+        Jobs that fit the classifiers in parallel.
+
+    Attributes
+    ----------
+    classifiers_ : list of classifiers
+        Whose predictions are recalibrated and averaged.
+    recalibrator_ : Recalibrator
+        Fitted to the out-of-fold predictions.
+    comparison_ : dict of LossComparison
+        ``"log_loss"`` and ``"brier_score"`` before and after, of samples that neither the
+        classifier nor the map has seen, with the paired difference, its standard error and p.
+    out_of_fold_ : OutOfFold
+        These predictions; of many samples those that the recalibrator drew.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+        If the classifier has it.
+
+    See Also
+    --------
+    skcal.Recalibrator : the same for predictions.
+
+    Notes
+    -----
+    Folds of the classifiers and of the judgement of maps are the same: the map that judges a fold
+    was fitted to the predictions for the others. Those come from classifiers that were fitted to
+    this fold too, as in stacking. The mean of an ensemble is in general better than its members,
+    of which ``comparison_`` tells.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skcal import RecalibratedClassifierCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> classifier = RecalibratedClassifierCV(GaussianNB()).fit(X[:1200], y[:1200])
+    >>> classifier.predict_proba(X[1200:]).shape
+    (597, 10)
+    >>> won = classifier.comparison_["log_loss"]
+    >>> bool(won.after < 0.5 * won.before), bool(won.pvalue < 0.001)
+    (True, True)
+    >>> bool(classifier.remaining_error().estimate < classifier.initial_error().estimate)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [
+            HasMethods(["fit", "predict_proba"]),
+            HasMethods(["fit", "decision_function"]),
+            None,
+        ],
+        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
+        "cv": ["cv_object"],
+        "ensemble": ["boolean", StrOptions({"auto"})],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(self, estimator=None, recalibrator=None, cv=5, *, ensemble="auto", n_jobs=None):
+        self.estimator = estimator
+        self.recalibrator = recalibrator
+        self.cv = cv
+        self.ensemble = ensemble
+        self.n_jobs = n_jobs
+
+    def _estimator(self):
+        if self.estimator is not None:
+            return self.estimator
+        estimator = LinearSVC(random_state=0)
+        return estimator.set_fit_request(sample_weight=True) if _routing_enabled() else estimator
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, sample_weight=None, **fit_params):
+        """Fit classifiers and the recalibrator of their predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of two classes or more.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Used by the recalibrator, and by a classifier that takes it.
+        **fit_params : dict
+            Passed on to the ``fit`` of the classifiers.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If there are less than two classes, or test sets overlap.
+        """
+        check_classification_targets(y)
+        X, y = indexable(X, y)
+        if not _num_samples(X):
+            raise ValueError("X has 0 samples. A classifier needs samples of two classes or more.")
+        estimator = self._estimator()
+        y = column_or_1d(y, warn=True)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y holds one class, {self.classes_.tolist()[0]!r}. A classifier needs samples of "
+                "two classes or more."
+            )
+        weight = None if sample_weight is None else check_weight(sample_weight, len(codes))
+        routed = self._route(estimator, sample_weight, fit_params)
+        frozen = isinstance(estimator, FrozenEstimator)
+        splits = self._splits(X, y, codes, routed.splitter.split)
+        if frozen:
+            self.classifiers_ = [clone(estimator)]
+            rows = np.concatenate([test for _, test in splits])
+            predictions = _aligned(estimator, _safe_indexing(X, rows), self.classes_)
+        else:
+            calls = [
+                (_fit_fold, clone(estimator), X, y, *split, routed.estimator.fit, self.classes_)
+                for split in splits
+            ]
+            fits = over_jobs(calls, self.n_jobs)
+            self.classifiers_ = [classifier for classifier, _ in fits]
+            rows = np.concatenate([test for _, test in splits])
+            predictions = np.concatenate([own for _, own in fits])
+            if self.ensemble is False:
+                self.classifiers_ = [clone(estimator).fit(X, y, **routed.estimator.fit)]
+        self._fit_recalibrator(predictions, rows, codes, weight, [len(test) for _, test in splits])
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.classifiers_[0], name):
+                setattr(self, name, getattr(self.classifiers_[0], name))
+        return self
+
+    def _route(self, estimator, sample_weight, fit_params):
+        if _routing_enabled():
+            return process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
+        params = dict(fit_params)
+        if sample_weight is not None:
+            if "sample_weight" in signature(estimator.fit).parameters:
+                params["sample_weight"] = sample_weight
+            elif not isinstance(estimator, FrozenEstimator):
+                note(
+                    f"{type(estimator).__name__} does not take sample_weight: the recalibrator "
+                    "alone uses it. Pass a classifier that takes it, or no weights.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        return Bunch(splitter=Bunch(split={}), estimator=Bunch(fit=params))
+
+    def _splits(self, X, y, codes, params):
+        """Training and test rows of the folds; no sample is tested twice."""
+        if isinstance(self.cv, Integral):
+            rarest = int(np.bincount(codes).argmin())
+            count = int(np.bincount(codes)[rarest])
+            if count < self.cv:
+                raise ValueError(
+                    f"Class {self.classes_.tolist()[rarest]!r} has {count} samples, less than "
+                    f"cv={self.cv} folds. Pass fewer folds or more samples."
+                )
+        splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **params))
+        everyone = np.arange(len(codes))
+        splits = [(everyone[train], everyone[test]) for train, test in splits]
+        count = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
+        if count.max() > 1:
+            raise ValueError(
+                f"cv tests sample {int(np.argmax(count > 1))} {int(count[count > 1][0])} times. "
+                "Pass splits whose test sets do not overlap."
+            )
+        return splits
+
+    def _fit_recalibrator(self, predictions, rows, codes, weight, sizes):
+        own = self.recalibrator
+        if own is None:
+            own = Recalibrator(random_state=0)
+        elif not isinstance(own, Recalibrator):
+            own = Recalibrator([own], do_no_harm=False, mix=False, random_state=0)
+        places, ends = np.arange(len(rows)), np.cumsum(sizes)
+        blocks = [places[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+        if len(blocks) > 1:
+            cv: Any = [(np.setdiff1d(places, block), block) for block in blocks]
+        else:
+            cv = 5
+        weight = np.ones(len(codes)) if weight is None else weight
+        logits = not hasattr(self.classifiers_[0], "predict_proba")
+        # Column numbers are the labels: those that are tested may lack a class.
+        labels = np.arange(len(self.classes_))
+        own = clone(own).set_params(cv=cv, labels=labels, from_logits=logits)
+        self.recalibrator_ = own.fit(predictions, codes[rows], weight[rows])
+        self.comparison_ = self.recalibrator_.comparison_
+        judged, after = self.recalibrator_.cross_fit_predict_proba(predictions)
+        before = self.recalibrator_.unchanged_proba(predictions[judged])
+        rows = rows[judged]
+        self.out_of_fold_ = OutOfFold(rows, before, after, codes[rows], weight[rows])
+
+    def predict_proba(self, X):
+        """Recalibrated probabilities, of an ensemble their mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        proba = [
+            self.recalibrator_.predict_proba(_aligned(one, X, self.classes_))
+            for one in self.classifiers_
+        ]
+        return np.mean(proba, axis=0)
+
+    def predict(self, X):
+        """Most probable class of each sample, which may differ from the classifier's.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def remaining_error(self, kind="l1", notion="auto") -> ErrorEstimate:
+        """Estimate the calibration error that is left, on samples that no fit has seen.
+
+        Parameters
+        ----------
+        kind : {"squared", "rms", "l1", "l2", "log"}, default="l1"
+            As in :meth:`skcal.CalibrationErrorSearchCV.error`.
+        notion : str or callable, default="auto"
+            "binary" for two classes, "confidence" for more; see :mod:`skcal.notions`.
+
+        Returns
+        -------
+        error : ErrorEstimate
+            With ``lower_confidence_bound(0.95)``; a bound of 0 or less says that calibration is
+            not refuted.
+        """
+        check_is_fitted(self)
+        return self._error(self.out_of_fold_.after, kind, notion)
+
+    def initial_error(self, kind="l1", notion="auto") -> ErrorEstimate:
+        """Estimate the calibration error of the classifier; arguments of `remaining_error`."""
+        check_is_fitted(self)
+        return self._error(self.out_of_fold_.before, kind, notion)
+
+    def _error(self, proba, kind, notion):
+        found = resolve_notion(notion, proba)
+        function = fast_function(found, proba.shape[1], len(proba))
+        search = CalibrationErrorSearchCV(
+            [Zero(), function], found, labels=np.arange(proba.shape[1]), random_state=0
+        )
+        listen([], search.fit, proba, self.out_of_fold_.codes, self.out_of_fold_.weight)
+        return search.error(kind)
+
+    def get_metadata_routing(self):
+        """Say which metadata go to the classifier and to the splitter.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                estimator=self._estimator(),
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+            .add(
+                splitter=self.cv,
+                method_mapping=MethodMapping().add(caller="fit", callee="split"),
+            )
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self._estimator()).input_tags.sparse
+        return tags
+
+
+def _fit_fold(classifier, X, y, train, test, params, classes):
+    """A classifier of the training rows, and its predictions for the test rows."""
+    params = _check_method_params(X, params, indices=train)
+    classifier.fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
+    return classifier, _aligned(classifier, _safe_indexing(X, test), classes)
+
+
+def _aligned(classifier, X, classes):
+    """Probabilities or, of classifiers without, logits, with a column of every class."""
+    known = np.searchsorted(classes, classifier.classes_)
+    if hasattr(classifier, "predict_proba"):
+        proba = np.asarray(classifier.predict_proba(X))
+        if len(known) == len(classes):
+            return proba
+        whole = np.zeros((len(proba), len(classes)), dtype=proba.dtype)
+        whole[:, known] = proba
+        return whole
+    logits = np.asarray(classifier.decision_function(X))
+    if logits.ndim == 1 and len(classes) > 2:
+        logits = np.stack([np.zeros_like(logits), logits], axis=1)
+    if logits.ndim == 2 and logits.shape[1] != len(known):
+        raise ValueError(
+            f"{type(classifier).__name__}.decision_function has {logits.shape[1]} columns for "
+            f"{len(known)} classes. Pass a classifier with a column per class, such as "
+            "SVC(decision_function_shape='ovr')."
+        )
+    if logits.ndim == 1 or len(known) == len(classes):
+        return logits
+    whole = np.full((len(logits), len(classes)), logits.min() - _UNLIKELY)
+    whole[:, known] = logits
+    return whole

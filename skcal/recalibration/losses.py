@@ -1,0 +1,89 @@
+"""Proper losses of single predictions, and paired comparisons of their means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from skcal._text import number
+
+
+def log_losses(proba: np.ndarray) -> np.ndarray:
+    """Return -log p of every outcome, (n, C); infinite where p is 0."""
+    with np.errstate(divide="ignore"):
+        return -np.log(proba)
+
+
+def brier_losses(proba: np.ndarray) -> np.ndarray:
+    """Squared distance of p to every outcome, (n, C), for two classes halved, as scikit-learn's."""
+    losses = np.einsum("ij,ij->i", proba, proba)[:, None] + 1 - 2 * proba
+    return losses / 2 if proba.shape[1] == 2 else losses
+
+
+#: Name as of scikit-learn's scorers → losses (n, C) of all outcomes, by probabilities (n, C).
+LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "neg_log_loss": log_losses,
+    "neg_brier_score": brier_losses,
+}
+
+
+def of_outcomes(losses: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Losses (n,) of what happened."""
+    return np.take_along_axis(losses, codes[:, None], axis=1)[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class LossComparison:
+    """Mean loss before and after, on the same samples.
+
+    Attributes
+    ----------
+    before, after : float
+        Infinite where something happened that was given probability 0.
+    difference : float
+        Before minus after: positive where the loss became lower.
+    standard_error : float
+        The standard error of the difference, given the maps; NaN where that is infinite.
+    pvalue : float
+        Two-sided normal p-value of equal expected losses; 1 for identical predictions, NaN where
+        the difference is infinite.
+    """
+
+    before: float
+    after: float
+    difference: float
+    standard_error: float
+    pvalue: float
+
+    @classmethod
+    def of(cls, before: np.ndarray, after: np.ndarray, weight: np.ndarray) -> LossComparison:
+        """Compare losses (n,) of the same samples."""
+        counted = weight > 0
+        before, after, share = before[counted], after[counted], weight[counted] / weight.sum()
+        means = float(share @ before), float(share @ after)
+        if np.isinf(means).any():
+            gap = np.nan if np.isinf(means).all() else np.inf if np.isinf(means[0]) else -np.inf
+            return cls(*means, gap, np.nan, np.nan)
+        gain = before - after
+        value = float(share @ gain)
+        spread = share**2 @ (gain - value) ** 2
+        unbiased = 1 - share @ share
+        error = float(np.sqrt(spread / unbiased)) if unbiased > 0 else np.inf
+        pvalue = float(2 * norm.sf(abs(value) / error)) if error > 0 else float(value == 0)
+        return cls(*means, value, error, pvalue)
+
+    def __str__(self):
+        if np.isinf([self.before, self.after]).any():
+            texts = ["infinite" if np.isinf(x) else number(x) for x in (self.before, self.after)]
+            why = "something happened that had probability 0"
+            return f"{texts[0]} before, {texts[1]} after ({why})"
+        if self.difference == 0 and self.standard_error == 0:
+            return f"{number(self.before)} before and after"
+        return (
+            f"{number(self.before)} before, {number(self.after)} after: saves "
+            f"{number(self.difference)} ± {number(self.standard_error)} (s.e.), "
+            f"p = {self.pvalue:.2g}"
+        )

@@ -1,0 +1,170 @@
+"""Fits of any map to checked predictions, and mixtures of maps."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from skcal._notes import Note, listen, pass_on
+from skcal.recalibration.identity import Identity
+
+_STEPS = 200
+_SMALLEST = 0.02  # weight of a map that is worth its fit
+
+
+class LabelledPredictions(NamedTuple):
+    """Predictions (n, 1) or (n, C) that maps understand, column numbers and weights."""
+
+    X: np.ndarray
+    codes: np.ndarray
+    weight: np.ndarray
+
+    def take(self, rows) -> LabelledPredictions:
+        """Return those of some samples."""
+        return LabelledPredictions(self.X[rows], self.codes[rows], self.weight[rows])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return max(2, self.X.shape[1])
+
+    @property
+    def n_positive(self) -> int:
+        """Number of samples of positive weight."""
+        return int(np.count_nonzero(self.weight))
+
+
+def fit_map(estimator, data: LabelledPredictions):
+    """Fit a clone; weights that are all equal are not passed on.
+
+    Of what it notes only failures to converge are told: maps are handed column numbers, of which
+    one may be absent from a fold, and among the candidates there are some for rounded logarithms.
+    """
+    estimator, weight = clone(estimator), data.weight
+    options = {}
+    if not (weight == weight[0]).all():
+        last = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+        options = {f"{last}sample_weight": weight}
+    notes: list[Note] = []
+    listen(notes, partial(estimator.fit, **options), data.X, data.codes)
+    pass_on(one for one in notes if one.category is ConvergenceWarning)
+    return estimator
+
+
+def plain_proba(fitted, X: np.ndarray, n_classes: int) -> np.ndarray:
+    """Probabilities (n, C) of a fitted map, 0 for classes that it does not know."""
+    proba = np.asarray(fitted.predict_proba(X), dtype=np.float64)
+    if proba.shape[1] == n_classes:
+        return proba
+    whole = np.zeros((len(proba), n_classes))
+    whole[:, fitted.classes_] = proba
+    return whole
+
+
+def mapped_proba(fitted, X: np.ndarray, n_samples: int, n_classes: int) -> np.ndarray:
+    """Probabilities (n, C) of a map that was fitted to so many samples.
+
+    Except of the identity they are mixed with uniform ones, of weight 1 / (n_samples + 1), since so
+    few samples cannot show that anything is impossible.
+    """
+    proba = plain_proba(fitted, X, n_classes)
+    if isinstance(fitted, Identity):
+        return proba
+    if np.may_share_memory(proba, X):
+        proba = proba.copy()
+    proba *= n_samples / (n_samples + 1)
+    proba += 1 / (n_classes * (n_samples + 1))
+    return proba
+
+
+class Mixture(ClassifierMixin, BaseEstimator):
+    """The weighted mean of the probabilities of maps.
+
+    Parameters
+    ----------
+    estimators : list of maps
+    weights : array-like of shape (n_maps,)
+        They sum to 1.
+
+    Attributes
+    ----------
+    estimators_ : list of maps
+        Fitted.
+    classes_ : ndarray of shape (n_classes,)
+
+    Examples
+    --------
+    >>> from skcal import TemperatureScaling
+    >>> from skcal.recalibration import Identity, Mixture
+    >>> p, y = [[0.9], [0.9], [0.9], [0.1]], [1, 1, 0, 0]
+    >>> mixture = Mixture([Identity(), TemperatureScaling()], [0.5, 0.5]).fit(p, y)
+    >>> mixture.predict_proba([[0.9]]).round(2)
+    array([[0.18, 0.82]])
+    """
+
+    def __init__(self, estimators, weights):
+        self.estimators = estimators
+        self.weights = weights
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit every map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
+        y : array-like of shape (n_samples,)
+            Column numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+        """
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        data = LabelledPredictions(np.asarray(X), np.asarray(y), weight)
+        self.estimators_ = [fit_map(one, data) for one in self.estimators]
+        self.classes_ = np.arange(data.n_classes)
+        return self
+
+    def predict_proba(self, X):
+        """Return the weighted mean of the maps' probabilities, (n_samples, n_classes)."""
+        check_is_fitted(self)
+        total = np.zeros((len(X), len(self.classes_)))
+        for fitted, weight in zip(self.estimators_, self.weights, strict=True):
+            total += weight * plain_proba(fitted, X, len(self.classes_))
+        return total
+
+
+def mixture_weights(log_losses: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
+    """Weights of the mixture of the highest likelihood, under a flat Dirichlet prior of one sample.
+
+    Parameters
+    ----------
+    log_losses : ndarray of shape (n_samples, n_maps)
+        Of what happened, on samples that the maps were not fitted to.
+    sample_weight : ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    weights : ndarray of shape (n_maps,)
+        Steps of expectation and maximisation; small ones are 0.
+    """
+    n_maps = log_losses.shape[1]
+    kept = (sample_weight > 0) & np.isfinite(log_losses).any(axis=1)
+    log_losses, share = log_losses[kept], sample_weight[kept] / sample_weight.mean()
+    happened = np.exp(log_losses.min(axis=1, keepdims=True) - log_losses)
+    weights = np.full(n_maps, 1 / n_maps)
+    for _ in range(_STEPS):
+        belief = happened * weights
+        before, weights = weights, (share / belief.sum(axis=1)) @ belief + 1 / n_maps
+        weights /= weights.sum()
+        if np.abs(weights - before).max() < 1e-4:
+            break
+    weights[weights < _SMALLEST] = 0
+    return weights / weights.sum()

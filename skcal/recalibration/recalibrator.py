@@ -1,0 +1,457 @@
+"""The recalibrator: maps are tried on held-out samples, and the best is applied if it helps."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skcal._sklearn_compat import Interval, StrOptions, _fit_context
+from skcal._validation import check_labels, check_proba, check_weight, column_names, read_logits
+from skcal.recalibration.default_maps import default_candidates, default_max_samples
+from skcal.recalibration.losses import LOSSES, LossComparison, of_outcomes
+from skcal.recalibration.mixture import LabelledPredictions, fit_map, mapped_proba
+from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
+from skcal.recalibration.selection import make_map_families, try_maps
+from skcal.recalibration.selection_text import summarize
+
+_SCORES = {"log_loss": "neg_log_loss", "brier_score": "neg_brier_score"}
+_LEVEL = 0.05
+_LOSSES = {score: loss for loss, score in _SCORES.items()}
+
+
+class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Choose a recalibration map by its held-out loss, and apply it unless that would do harm.
+
+    Maps and parameters compete in cross-validation on predictions and labels of samples that the
+    classifier was not trained on. The predictions stay as they are unless the best map gains more
+    than chance would if they were calibrated.
+
+    Parameters
+    ----------
+    candidates : list of maps or of (map, param_grid), default=None
+        Classifiers of probabilities, from the simplest on, such as
+        ``[TemperatureScaling(), (VectorScaling(), {"C": [0.1, 1]})]``. The identity is always among
+        them, as the first. None: a temperature of the probabilities and of smoothed ones, of two
+        classes splines, of up to 100 structured vector and matrix scaling, of more vector scaling.
+    cv : int ≥ 2, cross-validation splitter or iterable, default=5
+        The splits that choose; an int means as many shuffled folds. Test sets may not overlap.
+    scoring : {"neg_log_loss", "neg_brier_score"}, default="neg_log_loss"
+        The score that chooses. A map is fitted by its likelihood all the same.
+    do_no_harm : bool, default=True
+        Whether the predictions stay as they are unless a map is significantly better, and where the
+        maps that the other folds choose lose more than a standard error.
+    mix : bool, default=True
+        Whether the mean of the candidates' probabilities, by weights of the highest held-out
+        likelihood, is applied instead of the best of them. Where not all samples take part in the
+        choice, there is no mixture: of so many samples one map is as good.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; of single probabilities (negative class, positive class). None:
+        the names of a data frame's columns, when these name all labels; else the sorted labels.
+    from_logits : bool, default=False
+        Whether the predictions are logits, which the maps then use as they are.
+    max_samples : int, default=None
+        So many samples at most, drawn at random, choose; the chosen map is fitted to all. None:
+        50,000 of two classes, 5,000 of more.
+    n_jobs : int, default=None
+        Jobs that fit settings and splits in parallel.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the folds and draws the samples.
+
+    Attributes
+    ----------
+    best_estimator_ : map
+        The chosen map, fitted to all samples.
+    best_name_, best_params_, best_index_, best_score_
+        Its name, its parameters, its place in ``cv_results_`` and its mean score.
+    cv_results_ : dict
+        The scores of all settings, as of :class:`~sklearn.model_selection.GridSearchCV`.
+    names_ : list of str
+        The candidates, of which ``comparisons_`` tells.
+    simplest_name_ : str
+        The first candidate whose loss is not significantly above that of the chosen one (p > 0.05).
+    comparisons_ : list of LossComparison
+        The loss of the best setting of each candidate (``before``) against that of the chosen one,
+        on held-out samples, whose labels took part in the choice.
+    comparison_ : dict of LossComparison
+        ``"log_loss"`` and ``"brier_score"`` of the predictions before and after recalibration, on
+        samples whose labels took part in neither the fit of the map nor its choice.
+    n_samples_ : int
+        The samples of positive weight that the chosen map was fitted to.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    See Also
+    --------
+    skcal.RecalibratedClassifierCV : a classifier with its recalibrator.
+    skcal.CalibrationErrorSearchCV : estimates the calibration error.
+
+    Notes
+    -----
+    To judge a fold, the map is chosen by the losses of the other folds, and fitted to the other
+    folds. Other maps that took part in this choice were fitted to samples of the fold, so that
+    ``comparison_`` is all but free of the optimism of a choice; a third set of samples is free
+    of it. ``p`` of a choice is that of a gain Σ log q_Y / p_Y above its mean, in units of its
+    standard deviation, if Y follows p: both are known given the map, and outliers of overconfident
+    predictions do not hide what they show.
+
+    The probabilities of a map are mixed with uniform ones of weight 1 / (n + 1): n samples cannot
+    show that anything is impossible.
+
+    Examples
+    --------
+    >>> from skcal import Recalibrator
+    >>> from skcal.datasets import make_tempered
+    >>> data = make_tempered(2000, temperature=2.0, n_truth_draws=0, random_state=0)
+    >>> recalibrator = Recalibrator(random_state=0).fit(data.proba[:1000], data.labels[:1000])
+    >>> recalibrator.best_name_, recalibrator.simplest_name_
+    ('Mixture', 'TemperatureScaling')
+    >>> bool(recalibrator.comparison_["log_loss"].pvalue < 1e-3)
+    True
+    >>> recalibrator.predict_proba(data.proba[1000:]).shape
+    (1000, 5)
+    """
+
+    _parameter_constraints: dict = {
+        "candidates": [list, tuple, None],
+        "cv": ["cv_object"],
+        "scoring": [StrOptions(set(LOSSES))],
+        "do_no_harm": ["boolean"],
+        "mix": ["boolean"],
+        "labels": ["array-like", None],
+        "from_logits": ["boolean"],
+        "max_samples": [Interval(Integral, 2, None, closed="left"), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        candidates=None,
+        cv=5,
+        *,
+        scoring="neg_log_loss",
+        do_no_harm=True,
+        mix=True,
+        labels=None,
+        from_logits=False,
+        max_samples=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.candidates = candidates
+        self.cv = cv
+        self.scoring = scoring
+        self.do_no_harm = do_no_harm
+        self.mix = mix
+        self.labels = labels
+        self.from_logits = from_logits
+        self.max_samples = max_samples
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, sample_weight=None):
+        """Try the maps, choose one and fit it to all samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predictions for samples that the classifier was not trained on; one-dimensional ones are
+            those of the positive class.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X is not predictions, y not the labels of its columns, or the splits overlap or leave
+            nothing to fit to.
+        """
+        data = self._read(X, y, sample_weight)
+        candidates = self.candidates
+        if candidates is None:
+            candidates = default_candidates(data.n_classes)
+        families = make_map_families(candidates, self.from_logits)
+        splits = self._splits(data)
+        n_chosen = len(np.unique(np.concatenate([test for _, test in splits])))
+        mix = self.mix and len(splits) > 2 and n_chosen == data.n_positive and len(families) > 2
+        trial = try_maps(families, data, splits, self.scoring, mix, self.n_jobs)
+        self.best_index_ = trial.choose(range(len(splits)), self.do_no_harm)
+        self._judge(trial, data, splits)
+        judged = self.comparison_[_LOSSES[self.scoring]]
+        if self.do_no_harm and judged.difference < -judged.standard_error:
+            self.best_index_ = 0  # what the other folds choose does harm
+            self._judge(trial, data, splits)
+        self._set_results(trial)
+        self.n_samples_ = data.n_positive
+        self.best_estimator_ = fit_map(trial.maps[self.best_index_], data)
+        return self
+
+    def _read(self, X, y, sample_weight) -> LabelledPredictions:
+        columns = column_names(X)
+        predictions = self._predictions(X, y, reset=True)
+        single = predictions[:, 0] if predictions.shape[1] == 1 else predictions
+        codes, self.classes_ = check_labels(
+            y, single, self.labels, columns=columns, name="y", proba_name="X", any_two=True
+        )
+        return LabelledPredictions(predictions, codes, check_weight(sample_weight, len(codes)))
+
+    def _predictions(self, X, y=None, reset=False) -> np.ndarray:
+        """Checked predictions as maps read them, (n, 1) or (n, C)."""
+        if np.ndim(X) == 1:
+            X = np.asarray(X)[:, None]
+        if self.from_logits:
+            return read_logits(self, X, y, reset)
+        if np.ndim(X) == 2 and np.shape(X)[1] == 1:
+            return check_proba(np.asarray(X)[:, 0], name="X", estimator=self, reset=reset)[:, None]
+        return check_proba(X, name="X", estimator=self, reset=reset)
+
+    def _splits(self, data):
+        """Training and test rows, of the samples that choose."""
+        rng = check_random_state(self.random_state)
+        n_samples, most = len(data.codes), self.max_samples or default_max_samples(data.n_classes)
+        seed = rng.randint(2**31 - 1)
+        everyone = np.arange(n_samples)
+        chosen = everyone[data.weight > 0]
+        if len(chosen) > most:
+            chosen = np.sort(rng.choice(chosen, most, replace=False))
+        if isinstance(self.cv, Integral):
+            if len(chosen) < 2:
+                raise ValueError(
+                    f"n_samples={len(chosen)}: a map that is judged on other samples needs 2. Pass "
+                    "more samples."
+                )
+            folds = KFold(min(self.cv, len(chosen)), shuffle=True, random_state=seed)
+            return [(chosen[train], chosen[test]) for train, test in folds.split(chosen)]
+        return _given_splits(self.cv, data, chosen)
+
+    def _set_results(self, trial):
+        splits = range(len(trial.tests))
+        means = trial.mean_losses(splits)
+        best = self.best_index_
+        self.best_params_ = trial.setting(best)
+        self.best_name_ = trial.families[trial.owners[best]].name
+        self.best_score_ = -float(means[best])
+        self.names_ = [family.name for family in trial.families]
+        shown = trial.best_of_families(means)
+        shown[trial.owners[best]] = best
+        self._shown_params = [trial.setting(setting) for setting in shown]
+        chosen, weight = trial.losses(best, splits), trial.weights(splits)
+        self.comparisons_ = [
+            LossComparison.of(trial.losses(setting, splits), chosen, weight) for setting in shown
+        ]
+        self.simplest_name_ = next(
+            name
+            for name, gap in zip(self.names_, self.comparisons_, strict=True)
+            if gap.difference <= 0 or gap.pvalue > _LEVEL
+        )
+        self.cv_results_ = _results(trial, means)
+
+    def _judge(self, trial, data, splits):
+        """Before and after, each fold by a map that others of the folds chose."""
+        self._cross_fits = []
+        for number, (train, test) in enumerate(splits):
+            others = [k for k in range(len(splits)) if k != number] or [number]
+            setting = trial.choose(others, self.do_no_harm) if self.best_index_ else 0
+            fitted = trial.held_out[setting][number].fitted
+            self._cross_fits.append((test, fitted, int(np.count_nonzero(data.weight[train]))))
+        rows, after = self._cross_fitted(data.X)
+        self._identity = fit_map(trial.maps[0], data)
+        identity = self._identity.predict_proba(data.X[rows])
+        codes, weight = data.codes[rows], data.weight[rows]
+        self.comparison_ = {
+            name: LossComparison.of(
+                *(of_outcomes(LOSSES[score](proba), codes) for proba in (identity, after)), weight
+            )
+            for name, score in _SCORES.items()
+        }
+
+    def cross_fit_predict_proba(self, X):
+        """Recalibrate the training samples by maps that have not seen them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            The predictions of ``fit``.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_judged,)
+            The samples that were held out, those of ``comparison_``.
+        proba : ndarray of shape (n_judged, n_classes)
+            Probabilities by maps whose fit and choice have not used these samples' labels.
+        """
+        check_is_fitted(self)
+        if not self._cross_fits:
+            raise ValueError("A recalibrator that was read from JSON has no cross-fitted maps.")
+        return self._cross_fitted(self._predictions(X))
+
+    def unchanged_proba(self, X):
+        """Probabilities of all classes before recalibration, (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predictions of the kind that the recalibrator was fitted to.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return self._identity.predict_proba(self._predictions(X))
+
+    def _cross_fitted(self, predictions):
+        n_classes = len(self.classes_)
+        rows = np.concatenate([test for test, _, _ in self._cross_fits])
+        parts = [
+            mapped_proba(fitted, predictions[test], n_train, n_classes)
+            for test, fitted, n_train in self._cross_fits
+        ]
+        order = np.argsort(rows)
+        return rows[order], np.concatenate(parts)[order]
+
+    def predict_proba(self, X):
+        """Recalibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predictions of the kind that the recalibrator was fitted to.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        predictions = self._predictions(X)
+        return mapped_proba(self.best_estimator_, predictions, self.n_samples_, len(self.classes_))
+
+    def transform(self, X):
+        """Recalibrated probabilities, as :meth:`predict_proba`, for pipelines."""
+        return self.predict_proba(X)
+
+    def predict(self, X):
+        """Most probable class of each sample."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the classes as names of the columns."""
+        check_is_fitted(self)
+        return self.classes_.astype(object)
+
+    def summary(self) -> str:
+        """Table of the candidates, what was chosen and why, and what it gains."""
+        check_is_fitted(self)
+        if not hasattr(self, "cv_results_"):
+            return f"{self.best_name_}, read from JSON"
+        return summarize(self)
+
+    def to_json(self) -> str:
+        """The fitted recalibrator as JSON text, with the formula of its map.
+
+        Returns
+        -------
+        text : str
+            What :meth:`from_json` reads predicts the same; the keys are those of
+            ``skcal.recalibration.recalibrator_json``.
+
+        Raises
+        ------
+        TypeError
+            If the chosen map is not one of the package.
+        """
+        check_is_fitted(self)
+        return recalibrator_to_text(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Recalibrator:
+        """A recalibrator that predicts as the one that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        recalibrator : Recalibrator
+            Without what was found on the training samples, such as ``comparison_``.
+
+        Raises
+        ------
+        ValueError
+            If the text holds no recalibrator, or its parts do not fit together.
+        """
+        recalibrator = cls()
+        recalibrator_from_text(recalibrator, text)
+        return recalibrator
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _given_splits(cv, data, chosen):
+    """The splits of a splitter or an iterable, without what was not drawn."""
+    n_samples = len(data.codes)
+    drawn, everyone = np.zeros(n_samples, dtype=bool), np.arange(n_samples)
+    drawn[chosen] = True
+    try:
+        pairs = [
+            (everyone[train], everyone[test])
+            for train, test in check_cv(cv, data.codes, classifier=True).split(data.X, data.codes)
+        ]
+    except (ValueError, IndexError) as error:
+        raise ValueError(f"cv cannot split {n_samples} samples. ({error})") from error
+    count = np.bincount(np.concatenate([test for _, test in pairs]), minlength=n_samples)
+    if count.max() > 1:
+        raise ValueError(
+            f"cv tests sample {int(np.argmax(count > 1))} {int(count[count > 1][0])} times. Pass "
+            "splits whose test sets do not overlap."
+        )
+    pairs = [(train[drawn[train]], test[drawn[test]]) for train, test in pairs]
+    empty = [k for k, pair in enumerate(pairs) if min(map(len, pair)) == 0]
+    if empty:
+        raise ValueError(
+            f"cv leaves no sample in a part of split {empty[0]} of {n_samples} samples. Pass fewer "
+            "splits or more samples."
+        )
+    return pairs
+
+
+def _results(trial, means) -> dict:
+    """``cv_results_`` of all settings."""
+    n_settings = len(trial.maps)
+    params = [trial.setting(k) for k in range(n_settings)]
+    results: dict = {}
+    for column, name in enumerate(("fit", "score")):
+        times = np.array([[one.times[column] for one in row] for row in trial.held_out])
+        results[f"mean_{name}_time"], results[f"std_{name}_time"] = times.mean(1), times.std(1)
+    names = dict.fromkeys(name for setting in params for name in setting)
+    for name in names:
+        values = np.ma.masked_all(n_settings, dtype=object)
+        for row, setting in enumerate(params):
+            if name in setting:
+                values[row] = setting[name]
+        results[f"param_{name}"] = values
+    results["params"] = params
+    scores = np.stack([-trial.mean_losses([split]) for split in range(len(trial.tests))], axis=1)
+    for split, score in enumerate(scores.T):
+        results[f"split{split}_test_score"] = score
+    results["mean_test_score"] = -means
+    with np.errstate(invalid="ignore"):
+        results["std_test_score"] = scores.std(axis=1)
+    results["rank_test_score"] = rankdata(means, method="min").astype(np.int32)
+    return results

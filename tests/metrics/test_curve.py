@@ -1,0 +1,216 @@
+"""Calibration curves, their limits, and what medicine reports, against definitions and truths."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit, logit
+from scipy.stats import beta
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import brier_score_loss, roc_auc_score
+
+from skcal.metrics import (
+    calibration_curve,
+    cox_recalibration,
+    integrated_calibration_index,
+    validation_measures,
+)
+from skcal.metrics.smoothers import isotonic_limits, make_points
+
+METHODS = ["splines", "loess", "isotonic"]
+
+
+def draw(n, seed=0, slope=0.6):
+    rng = np.random.default_rng([seed, n])
+    p = rng.uniform(0.02, 0.98, n)
+    return (rng.random(n) < expit(slope * logit(p) - 0.3)).astype(int), p
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_limits_hold_each_other_and_the_curve(method):
+    y, p = draw(300)
+    curve = calibration_curve(y, p, method=method)
+    assert len(curve.prediction) == len(curve.frequency) == 101
+    assert (curve.prediction[0], curve.prediction[-1]) == (p.min(), p.max())
+    order = [0 * p[:101], curve.band_low, curve.low, curve.frequency, curve.high, curve.band_high]
+    assert (np.diff([*order, 1 + 0 * p[:101]], axis=0) >= -1e-12).all()
+    narrow = calibration_curve(y, p, method=method, confidence_level=0.5)
+    assert (narrow.high - narrow.low <= curve.high - curve.low + 1e-12).all()
+
+
+def test_splines_are_those_of_the_integrated_calibration_index():
+    y, p = draw(300)
+    for quantile in (None, 0.9):
+        by_name = integrated_calibration_index(y, p, estimator="splines", quantile=quantile)
+        assert_allclose(by_name, integrated_calibration_index(y, p, quantile=quantile), atol=1e-6)
+    curve = calibration_curve(y, p, at=np.sort(p))
+    assert_allclose(
+        np.mean(np.abs(curve.frequency - curve.prediction)),
+        integrated_calibration_index(y, p),
+        atol=1e-6,
+    )
+
+
+def test_a_straight_line_of_splines_has_the_limits_of_logistic_regression():
+    rng = np.random.default_rng(0)
+    p = rng.choice([0.3, 0.6], 400, p=[0.5, 0.5])
+    y = (rng.random(400) < p).astype(int)
+    curve = calibration_curve(y, p, at=[0.3, 0.6])
+    for k, value in enumerate((0.3, 0.6)):
+        own = y[p == value]
+        se = 1 / np.sqrt(len(own) * own.mean() * (1 - own.mean()))
+        assert_allclose(curve.frequency[k], own.mean(), atol=1e-5)
+        expected = expit(logit(own.mean()) + np.array([-1.96, 1.96]) * se)
+        assert_allclose([curve.low[k], curve.high[k]], expected, atol=1e-3)
+
+
+def test_loess_is_a_weighted_parabola_at_every_place():
+    y, p = draw(60)
+    curve = calibration_curve(y, p, method="loess", at=[0.1, 0.5, 0.9])
+    for x, value in zip(curve.prediction, curve.frequency, strict=True):
+        distance = np.abs(p - x)
+        width = np.sort(distance)[44]  # three quarters of 60
+        weight = np.clip(1 - (distance / width) ** 3, 0, None) ** 3
+        fit = np.polynomial.Polynomial.fit(p - x, y, 2, w=np.sqrt(weight))
+        assert_allclose(value, np.clip(fit(0), 0, 1), atol=1e-9)
+
+
+def test_isotonic_curves_are_isotonic_regression():
+    y, p = draw(200)
+    grid = np.sort(p)
+    curve = calibration_curve(y, p, method="isotonic", at=grid)
+    assert_allclose(curve.frequency, IsotonicRegression().fit(p, y).predict(grid), atol=1e-12)
+
+
+def test_isotonic_limits_are_the_best_of_all_intervals():
+    y, p = draw(12)
+    grid = np.linspace(0, 1, 41)
+    limits = isotonic_limits(p, y, grid, 0.9)
+    order = np.argsort(p)
+    x, hits = p[order], y[order]
+    number = 12 * 13 / 2
+    low, high = np.zeros(41), np.ones(41)
+    for i in range(12):
+        for j in range(i, 12):
+            k, n = hits[i : j + 1].sum(), j - i + 1
+            if k:
+                bound = beta.ppf(0.05 / number, k, n - k + 1)
+                low = np.where(grid >= x[j], np.maximum(low, bound), low)
+            if k < n:
+                bound = beta.isf(0.05 / number, k + 1, n - k)
+                high = np.where(grid <= x[i], np.minimum(high, bound), high)
+    assert_allclose(limits[2], low, atol=1e-12)
+    assert_allclose(limits[3], high, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS[:2])
+def test_scale_of_weights_does_not_matter_and_zero_removes(method):
+    y, p = draw(200)
+    weight = np.random.default_rng(0).integers(0, 3, 200)
+    one = calibration_curve(y, p, method=method, sample_weight=weight, at=[0.2, 0.5, 0.8])
+    kept = weight > 0
+    for other in (
+        calibration_curve(y, p, method=method, sample_weight=10.0 * weight, at=[0.2, 0.5, 0.8]),
+        calibration_curve(
+            y[kept], p[kept], method=method, sample_weight=weight[kept], at=[0.2, 0.5, 0.8]
+        ),
+    ):
+        assert_allclose(one.frequency, other.frequency, atol=1e-6)
+        assert_allclose(one.high, other.high, atol=1e-5)
+
+
+def test_many_predictions_are_grouped_by_mass():
+    y, p = draw(5000)
+    points = make_points(p, y, np.ones(5000))
+    assert len(points.mass) == 1000
+    assert (points.mass == 5).all()
+    assert points.hits.sum() == y.sum()
+    exact = make_points(p, y, np.ones(5000), 5000)
+    assert len(exact.mass) == 5000
+    assert_allclose(points.mass @ points.prediction, p.sum())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("case", ["two samples", "zeros and ones", "one prediction"])
+def test_small_and_certain_samples_give_finite_curves(method, case):
+    y, p = {
+        "two samples": ([0, 1], [0.2, 0.7]),
+        "zeros and ones": ([0, 1, 1, 0, 1], [0.0, 1.0, 0.5, 1.0, 0.0]),
+        "one prediction": ([0, 1, 1], [0.4, 0.4, 0.4]),
+    }[case]
+    curve = calibration_curve(y, p, method=method)
+    for values in (curve.frequency, curve.low, curve.high, curve.band_low, curve.band_high):
+        assert np.isfinite(values).all()
+        assert (values >= 0).all()
+        assert (values <= 1).all()
+
+
+def test_refusals_say_what_to_do():
+    y, p = draw(50)
+    with pytest.raises(ValueError, match="shows one outcome only"):
+        calibration_curve(0 * y, p)
+    with pytest.raises(ValueError, match="in increasing order"):
+        calibration_curve(y, p, at=[0.5, 0.2])
+    with pytest.raises(ValueError, match=r"probabilities in \[0, 1\]"):
+        calibration_curve(y, p, at=[2.0])
+    with pytest.raises(ValueError, match="method='splines' or 'loess'"):
+        calibration_curve(y, p, method="isotonic", sample_weight=np.arange(50.0) + 1)
+    with pytest.raises(ValueError, match="Use 'binary' or 'confidence'"):
+        calibration_curve(y, np.column_stack([1 - p, p]), notion="classwise")
+
+
+# Of 300 bands at level 95 % fewer than 264 hold the curve with probability 1e-6.
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "least"), [("splines", 264), ("isotonic", 285)])
+def test_bands_hold_the_curve(method, least):
+    held = 0
+    for seed in range(300):
+        y, p = draw(500, seed + 1)
+        curve = calibration_curve(y, p, method=method)
+        truth = expit(0.6 * logit(curve.prediction) - 0.3)
+        held += ((curve.band_low <= truth) & (truth <= curve.band_high)).all()
+    assert held >= least
+
+
+def test_curves_are_shown_and_framed():
+    y, p = draw(100)
+    curve = calibration_curve(y, p)
+    assert "Calibration curve by splines, binary, 100 samples" in curve._repr_html_()
+    pytest.importorskip("pandas")
+    assert len(curve.to_frame()) == 101
+
+
+def test_validation_measures_are_those_of_their_definitions():
+    y, p = draw(400)
+    found = validation_measures(y, p, random_state=0, n_resamples=49)
+    assert found.prevalence.estimate == y.mean()
+    assert_allclose(found.prevalence.low, beta.ppf(0.025, y.sum(), 401 - y.sum()))
+    assert_allclose(found.observed_expected_ratio.estimate, y.mean() / p.mean())
+    cox = cox_recalibration(y, p)
+    assert found.slope == (cox.slope, *cox.slope_interval)
+    assert found.intercept_in_the_large[0] == cox.intercept_in_the_large
+    assert_allclose(found.ici.estimate, integrated_calibration_index(y, p), atol=1e-6)
+    for name, quantile in (("e50", 0.5), ("e90", 0.9), ("emax", 1.0)):
+        expected = integrated_calibration_index(y, p, quantile=quantile)
+        assert_allclose(found.measures[name].estimate, expected, atol=1e-6)
+    assert_allclose(found.c_statistic.estimate, roc_auc_score(y, p))
+    assert_allclose(found.brier_score.estimate, brier_score_loss(y, p))
+    assert_allclose(
+        found.scaled_brier_score.estimate,
+        1 - brier_score_loss(y, p) / (y.mean() * (1 - y.mean())),
+    )
+    for name, (estimate, low, high) in found.measures.items():
+        assert name == "mean_prediction" or low < estimate < high, name
+    two = validation_measures(y, np.column_stack([1 - p, p]), random_state=0, n_resamples=49)
+    assert_allclose(list(two.measures.values()), list(found.measures.values()))
+    assert "c statistic" in found._repr_html_()
+
+
+def test_the_interval_of_the_c_statistic_is_delongs():
+    y = np.array([0, 0, 0, 1, 1, 1])
+    p = np.array([0.1, 0.4, 0.4, 0.4, 0.6, 0.3])
+    pairs = (p[y == 1][:, None] > p[y == 0]) + 0.5 * (p[y == 1][:, None] == p[y == 0])
+    area = pairs.mean()
+    variance = pairs.mean(1).var(ddof=1) / 3 + pairs.mean(0).var(ddof=1) / 3
+    half = 1.959964 * np.sqrt(variance) / (area * (1 - area))
+    found = validation_measures(y, p, n_resamples=19, random_state=0).c_statistic
+    assert_allclose(found, [area, expit(logit(area) - half), expit(logit(area) + half)], rtol=1e-6)

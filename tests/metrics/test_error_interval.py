@@ -1,0 +1,149 @@
+"""Closed-form intervals against the metric, sums over pairs, and their coverage."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit, logit
+
+from skcal.metrics import calibration_error_interval, expected_calibration_error
+from skcal.metrics.base import read_sample
+from skcal.metrics.error_interval import _PairTerms
+
+NOTIONS = ["binary", "confidence", "top-label", "classwise"]
+
+
+def sample(notion, n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    if notion == "binary":
+        p = rng.uniform(size=n)
+        return (rng.uniform(size=n) < p**1.5).astype(int), p, rng.uniform(0.3, 3, n)
+    proba = rng.dirichlet(np.ones(3), size=n)
+    return rng.integers(3, size=n), proba, rng.uniform(0.3, 3, n)
+
+
+def naive_pairs(y, proba, notion, weight, n_bins):
+    """h_ij of every pair, the same with variances under H0, and the pair mean of each row's bin."""
+    n, h, null, own = len(y), *np.zeros((2, len(y), len(y))), np.zeros(len(y))
+    if notion == "binary":
+        parts = [(np.arange(n), proba, y == 1)]
+    elif notion == "classwise":
+        parts = [(np.arange(n), proba[:, k], y == k) for k in range(3)]
+    else:
+        top = proba.argmax(axis=1)
+        groups = [top == k for k in range(3)] if notion == "top-label" else [top >= 0]
+        parts = [
+            (rows, proba[rows].max(axis=1), y[rows] == top[rows])
+            for rows in map(np.flatnonzero, groups)
+        ]
+    for rows, x, hit in parts:
+        bins = np.ceil(x * n_bins).clip(1).astype(int)
+        for b in np.unique(bins):
+            inside = rows[bins == b]
+            if len(inside) < 2:
+                continue
+            delta, w = (hit - x)[bins == b], weight[inside]
+            pairs = sum(w[i] * w[j] for i, j in permutations(range(len(w)), 2))
+            share = w.sum() / weight.sum()
+            mean = sum(w[i] * w[j] * delta[i] * delta[j] for i, j in permutations(range(len(w)), 2))
+            own[inside] += mean / pairs
+            variance = (x * (1 - x))[bins == b]
+            for i, j in permutations(range(len(w)), 2):
+                factor = share * w[i] * w[j] / pairs
+                h[inside[i], inside[j]] += factor * delta[i] * delta[j]
+                null[inside[i], inside[j]] += factor**2 * variance[i] * variance[j]
+    return h, null, own
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile", "unique"])
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_the_estimate_is_the_debiased_error(notion, strategy):
+    y, proba, weight = sample(notion)
+    options = {"notion": notion, "strategy": strategy, "n_bins": 6, "sample_weight": weight}
+    for root in (False, True):
+        interval = calibration_error_interval(y, proba, root=root, **options)
+        error = expected_calibration_error(y, proba, norm=2, debias=True, root=root, **options)
+        assert_allclose(interval.estimate, error, atol=1e-14)
+        assert 0 <= interval.low <= max(interval.estimate, 0) <= interval.high
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_the_variance_is_that_of_sums_over_pairs(notion):
+    y, proba, weight = sample(notion)
+    terms = _PairTerms(
+        read_sample(y, proba, notion=notion, sample_weight=weight), (5, "uniform", 1)
+    )
+    h, null, own = naive_pairs(y, proba, notion, weight, 5)
+    assert_allclose(terms.estimate, h.sum(), rtol=1e-10)
+    assert_allclose(terms.means, h.sum(axis=1), atol=1e-12)
+    assert_allclose(sum(part.sum() for part in terms.expected), null.sum(), rtol=1e-10)
+    share = weight / weight.sum()
+    influence = 2 * h.sum(axis=1) - share * (own + h.sum())
+    assert abs(influence.sum()) < 1e-12
+    linear, degenerate, freedom = terms.variances()
+    assert degenerate >= 2 * null.sum() * (1 - 1e-10)
+    assert linear <= influence @ influence
+    assert 1 <= freedom <= 15
+
+
+def test_one_bin_has_one_degree_of_freedom_and_equal_bins_as_many_as_they_are():
+    p = np.repeat([0.2, 0.8], 50)
+    y = np.tile([0, 1], 50)
+    for n_bins, freedom in ((1, 1), (2, 2)):
+        terms = _PairTerms(read_sample(y, p), (n_bins, "uniform", 1))
+        assert_allclose(terms.variances()[2], freedom)
+
+
+def test_events_that_have_not_happened_are_counted():
+    p = np.full(2000, 0.01)
+    y = (np.arange(2000) < 6).astype(int)
+    interval = calibration_error_interval(y, p, root=False)
+    assert interval.standard_error >= np.sqrt(2) * 0.01 * 0.99 / 2000 * 0.999
+    with pytest.warns(UserWarning, match="effective ones differ from the predictions"):
+        calibration_error_interval(np.roll(y, 7) * (np.arange(2000) < 10), p, labels=[0, 1])
+
+
+def test_scale_of_weights_does_not_matter_and_levels_nest():
+    y, proba, weight = sample("confidence", 200)
+    one = calibration_error_interval(y, proba, sample_weight=weight)
+    other = calibration_error_interval(y, proba, sample_weight=7 * weight)
+    assert_allclose([one.low, one.high], [other.low, other.high], rtol=1e-10)
+    wide = calibration_error_interval(y, proba, sample_weight=weight, confidence_level=0.99)
+    assert wide.low <= one.low < one.high <= wide.high
+
+
+@pytest.mark.parametrize("option", [{"strategy": "sweep"}, {"notion": "canonical"}])
+def test_bins_that_see_labels_and_vectors_are_refused(option):
+    y, proba, _ = sample("confidence")
+    with pytest.raises(ValueError, match=next(iter(option))):
+        calibration_error_interval(y, proba, **option)
+
+
+def coverage(n, slope, weighted, n_sets=300):
+    """Of the error in 15 uniform bins, of uniform predictions whose logits are too steep."""
+    p = (np.arange(600_000) + 0.5) / 600_000
+    gaps = (expit(logit(p) / slope) - p).reshape(15, -1).mean(axis=1)
+    truth, hits = np.mean(gaps**2), 0
+    for seed in range(n_sets):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(size=n)
+        y = (rng.uniform(size=n) < expit(logit(p) / slope)).astype(int)
+        weight = rng.uniform(0.2, 2, n) if weighted else None
+        interval = calibration_error_interval(y, p, root=False, sample_weight=weight)
+        hits += interval.low <= truth <= interval.high
+    return hits
+
+
+@pytest.mark.parametrize(("slope", "weighted"), [(1.0, False), (1.0, True), (1.4, False)])
+def test_intervals_cover_calibrated_or_not(slope, weighted):
+    # At 94 %, fewer than 130 of 150 has probability 4e-4.
+    assert coverage(400, slope, weighted, 150) >= 130
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [100, 1000, 3000])
+@pytest.mark.parametrize("slope", [1.0, 1.15, 1.4])
+def test_intervals_cover_at_every_size(n, slope):
+    # At 93.5 %, fewer than 265 of 300 has probability 4e-4.
+    assert coverage(n, slope, True) >= 265

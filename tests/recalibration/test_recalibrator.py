@@ -1,0 +1,332 @@
+"""The recalibrator: its choice, its judgement and what it predicts."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, softmax
+from sklearn.base import clone
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+
+from skcal import (
+    LogProbabilities,
+    Recalibrator,
+    StructuredMatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from skcal.datasets import make_tempered
+from skcal.recalibration import Identity, Mixture
+from skcal.recalibration.losses import log_losses, of_outcomes
+
+FEW = [TemperatureScaling(), (VectorScaling(), {"C": [0.01, 0.1]})]
+
+
+def tempered(n_samples=600, temperature=2.0, n_classes=3, seed=0):
+    data = make_tempered(
+        n_samples, n_classes=n_classes, temperature=temperature, n_truth_draws=0, random_state=seed
+    )
+    return data.proba, data.labels
+
+
+def mean_log_loss(proba, y):
+    return of_outcomes(log_losses(proba), y).mean()
+
+
+def test_one_candidate_without_a_choice_is_that_map_mixed_with_uniform_probabilities():
+    P, y = tempered()
+    found = Recalibrator([TemperatureScaling()], do_no_harm=False).fit(P, y).predict_proba(P)
+    expected = TemperatureScaling().fit(P, y).predict_proba(P)
+    assert_allclose(found, (600 * expected + 1 / 3) / 601, rtol=1e-12)
+
+
+def test_out_of_fold_losses_are_those_of_maps_fitted_to_the_other_folds():
+    P, y = tempered()
+    cv = KFold(4, shuffle=True, random_state=1)
+    fitted = Recalibrator([TemperatureScaling()], cv=cv).fit(P, y)
+    expected = np.empty_like(P)
+    for train, test in cv.split(P):
+        own = TemperatureScaling().fit(P[train], y[train]).predict_proba(P[test])
+        expected[test] = (len(train) * own + 1 / 3) / (len(train) + 1)
+    rows, proba = fitted.cross_fit_predict_proba(P)
+    assert_array_equal(rows, np.arange(600))
+    assert_allclose(proba, expected, rtol=1e-12)
+    assert fitted.comparison_["log_loss"].after == pytest.approx(mean_log_loss(expected, y))
+    assert fitted.comparison_["log_loss"].before == pytest.approx(mean_log_loss(P, y))
+    assert fitted.best_score_ == pytest.approx(-mean_log_loss(expected, y), rel=1e-3)
+
+
+def test_miscalibrated_predictions_are_mended_and_it_is_said():
+    P, y = tempered(1200)
+    fitted = Recalibrator(random_state=0).fit(P[:600], y[:600])
+    assert fitted.best_name_ != "Identity"
+    assert mean_log_loss(fitted.predict_proba(P[600:]), y[600:]) < mean_log_loss(P[600:], y[600:])
+    won = fitted.comparison_["log_loss"]
+    assert won.difference > 0
+    assert won.pvalue < 0.01
+    text = fitted.summary()
+    assert f"* {fitted.best_name_}" in text
+    assert "log loss" in text
+
+
+def test_calibrated_predictions_stay_as_they_are():
+    kept = 0
+    for seed in range(20):
+        P, y = tempered(300, temperature=1.0, seed=seed)
+        fitted = Recalibrator(FEW, random_state=0).fit(P, y)
+        kept += fitted.best_name_ == "Identity"
+        if fitted.best_name_ == "Identity":
+            assert_array_equal(fitted.predict_proba(P), P)
+            assert "as they are" in fitted.summary()
+    # The level is 5 % a candidate: of 20, less than 15 with probability below 1e-3.
+    assert kept >= 15
+
+
+def test_the_identity_is_always_among_the_candidates_and_first():
+    P, y = tempered(100)
+    fitted = Recalibrator([TemperatureScaling(), Identity()]).fit(P, y)
+    assert fitted.names_ == ["Identity", "TemperatureScaling"]
+    assert fitted.comparisons_[fitted.names_.index(fitted.best_name_)].difference == 0
+
+
+def test_results_have_the_form_of_a_grid_search():
+    P, y = tempered(200)
+    fitted = Recalibrator(FEW, cv=3, random_state=0).fit(P, y)
+    results = fitted.cv_results_
+    assert [type(one["map"]) for one in results["params"]] == [
+        Identity,
+        TemperatureScaling,
+        VectorScaling,
+        VectorScaling,
+        Mixture,
+    ]
+    assert results["params"][2]["map__C"] == 0.01
+    assert results["params"][fitted.best_index_] == fitted.best_params_
+    splits = np.stack([results[f"split{k}_test_score"] for k in range(3)])
+    assert_allclose(splits.mean(axis=0), results["mean_test_score"], rtol=0.02)
+    assert results["rank_test_score"].min() == 1
+    assert fitted.names_[-1] == "Mixture"
+    assert fitted.best_score_ == results["mean_test_score"][fitted.best_index_]
+
+
+def test_an_infinite_loss_is_left_and_said():
+    P, y = tempered(400, n_classes=2)
+    P = np.round(P[:, 1])
+    fitted = Recalibrator(random_state=0).fit(P, y)
+    assert fitted.best_name_ != "Identity"
+    assert np.isinf(fitted.comparison_["log_loss"].before)
+    assert "infinite" in fitted.summary()
+    assert fitted.predict_proba(P).min() > 0
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score"])
+def test_scoring_decides(scoring):
+    P, y = tempered(400)
+    fitted = Recalibrator(FEW, scoring=scoring, random_state=0).fit(P, y)
+    key = {"neg_log_loss": "log_loss", "neg_brier_score": "brier_score"}[scoring]
+    assert -fitted.best_score_ == pytest.approx(fitted.comparison_[key].after, rel=0.05)
+
+
+# Predictions
+
+
+def test_single_probabilities_columns_and_two_columns_are_one():
+    P, y = tempered(300, n_classes=2)
+    options = {"random_state": 0, "candidates": [TemperatureScaling()]}
+    single = Recalibrator(**options).fit(P[:, 1], y)
+    column = Recalibrator(**options).fit(P[:, 1:], y)
+    both = Recalibrator(**options).fit(P, y)
+    assert single.n_features_in_ == 1
+    expected = both.predict_proba(P)
+    assert expected.shape == (300, 2)
+    assert_allclose(single.predict_proba(P[:, 1]), expected, atol=1e-9)
+    assert_allclose(column.predict_proba(P[:, 1:]), expected, atol=1e-9)
+
+
+def test_labels_of_any_type_name_the_columns():
+    P, y = tempered(300)
+    names = np.array(["cat", "dog", "eel"])
+    fitted = Recalibrator(FEW, random_state=0).fit(P, names[y])
+    assert_array_equal(fitted.classes_, names)
+    assert set(fitted.predict(P)) <= set(names)
+    plain = Recalibrator(FEW, random_state=0).fit(P, y)
+    assert_array_equal(fitted.predict_proba(P), plain.predict_proba(P))
+    frame = pd.DataFrame(P[:, [2, 0, 1]], columns=names[[2, 0, 1]])
+    swapped = Recalibrator(FEW, random_state=0).fit(frame, names[y])
+    assert_array_equal(swapped.classes_, names[[2, 0, 1]])
+    given = Recalibrator(FEW, labels=names[::-1], random_state=0).fit(P[:, ::-1], names[y])
+    assert_allclose(given.predict_proba(P[:, ::-1])[:, ::-1], plain.predict_proba(P), atol=1e-6)
+
+
+def test_logits_are_used_as_they_are():
+    P, y = tempered(400)
+    logits = 10 * np.log(P)  # their softmax underflows
+    fitted = Recalibrator(random_state=0, from_logits=True).fit(logits, y)
+    mild = Recalibrator([TemperatureScaling()], random_state=0).fit(P, y)
+    temperature = Recalibrator([TemperatureScaling()], from_logits=True, random_state=0)
+    temperature.fit(logits, y)
+    scale = temperature.best_estimator_.temperature_ / mild.best_estimator_.temperature_
+    assert scale == pytest.approx(10, rel=1e-6)
+    assert_allclose(temperature.predict_proba(logits), mild.predict_proba(P), rtol=1e-6)
+    assert fitted.comparison_["log_loss"].difference > 1
+    assert_allclose(fitted.unchanged_proba(logits), softmax(logits, axis=1))
+
+
+def test_single_logits_are_those_of_the_positive_class():
+    P, y = tempered(300, n_classes=2)
+    logits = np.log(P[:, 1] / P[:, 0])
+    one = Recalibrator([TemperatureScaling()], from_logits=True, random_state=0).fit(logits, y)
+    two = Recalibrator([TemperatureScaling()], random_state=0).fit(expit(logits), y)
+    assert_allclose(one.predict_proba(logits), two.predict_proba(expit(logits)), atol=1e-9)
+
+
+def test_an_absent_class_keeps_its_column():
+    P, y = tempered(200, n_classes=4)
+    y[y == 2] = 0
+    assert Recalibrator(random_state=0).fit(P, y).predict_proba(P).shape == (200, 4)
+
+
+def test_any_classifier_of_probabilities_is_a_candidate():
+    P, y = tempered(300)
+    own = make_pipeline(LogProbabilities(), LogisticRegression())
+    fitted = Recalibrator([own], do_no_harm=False, mix=False, random_state=0)
+    weight = np.arange(300) % 3
+    fitted.fit(P, y, weight)
+    expected = clone(own).fit(P, y, logisticregression__sample_weight=weight).predict_proba(P)
+    assert_allclose(fitted.predict_proba(P), (200 * expected + 1 / 3) / 201, rtol=1e-9)
+
+
+def test_weight_zero_removes_a_sample():
+    P, y = tempered(300)
+    weight = np.ones(300)
+    weight[200:] = 0
+    splits = list(KFold(5).split(P[:200]))
+    weighted = Recalibrator(FEW, cv=splits, random_state=0).fit(P, y, weight)
+    alone = Recalibrator(FEW, cv=splits, random_state=0).fit(P[:200], y[:200])
+    assert_allclose(weighted.predict_proba(P), alone.predict_proba(P), atol=1e-9)
+    assert weighted.n_samples_ == 200
+
+
+def test_the_choice_rests_on_some_of_many_samples_and_the_fit_on_all():
+    P, y = tempered(600)
+    fitted = Recalibrator([TemperatureScaling()], max_samples=150, random_state=0).fit(P, y)
+    rows, proba = fitted.cross_fit_predict_proba(P)
+    assert len(rows) == len(proba) == 150
+    assert fitted.n_samples_ == 600
+    assert fitted.best_estimator_.temperature_ == TemperatureScaling().fit(P, y).temperature_
+
+
+def test_results_do_not_depend_on_the_jobs():
+    P, y = tempered(200)
+    one, two = (Recalibrator(FEW, n_jobs=k, random_state=0).fit(P, y) for k in (1, 2))
+    assert_array_equal(one.predict_proba(P), two.predict_proba(P))
+
+
+def test_it_is_a_transformer_of_pipelines():
+    P, y = tempered(200)
+    pipeline = make_pipeline(Recalibrator(FEW, random_state=0), LogProbabilities()).fit(P, y)
+    assert pipeline.transform(P).shape == (200, 3)
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"candidates": [IsotonicRegression()]}, r"candidates\[0\] is IsotonicRegression.*has fit"),
+        ({"candidates": [(TemperatureScaling(), {"D": [1]})]}, r"candidates\[0\], Temperature"),
+        ({"cv": [([0, 1], [2, 3]), ([0, 1], [3, 4])]}, "cv tests sample 3 2 times"),
+        ({"cv": [([], [2, 3])]}, "leaves no sample in a part of split 0"),
+        (
+            {"candidates": [LogisticRegression()], "from_logits": True},
+            "LogisticRegression, has no from_logits",
+        ),
+        ({"scoring": "accuracy"}, "scoring"),
+    ],
+)
+def test_impossible_options_raise(options, message):
+    P, y = tempered(50)
+    X = np.log(P) if "from_logits" in options else P
+    with pytest.raises(ValueError, match=message):
+        Recalibrator(**options).fit(X, y)
+
+
+def test_impossible_predictions_raise():
+    with pytest.raises(ValueError, match=r"X row 1 sums to 1\.1"):
+        Recalibrator().fit([[0.5, 0.5], [0.6, 0.5]], [0, 1])
+    with pytest.raises(ValueError, match="n_samples=1"):
+        Recalibrator().fit([[0.5, 0.5]], [0])
+
+
+@pytest.mark.slow
+def test_the_choice_is_hardly_optimistic():
+    """What ``comparison_`` says is what other samples show, also of calibrated predictions."""
+    said, shown = [], []
+    for seed in range(60):
+        P, y = tempered(5300, temperature=1.0 + 0.2 * (seed % 2), seed=seed)
+        candidates = [TemperatureScaling(), (StructuredMatrixScaling(), {"C": [0.01, 0.1, 1, 10]})]
+        fitted = Recalibrator(candidates, do_no_harm=False, random_state=0).fit(P[:300], y[:300])
+        said.append(fitted.comparison_["log_loss"].difference)
+        after = fitted.predict_proba(P[300:])
+        shown.append(mean_log_loss(P[300:], y[300:]) - mean_log_loss(after, y[300:]))
+    gap = np.array(said) - shown
+    # Four fifths of the samples teach the maps that are judged.
+    assert gap.mean() < 2 * gap.std() / np.sqrt(60)
+
+
+# JSON
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_what_is_read_from_json_predicts_the_same(n_classes, from_logits, temperature):
+    P, y = tempered(300, temperature, n_classes)
+    P[0], names = np.eye(n_classes)[0], np.array(["a", "b", "c", "d"])[:n_classes]
+    X = np.log(np.maximum(P, 1e-9)) if from_logits else P
+    fitted = Recalibrator(from_logits=from_logits, random_state=0).fit(X, names[y])
+    read = Recalibrator.from_json(fitted.to_json())
+    assert_array_equal(read.predict_proba(X), fitted.predict_proba(X))
+    assert_array_equal(read.predict(X), fitted.predict(X))
+    assert_array_equal(read.unchanged_proba(X), fitted.unchanged_proba(X))
+    assert fitted.best_name_ in read.summary()
+    with pytest.raises(ValueError, match="no cross-fitted maps"):
+        read.cross_fit_predict_proba(X)
+
+
+def test_json_of_single_probabilities_is_read():
+    P, y = tempered(300, n_classes=2)
+    fitted = Recalibrator(random_state=0).fit(P[:, 1], y)
+    read = Recalibrator.from_json(fitted.to_json())
+    assert_array_equal(read.predict_proba(P[:, 1]), fitted.predict_proba(P[:, 1]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda told: "{", "is no JSON"),
+        (lambda told: {"map": "Identity"}, "holds no recalibrator of format 1"),
+        (lambda told: told | {"classes": ["a", "a"]}, "do not fit together.*classes"),
+        (lambda told: told | {"n_features_in": 7}, "do not fit together"),
+        (lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": []}}, "mixture"),
+        (lambda told: told | {"map": {"map": "eval"}}, "do not fit together"),
+    ],
+)
+def test_a_text_that_is_no_recalibrator_raises(change, message):
+    P, y = tempered(100)
+    changed = change(json.loads(Recalibrator(FEW).fit(P, y).to_json()))
+    with pytest.raises(ValueError, match=message):
+        Recalibrator.from_json(changed if isinstance(changed, str) else json.dumps(changed))
+
+
+def test_maps_of_other_packages_have_no_json():
+    P, y = tempered(100)
+    own = Recalibrator([LogisticRegression()], do_no_harm=False, mix=False).fit(P, y)
+    with pytest.raises(TypeError, match="LogisticRegression is no map of skcal"):
+        own.to_json()

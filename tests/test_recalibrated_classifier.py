@@ -1,0 +1,238 @@
+"""Classifiers with their recalibrators."""
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    PredefinedSplit,
+    StratifiedKFold,
+    cross_val_predict,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from skcal import RecalibratedClassifierCV, Recalibrator, TemperatureScaling, VectorScaling
+
+FEW = Recalibrator([TemperatureScaling(), VectorScaling()], random_state=0)
+
+
+def made(n_samples=600, n_classes=3, seed=0):
+    return make_classification(
+        n_samples,
+        n_features=10,
+        n_informative=5,
+        n_redundant=5,
+        n_classes=n_classes,
+        random_state=seed,
+    )
+
+
+def test_predictions_are_those_of_the_recalibrator_on_out_of_fold_predictions():
+    X, y = made()
+    folds = StratifiedKFold(3)
+    single = RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), folds, ensemble=False)
+    single.fit(X, y)
+    proba = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")
+    expected = TemperatureScaling().fit(proba, y)
+    assert single.recalibrator_.best_estimator_.temperature_ == pytest.approx(
+        expected.temperature_, rel=1e-9
+    )
+    own = expected.predict_proba(GaussianNB().fit(X, y).predict_proba(X))
+    assert_allclose(single.predict_proba(X), (600 * own + 1 / 3) / 601, rtol=1e-9)
+    several = RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), folds).fit(X, y)
+    mean = np.mean(
+        [
+            expected.predict_proba(GaussianNB().fit(X[train], y[train]).predict_proba(X))
+            for train, _ in folds.split(X, y)
+        ],
+        axis=0,
+    )
+    assert_allclose(several.predict_proba(X), (600 * mean + 1 / 3) / 601, rtol=1e-9)
+
+
+def test_the_comparison_judges_each_fold_by_a_map_of_the_others():
+    X, y = made()
+    folds = StratifiedKFold(3)
+    fitted = RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), folds).fit(X, y)
+    before = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")
+    after = np.empty_like(before)
+    for train, test in folds.split(X, y):
+        own = TemperatureScaling().fit(before[train], y[train]).predict_proba(before[test])
+        after[test] = (len(train) * own + 1 / 3) / (len(train) + 1)
+    won = fitted.comparison_["log_loss"]
+    assert won.before == pytest.approx(log_loss(y, before))
+    assert won.after == pytest.approx(log_loss(y, after))
+    found = fitted.out_of_fold_
+    order = np.argsort(found.rows)
+    assert_allclose(found.before[order], before, rtol=1e-12)
+    assert_allclose(found.after[order], after, rtol=1e-6)
+    assert_array_equal(found.codes, y[found.rows])
+
+
+def test_what_is_left_is_estimated_with_a_bound():
+    X, y = made(1500, n_classes=2)
+    fitted = RecalibratedClassifierCV(GaussianNB()).fit(X, y)
+    before, after = fitted.initial_error(), fitted.remaining_error()
+    assert before.notion == after.notion == "binary"
+    assert before.lower_confidence_bound() > 0
+    assert after.estimate < before.estimate
+    assert after.lower_confidence_bound() < after.estimate + 1e-9
+    assert fitted.remaining_error("squared", "canonical").kind == "squared"
+
+
+def test_a_fitted_classifier_stays_as_it_is():
+    X, y = made(900)
+    classifier = GaussianNB().fit(X[:300], y[:300])
+    fitted = RecalibratedClassifierCV(FrozenEstimator(classifier), FEW).fit(X[300:600], y[300:600])
+    assert len(fitted.classifiers_) == 1
+    assert_array_equal(
+        fitted.classifiers_[0].predict_proba(X), FrozenEstimator(classifier).predict_proba(X)
+    )
+    again = RecalibratedClassifierCV(FrozenEstimator(classifier), FEW, ensemble=True)
+    again.fit(X[300:600], y[300:600])
+    assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    assert fitted.comparison_["log_loss"].before == pytest.approx(
+        log_loss(y[300:600], classifier.predict_proba(X[300:600]))
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("classifier", [LinearSVC(), SVC()], ids=["linear", "kernel"])
+def test_decision_values_are_logits(classifier, n_classes):
+    X, y = made(n_classes=n_classes)
+    fitted = RecalibratedClassifierCV(classifier, FEW, cv=3).fit(X, y)
+    assert fitted.recalibrator_.from_logits
+    proba = fitted.predict_proba(X)
+    assert_allclose(proba.sum(axis=1), 1, rtol=1e-9)
+    assert log_loss(y, proba) < 0.8 * np.log(n_classes)
+
+
+def test_decisions_between_pairs_are_refused():
+    X, y = made(n_classes=4)
+    with pytest.raises(ValueError, match=r"6 columns for 4 classes.*decision_function_shape='ovr'"):
+        RecalibratedClassifierCV(SVC(decision_function_shape="ovo")).fit(X, y)
+
+
+def test_labels_of_any_type_keep_their_names():
+    X, y = made()
+    names = np.array(["b", "a", "c"])
+    fitted = RecalibratedClassifierCV(GaussianNB(), FEW).fit(X, names[y])
+    assert_array_equal(fitted.classes_, ["a", "b", "c"])
+    plain = RecalibratedClassifierCV(GaussianNB(), FEW).fit(X, np.array([1, 0, 2])[y])
+    assert_allclose(fitted.predict_proba(X), plain.predict_proba(X), rtol=1e-9)
+    assert (fitted.predict(X) == names[y]).mean() > 0.6
+
+
+@pytest.mark.parametrize("classifier", [GaussianNB(), LinearSVC()], ids=["proba", "logits"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_fold_may_lack_a_class(classifier, n_classes):
+    X, y = made(n_classes=3)
+    keep = np.flatnonzero((y < n_classes) | (y == 2))
+    X, y = X[keep], y[keep]
+    test_fold = np.where(y == 2, 0, np.arange(len(y)) % 3)
+    fitted = RecalibratedClassifierCV(classifier, FEW, PredefinedSplit(test_fold)).fit(X, y)
+    assert fitted.predict_proba(X).shape == (len(X), 3)
+    assert np.isfinite(fitted.predict_proba(X)).all()
+
+
+def test_weights_reach_the_classifier_and_the_recalibrator():
+    X, y = made()
+    weight = np.where(y == 0, 3.0, 1.0)
+    map_ = Recalibrator([TemperatureScaling()], do_no_harm=False, mix=False)
+    folds = StratifiedKFold(3)
+    fitted = RecalibratedClassifierCV(GaussianNB(), map_, folds, ensemble=False)
+    fitted.fit(X, y, sample_weight=weight)
+    proba = np.empty((600, 3))
+    for train, test in folds.split(X, y):
+        own = GaussianNB().fit(X[train], y[train], sample_weight=weight[train])
+        proba[test] = own.predict_proba(X[test])
+    expected = TemperatureScaling().fit(proba, y, weight)
+    found = fitted.recalibrator_.best_estimator_.temperature_
+    assert found == pytest.approx(expected.temperature_, rel=1e-9)
+    last = GaussianNB().fit(X, y, sample_weight=weight)
+    assert_array_equal(fitted.classifiers_[0].predict_proba(X), last.predict_proba(X))
+
+
+def test_a_classifier_without_weights_is_warned_of():
+    X, y = made(200)
+    with pytest.warns(UserWarning, match="KNeighborsClassifier does not take sample_weight"):
+        RecalibratedClassifierCV(KNeighborsClassifier(), FEW).fit(X, y, np.ones(200))
+
+
+def test_metadata_are_routed_to_the_classifier_and_the_splitter():
+    X, y = made(300)
+    groups, weight = np.arange(300) // 10, np.where(y == 1, 2.0, 1.0)
+    plain = RecalibratedClassifierCV(LogisticRegression(), FEW, cv=3).fit(X, y, weight)
+    with sklearn.config_context(enable_metadata_routing=True):
+        classifier = LogisticRegression().set_fit_request(sample_weight=True)
+        routed = RecalibratedClassifierCV(classifier, FEW, cv=3).fit(X, y, sample_weight=weight)
+        assert_allclose(routed.predict_proba(X), plain.predict_proba(X), rtol=1e-9)
+        grouped = RecalibratedClassifierCV(classifier, FEW, cv=GroupKFold(3))
+        grouped.fit(X, y, groups=groups)
+    assert len(grouped.classifiers_) == 3
+
+
+class Recording(ClassifierMixin, BaseEstimator):
+    """A classifier that keeps what ``fit`` got."""
+
+    def fit(self, X, y, metadata=None):
+        self.metadata_, self.classes_ = metadata, np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+
+def test_parameters_of_fit_are_passed_on_by_fold():
+    X, y = made(90)
+    fitted = RecalibratedClassifierCV(Recording(), FEW, cv=3).fit(X, y, metadata=np.arange(90))
+    for classifier, (train, _) in zip(
+        fitted.classifiers_, StratifiedKFold(3).split(X, y), strict=True
+    ):
+        assert_array_equal(classifier.metadata_, train)
+
+
+def test_it_works_in_pipelines_and_searches_of_parameters():
+    X, y = made(300)
+    classifier = RecalibratedClassifierCV(make_pipeline(StandardScaler(), GaussianNB()), FEW, cv=3)
+    grid = {"estimator__gaussiannb__var_smoothing": [1e-9, 1e-1]}
+    search = GridSearchCV(classifier, grid, cv=3, scoring="neg_log_loss").fit(X, y)
+    assert search.best_params_.keys() == grid.keys()
+
+
+def test_without_arguments_it_recalibrates_a_support_vector_machine():
+    X, y = made(200, n_classes=2)
+    fitted = RecalibratedClassifierCV().fit(X, y)
+    assert isinstance(fitted.classifiers_[0], LinearSVC)
+    assert_array_equal(
+        fitted.predict_proba(X), RecalibratedClassifierCV().fit(X, y).predict_proba(X)
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "y", "message"),
+    [
+        ({}, np.zeros(20), "y holds one class, 0.0"),
+        ({"cv": 5}, np.repeat([0, 1], [17, 3]), "Class 1 has 3 samples, less than cv=5 folds"),
+        (
+            {"cv": [([0, 1, 10, 11], [2]), ([0, 1, 10, 11], [2, 3])]},
+            np.repeat([0, 1], 10),
+            "cv tests sample 2 2 times",
+        ),
+    ],
+)
+def test_impossible_labels_and_splits_raise(options, y, message):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match=message):
+        RecalibratedClassifierCV(GaussianNB(), FEW, **options).fit(X, y)

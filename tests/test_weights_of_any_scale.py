@@ -1,0 +1,104 @@
+"""The scale of weights does not matter, however large or small."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skcal import (
+    BetaCalibration,
+    Binning,
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    PlugIn,
+    SplineScaling,
+    StructuredMatrixScaling,
+    TemperatureScaling,
+    TwoStepKernelRidge,
+    Zero,
+)
+from skcal._validation import InputError, check_weight
+from skcal.metrics import squared_kernel_calibration_error
+
+SCALES = [1e-300, 1e-170, 1e-40, 1e-10, 1e10, 1e153, 1e200, 1e308]
+FUNCTIONS = [
+    Binning(5),
+    DirichletKernelDensity(0.05),
+    KroneckerKernelRidge(1e-3),
+    TwoStepKernelRidge(1e-2),
+    PlugIn(SplineScaling()),
+    PlugIn(BetaCalibration()),
+]
+CANDIDATES = [(Zero(), {}), *((one, {}) for one in FUNCTIONS[:1] + FUNCTIONS[3:5])]
+
+
+@pytest.fixture(scope="module")
+def data(tempered):
+    proba, labels = tempered
+    return proba[:120], labels[:120]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_constant_weights_change_no_search(data, scale):
+    P, y = data
+    weight = np.full(len(y), scale)
+    plain, weighted = (
+        CalibrationErrorSearchCV(CANDIDATES, "confidence", cv=3, random_state=0).fit(P, y, w)
+        for w in (None, weight)
+    )
+    assert weighted.squared_error_ == plain.squared_error_
+    assert weighted.best_risk_ == plain.best_risk_
+    assert weighted.score(P, y, weight) == plain.score(P, y)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_constant_weights_change_no_estimator(data, scale, function):
+    P, y = data
+    weight = np.full(len(y), scale)
+    plain, weighted = (
+        CalibrationErrorEstimator(function, "confidence").fit(P, y, w) for w in (None, weight)
+    )
+    assert weighted.predict(P).tobytes() == plain.predict(P).tobytes()
+    assert weighted.squared_error(P, weight) == plain.squared_error(P)
+    assert weighted.risk(P, y, weight).value == plain.risk(P, y).value
+    if hasattr(function, "residual"):
+        assert weighted.one_step(P, y, weight).value == plain.one_step(P, y).value
+
+
+@pytest.mark.parametrize("scaling", [TemperatureScaling(), StructuredMatrixScaling()])
+@pytest.mark.parametrize("scale", SCALES)
+def test_constant_weights_change_no_map(data, scale, scaling):
+    P, y = data
+    plain = scaling.fit(P, y).predict_proba(P)
+    weighted = scaling.fit(P, y, np.full(len(y), scale)).predict_proba(P)
+    np.testing.assert_array_equal(weighted, plain)
+
+
+def test_usual_weights_are_left_as_they_are():
+    weight = np.array([0.0, 1e-300, 3.0, 1e6])
+    assert check_weight(weight, 4).tobytes() == weight.tobytes()
+    assert check_weight(weight * 2, 4).max() == 1
+
+
+@pytest.mark.parametrize("method", ["unbiased", "block"])
+@pytest.mark.parametrize("heaviest", [1e4, 1e7, 1e12, 1e17, 1e30, 1e300])
+def test_one_heavy_weight_is_exact_or_refused(data, method, heaviest):
+    P, y = data
+    weight = np.ones(len(y))
+    weight[3] = heaviest
+    options = {"notion": "canonical", "bandwidth": 0.3, "method": method}
+    if method == "block":
+        options["block_size"] = 60
+    if heaviest > 1e9:
+        with pytest.raises(InputError, match=r"^sample_weight is so unequal"):
+            squared_kernel_calibration_error(y, P, sample_weight=weight, **options)
+        return
+    found = squared_kernel_calibration_error(y, P, sample_weight=weight, **options)
+    delta = np.eye(P.shape[1])[y] - P
+    h = np.exp(-np.abs(P[:, None] - P).sum(axis=2) / 2 / 0.3) * (delta @ delta.T)
+    pairs = weight[:, None] * weight * ~np.eye(len(y), dtype=bool)
+    if method == "block":
+        pairs[:60, 60:] = pairs[60:, :60] = 0
+    assert_allclose(found, np.sum(pairs * h) / pairs.sum(), rtol=1e-7)
