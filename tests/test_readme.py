@@ -13,10 +13,10 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 SHOWN = re.search(r"```text\n(.*?)```", README, re.DOTALL)[1]
 
 
-def print_blocks(folder):
+def print_blocks(folder, names):
     """What each block prints, run one after the other in a folder of their own."""
     matplotlib.use("Agg")
-    names, printed = {}, []
+    printed: list[str] = []
     with contextlib.chdir(folder):
         for block in BLOCKS:
             with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -28,9 +28,23 @@ def print_blocks(folder):
 
 
 def test_the_examples_print_what_is_shown(tmp_path):
-    printed = print_blocks(tmp_path)
+    names = {}
+    printed = print_blocks(tmp_path, names)
     shown = [line.split()[:2] for line in SHOWN.splitlines()]
-    got = [line.split()[:2] for line in printed[0].splitlines()]
+    got = [line.split()[:2] for line in printed[1].splitlines()]
     # Candidates, the choice and the estimates; digits after it depend on the BLAS.
     assert [words for words in got if words in shown] == shown
     assert any("risk(a) - risk(b) = " in text for text in printed)
+    assert_numbers_of_the_first_figure(names["look"], names["recalibrator"])
+
+
+def assert_numbers_of_the_first_figure(look, recalibrator):
+    """What the text below the figure says is what the figure shows."""
+    [before], [after] = look.before.panels, look.after.panels
+    for panel in (before, after):
+        error = panel.without_bins
+        shown = f"{error['estimate']:.3f} ± {error['standard_error']:.3f}"
+        assert shown in README.replace("\n", " ")
+    assert f"{100 * before.frequency[-1]:.0f} of 100 cases" in README.replace("\n", " ")
+    brier = recalibrator.comparison_["brier_score"]
+    assert f"from {brier.before:.3f} to {brier.after:.3f}" in README

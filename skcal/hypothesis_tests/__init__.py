@@ -2,7 +2,8 @@
 
 Which test? Share of rejections at level 5 %, canonical calibration unless said, C = 10 classes,
 p ~ Dir(0.1), n = 250; M1 is calibrated, M2 mixes labels of one class into a share π of the samples.
-2,000 data sets for closed forms, 1,000 (M1) and 300 (M2) for resampled ones:
+2,000 data sets for closed forms, 1,000 (M1) and 300 (M2) for resampled ones, Kolmogorov-Smirnov and
+Kuiper; 300 for CME:
 
 ======================================== ======= ============ =========== ============
 test                                     M1      M2, π = 0.05 M2, π = 0.1 M2, π = 0.25
@@ -17,8 +18,10 @@ SKCE, spectral (asymptotic)              4.2 %   40 %         95 %        100 %
 SKCE, blocks of √n (asymptotic)          5.0 %   11 %         52 %        100 %
 SKCE, linear (asymptotic)                4.0 %   5 %          15 %        85 %
 SKCE, distribution-free (bounds)         0 %     0 %          0 %         0 %
-CME, Hotelling's F (asymptotic)          3.5 %   3 %          14 %        60 %
-CME, χ² (asymptotic)                     10.2 %  17 %         43 %        99 %
+CME, Hotelling's F (asymptotic)          5.7 %   26 %         60 %        97 %
+CME, χ² (asymptotic)                     6.3 %   28 %         61 %        97 %
+Kolmogorov-Smirnov, confidence           5.2 %   14 %         43 %        99 %
+Kuiper, confidence (asymptotic)          4.7 %   12 %         44 %        100 %
 Spiegelhalter, confidence (asymptotic)   5.1 %   25 %         67 %        100 %
 Hosmer-Lemeshow, confidence (asymptotic) 5.2 %   23 %         59 %        100 %
 Cox, confidence (asymptotic)             6.4 %   24 %         67 %        100 %

@@ -119,7 +119,7 @@ def bootstrap_interval(
     -----
     UserWarning
         If fewer than 15 effective outcomes were not what was predicted: (Σ e)² / Σ e², where e is
-        w² ‖label - prediction‖² of a sample.
+        w² ‖label - prediction‖² of a sample; and never more than the sum of ‖label - prediction‖².
 
     Notes
     -----

@@ -15,6 +15,7 @@ from skcal.report.numbers import Attempts, default_resamples, measure, run_searc
 from skcal.report.parts import Data, Settings
 from skcal.report.plain_data import as_settings, version
 from skcal.report.report import CalibrationReport
+from skcal.report.segment_audit import audit
 
 
 @validate_params(
@@ -44,6 +45,7 @@ def calibration_report(
     notion="auto",
     search=False,
     groups=None,
+    segments=None,
     compare=None,
     n_bins=15,
     strategy="uniform",
@@ -76,6 +78,9 @@ def calibration_report(
         Whether to tune the canonical and the class-wise error too, which takes longer.
     groups : array-like of shape (n_samples,), default=None
         The subgroup of each sample; the report holds the same numbers for each subgroup.
+    segments : data frame, arrow table, dict of columns or array-like, default=None
+        Features of each sample, whose segments are tested for bias all together, as by
+        :func:`skcal.hypothesis_tests.segment_test`.
     compare : array-like of the shape of ``y_proba``, default=None
         Predictions of a second model for the same samples.
     n_bins : int, default=15
@@ -198,6 +203,7 @@ def calibration_report(
     overall.warnings.extend(cautions)
     return CalibrationReport(
         overall=overall,
+        segments=None if segments is None else audit(data, segments, settings),
         groups=measures,
         group_pvalues=pvalues,
         comparison=second and compare_models(compare_name, data, second, settings, searches),

@@ -20,6 +20,7 @@ from skcal.report.rows import (
     root,
     rows_of,
 )
+from skcal.report.segment_audit import SEGMENT_COLUMNS, segment_rows, segment_verdict
 from skcal.report.style import PAGE_STYLE, STYLE
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -74,6 +75,8 @@ def _article(report, title, section, figure=None) -> str:
             _section(section, f"Group {_name(part.name)}", _group(part, report.settings))
             for part in report.groups
         ]
+    if report.segments is not None:
+        parts.append(_section(section, "Segments", _segments(report.segments)))
     parts.append(_section(section, "Bins", _bins(report.overall)))
     parts.append(_section(section, "Classes", _classes(report.overall)))
     parts.append(f"<footer>{escape(how_made(report))}</footer>\n")
@@ -203,6 +206,11 @@ def _comparison(report) -> str:
 
 def _groups(report) -> str:
     return _table(GROUP_COLUMNS, group_rows(report))
+
+
+def _segments(found) -> str:
+    verdict = escape(segment_verdict(found))
+    return f"<p>{verdict}</p>\n" + _table(SEGMENT_COLUMNS, segment_rows(found))
 
 
 def _bins(measures) -> str:

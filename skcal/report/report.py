@@ -14,6 +14,7 @@ from skcal.report.figure import reliability
 from skcal.report.paired_rows import paired_records
 from skcal.report.parts import Measures
 from skcal.report.rows import all_warnings, records_of
+from skcal.report.segment_audit import SegmentAudit
 from skcal.report.text import as_text
 
 
@@ -31,6 +32,8 @@ class CalibrationReport:
         The measures of each subgroup.
     group_pvalues : list of float or None
         The p-values of the subgroups' tests by ECE, adjusted by Holm's method.
+    segments : SegmentAudit or None
+        The worst segments of given features, and the p-value of all.
     comparison : Comparison or None
         The second model: ``second`` (its measures), ``estimators`` (both models under one function)
         and ``tests``.
@@ -62,6 +65,7 @@ class CalibrationReport:
     overall: Measures
     groups: list[Measures]
     group_pvalues: list[float | None]
+    segments: SegmentAudit | None
     comparison: Comparison | None
     notion: str
     n_searched: int

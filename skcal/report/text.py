@@ -16,6 +16,7 @@ from skcal.report.rows import (
     how_made,
     rows_of,
 )
+from skcal.report.segment_audit import SEGMENT_COLUMNS, segment_rows, segment_verdict
 
 _WIDTH = 100
 _CLASSES = 12
@@ -29,6 +30,8 @@ def as_text(report) -> str:
         lines += ["", *_comparison(report)]
     if report.groups:
         lines += ["", *as_columns([GROUP_COLUMNS, *_named(group_rows(report))])]
+    if report.segments is not None:
+        lines += ["", *_segments(report.segments)]
     lines += ["", *_classes(report.overall), "", "Caveats:"]
     lines += [_wrapped(text, "* ", "  ") for text in all_warnings(report)]
     return printable("\n".join([*lines, "", _wrapped(how_made(report), "", "")]))
@@ -69,6 +72,11 @@ def _measures(report) -> list[str]:
 
 def _named(rows):
     return [(one_line(row[0], 24), *row[1:]) for row in rows]
+
+
+def _segments(found) -> list[str]:
+    rows = [(one_line(row[0], 40), *row[1:]) for row in segment_rows(found)]
+    return [_wrapped(segment_verdict(found), "", ""), "", *as_columns([SEGMENT_COLUMNS, *rows])]
 
 
 def _comparison(report) -> list[str]:

@@ -429,10 +429,10 @@ def test_what_cannot_be_resampled_raises(data, options, match):
 @pytest.mark.parametrize("of_vectors", [False, True])
 def test_few_events_are_warned_of(of_vectors):
     p = np.full(1500, 0.01)
-    for n_events in (14, 16):
+    for n_events in (0, 14, 16):
         y = (np.arange(1500) < n_events).astype(int)
         proba = np.column_stack([1 - p, p]) if of_vectors else p
-        options = {"n_resamples": 5, "notion": "binary"}
+        options = {"n_resamples": 5, "notion": "binary", "labels": [0, 1]}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             bootstrap_interval(expected_calibration_error, y, proba, **options)
@@ -441,7 +441,7 @@ def test_few_events_are_warned_of(of_vectors):
 
 @pytest.mark.filterwarnings("default")
 def test_the_positive_class_decides_what_an_event_is():
-    y, p = np.repeat(["a", "b"], [985, 15]), np.full(1000, 0.985)
+    y, p = np.repeat(["a", "b"], [984, 16]), np.full(1000, 0.985)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bootstrap_interval(expected_calibration_error, y, p, n_resamples=5, pos_label="a")

@@ -1,0 +1,43 @@
+import json
+
+import numpy as np
+import pytest
+
+from skcal import Binning, calibration_report
+from skcal.hypothesis_tests import segment_test
+
+
+@pytest.fixture(scope="module")
+def audited():
+    rng = np.random.default_rng(0)
+    p, group = rng.uniform(size=600), rng.choice(["<old>", "young"], 600)
+    y = (rng.uniform(size=600) < np.where(group == "young", p**2, p)).astype(int)
+    features = {"age": group, "score": rng.normal(size=600)}
+    options = {"n_resamples": 99, "random_state": 0}
+    report = calibration_report(y, p, segments=features, candidates=[Binning()], **options)
+    return report, segment_test(y, p, features, **options)
+
+
+def test_numbers_are_those_of_the_test(audited):
+    report, test = audited
+    assert report.segments.pvalue == test.pvalue == 0.01
+    assert report.segments.n_segments == len(test.segments)
+    assert report.segments.worst == [one._asdict() for one in test.segments[:10]]
+
+
+def test_every_view_shows_the_worst_segment(audited):
+    report, test = audited
+    worst = test.segments[0]
+    assert "Of 14 overlapping segments some are miscalibrated" in str(report)
+    assert worst.name in str(report)
+    assert "<h4>Segments</h4>" in report._repr_html_()
+    assert "age = young" in report._repr_html_()
+    assert "<old>" not in report._repr_html_()
+    assert json.loads(report.to_json())["segments"]["worst"][0]["name"] == worst.name
+
+
+def test_without_features_there_are_no_segments():
+    y, p = np.tile([0, 1], 20), np.full(40, 0.5)
+    report = calibration_report(y, p, candidates=[Binning()], n_resamples=19, random_state=0)
+    assert report.segments is None
+    assert "segment" not in str(report)
