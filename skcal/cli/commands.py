@@ -144,7 +144,7 @@ def _run_recalibrate(options):
         print(as_json(facts(recalibrator, options, len(proba))))
     else:
         print(recalibrator.summary())
-        print(f"\n{len(proba):,} recalibrated predictions are in {options.out}.")
+        print(printable(f"\n{len(proba):,} recalibrated predictions are in {options.out}."))
 
 
 def _report(predictions, options, name, **more):
