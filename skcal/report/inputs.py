@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from numbers import Integral
 
 import numpy as np
@@ -35,6 +36,15 @@ def read_second(y_true, y_proba, compare, strategy, options) -> Data:
     return Data(sample.classes[sample.codes], sample.proba, sample.classes, sample.codes)
 
 
+def _natural(name: str) -> list:
+    """Texts in the order of the numbers in them: "site 2" before "site 10"."""
+    return [
+        (0, int(part), part) if part.isdecimal() else (1, 0, part)
+        for part in re.split(r"(\d+)", name)
+        if part
+    ]
+
+
 def read_groups(groups, n_samples) -> list[tuple]:
     """Name and rows of each subgroup."""
     groups = plain_labels(groups, "groups")
@@ -47,6 +57,7 @@ def read_groups(groups, n_samples) -> list[tuple]:
     found = [
         (str(plain(name)), np.flatnonzero(group == k)) for k, name in enumerate(names.tolist())
     ]
+    found.sort(key=lambda one: _natural(one[0]))
     for label, rows in found:
         if len(rows) < 2:
             raise ValueError(f"groups has a single sample in {label!r}. Merge it with another.")
