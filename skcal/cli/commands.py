@@ -17,12 +17,12 @@ from skcal.cli.parser import parse
 from skcal.cli.recalibrate import check_formats, facts, recalibrate, write_recalibrated
 from skcal.cli.tables import STANDARD_INPUT
 from skcal.displays import ReliabilityDisplay
-from skcal.displays.base import require_matplotlib
+from skcal.displays.base import default_resamples, require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
 from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw, save_figure
-from skcal.report.numbers import default_resamples, skce_options
+from skcal.report.numbers import skce_options
 from skcal.report.text import comparison_text
 
 _FIGURES = (".png", ".svg", ".pdf")
@@ -142,7 +142,7 @@ def _run_recalibrate(options):
         print(as_json(facts(recalibrator, options, len(proba))))
     else:
         print(recalibrator.summary())
-        print(f"\n{len(proba):,} recalibrated predictions are in {options.out}.")
+        print(printable(f"\n{len(proba):,} recalibrated predictions are in {options.out}."))
 
 
 def _report(predictions, options, name, **more):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from numbers import Integral
 
 import numpy as np
@@ -46,7 +47,14 @@ def _natural(name: str) -> list:
 
 
 def read_groups(groups, n_samples) -> list[tuple]:
-    """Name and rows of each subgroup."""
+    """Name and rows of each subgroup; of several columns each makes its own."""
+    if hasattr(groups, "columns") or isinstance(groups, Mapping):
+        names = list(groups.columns if hasattr(groups, "columns") else groups)
+        return [
+            (f"{name} = {value}", rows)
+            for name in names
+            for value, rows in read_groups(groups[name], n_samples)
+        ]
     groups = plain_labels(groups, "groups")
     if len(groups) != n_samples:
         raise ValueError(f"groups has {len(groups)} entries, y_proba {n_samples} rows.")
