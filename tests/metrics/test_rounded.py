@@ -30,5 +30,5 @@ def test_what_is_no_rounding_is_refused_by_its_row(row, tolerance):
         ValueError, match=f"y_proba row 1 sums to 0.9.*Rounding explains {tolerance};"
     ):
         normalize_proba([[0.5, 0.5], row], tolerance=tolerance)
-    with pytest.raises(ValueError, match="The .tolerance. parameter"):
+    with pytest.raises(ValueError, match=r"The .tolerance. parameter"):
         normalize_proba([[0.5, 0.5]], tolerance=1.5)
