@@ -45,7 +45,7 @@ def normalize_proba(y_proba: ArrayLike, *, tolerance: float = ROUNDING) -> np.nd
     >>> from skcal.metrics import expected_calibration_error, normalize_proba
     >>> rounded = [[0.33, 0.33, 0.33], [0.1, 0.2, 0.71]]
     >>> round(expected_calibration_error([0, 2], normalize_proba(rounded)), 3)
-    0.189
+    0.482
     """
     return divide_by_sums(np.asarray(y_proba), tolerance, "y_proba")
 
