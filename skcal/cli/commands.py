@@ -15,13 +15,14 @@ from skcal.cli.files import align, read_predictions
 from skcal.cli.monitor import watch
 from skcal.cli.parser import parse
 from skcal.cli.recalibrate import check_formats, facts, recalibrate, write_recalibrated
+from skcal.cli.tables import STANDARD_INPUT
 from skcal.displays import ReliabilityDisplay
-from skcal.displays.base import require_matplotlib
+from skcal.displays.base import default_resamples, require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
 from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw, save_figure
-from skcal.report.numbers import default_resamples, skce_options
+from skcal.report.numbers import skce_options
 from skcal.report.text import comparison_text
 
 _FIGURES = (".png", ".svg", ".pdf")
@@ -80,9 +81,18 @@ def _run_demonstration(options):
 
 
 def _run_evaluate(options):
-    reports = [evaluate(options.file, _read(options), options)]
-    if options.json:
-        print(as_json(reports))
+    report = evaluate(_name(options.file), _read(options), options)
+    if options.json and not options.quiet:
+        print(as_json([report]))
+    gate = report.get("gate", {"status": 0})
+    if gate["status"] and not options.quiet:
+        print(f"skcal: {gate['reading']}", file=sys.stderr)
+    return gate["status"]
+
+
+def _name(file) -> str:
+    """What a file is called."""
+    return "standard input" if file == STANDARD_INPUT else file
 
 
 def _read(options, file=None, groups=None) -> Predictions:
@@ -94,13 +104,14 @@ def _read(options, file=None, groups=None) -> Predictions:
         options.max_size * 2**30,
         pos_label=options.pos_label,
         normalize=options.normalize,
+        ignored=options.ignore,
     )
 
 
 def _run_report(options):
     _check_output(options.html, (".html",))
     predictions = _read(options, groups=options.groups)
-    name = Path(options.file).name
+    name = Path(_name(options.file)).name
     report = _report(predictions, options, name, groups=predictions.groups)
     _save(report, options)
     print(report.to_json() if options.json else report)
@@ -110,7 +121,7 @@ def _run_compare(options):
     _check_output(options.html, (".html",))
     first = _read(options)
     second = align(first, _read(options, options.second), options.file, options.second)
-    names = Path(options.file).name, Path(options.second).name
+    names = Path(_name(options.file)).name, Path(_name(options.second)).name
     if names[0] == names[1]:
         names = options.file, options.second
     report = _report(first, options, names[0], compare=second.proba, compare_name=names[1])
@@ -131,7 +142,7 @@ def _run_recalibrate(options):
         print(as_json(facts(recalibrator, options, len(proba))))
     else:
         print(recalibrator.summary())
-        print(f"\n{len(proba):,} recalibrated predictions are in {options.out}.")
+        print(printable(f"\n{len(proba):,} recalibrated predictions are in {options.out}."))
 
 
 def _report(predictions, options, name, **more):
@@ -192,7 +203,7 @@ def _run_plot(options):
         strategy=options.strategy,
         n_resamples=default_resamples(drawn),
         random_state=options.seed,
-        name=Path(options.file).name,
+        name=Path(_name(options.file)).name,
         plot=False,
     )
     save_figure(draw(display), options.out)
@@ -207,11 +218,18 @@ def _run_test(options):
     ]
     adjusted = adjust_pvalues([fact["pvalue"] for fact in facts]).tolist()
     facts = [{**fact, "pvalue_holm": p} for fact, p in zip(facts, adjusted, strict=True)]
+    status = int(options.alpha is not None and min(adjusted) <= options.alpha)
+    if not options.quiet:
+        _print_tests(facts, predictions, options)
+    return status
+
+
+def _print_tests(facts, predictions, options):
     if options.json:
         print(as_json(facts))
         return
     n = len(predictions.labels)
-    print(printable(f"H0: calibrated. {n:,} predictions in {options.file}\n"))
+    print(printable(f"H0: calibrated. {n:,} predictions in {_name(options.file)}\n"))
     table = [
         (
             fact["notion"],

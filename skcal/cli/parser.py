@@ -8,9 +8,10 @@ from skcal import __version__
 from skcal.model_selection.errors import KINDS
 
 _FILES = (
-    "FILE: .csv or .parquet with a column of probabilities per class, named by the class, and a "
-    "column of labels (a single column of probabilities holds P(label 1), or P(--pos-label)); or "
-    ".npz with arrays 'proba' and 'labels', and perhaps 'classes'."
+    "FILE: .csv, .csv.gz or .parquet (- is the standard input, as .csv) with a column of "
+    "probabilities per class, named by the class, and a column of labels (a single column of "
+    "probabilities holds P(label 1), or P(--pos-label)); or .npz with arrays 'proba' and "
+    "'labels', and perhaps 'classes'."
 )
 _NOTION = (
     "notion of calibration; may be repeated (default: binary for one and two columns, confidence "
@@ -24,6 +25,8 @@ _DEFAULTS = {
     "seed": 0,
     "n_jobs": None,
     "json": False,
+    "max_error": None,
+    "quiet": False,
 }
 
 
@@ -122,6 +125,14 @@ def _reading() -> argparse.ArgumentParser:
         "of 1)",
     )
     options.add_argument(
+        "--ignore",
+        "--id",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="column of a table that is neither class nor label; may be repeated",
+    )
+    options.add_argument(
         "--max-size",
         type=_positive,
         default=4.0,
@@ -158,6 +169,13 @@ def _add_evaluate(commands, parents):
         help="also print the error of this kind: l1 is ECE without bins, log the log loss that "
         "calibration would save; may be repeated",
     )
+    parser.add_argument(
+        "--max-error",
+        type=_positive,
+        help="exit with 1 if the lower 95 %% confidence bound of the first --error (default: l1) "
+        "is above this for a notion, with 2 if there is no bound",
+    )
+    _add_quiet(parser)
 
 
 def _add_report(commands, parents):
@@ -193,6 +211,10 @@ def _add_notion(parser, help):
     parser.add_argument("--notion", action="append", default=argparse.SUPPRESS, help=help)
 
 
+def _add_quiet(parser):
+    parser.add_argument("--quiet", action="store_true", help="print nothing; the exit status tells")
+
+
 def _add_bins(parser):
     parser.add_argument("--bins", type=at_least(1, 100_000), default=15, help="default: 15")
     parser.add_argument(
@@ -213,6 +235,12 @@ def _add_test(commands, parents):
     parser.add_argument(
         "--resamples", type=at_least(19), default=999, help="of the outcomes (default: 999)"
     )
+    parser.add_argument(
+        "--alpha",
+        type=_share,
+        help="exit with 1 if a p-value, adjusted by Holm's method, is at most this",
+    )
+    _add_quiet(parser)
 
 
 def _add_plot(commands, parents):
@@ -315,6 +343,13 @@ def _jobs(text):
     number = at_least(-1000, 1000)(text)
     if number == 0:
         raise argparse.ArgumentTypeError("0 must be positive, or negative: -1 is all cores")
+    return number
+
+
+def _share(text):
+    number = float(text)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"{number} must be between 0 and 1")
     return number
 
 

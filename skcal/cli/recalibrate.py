@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -177,7 +177,8 @@ def write_recalibrated(out, unlabelled: Unlabelled, proba: np.ndarray) -> None:
         back = np.argsort(unlabelled.columns)
         values = values[:, back]
     with replacing(out) as file:
-        np.savez(file, proba=values, **unlabelled.arrays)
+        arrays: dict[str, Any] = {"proba": values, **unlabelled.arrays}
+        np.savez(file, **arrays)
 
 
 def _write_csv(out, unlabelled, values) -> None:

@@ -19,6 +19,7 @@ from skcal.displays.base import (
     ORANGE,
     ClassifierDisplay,
     as_label,
+    default_resamples,
     in_inches,
     keep_axes,
     make_axes,
@@ -143,7 +144,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
             "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
             "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-            "n_resamples": [Interval(Integral, 19, None, closed="left")],
+            "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
             "random_state": ["random_state"],
         },
         prefer_skip_nested_validation=False,
@@ -158,7 +159,7 @@ class ReliabilityDisplay(ClassifierDisplay):
         n_bins=15,
         strategy="uniform",
         confidence_level=0.95,
-        n_resamples=199,
+        n_resamples=None,
         sample_weight=None,
         labels=None,
         pos_label=None,
@@ -191,8 +192,9 @@ class ReliabilityDisplay(ClassifierDisplay):
             the legend of a curve.
         confidence_level : float in (0, 1), default=0.95
             The confidence level of bars, band and interval.
-        n_resamples : int ≥ 19, default=199
-            The number of resamples, for the band and for the interval.
+        n_resamples : int ≥ 19, default=None
+            The number of resamples, for the band and for the interval. None: 999, for more than
+            100,000 samples 199, as in a report.
         sample_weight : array-like of shape (n_samples,), default=None
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
@@ -224,6 +226,7 @@ class ReliabilityDisplay(ClassifierDisplay):
         _require_scalar(sample)
         rule = n_bins, strategy, 1
         curves = make_curves(method, sample)
+        n_resamples = n_resamples or default_resamples(len(sample.codes))
         problems = [(k, p) for k, p in enumerate(sample.problems()) if len(p.weight)]
         shown = _largest_errors(problems, rule)
         panels = [
