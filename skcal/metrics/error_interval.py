@@ -42,6 +42,10 @@ class ErrorInterval(ShownRounded):
     confidence_level: float
     notion: str
 
+    def _shown(self):
+        names = {"standard error": "standard error of the square"}
+        return [(names.get(name, name), value) for name, value in super()._shown()]
+
 
 @validate_params(
     {
