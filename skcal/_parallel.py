@@ -48,11 +48,9 @@ def one_by_one(
         return
     config, done = get_config(), 0
     for losses in count(1):
-        results = Parallel(n_jobs=n_jobs, prefer=prefer, return_as=return_as)(
-            delayed(_noted)(config, *call) for call in calls[done:]
-        )
+        parallel = Parallel(n_jobs=n_jobs, prefer=prefer, return_as=return_as)
         try:
-            for result, notes in results:
+            for result, notes in parallel(delayed(_noted)(config, *call) for call in calls[done:]):
                 done += 1
                 pass_on(notes)
                 yield result

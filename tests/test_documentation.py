@@ -47,6 +47,7 @@ FOR_THE_READER = (
     "python -m pytest",
     "sphinx-build",
     "python tests",
+    "python examples",
 )
 
 

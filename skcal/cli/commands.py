@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from concurrent.futures import BrokenExecutor
-from contextlib import suppress
+from contextlib import contextmanager, redirect_stdout, suppress
+from functools import partial
 from pathlib import Path
 
+from skcal._notes import Note, listen
 from skcal._text import as_columns, as_json, number, printable
 from skcal.cli.checks import FileError, Predictions
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
@@ -15,13 +18,14 @@ from skcal.cli.files import align, read_predictions
 from skcal.cli.monitor import watch
 from skcal.cli.parser import parse
 from skcal.cli.recalibrate import check_formats, facts, recalibrate, write_recalibrated
+from skcal.cli.tables import STANDARD_INPUT
 from skcal.displays import ReliabilityDisplay
-from skcal.displays.base import require_matplotlib
+from skcal.displays.base import default_resamples, require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
 from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw, save_figure
-from skcal.report.numbers import default_resamples, skce_options
+from skcal.report.numbers import skce_options
 from skcal.report.text import comparison_text
 
 _FIGURES = (".png", ".svg", ".pdf")
@@ -45,8 +49,9 @@ def main(arguments=None) -> int:
         "recalibrate": _run_recalibrate,
     }
     try:
-        status = commands[options.command](options) or 0
-        sys.stdout.flush()
+        with _output(options.quiet):
+            status = commands[options.command](options) or 0
+            sys.stdout.flush()
         return status
     except BrokenPipeError:  # whoever reads, such as `head`, has read enough
         _close_output()
@@ -58,6 +63,16 @@ def main(arguments=None) -> int:
         if isinstance(error, OSError) and error.filename:
             text = f"{error.filename}: {error.strerror}."
         return _refuse(text)
+
+
+@contextmanager
+def _output(quiet):
+    """Where commands print: nowhere if nothing is to be printed."""
+    if not quiet:
+        yield
+        return
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        yield
 
 
 def _refuse(text) -> int:
@@ -80,9 +95,18 @@ def _run_demonstration(options):
 
 
 def _run_evaluate(options):
-    reports = [evaluate(options.file, _read(options), options)]
+    report = evaluate(_name(options.file), _read(options), options)
     if options.json:
-        print(as_json(reports))
+        print(as_json([report]))
+    gate = report.get("gate", {"status": 0})
+    if gate["status"] == 2 or (gate["status"] and not options.quiet):
+        print(printable(f"skcal: {gate['reading']}"), file=sys.stderr)
+    return gate["status"]
+
+
+def _name(file) -> str:
+    """What a file is called."""
+    return "standard input" if file == STANDARD_INPUT else file
 
 
 def _read(options, file=None, groups=None) -> Predictions:
@@ -94,13 +118,14 @@ def _read(options, file=None, groups=None) -> Predictions:
         options.max_size * 2**30,
         pos_label=options.pos_label,
         normalize=options.normalize,
+        ignored=options.ignore,
     )
 
 
 def _run_report(options):
     _check_output(options.html, (".html",))
     predictions = _read(options, groups=options.groups)
-    name = Path(options.file).name
+    name = Path(_name(options.file)).name
     report = _report(predictions, options, name, groups=predictions.groups)
     _save(report, options)
     print(report.to_json() if options.json else report)
@@ -110,7 +135,7 @@ def _run_compare(options):
     _check_output(options.html, (".html",))
     first = _read(options)
     second = align(first, _read(options, options.second), options.file, options.second)
-    names = Path(options.file).name, Path(options.second).name
+    names = Path(_name(options.file)).name, Path(_name(options.second)).name
     if names[0] == names[1]:
         names = options.file, options.second
     report = _report(first, options, names[0], compare=second.proba, compare_name=names[1])
@@ -131,7 +156,7 @@ def _run_recalibrate(options):
         print(as_json(facts(recalibrator, options, len(proba))))
     else:
         print(recalibrator.summary())
-        print(f"\n{len(proba):,} recalibrated predictions are in {options.out}.")
+        print(printable(f"\n{len(proba):,} recalibrated predictions are in {options.out}."))
 
 
 def _report(predictions, options, name, **more):
@@ -143,6 +168,7 @@ def _report(predictions, options, name, **more):
         search=options.search,
         n_bins=options.bins,
         strategy=options.strategy,
+        n_resamples=options.resamples,
         outer_cv=options.outer_cv,
         name=name,
         random_state=options.seed,
@@ -182,20 +208,23 @@ def _run_plot(options):
     proba, labels, classes = _read(options)[:3]
     notion = _one_notion(options)
     drawn = len(labels) * resolve_notion(notion, proba).values_per_row(len(classes))
-    display = ReliabilityDisplay.from_predictions(
-        labels,
-        proba,
+    notes: list[Note] = []
+    make = partial(
+        ReliabilityDisplay.from_predictions,
         labels=classes,
         notion=notion,
         method=options.method,
         n_bins=options.bins,
         strategy=options.strategy,
-        n_resamples=default_resamples(drawn),
+        n_resamples=options.resamples or default_resamples(drawn),
         random_state=options.seed,
-        name=Path(options.file).name,
+        name=Path(_name(options.file)).name,
         plot=False,
     )
+    display = listen(notes, make, labels, proba)
     save_figure(draw(display), options.out)
+    for text in dict.fromkeys(note.message for note in notes):
+        print(f"skcal: {text}", file=sys.stderr)
 
 
 def _run_test(options):
@@ -207,11 +236,29 @@ def _run_test(options):
     ]
     adjusted = adjust_pvalues([fact["pvalue"] for fact in facts]).tolist()
     facts = [{**fact, "pvalue_holm": p} for fact, p in zip(facts, adjusted, strict=True)]
+    _print_tests(facts, predictions, options)
+    return _status_of_tests(adjusted, options)
+
+
+def _status_of_tests(adjusted, options) -> int:
+    """1 where calibration is rejected, 2 where the resamples are too few for that."""
+    if options.alpha is None or min(adjusted) <= options.alpha:
+        return int(options.alpha is not None)
+    enough = math.ceil(len(adjusted) / options.alpha) - 1
+    if options.resamples < enough:
+        return _refuse(
+            f"{options.resamples} resamples are too few for {len(adjusted)} tests to reject at "
+            f"--alpha {options.alpha:g}. Pass --resamples {enough} or more."
+        )
+    return 0
+
+
+def _print_tests(facts, predictions, options):
     if options.json:
         print(as_json(facts))
         return
     n = len(predictions.labels)
-    print(printable(f"H0: calibrated. {n:,} predictions in {options.file}\n"))
+    print(printable(f"H0: calibrated. {n:,} predictions in {_name(options.file)}\n"))
     table = [
         (
             fact["notion"],

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
-from skcal._text import printable
+from skcal._text import number, printable
 from skcal._validation import check_labels
 from skcal.cli.checks import Predictions
 from skcal.metrics import expected_calibration_error
@@ -36,6 +36,7 @@ def demonstration(seed):
 def evaluate(name, predictions, options) -> dict:
     """Search each notion, print the summaries unless JSON is asked for, and return all numbers."""
     notions = chosen_notions(options.notion, predictions.proba)
+    gates: list[dict] = []
     report = {"name": name, **_scores(predictions, notions), "searches": []}
     if not options.json:
         print(_heading(report), flush=True)
@@ -47,18 +48,41 @@ def evaluate(name, predictions, options) -> dict:
             outer_cv=options.outer_cv,
             n_jobs=options.n_jobs,
             random_state=options.seed,
-            verbose=1,
+            verbose=int(not options.quiet),
         )
         search.fit(predictions.proba, predictions.labels)
         facts = [error_facts(search, kind) for kind in dict.fromkeys(options.error or [])]
         report["searches"].append({**as_dict(search), "errors": facts})
+        if options.max_error is not None:
+            gates.append(_gate(search, (options.error or ["l1"])[0], options.max_error))
         if not options.json:
             more = [error_line(fact, 19) for fact in facts if fact["kind"] != "l1"]  # it has that
             lines = [search.summary(), *more]
             print("\n" + "\n".join(lines), flush=True)
     if not options.json:
         print()
+    if gates:
+        report["gate"] = max(gates, key=lambda gate: (gate["status"] == 1, gate["status"]))
     return report
+
+
+def _gate(search, kind, max_error) -> dict:
+    """The exit status: 0 not shown to be above the limit, 1 shown, 2 there is no bound."""
+    name = f"the {kind} error of {search.notion_}"
+    try:
+        error = search.error(kind)
+        bound = error.lower_confidence_bound()
+    except ValueError as told:
+        return {"status": 2, "reading": f"{name} cannot be told: {told}"}
+    if np.isnan(bound):
+        return {"status": 2, "reading": f"{name} cannot be told: too few test samples"}
+    if bound > max_error:
+        return {
+            "status": 1,
+            "reading": f"{name} is at least {number(bound)} at 95 % confidence, above the limit "
+            f"{max_error:g}",
+        }
+    return {"status": 0, "reading": f"{name} is not shown to be above {max_error:g}"}
 
 
 def chosen_notions(notions, proba):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import zipfile
 import zlib
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from skcal.cli.checks import (
     listed,
     one_sentence,
 )
-from skcal.cli.tables import read_csv, read_parquet
+from skcal.cli.tables import STANDARD_INPUT, read_csv, read_parquet
 
 MAX_BYTES = 4 * 2**30
 
@@ -43,14 +45,16 @@ def read_predictions(
     *,
     pos_label: str | None = None,
     normalize: bool = False,
+    ignored: Sequence[str] = (),
 ) -> Predictions:
-    """Read predictions and labels from a ``.csv``, ``.parquet`` or ``.npz`` file.
+    """Read predictions and labels from a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz`` file.
 
     Parameters
     ----------
     path : path-like
-        ``.csv`` and ``.parquet``: a column of probabilities per class named by the class, and a
-        column of labels; a single column of probabilities holds P(label 1) or P(``pos_label``).
+        ``-`` is the standard input, read as ``.csv``. ``.csv``, ``.csv.gz`` and ``.parquet``: a
+        column of probabilities per class named by the class, and a column of labels; a single
+        column of probabilities holds P(label 1) or P(``pos_label``).
         ``.npz``: arrays ``proba`` and ``labels``, and optionally ``classes``, the class of each
         column. No code in a file is run.
     label : str, default="label"
@@ -63,6 +67,8 @@ def read_predictions(
         The positive label of a single column; of two columns that which comes second.
     normalize : bool, default=False
         Divide each row by its sum, which may miss 1 by 0.05: for rounded probabilities.
+    ignored : sequence of str, default=()
+        Columns of a table that are neither classes nor labels.
 
     Returns
     -------
@@ -74,15 +80,26 @@ def read_predictions(
         Says which line and column are wrong and what to do.
     """
     path = Path(path)
-    readers = {".csv": read_csv, ".npz": _read_npz, ".parquet": read_parquet}
-    if path.suffix.lower() not in readers:
+    readers = {
+        ".csv": read_csv,
+        ".csv.gz": read_csv,
+        ".npz": _read_npz,
+        ".parquet": read_parquet,
+    }
+    ending = ".csv" if str(path) == STANDARD_INPUT else path.suffix.lower()
+    if path.name.lower().endswith(".csv.gz"):
+        ending = ".csv.gz"
+    if ending not in readers:
         raise FileError(f"{path}: unknown kind of file. Pass a .csv, .parquet or .npz file.")
     try:
-        check_size(path, path.stat().st_size, max_bytes)
+        if str(path) != STANDARD_INPUT:
+            check_size(path, path.stat().st_size, max_bytes)
         check = partial(check_predictions, pos_label=pos_label, normalize=normalize)
-        return readers[path.suffix.lower()](path, label, groups, max_bytes, check)
+        return readers[ending](path, label, groups, max_bytes, check, tuple(ignored))
     except FileError:
         raise
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FileError(f"{path}: a damaged .gz file ({error}). Compress it again.") from error
     except OSError as error:
         reason = " ".join(str(error.strerror or error).split()).rstrip(".")
         raise FileError(f"{path}: {reason}.") from error
@@ -133,7 +150,7 @@ def align(first: Predictions, second: Predictions, first_name, second_name) -> P
     return second._replace(proba=second.proba[:, order], classes=first.classes)
 
 
-def _read_npz(path, label, groups, max_bytes, check) -> Predictions:
+def _read_npz(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
     with path.open("rb") as file:
         if file.read(4) != b"PK\x03\x04":
             raise FileError(f"{path}: not an .npz archive. {_SAVE}")

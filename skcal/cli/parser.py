@@ -8,9 +8,10 @@ from skcal import __version__
 from skcal.model_selection.errors import KINDS
 
 _FILES = (
-    "FILE: .csv or .parquet with a column of probabilities per class, named by the class, and a "
-    "column of labels (a single column of probabilities holds P(label 1), or P(--pos-label)); or "
-    ".npz with arrays 'proba' and 'labels', and perhaps 'classes'."
+    "FILE: .csv, .csv.gz or .parquet (- is the standard input, as .csv) with a column of "
+    "probabilities per class, named by the class, and a column of labels (a single column of "
+    "probabilities holds P(label 1), or P(--pos-label)); or .npz with arrays 'proba' and "
+    "'labels', and perhaps 'classes'."
 )
 _NOTION = (
     "notion of calibration; may be repeated (default: binary for one and two columns, confidence "
@@ -24,6 +25,8 @@ _DEFAULTS = {
     "seed": 0,
     "n_jobs": None,
     "json": False,
+    "max_error": None,
+    "quiet": False,
 }
 
 
@@ -41,8 +44,10 @@ _UNKNOWN = {
 
 def parse(arguments=None) -> argparse.Namespace:
     """Read the arguments; what a command does not know is an error before it, too."""
-    parser = make_parser()
-    options = parser.parse_args(arguments)
+    options, unknown = make_parser().parse_known_args(arguments)
+    parser = options.parser  # of the command, whose usage errors show
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     for name in _UNKNOWN.get(options.command, ()):
         if getattr(options, name) != _DEFAULTS[name]:
             parser.error(f"--{name.replace('_', '-')} is not an option of {options.command}")
@@ -53,6 +58,8 @@ def parse(arguments=None) -> argparse.Namespace:
                     f"--notion {notion} is not an option of {options.command}: choose from "
                     f"{', '.join(_REPORTED)}; --search adds the canonical and class-wise error"
                 )
+    if [getattr(options, "file", None), getattr(options, "second", None)] == ["-", "-"]:
+        parser.error("the standard input can be one file, not both")
     return options
 
 
@@ -66,7 +73,7 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="example: python -m skcal report predictions.csv --html report.html",
     )
     # Parents lend their options to one parser alone: this sets the defaults on those.
-    parser.set_defaults(**_DEFAULTS)
+    parser.set_defaults(**_DEFAULTS, parser=parser)
     parser.add_argument("--version", action="version", version=f"skcal {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_evaluate(commands, [_shared(), _searching(), _reading()])
@@ -122,23 +129,37 @@ def _reading() -> argparse.ArgumentParser:
         "of 1)",
     )
     options.add_argument(
+        "--ignore",
+        "--id",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="column of a table that is neither class nor label, such as the name of a sample; may "
+        "be repeated",
+    )
+    options.add_argument(
         "--max-size",
         type=_positive,
         default=4.0,
         metavar="GB",
         help="refuse files that hold more (default: 4)",
     )
+    options.add_argument(
+        "--quiet", action="store_true", help="print nothing but errors; the exit status tells"
+    )
     return options
 
 
 def _add(commands, name, parents, help, example, description=""):
-    return commands.add_parser(
+    parser = commands.add_parser(
         name,
         parents=parents,
         help=help,
         description=f"{description or help[0].upper() + help[1:] + '.'} {_FILES}",
         epilog=f"example: python -m skcal {name} {example}",
     )
+    parser.set_defaults(parser=parser)
+    return parser
 
 
 def _add_evaluate(commands, parents):
@@ -157,6 +178,12 @@ def _add_evaluate(commands, parents):
         default=argparse.SUPPRESS,
         help="also print the error of this kind: l1 is ECE without bins, log the log loss that "
         "calibration would save; may be repeated",
+    )
+    parser.add_argument(
+        "--max-error",
+        type=_positive,
+        help="exit with 1 if the lower 95 %% confidence bound of the first --error (default: l1) "
+        "is above this for a notion, with 2 if there is no bound",
     )
 
 
@@ -198,6 +225,11 @@ def _add_bins(parser):
     parser.add_argument(
         "--strategy", default="uniform", choices=("uniform", "quantile"), help="of the bins"
     )
+    parser.add_argument(
+        "--resamples",
+        type=at_least(19),
+        help="of intervals, bands and tests (default: 999; of more than 100,000 samples 199)",
+    )
 
 
 def _add_test(commands, parents):
@@ -212,6 +244,12 @@ def _add_test(commands, parents):
     _add_notion(parser, _NOTION)
     parser.add_argument(
         "--resamples", type=at_least(19), default=999, help="of the outcomes (default: 999)"
+    )
+    parser.add_argument(
+        "--alpha",
+        type=_share,
+        help="exit with 1 if a p-value, adjusted by Holm's method, is at most this, with 2 if "
+        "--resamples are too few to tell",
     )
 
 
@@ -315,6 +353,13 @@ def _jobs(text):
     number = at_least(-1000, 1000)(text)
     if number == 0:
         raise argparse.ArgumentTypeError("0 must be positive, or negative: -1 is all cores")
+    return number
+
+
+def _share(text):
+    number = float(text)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"{number} must be between 0 and 1")
     return number
 
 

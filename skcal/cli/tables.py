@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import io
+import sys
 
 import numpy as np
 
-from skcal.cli.checks import FileError, Places, Predictions, check_size, listed, misses_1
+from skcal.cli.checks import FileError, Places, Predictions, check_size, listed
+from skcal.metrics.rounded import misses_1
 
+STANDARD_INPUT = "-"
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
 _NO_CLASS = (
-    "Remove columns that are no classes; name that of the labels by --label, that of subgroups by "
-    "--groups (command report)."
+    "Remove columns that are no classes, or name them by --ignore; name that of the labels by "
+    "--label, that of subgroups by --groups (command report)."
 )
 
 
-def read_parquet(path, label, groups, max_bytes, check) -> Predictions:
+def read_parquet(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
     """Read a Parquet table; ``check`` gets its places, probabilities, labels and classes."""
     try:
         import pandas  # noqa: F401
@@ -31,7 +36,7 @@ def read_parquet(path, label, groups, max_bytes, check) -> Predictions:
         if isinstance(error, ValueError | LookupError | TypeError | MemoryError | OSError):
             raise  # those that every reader may raise
         raise FileError(f"{path}: a damaged file ({error!r}). Save it again.") from error
-    return _from_frame(path, frame, label, groups, max_bytes, check)
+    return _from_frame(path, frame, label, groups, max_bytes, check, ignored)
 
 
 def _read_within(path, file, max_bytes):
@@ -61,10 +66,10 @@ def _read_within(path, file, max_bytes):
     return Table.from_batches(batches, schema=schema)
 
 
-def _from_frame(path, frame, label, groups, max_bytes, check) -> Predictions:
+def _from_frame(path, frame, label, groups, max_bytes, check, ignored=()) -> Predictions:
     header = [str(name).strip() for name in frame.columns]
-    _check_header(path, header, label, groups, "the table")
-    apart = [header.index(name) for name in (label, groups) if name is not None]
+    _check_header(path, header, label, groups, ignored, "the table")
+    apart = _apart(header, label, groups, ignored)
     names = [name for k, name in enumerate(header) if k not in apart]
     _require_cells(path, names, frame)
     columns = [_column(path, frame, k, header[k]) for k in range(len(header)) if k not in apart]
@@ -72,7 +77,7 @@ def _from_frame(path, frame, label, groups, max_bytes, check) -> Predictions:
     predictions = _from_table(np.column_stack(columns), labels, check, Places(path, names=names))
     if groups is None:
         return predictions
-    codes, values = frame.iloc[:, apart[1]].factorize(use_na_sentinel=False)
+    codes, values = frame.iloc[:, header.index(groups)].factorize(use_na_sentinel=False)
     texts = [str(value) for value in values.tolist()]
     return predictions._replace(groups=text_array(path, texts, max_bytes, codes))
 
@@ -111,20 +116,24 @@ def _column(path, frame, k, name) -> np.ndarray:
         ) from error
 
 
-def read_csv(path, label, groups, max_bytes, check) -> Predictions:
-    """Read a table of comma-separated text, as :func:`read_parquet` does."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
+def read_csv(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
+    """Read a table of comma-separated text, as :func:`read_parquet` does.
+
+    A path of ``-`` is the standard input; ``.gz`` is expanded.
+    """
+    with _open_text(path, max_bytes) as file:
         rows = csv.reader(file)
         header = [name.strip() for name in next(rows, [])]
-        _check_header(path, header, label, groups)
-        apart = [header.index(name) for name in (label, groups) if name is not None]
+        _check_header(path, header, label, groups, ignored)
+        apart = _apart(header, label, groups, ignored)
+        group = 0 if groups is None else header.index(groups)
         names = [name for k, name in enumerate(header) if k not in apart]
         values, labels, lines, found = [], [], [], []
         for row in rows:
             if row:
                 values.append(_numbers(path, rows.line_num, header, row, apart))
                 labels.append(row[apart[0]].strip())
-                found.append(row[apart[-1]].strip())
+                found.append(row[group].strip())
                 lines.append(rows.line_num)
     _require_cells(path, names, values)
     array = text_array(path, labels, max_bytes)
@@ -132,6 +141,25 @@ def read_csv(path, label, groups, max_bytes, check) -> Predictions:
     return predictions._replace(
         groups=None if groups is None else text_array(path, found, max_bytes)
     )
+
+
+def _open_text(path, max_bytes):
+    """The text of a file, of the standard input or of a compressed file, within bounds."""
+    if str(path) == STANDARD_INPUT:
+        content = sys.stdin.buffer.read(int(max_bytes) + 1)
+    elif path.suffix.lower() == ".gz":
+        with gzip.open(path) as packed:
+            content = packed.read(int(max_bytes) + 1)
+    else:
+        return path.open(newline="", encoding="utf-8-sig")
+    check_size(path, len(content), max_bytes)
+    return io.TextIOWrapper(io.BytesIO(content), newline="", encoding="utf-8-sig")
+
+
+def _apart(header, label, groups, ignored) -> list[int]:
+    """Columns that hold no probabilities, that of the labels first."""
+    names = [label, *([groups] if groups is not None else []), *ignored]
+    return [header.index(name) for name in dict.fromkeys(names)]
 
 
 def _require_cells(path, names, values):
@@ -142,7 +170,7 @@ def _require_cells(path, names, values):
         )
 
 
-def _check_header(path, header, label, groups, first="line 1") -> None:
+def _check_header(path, header, label, groups, ignored=(), first="line 1") -> None:
     if not any(header):
         raise FileError(
             f"{path}: {first} is empty. Give a header: the class of each column, and the column "
@@ -153,11 +181,12 @@ def _check_header(path, header, label, groups, first="line 1") -> None:
         remedy = "Separate the fields by commas, not semicolons."
     elif header and all(_is_number(name) for name in header):
         remedy = "Give a header: the class of each column, and the column of labels."
-    for name in (label, groups):
+    options = {**dict.fromkeys(ignored, "--ignore"), groups: "--groups", label: "--label"}
+    for name, option in options.items():
         if name is not None and name not in header:
             raise FileError(
                 f"{path}: {first} has no column {name!r} (columns: {listed(header)}). "
-                f"{remedy if name == label else 'Name a column by --groups.'}"
+                f"{remedy if name == label else f'Name a column by {option}.'}"
             )
     for name in header:
         if not name:

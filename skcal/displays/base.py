@@ -17,6 +17,7 @@ COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "black")
 MARKERS = "os^Dv<>"
 MAX_PANELS = 12
 _SMALLEST = 0.2  # of their size, to which axes are shrunk
+_LARGE = 100_000  # samples
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
 
@@ -166,6 +167,11 @@ def as_label(text, width: int = 32) -> str:
 def number(value: float) -> str:
     """Three significant digits."""
     return f"{value:.3g}"
+
+
+def default_resamples(n_samples: int) -> int:
+    """How often outcomes and samples are redrawn unless the user says."""
+    return 999 if n_samples <= _LARGE else 199
 
 
 def fitted_functions(method, sample: Sample) -> list:

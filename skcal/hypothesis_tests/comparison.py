@@ -61,8 +61,8 @@ def compare_calibration(
         "auto" is "binary" for 1-D predictions and two columns, and "confidence" otherwise.
     method : {"projection", "skce"}, default="projection"
         "projection": difference of the squared calibration errors that the predictions and
-        polynomials of their ranks can mend. "skce": difference of the unbiased squared kernel calibration
-        errors, with the same kernel and width on both sides.
+        polynomials of their ranks can mend. "skce": difference of the unbiased squared kernel
+        calibration errors, with the same kernel and width on both sides.
     degree : int ≥ 1, default=3
         Of the polynomials of "projection". A larger one sees finer errors and is noisier.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"

@@ -20,6 +20,7 @@ from skcal.metrics.base import read_sample
 
 _FORMS = {"bias": Bias, "ece": BinnedError}
 _METHODS = {"bias": "standardised bias", "ece": "standardised ECE"}
+_SHOWN = 5  # of the segments in the text
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,8 @@ class SegmentTestResult(CalibrationTestResult):
         head = f"{self.method}; notion {self.notion}; {len(self.segments)} segments"
         if self.n_left_out:
             head += f", {self.n_left_out} too small to be tested"
+        if len(self.segments) > _SHOWN:
+            head += f", the worst {_SHOWN} below"
         titles = ["segment", "outcome", "samples", "predicted", "observed", "p-value"]
         rows = [
             [
@@ -63,7 +66,7 @@ class SegmentTestResult(CalibrationTestResult):
                 f"{number(one.observed)} ({number(one.low)} to {number(one.high)})",
                 f"{one.pvalue:.2g}",
             ]
-            for one in self.segments[:5]
+            for one in self.segments[:_SHOWN]
         ]
         return "\n".join([head, f"p-value  {self.pvalue:.2g}", "", *as_columns([titles, *rows])])
 
@@ -110,10 +113,11 @@ def segment_test(
         ranges, booleans one segment of those where they are true; missing values make one too.
         They need not be those that the model has seen.
     statistic : {"bias", "ece"}, default="bias"
-        "bias": |observed - predicted| of the segment in standard deviations, of several classes
-        that of the worst. "ece": the expected calibration error within the segment, of 10 bins of
-        equal width for single probabilities, of all samples for vectors, in standard deviations
-        above what calibration leads to; it sees errors that cancel within the segment.
+        "bias": the absolute value of observed minus predicted in the segment, in standard
+        deviations, of several classes that of the worst. "ece": the expected calibration error
+        within the segment, of 10 bins of equal width for single probabilities, of all samples for
+        vectors, in standard deviations above what calibration leads to; it sees errors that cancel
+        within the segment.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. Of "top-label" every
         predicted class has its segments.
@@ -155,7 +159,7 @@ def segment_test(
     features. With N_s the weighted sum of what happened in segment s, E_s of what was predicted,
     V_s = Σ wᵢ² pᵢ (1 - pᵢ) and u_s² the mean of the squared weights,
 
-        "bias":  T_s = |N_s - E_s| / √(V_s + u_s²).
+        "bias":  T_s = abs(N_s - E_s) / √(V_s + u_s²).
 
     The last term, that of a single sample, keeps segments with a tiny expected number of events
     from ruling the maximum. Outcomes of all samples are redrawn from the predictions together, so

@@ -16,6 +16,7 @@ from skcal._validation import (
 )
 from skcal.notions import Notion, Problem, make_problems, resolve_notion
 
+_SMALLEST = 1e-100
 SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
 
 
@@ -78,7 +79,9 @@ def read_sample(
         if proba.ndim == 2 and labels[0] == pos_label:
             proba, labels = proba[:, ::-1], labels[::-1]
     codes, classes = check_labels(y_true, proba, labels, columns=columns, proba_name=proba_name)
-    weight = check_weight(sample_weight, len(proba))
+    weight = check_weight(sample_weight, len(proba), rescale=False)  # they may be counts
+    if not _SMALLEST < weight.max() < 1 / _SMALLEST:
+        weight = weight / weight.max()  # squares and sums stay finite
     if not weight.all():
         keep = weight > 0
         proba, codes, weight = proba[keep], codes[keep], weight[keep]

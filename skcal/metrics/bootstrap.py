@@ -223,7 +223,7 @@ def _check(metric, y_true, y_proba, sample_weight, labels, params):
     any_option = any(option.kind is option.VAR_KEYWORD for option in takes.values())
     if labels is not None and ("labels" in takes or any_option):
         params = {**params, "labels": labels}
-    weight = check_weight(sample_weight, len(proba))
+    weight = check_weight(sample_weight, len(proba), rescale=False)
     y, proba, weight = y[weight > 0], proba[weight > 0], weight[weight > 0]
     if len(proba) < 2:
         raise ValueError("A bootstrap needs at least 2 samples of positive weight.")

@@ -17,6 +17,7 @@ from skcal.metrics.smoothers import CURVES, isotonic_limits, make_points
 from skcal.notions import Notion
 
 _GRID = 101
+_TAIL, _FEW = 10, 100  # R's rms draws curves between the 10th predictions from both ends
 _SHOWN = 10  # rows of a notebook's table
 
 
@@ -109,8 +110,8 @@ def calibration_curve(
         ``loess``. "isotonic": isotonic regression; its limits are exact for any curve that does not
         fall, and wide.
     at : array-like of shape (n_points,), default=None
-        Probabilities at which the curve is wanted, in increasing order. None: 101 from the smallest
-        to the largest prediction.
+        Probabilities at which the curve is wanted, in increasing order. None: 101 between the 10th
+        predictions from both ends, of fewer than 100 samples the smallest and the largest.
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     confidence_level : float in (0, 1), default=0.95
@@ -191,7 +192,9 @@ def calibration_curve(
 
 def _grid(at, x) -> np.ndarray:
     if at is None:
-        return np.clip(np.linspace(x.min(), x.max(), _GRID), 0, 1)
+        tails = _TAIL if len(x) >= _FEW else 1
+        ends = np.partition(x, [tails - 1, len(x) - tails])[[tails - 1, len(x) - tails]]
+        return np.clip(np.linspace(*ends, _GRID), 0, 1)
     grid = np.asarray(at, dtype=np.float64)
     if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
         raise ValueError(f"at must be a 1-D array of probabilities in [0, 1], got {at!r}.")

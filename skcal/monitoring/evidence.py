@@ -28,7 +28,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcal.monitoring.bets import MEMORIES, Batch, make_families, tilted
+from skcal.monitoring.batch import Batch
+from skcal.monitoring.bets import MEMORIES, make_families, tilted
 from skcal.monitoring.sequences import lower_bound
 
 SCALES = np.array([0.04, 0.2, 1.0])  # c: small ones for small errors

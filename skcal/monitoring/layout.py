@@ -16,7 +16,7 @@ from skcal._validation import (
     column_names,
     row_blocks,
 )
-from skcal.monitoring.bets import Batch
+from skcal.monitoring.batch import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.notions import NOTIONS, Notion, make_problems, resolve_notion
 

@@ -103,8 +103,8 @@ class CalibrationMonitor(BaseEstimator):
 
     A million samples in batches of 1,000 take 2 s as confidences or binary predictions, 8 s as
     vectors of 100 classes and 1 s a class for "classwise"; a batch of one takes 1 ms. The size of
-    the state is constant: as JSON at most some 60 kB, and 4 kB more a class of "top-label" and
-    "classwise".
+    the state is constant: as JSON at most some 60 kB, 0.2 kB more a class of vectors and 4 kB more
+    a class of "top-label" and "classwise".
 
     References
     ----------

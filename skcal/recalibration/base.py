@@ -118,7 +118,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
         """Learn from z, column numbers and positive weights."""
 
     def _check(self, X, y=None, reset=True):
-        """X as floats of shape (n_samples, n_features_in_)."""
+        """X as floats of shape (n_samples, n_columns)."""
         one_number = reset or self.n_features_in_ == 1
         if one_number and not hasattr(X, "columns") and np.asarray(X).ndim == 1:
             X = np.asarray(X).reshape(-1, 1)
@@ -143,7 +143,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or (n_samples,) of a single column
+        X : array-like of shape (n_samples, n_columns), or (n_samples,) of a single column
             Predictions of the kind that the map was fitted to.
 
         Returns

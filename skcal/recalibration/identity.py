@@ -47,7 +47,7 @@ class Identity(RecalibrationMap):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or (n_samples,) of a single column
+        X : array-like of shape (n_samples, n_columns), or (n_samples,) of a single column
 
         Returns
         -------
@@ -87,7 +87,7 @@ class Smoothed(RecalibrationMap):
     >>> from skcal.recalibration import Smoothed
     >>> p, y = [0.0, 1.0, 1.0, 0.0, 0.6], [0, 1, 0, 0, 1]
     >>> Smoothed(TemperatureScaling(), strength=0.1).fit(p, y).predict_proba([1.0]).round(2)
-    array([[0.22, 0.78]])
+    array([[0.23, 0.77]])
     """
 
     _parameter_constraints: dict = {

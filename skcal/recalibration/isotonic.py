@@ -141,7 +141,7 @@ class VennAbers(RecalibrationMap):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_), or (n_samples,) of a single column
+        X : array-like of shape (n_samples, n_columns), or (n_samples,) of a single column
 
         Returns
         -------

@@ -34,7 +34,7 @@ class MatrixScaling(RecalibrationMap):
     ----------
     present_ : ndarray of int
         Column numbers of the classes with training samples.
-    coef_ : ndarray of shape (n_present, n_features_in_), for two classes (1, n_features_in_)
+    coef_ : ndarray of shape (n_present, n_columns), for two classes (1, n_columns)
         W; for two classes, of the second one's logit. All 0 for one class, which is then predicted.
     intercept_ : ndarray of shape (n_present,) or (1,)
         b.

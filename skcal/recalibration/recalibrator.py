@@ -272,7 +272,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         codes, weight = data.codes[rows], data.weight[rows]
         self.comparison_ = {
             name: LossComparison.of(
-                *(of_outcomes(LOSSES[score](proba), codes) for proba in (identity, after)), weight
+                of_outcomes(LOSSES[score](identity), codes),
+                of_outcomes(LOSSES[score](after), codes),
+                weight,
             )
             for name, score in _SCORES.items()
         }

@@ -71,8 +71,3 @@ def _reading(recalibrator):
         )
     for key, label in (("log_loss", "log loss"), ("brier_score", "Brier score")):
         yield f"{label:12s} {recalibrator.comparison_[key]}"
-    if np.isinf(recalibrator.comparison_["log_loss"].before):
-        yield (
-            "The log loss of the predictions is infinite: something happened to which they gave "
-            "probability 0."
-        )

@@ -6,12 +6,13 @@ from numbers import Integral, Real
 
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.displays.base import default_resamples
 from skcal.metrics.base import read_sample
 from skcal.model_selection.candidates import CANDIDATES
 from skcal.report.comparison import compare_models
 from skcal.report.group_tests import compare_groups
 from skcal.report.inputs import make_seed, read_groups, read_second
-from skcal.report.numbers import Attempts, default_resamples, measure, run_searches
+from skcal.report.numbers import Attempts, measure, run_searches
 from skcal.report.parts import Data, Settings
 from skcal.report.plain_data import as_settings, version
 from skcal.report.report import CalibrationReport
@@ -77,7 +78,8 @@ def calibration_report(
     search : bool, default=False
         Whether to tune the canonical and the class-wise error too, which takes longer.
     groups : array-like of shape (n_samples,), default=None
-        The subgroup of each sample; the report holds the same numbers for each subgroup.
+        The subgroup of each sample; the report holds the same numbers for each subgroup. A data
+        frame or a dict of several columns makes the groups of each.
     segments : data frame, arrow table, dict of columns or array-like, default=None
         Features of each sample, whose segments are tested for bias all together, as by
         :func:`skcal.hypothesis_tests.segment_test`.
@@ -166,8 +168,7 @@ def calibration_report(
     >>> report = calibration_report(data.labels, data.proba, n_bins=10, random_state=0)
     >>> print(report)  # doctest: +ELLIPSIS
     Calibration report: classifier
-    ==============================
-    400 predictions of 5 classes, confidence calibration unless said
+    =======================    400 predictions of 5 classes, confidence calibration unless said
     ...
     """
     options = {"labels": labels, "pos_label": pos_label, "notion": notion, "at_least": 2}

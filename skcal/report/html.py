@@ -12,6 +12,7 @@ from skcal.report.rows import (
     GROUP_COLUMNS,
     Row,
     all_warnings,
+    by_kind,
     class_rows,
     group_rows,
     heading,
@@ -72,7 +73,7 @@ def _article(report, title, section, figure=None) -> str:
         groups = _groups(report) + (_figure(report, report.groups) if figure is None else figure)
         parts.append(_section(section, "Groups", groups))
         parts += [
-            _section(section, f"Group {_name(part.name)}", _group(part, report.settings))
+            _section(section, f"Group {_name(part.name)}", _measures(part, report.settings))
             for part in report.groups
         ]
     if report.segments is not None:
@@ -90,19 +91,26 @@ def _name(name) -> str:
 
 
 def _section(tag, title, body) -> str:
-    return f"<section>\n<{tag}>{title}</{tag}>\n{body}</section>\n"
+    return (
+        f"<section>\n<details open>\n<summary><{tag}>{title}</{tag}></summary>\n{body}"
+        "</details>\n</section>\n"
+    )
 
 
 def _head(report, tag) -> str:
     return (
         f"<header>\n<p>Calibration report</p>\n<{tag}>{_name(report.overall.name)}</{tag}>\n"
         f"<p>{escape(heading(report))}</p>\n</header>\n"
+        f'<p class="skcal-verdict">{escape(report.verdict)}</p>\n'
     )
 
 
 def _cards(report) -> str:
     view, ece = report.overall.overview, report.overall.ece
     cards = [("accuracy", number(view.accuracy), f"confidence {number(view.mean_confidence)}")]
+    if report.overall.validation is not None:  # of one outcome
+        mean = f"mean prediction {number(view.mean_predictions[-1])}"
+        cards = [("base rate", number(view.base_rates[-1]), mean)]
     for facts in report.overall.tuned[:1]:
         bound = (facts["one_step"] or {}).get("lower_confidence_bound")
         least = "" if bound is None else f"at least {number(root(bound))}"
@@ -155,10 +163,6 @@ def _figure(report, parts) -> str:
     )
 
 
-def _group(measures, settings) -> str:
-    return _list(measures.warnings) + _measures(measures, settings)
-
-
 def _list(texts) -> str:
     items = "".join(f"<li>{escape(text)}</li>\n" for text in texts)
     return f"<ul>\n{items}</ul>\n" if items else ""
@@ -205,7 +209,7 @@ def _comparison(report) -> str:
 
 
 def _groups(report) -> str:
-    return _table(GROUP_COLUMNS, group_rows(report))
+    return _table(GROUP_COLUMNS, group_rows(report)) + _list(by_kind(report.groups))
 
 
 def _segments(found) -> str:

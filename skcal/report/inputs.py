@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from numbers import Integral
 
 import numpy as np
@@ -35,8 +37,24 @@ def read_second(y_true, y_proba, compare, strategy, options) -> Data:
     return Data(sample.classes[sample.codes], sample.proba, sample.classes, sample.codes)
 
 
+def _natural(name: str) -> list:
+    """Texts in the order of the numbers in them: "site 2" before "site 10"."""
+    return [
+        (0, int(part), part) if part.isdecimal() else (1, 0, part)
+        for part in re.split(r"(\d+)", name)
+        if part
+    ]
+
+
 def read_groups(groups, n_samples) -> list[tuple]:
-    """Name and rows of each subgroup."""
+    """Name and rows of each subgroup; of several columns each makes its own."""
+    if hasattr(groups, "columns") or isinstance(groups, Mapping):
+        names = list(groups.columns if hasattr(groups, "columns") else groups)
+        return [
+            (f"{name} = {value}", rows)
+            for name in names
+            for value, rows in read_groups(groups[name], n_samples)
+        ]
     groups = plain_labels(groups, "groups")
     if len(groups) != n_samples:
         raise ValueError(f"groups has {len(groups)} entries, y_proba {n_samples} rows.")
@@ -47,6 +65,7 @@ def read_groups(groups, n_samples) -> list[tuple]:
     found = [
         (str(plain(name)), np.flatnonzero(group == k)) for k, name in enumerate(names.tolist())
     ]
+    found.sort(key=lambda one: _natural(one[0]))
     for label, rows in found:
         if len(rows) < 2:
             raise ValueError(f"groups has a single sample in {label!r}. Merge it with another.")

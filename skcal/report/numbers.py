@@ -39,7 +39,6 @@ _BY_CLASS = "log loss, one class against the rest"
 _MONTE_CARLO_WORK = 5e10
 _SPECTRAL_WORK = 1e10
 _MONTE_CARLO_SAMPLES = 50_000
-_LARGE = 100_000
 _CURVES = 199  # resamples whose curves are fitted
 
 
@@ -239,11 +238,6 @@ def _validation(data, settings) -> dict | None:
         name: [value if np.isfinite(value) else None for value in measure]
         for name, measure in found.measures.items()
     }
-
-
-def default_resamples(n_samples: int) -> int:
-    """How often outcomes and samples are redrawn unless the user says."""
-    return 999 if n_samples <= _LARGE else 199
 
 
 def skce_options(n_samples: int, n_columns: int, n_resamples: int) -> dict:

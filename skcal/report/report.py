@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import skcal.report.html as html
+import skcal.report.tables as tables
 from skcal._files import replacing
 from skcal._text import as_json
 from skcal.report.comparison import Comparison
 from skcal.report.figure import reliability
+from skcal.report.overview import verdict_of
 from skcal.report.paired_rows import paired_records
 from skcal.report.parts import Measures
-from skcal.report.rows import all_warnings, records_of
+from skcal.report.rows import all_warnings
 from skcal.report.segment_audit import SegmentAudit
 from skcal.report.text import as_text
 
@@ -86,6 +88,11 @@ class CalibrationReport:
         return html.as_fragment(self)
 
     @property
+    def verdict(self) -> str:
+        """The answer in plain words: how far off, which way, shown or not, and what would help."""
+        return verdict_of(self.overall, self.settings)
+
+    @property
     def warnings(self) -> list[str]:
         """The caveats; those of groups and of the second model name them."""
         return all_warnings(self)
@@ -113,14 +120,7 @@ class CalibrationReport:
             import pandas as pd
         except ImportError as error:
             raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
-        parts = [("all", self.overall), *(("group", part) for part in self.groups)]
-        if self.comparison is not None:
-            parts.append(("second", self.comparison.second))
-        rows = [
-            {"part": part, "name": measures.name, **record}
-            for part, measures in parts
-            for record in records_of(measures, self.settings)
-        ]
+        rows = tables.records(self)
         if self.comparison is not None:
             rows += paired_records(self)
         return pd.DataFrame(rows).astype(dict.fromkeys(("value", "low", "high", "pvalue"), float))
@@ -147,12 +147,14 @@ class CalibrationReport:
         return reliability(parts, self.notion, self.settings).plot(ax=ax)
 
     def save(self, path) -> None:
-        """Write one self-contained file: HTML with the figure inside, JSON or text.
+        """Write one self-contained file: HTML with the figure inside, JSON, text or a table.
 
         Parameters
         ----------
         path : path-like
-            ``.html``, ``.json`` or ``.txt``. The same report gives the same bytes. A file of this
+            ``.html``, ``.json``, ``.txt``, ``.csv`` (numbers in full; text that a spreadsheet would
+            evaluate gets an apostrophe) or ``.tex`` (a table for the package booktabs). The same
+            report gives the same bytes. A file of this
             name is replaced as a whole, or stays as it is if that fails.
 
         Raises
@@ -163,7 +165,13 @@ class CalibrationReport:
             If matplotlib is missing, for HTML.
         """
         path = Path(path)
-        views: dict[str, Any] = {".html": html.as_page, ".json": type(self).to_json, ".txt": str}
+        views: dict[str, Any] = {
+            ".html": html.as_page,
+            ".json": type(self).to_json,
+            ".txt": str,
+            ".csv": tables.as_csv,
+            ".tex": tables.as_latex,
+        }
         if path.suffix.lower() not in views:
             raise ValueError(
                 f"path={str(path)!r} has the ending {path.suffix!r}. Use one of {', '.join(views)}."

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from skcal._text import number, percent
 from skcal.model_selection.summary import format_setting
 from skcal.report.cautions import STANDING
+from skcal.report.overview import powerless
 from skcal.report.parts import Measures
 
 
@@ -129,10 +131,10 @@ def tuned_rows(facts: dict) -> list[Row]:
     level = percent(one_step["confidence_level"])
     reading = f"the error is at least this, at {level} confidence"
     if bound <= 0:
-        reading = (
-            f"at {level} confidence these {facts['n_test_samples']:,} test samples show no "
-            "miscalibration; the tests below use all samples"
-        )
+        shown = f"these {facts['n_test_samples']:,} test samples show no miscalibration"
+        split = facts["n_test_samples"] < facts["n_samples"]
+        others = "use all samples" if split else "may see more"
+        reading = f"at {level} confidence {shown}; the tests below {others}"
     return [*rows, Row("lower bound", root(bound), reading, notion, indented=True)]
 
 
@@ -180,8 +182,9 @@ def _mce(mce):
 def _score(part):
     if part.miscalibration is None:
         return Row(part.name, part.score, "of the whole vector", part.notion)
+    discrimination = round(part.discrimination, 12) + 0.0  # no "− -1e-16"
     parts = (
-        f"= {number(part.miscalibration)} miscalibration − {number(part.discrimination)} "
+        f"= {number(part.miscalibration)} miscalibration − {number(discrimination)} "
         f"discrimination + {number(part.uncertainty)} uncertainty"
     )
     if part.notion.by_class:
@@ -247,14 +250,18 @@ GROUP_COLUMNS = (
 )
 
 
+NO_POWER = "too few samples to show an error as large as that of all"
+
+
 def group_rows(report) -> list[tuple[str, ...]]:
-    """A row of text for each group, as GROUP_COLUMNS names them."""
+    """A row of text for each group, as GROUP_COLUMNS names them, and a note."""
     return [
         (
             measures.name,
             f"{measures.overview.n_samples:,}",
             *map(number, _group_numbers(measures)),
             "–" if p is None else f"{p:.2g}",
+            NO_POWER if powerless(measures, report.overall) else "",
         )
         for measures, p in zip(report.groups, report.group_pvalues, strict=True)
     ]
@@ -305,6 +312,19 @@ def all_warnings(report, groups: bool = True) -> list[str]:
     if report.comparison is not None:
         others.append(report.comparison.second)
         found += report.comparison.warnings
+    return [*dict.fromkeys([*found, *by_kind(others)]), STANDING]
+
+
+def by_kind(others) -> list[str]:
+    """The warnings of groups, once for each kind: they differ in numbers alone."""
+    kinds: dict[str, list] = {}
     for measures in others:
-        found += [f"{measures.name}: {text}" for text in measures.warnings]
-    return [*dict.fromkeys(found), STANDING]
+        for text in measures.warnings:
+            kinds.setdefault(re.sub(r"[\d.,]*\d", "#", text), []).append((measures.name, text))
+    found = []
+    for same in kinds.values():
+        name, text = same[0]
+        more = len(same) - 1
+        also = f" (and alike in {more} more)" if more else ""
+        found.append(f"{name}{also}: {text}")
+    return found

@@ -10,6 +10,9 @@ _RULES = """
 & header :is(h1, h3) { margin: 0 0 .25rem; font-size: 1.7rem; }
 & :is(section, aside) > :is(h2, h4) { margin: 0 0 .5rem; font-size: 1.15rem; }
 & section { margin-top: 2rem; }
+& .skcal-verdict { margin: 1rem 0 0; font-size: 1.1rem; }
+& summary { cursor: pointer; margin: 0 0 .5rem; }
+& summary :is(h2, h4) { display: inline; margin: 0; font-size: 1.15rem; }
 & .skcal-cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(12rem, 1fr));
   gap: .75rem; margin: 1.25rem 0; }
 & .skcal-cards div { padding: .75rem 1rem; border-radius: .5rem; background: var(--box); }

@@ -9,6 +9,7 @@ from skcal.displays.base import as_label
 from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
 from skcal.report.rows import (
     GROUP_COLUMNS,
+    NO_POWER,
     all_warnings,
     class_rows,
     group_rows,
@@ -25,11 +26,12 @@ _CLASSES = 12
 def as_text(report) -> str:
     """The report for a terminal of 100 columns."""
     title = f"Calibration report: {one_line(report.overall.name)}"
-    lines = [title, "=" * len(title), heading(report), "", *_measures(report)]
+    verdict_lines = [_wrapped(report.verdict, "", ""), ""]
+    lines = [title, "=" * len(title), heading(report), "", *verdict_lines, *_measures(report)]
     if report.comparison is not None:
         lines += ["", *_comparison(report)]
     if report.groups:
-        lines += ["", *as_columns([GROUP_COLUMNS, *_named(group_rows(report))])]
+        lines += ["", *_groups(report)]
     if report.segments is not None:
         lines += ["", *_segments(report.segments)]
     lines += ["", *_classes(report.overall), "", "Caveats:"]
@@ -68,6 +70,14 @@ def _measures(report) -> list[str]:
         text = _wrapped(row.detail, start, indent) if row.detail else start.rstrip()
         lines += text.split("\n")
     return lines
+
+
+def _groups(report) -> list[str]:
+    rows, width = group_rows(report), len(GROUP_COLUMNS)
+    lines = as_columns([GROUP_COLUMNS, *_named([row[:width] for row in rows])])
+    marks = [""] + ["  *" if row[width] else "" for row in rows]
+    lines = [line + mark for line, mark in zip(lines, marks, strict=True)]
+    return [*lines, f"* {NO_POWER}"] if any(marks) else lines
 
 
 def _named(rows):

@@ -306,7 +306,7 @@ def test_a_few_events_are_warned_of():
 
 
 def test_errors_that_follow_the_probabilities_more_than_their_ranks_are_seen():
-    """Polynomials of ranks alone have a p-value of 0.12 here; nine in ten predictions are certain."""
+    """Polynomials of ranks alone have a p-value of 0.12; nine in ten predictions are certain."""
     X, y = load_digits(return_X_y=True)
     train, test, y_train, y_test = train_test_split(X, y, test_size=600, random_state=1)
     fitted = [GaussianNB(), CalibratedClassifierCV(GaussianNB(), method="sigmoid")]

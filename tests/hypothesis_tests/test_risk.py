@@ -22,6 +22,8 @@ from skcal import (
 )
 from skcal.datasets import make_dirichlet, make_tempered
 from skcal.hypothesis_tests import risk_test
+from skcal.hypothesis_tests.risk import default_function
+from skcal.metrics.base import read_sample
 from skcal.notions import make_problems
 
 NOTIONS = ["binary", "confidence", "top-label", "classwise", "canonical", "top-2", superclass]
@@ -182,3 +184,23 @@ def test_miscalibrated_predictions_are_rejected():
             data = make_dirichlet(250, n_classes=3, model=model, random_state=seed)
             options = {"notion": "canonical", "n_resamples": 99, "random_state": seed}
             assert risk_test(data.labels, data.proba, **options).pvalue == 0.01
+
+
+def test_two_samples_in_each_part_are_enough():
+    y, p = [0, 1, 0, 1], [0.2, 0.8, 0.4, 0.6]
+    options = {"n_resamples": 19, "random_state": 0, "function": Zero()}
+    assert risk_test(y, p, test_size=0.5, **options).pvalue == 1
+    for test_size in (0.25, 0.75):
+        with pytest.raises(ValueError, match="both parts need two"):
+            risk_test(y, p, test_size=test_size, **options)
+
+
+@pytest.mark.parametrize(
+    ("notion", "C"), [("binary", 1.0), ("confidence", 1.0), ("canonical", 0.01)]
+)
+def test_the_default_map_is_matrix_scaling_that_is_shrunk_for_vectors(notion, C):
+    y, P = np.arange(60) % 3, np.full((60, 3), 1 / 3)
+    if notion == "binary":
+        y, P = y % 2, P[:, 0]
+    estimator = default_function(read_sample(y, P, notion=notion)).estimator
+    assert (type(estimator).__name__, estimator.C) == ("MatrixScaling", C)

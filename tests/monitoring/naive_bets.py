@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skcal.monitoring.bets import MEMORIES, Batch, make_families
+from skcal.monitoring.batch import Batch
+from skcal.monitoring.bets import MEMORIES, make_families
 
 
 def law(p, psi):

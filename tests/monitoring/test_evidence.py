@@ -8,7 +8,8 @@ import pytest
 from naive_bets import e_process, make_batches
 from numpy.testing import assert_allclose
 
-from skcal.monitoring.bets import Batch, make_families, tilted
+from skcal.monitoring.batch import Batch
+from skcal.monitoring.bets import make_families, tilted
 from skcal.monitoring.evidence import SCALES, Evidence
 
 SCALAR_OR_NOT = pytest.mark.parametrize("n_columns", [2, 3])
@@ -100,7 +101,7 @@ def test_the_order_of_rows_and_the_size_of_blocks_do_not_matter(n_columns, rng, 
         for order in [rng.permutation(len(b.code))]
     ]
     first = watch(batches, n_columns)
-    monkeypatch.setattr("skcal.monitoring.bets._BLOCK_BYTES", 500)
+    monkeypatch.setattr("skcal.monitoring.batch._BLOCK_BYTES", 500)
     second = watch(moved, n_columns)
     for name, array in first.arrays().items():
         assert_allclose(array, second.arrays()[name], atol=1e-10, err_msg=name)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from skcal._html import plain
 from skcal.datasets import make_tempered
 from skcal.monitoring import CalibrationMonitor, merge_e_values
-from skcal.monitoring.bets import Batch
+from skcal.monitoring.batch import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.notions import NOTIONS, make_problems
 
@@ -318,13 +318,13 @@ def test_a_lens_is_watched():
 
 
 def test_a_large_batch_is_one_batch_and_needs_little_memory(monkeypatch, rng):
-    proba = rng.dirichlet(np.ones(10), 20_000)
-    labels = (proba.cumsum(axis=1) < rng.uniform(size=(20_000, 1))).sum(axis=1)
+    proba = rng.dirichlet(np.ones(10), 8_000)
+    labels = (proba.cumsum(axis=1) < rng.uniform(size=(8_000, 1))).sum(axis=1)
     for notion in ("canonical", "top-label"):
         whole, cut = (CalibrationMonitor(notion).update(proba[:500], labels[:500]) for _ in "ab")
         whole.update(proba, labels)
         with monkeypatch.context() as patch:
-            patch.setattr("skcal.monitoring.layout._PART_BYTES", 2**18)
+            patch.setattr("skcal.monitoring.layout._PART_BYTES", 2**17)
             tracemalloc.start()
             cut.update(proba, labels)
             peak = tracemalloc.get_traced_memory()[1]

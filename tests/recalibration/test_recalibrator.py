@@ -165,6 +165,7 @@ def test_labels_of_any_type_name_the_columns():
 
 def test_logits_are_used_as_they_are():
     P, y = tempered(400)
+    P = (P + 1e-6) / (1 + 3e-6)
     logits = 10 * np.log(P)  # their softmax underflows
     fitted = Recalibrator(random_state=0, from_logits=True).fit(logits, y)
     mild = Recalibrator([TemperatureScaling()], random_state=0).fit(P, y)

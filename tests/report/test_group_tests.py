@@ -11,6 +11,8 @@ from skcal.report import group_tests as module
 from skcal.report.group_tests import compare_groups, sequential_pvalue
 from skcal.report.parts import Data, Settings
 
+# scikit-learn's own, of splines of a few samples that one class has alone.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 OPTIONS = {"candidates": CANDIDATES[:1], "cv": 3, "random_state": 0}
 
 

@@ -1,0 +1,67 @@
+"""The answer of a report in one or two sentences."""
+
+from __future__ import annotations
+
+import math
+
+from skcal._text import number, percent
+from skcal.report.parts import Measures
+
+_LEVEL = 0.05
+
+
+def verdict_of(measures: Measures, settings: dict) -> str:
+    """How far off, on which side, whether it is shown, and what to do."""
+    error, ece = measures.without_bins, measures.ece
+    if error is None or error["estimate"] is None:
+        return "The samples do not allow an estimate of the calibration error."
+    what = "probabilities" if error["notion"] == "binary" else "confidences"
+    size = f"{number(error['estimate'], 3)} on average"
+    bound = error["lower_confidence_bound"]
+    refuted = ece is not None and ece.pvalue <= _LEVEL
+    if bound is not None and bound > 0:
+        level = percent(error["confidence_level"])
+        side = f"; they are {error['reading']}" if error["reading"] else ""
+        return (
+            f"Miscalibrated: the {what} are off by {size}, at least {number(bound, 3)} at {level} "
+            f"confidence{side}. {_remedy(measures)}"
+        )
+    if refuted:
+        return (
+            f"Miscalibrated by the test of ECE (p = {ece.pvalue:.2g}); how far the {what} are off, "
+            f"estimated as {size}, is not shown beyond chance. More samples would tell."
+        )
+    return (
+        f"No miscalibration is shown: the {what} are estimated to be off by {size}, and "
+        f"calibrated ones could show as much.{_power(measures)}"
+    )
+
+
+def _remedy(measures) -> str:
+    """The candidate that describes the error best, if one does better than none."""
+    for facts in measures.tuned[:1]:
+        chosen = next(one["candidate"] for one in facts["candidates"] if one["chosen"])
+        if chosen != "Zero":
+            return (
+                f"Recalibration on other samples would mend it; {chosen} describes the error best "
+                "of what was tried."
+            )
+    return "Recalibrate on other samples, and test on new ones."
+
+
+def _power(measures) -> str:
+    """What errors would have been seen."""
+    for facts in measures.tuned[:1]:
+        limit = facts["calibrated_up_to"]
+        if limit is not None and math.isfinite(limit) and limit > 0:
+            return f" Errors below about {number(limit, 2)} cannot be told from none here."
+    return ""
+
+
+def powerless(measures: Measures, overall: Measures) -> bool:
+    """Whether a group shows nothing, but could not have shown the error of all samples either."""
+    ece, of_all = measures.ece, overall.without_bins
+    if ece is None or of_all is None or of_all["estimate"] is None:
+        return False
+    # Errors of bins and noise add up about as squares.
+    return ece.pvalue > _LEVEL and math.hypot(of_all["estimate"], ece.null_mean) <= ece.null_limit

@@ -1,0 +1,200 @@
+"""Exit status, silence, the standard input, compressed tables and columns that are left out."""
+
+import gzip
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+from report_cases import CANDIDATES
+
+from skcal.cli.commands import main
+from skcal.cli.evaluate import _gate
+from skcal.cli.files import FileError, read_predictions
+from skcal.model_selection import candidates
+from skcal.report.inputs import read_groups
+
+HEADER = "id,no,yes,label,site"
+
+
+def rows(n=120, power=4.0, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.05, 0.95, n)
+    y = rng.random(n) < p**power
+    return [
+        f"{k},{1 - a!r},{a!r},{'yes' if b else 'no'},s{k % 3}"
+        for k, (a, b) in enumerate(zip(p.tolist(), y, strict=True))
+    ]
+
+
+@pytest.fixture(autouse=True)
+def short_searches(monkeypatch):
+    """What is recommended does not matter here, and takes long."""
+    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("\n".join([HEADER, *rows()]) + "\n")
+    return path
+
+
+IGNORED = ["--id", "id", "--ignore", "site"]
+
+
+def test_test_exits_with_1_where_calibration_is_refuted(table, tmp_path, capsys):
+    arguments = ["test", str(table), *IGNORED, "--resamples", "99"]
+    assert main(arguments) == 0
+    assert main([*arguments, "--alpha", "0.05"]) == 1
+    assert "H0: calibrated. 120 predictions" in capsys.readouterr().out
+    calibrated = tmp_path / "c.csv"
+    calibrated.write_text("\n".join([HEADER, *rows(power=1.0)]) + "\n")
+    assert main(["test", str(calibrated), *arguments[2:], "--alpha", "0.05", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    with pytest.raises(SystemExit) as refused:
+        main([*arguments, "--alpha", "1.5"])
+    assert refused.value.code == 2
+
+
+def test_too_few_resamples_cannot_tell(table, capsys):
+    """The smallest p-value of 99 resamples is 0.01, adjusted for two tests 0.02."""
+    arguments = ["test", str(table), *IGNORED, "--resamples", "99", "--quiet", "--alpha"]
+    assert main([*arguments, "0.02"]) == 1
+    assert capsys.readouterr() == ("", "")
+    assert main([*arguments, "0.01"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "--alpha 0.01. Pass --resamples 199 or more." in printed.err
+    arguments[arguments.index("99")] = "199"
+    assert main([*arguments, "0.01"]) == 1
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "plot"])
+def test_resamples_are_those_of_intervals_and_bands(command, table, tmp_path, capsys, monkeypatch):
+    taken = []
+
+    def noted(*_, n_resamples, **__):
+        taken.append(n_resamples)
+        raise ValueError("enough")
+
+    monkeypatch.setattr("skcal.cli.commands.calibration_report", noted)
+    monkeypatch.setattr("skcal.cli.commands.ReliabilityDisplay.from_predictions", noted)
+    more = {"compare": [str(table)], "plot": ["--out", str(tmp_path / "p.svg")]}.get(command, [])
+    assert main([command, str(table), *more, *IGNORED, "--resamples", "37"]) == 2
+    assert taken == [37]
+
+
+@pytest.mark.parametrize("command", ["report", "monitor"])
+def test_silence_is_of_every_command(command, table, tmp_path, capsys):
+    files = [str(table)] if command == "report" else [str(tmp_path / "s.json"), str(table)]
+    more = ["--resamples", "19"] if command == "report" else []
+    assert main([command, *files, *IGNORED, *more, "--quiet"]) in (0, 1)
+    assert capsys.readouterr() == ("", "")
+    assert main(["report", str(tmp_path / "absent.csv"), "--quiet"]) == 2
+    assert "No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["test", "p.csv", "--bins", "3"], "unrecognized arguments: --bins 3"),
+        (["--cv", "3", "test", "p.csv"], "--cv is not an option of test"),
+        (["compare", "-", "-"], "the standard input can be one file, not both"),
+    ],
+)
+def test_errors_show_the_usage_of_the_command(arguments, message, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    command = next(one for one in arguments if one in ("test", "compare"))
+    assert error.startswith(f"usage: skcal {command} [-h]")
+    assert message in error
+
+
+def test_columns_that_are_left_out_stay_in_recalibrated_tables(tmp_path):
+    lines = [f"{k},{0.2 + 0.6 * (k % 2)},{k % 2}" for k in range(60)]
+    for name in ("fit.csv", "apply.csv"):
+        (tmp_path / name).write_text("\n".join(["id,p,label", *lines]) + "\n")
+    files = [str(tmp_path / name) for name in ("fit.csv", "apply.csv")]
+    out = tmp_path / "new.csv"
+    assert main(["recalibrate", *files, "--out", str(out), "--id", "id", "--quiet"]) == 0
+    assert out.read_text().splitlines()[0] == "id,p,label"
+    assert out.read_text().splitlines()[7].startswith("6,")
+
+
+def test_evaluate_exits_with_1_only_where_the_bound_is_above_the_limit(table, capsys):
+    arguments = ["evaluate", str(table), *IGNORED, "--cv", "3", "--max-error"]
+    assert main([*arguments, "0.001", "--json"]) == 1
+    printed = capsys.readouterr()
+    [report] = json.loads(printed.out)
+    l1 = report["searches"][0]["l1"]
+    assert report["gate"]["status"] == 1
+    assert l1["lower_confidence_bound"] > 0.001
+    assert f"the l1 error of binary is at least {l1['lower_confidence_bound']:.4f}" in printed.err
+    # An estimate above the limit is not enough.
+    limit = (l1["estimate"] + l1["lower_confidence_bound"]) / 2
+    assert main([*arguments, str(limit), "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_cannot_be_told_exits_with_2():
+    class Search:
+        notion_ = "binary"
+
+        def error(self, kind):
+            raise ValueError("There is no correction.")
+
+    gate = _gate(Search(), "l1", 0.1)
+    assert gate["status"] == 2
+    assert "cannot be told: There is no correction." in gate["reading"]
+
+
+def test_the_standard_input_and_compressed_tables_are_read_alike(table, tmp_path, monkeypatch):
+    ignored = ("id", "site")
+    plain = read_predictions(table, ignored=ignored)
+    packed = tmp_path / "p.csv.gz"
+    packed.write_bytes(gzip.compress(table.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(table.read_bytes())))
+    for other in (
+        read_predictions(packed, ignored=ignored),
+        read_predictions("-", ignored=ignored),
+    ):
+        assert other.proba.tolist() == plain.proba.tolist()
+        assert other.labels.tolist() == plain.labels.tolist()
+    assert plain.classes.tolist() == ["no", "yes"]
+    with pytest.raises(FileError, match=r"holds .* GB, more than"):
+        read_predictions(packed, ignored=ignored, max_bytes=len(packed.read_bytes()) + 1)
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(FileError, match=r"a damaged \.gz file"):
+        read_predictions(packed, ignored=ignored)
+    packed.write_bytes(b"no gzip at all")
+    with pytest.raises(FileError, match=r"a damaged \.gz file"):
+        read_predictions(packed, ignored=ignored)
+
+
+def test_columns_that_are_left_out_must_exist_and_may_be_groups_too(table):
+    with pytest.raises(FileError, match=r"no column 'weight'.* Name a column by --ignore"):
+        read_predictions(table, ignored=("weight",))
+    found = read_predictions(table, groups="site", ignored=("id",))
+    assert found.groups.tolist()[:4] == ["s0", "s1", "s2", "s0"]
+    assert found.proba.shape == (120, 2)
+    with pytest.raises(FileError, match="by --ignore"):
+        read_predictions(table)
+
+
+def test_parquet_tables_leave_columns_out_too(table, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pd.read_csv(table).to_parquet(tmp_path / "p.parquet")
+    found = read_predictions(tmp_path / "p.parquet", groups="site", ignored=("id",))
+    assert found.proba.shape == (120, 2)
+    assert found.groups.tolist()[:3] == ["s0", "s1", "s2"]
+
+
+def test_groups_are_in_the_order_of_their_numbers():
+    groups = np.repeat(["site 10", "site 2", "B", "a9", "3"], 2)
+    assert [name for name, _ in read_groups(groups, 10)] == ["3", "B", "a9", "site 2", "site 10"]
+    assert [name for name, _ in read_groups(np.repeat([10, 9, 1], 2), 6)] == ["1", "9", "10"]
