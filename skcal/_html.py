@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 from skcal._text import as_columns
 
@@ -138,7 +138,11 @@ class ShownRounded:
     """A dataclass that `print` and notebooks show as a table of its rounded numbers."""
 
     def _shown(self) -> list[tuple[str, Any]]:
-        shown = [(field.name, getattr(self, field.name)) for field in fields(self) if field.repr]
+        shown = [
+            (field.name, getattr(self, field.name))
+            for field in fields(cast(Any, self))
+            if field.repr
+        ]
         return [
             (name.replace("_", " "), value)
             for name, value in shown

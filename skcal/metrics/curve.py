@@ -184,17 +184,16 @@ def calibration_curve(
             f"y_true shows one outcome only ({int(outcome[0])}); a calibration curve needs both."
         )
     grid = _grid(at, x)
-    curve = _curve(method, x, outcome, problem.weight, grid, confidence_level)
-    return CalibrationCurve(
-        grid, *curve, method, confidence_level, sample.notion, len(sample.codes)
-    )
+    curve: tuple = _curve(method, x, outcome, problem.weight, grid, confidence_level)
+    rest = method, confidence_level, sample.notion, len(sample.codes)
+    return CalibrationCurve(grid, *(*curve, *rest))
 
 
 def _grid(at, x) -> np.ndarray:
     if at is None:
         tails = _TAIL if len(x) >= _FEW else 1
-        ends = np.partition(x, [tails - 1, len(x) - tails])[[tails - 1, len(x) - tails]]
-        return np.clip(np.linspace(*ends, _GRID), 0, 1)
+        low, high = np.partition(x, [tails - 1, len(x) - tails])[[tails - 1, len(x) - tails]]
+        return np.clip(np.linspace(low, high, _GRID), 0, 1)
     grid = np.asarray(at, dtype=np.float64)
     if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
         raise ValueError(f"at must be a 1-D array of probabilities in [0, 1], got {at!r}.")

@@ -226,7 +226,7 @@ def _distances(method, x, outcome, level, n_resamples, random_state) -> dict[str
     found = distances(method, points)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     cells = np.concatenate([points.hits, points.mass - points.hits]) / len(x)
-    drawn = []
+    drawn: list[np.ndarray] = []
     while len(drawn) < n_resamples:
         hits, misses = rng.multinomial(len(x), cells).reshape(2, -1)
         if hits.any() and misses.any():
