@@ -132,7 +132,8 @@ class ShownRounded:
     """A dataclass that notebooks show as a table of its rounded numbers."""
 
     def _repr_html_(self):
-        shown = [(field.name, getattr(self, field.name)) for field in fields(self) if field.repr]
+        own: Any = self
+        shown = [(field.name, getattr(own, field.name)) for field in fields(own) if field.repr]
         rows = [
             (name.replace("_", " "), value)
             for name, value in shown
