@@ -232,7 +232,11 @@ def _normal_limits(centre, roots, level) -> np.ndarray:
 
 
 #: Curves of points on a grid, by name.
-CURVES: dict[str, Callable] = {"splines": spline_curve, "loess": loess_curve, "isotonic": isotonic_curve}
+CURVES: dict[str, Callable] = {
+    "splines": spline_curve,
+    "loess": loess_curve,
+    "isotonic": isotonic_curve,
+}
 
 
 def smoothed_gap(method: str, x, outcome, weight) -> tuple[np.ndarray, np.ndarray]:
