@@ -19,6 +19,7 @@ from skcal.hypothesis_tests.by_problem import (
 )
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.metrics.base import read_sample
+from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.moments import problem_moments
 
 _ROUNDING = 1e-14
@@ -204,7 +205,7 @@ def hosmer_lemeshow_test(
     """
     sample = read_sample(y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label)
     require_scalar(sample)
-    rule = (n_bins, strategy, 1)
+    rule = BinRule(n_bins, strategy)
     return of_each_problem(sample, lambda p: _hosmer_lemeshow(p, rule, min_expected, external))
 
 

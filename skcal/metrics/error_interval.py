@@ -15,8 +15,8 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._html import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.base import Sample, read_sample
+from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.events import warn_if_few_surprises
-from skcal.metrics.moments import find_bins
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,10 @@ class ErrorInterval(ShownRounded):
     standard_error: float
     confidence_level: float
     notion: str
+
+    def _shown(self):
+        names = {"standard error": "standard error of the square"}
+        return [(names.get(name, name), value) for name, value in super()._shown()]
 
 
 @validate_params(
@@ -164,7 +168,7 @@ def calibration_error_interval(
         scalar=True,
     )
     warn_if_few_surprises(sample, 5)
-    terms = _PairTerms(sample, (n_bins, strategy, 1))
+    terms = _PairTerms(sample, BinRule(n_bins, strategy))
     linear, degenerate, freedom = terms.variances()
     ends = _ends(terms, linear, degenerate, freedom, (1 - confidence_level) / 2)
     low, estimate, high = (np.sqrt(max(v, 0.0)) if root else v for v in ends)
@@ -199,7 +203,7 @@ class _PairTerms:
         values, centred, errors, offset = [], [], [], 0
         spreads = own_shares = 0.0
         for problem in [problem for problem in sample.problems() if len(problem.weight)]:
-            partition = find_bins(problem, *rule)
+            partition = rule.partition(problem)
             bins, size = partition.assign(problem.features), partition.n_bins
             x, w = problem.features[:, 0].astype(np.float64), problem.weight
             delta = problem.residuals[:, 0].astype(np.float64)

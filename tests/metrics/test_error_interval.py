@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 
 from skcal.metrics import calibration_error_interval, expected_calibration_error
 from skcal.metrics.base import read_sample
+from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.error_interval import _PairTerms
 
 NOTIONS = ["binary", "confidence", "top-label", "classwise"]
@@ -72,7 +73,7 @@ def test_the_estimate_is_the_debiased_error(notion, strategy):
 def test_the_variance_is_that_of_sums_over_pairs(notion):
     y, proba, weight = sample(notion)
     terms = _PairTerms(
-        read_sample(y, proba, notion=notion, sample_weight=weight), (5, "uniform", 1)
+        read_sample(y, proba, notion=notion, sample_weight=weight), BinRule(5, "uniform")
     )
     h, null, own = naive_pairs(y, proba, notion, weight, 5)
     assert_allclose(terms.estimate, h.sum(), rtol=1e-10)
@@ -91,7 +92,7 @@ def test_one_bin_has_one_degree_of_freedom_and_equal_bins_as_many_as_they_are():
     p = np.repeat([0.2, 0.8], 50)
     y = np.tile([0, 1], 50)
     for n_bins, freedom in ((1, 1), (2, 2)):
-        terms = _PairTerms(read_sample(y, p), (n_bins, "uniform", 1))
+        terms = _PairTerms(read_sample(y, p), BinRule(n_bins, "uniform"))
         assert_allclose(terms.variances()[2], freedom)
 
 
