@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import Any, cast
+from typing import Any
 
 from skcal._text import as_columns
 
@@ -138,11 +138,8 @@ class ShownRounded:
     """A dataclass that `print` and notebooks show as a table of its rounded numbers."""
 
     def _shown(self) -> list[tuple[str, Any]]:
-        shown = [
-            (field.name, getattr(self, field.name))
-            for field in fields(cast(Any, self))
-            if field.repr
-        ]
+        own: Any = self
+        shown = [(field.name, getattr(own, field.name)) for field in fields(own) if field.repr]
         return [
             (name.replace("_", " "), value)
             for name, value in shown

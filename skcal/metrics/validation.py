@@ -185,7 +185,7 @@ def validation_measures(
     >>> bool(found.observed_expected_ratio.high < 1)
     True
     >>> round(found.ici.estimate, 2), round(found.c_statistic.estimate, 2)
-    (0.17, 0.88)
+    (0.15, 0.86)
     """
     sample = read_sample(y_true, y_proba, notion="binary", labels=labels, pos_label=pos_label)
     [problem] = sample.problems()

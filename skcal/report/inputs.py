@@ -49,7 +49,7 @@ def _natural(name: str) -> list:
 def read_groups(groups, n_samples) -> list[tuple]:
     """Name and rows of each subgroup; of several columns each makes its own."""
     if hasattr(groups, "columns") or isinstance(groups, Mapping):
-        columns = list(groups.columns if hasattr(groups, "columns") else groups)
+        columns = groups.columns if hasattr(groups, "columns") else groups
         return [
             (f"{name} = {value}", rows)
             for name in columns
