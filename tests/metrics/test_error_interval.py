@@ -155,8 +155,8 @@ def test_intervals_cover_at_every_size(n, slope):
 def test_blocks_of_bounded_memory_change_nothing(n_classes):
     rng = np.random.default_rng(0)
     proba, y = rng.dirichlet(np.ones(n_classes), size=50), rng.integers(n_classes, size=50)
-    sample = read_sample(y, proba, notion="classwise", labels=range(n_classes))
-    terms = _PairTerms(sample, (5, "uniform", 1))
+    drawn = read_sample(y, proba, notion="classwise", labels=range(n_classes))
+    terms = _PairTerms(drawn, BinRule(5, "uniform"))
     U = terms.centred.toarray()
     with config_context(working_memory=1e-3):
         assert_allclose(_gram_square(terms.centred), ((U.T @ U) ** 2).sum(), rtol=1e-10)
