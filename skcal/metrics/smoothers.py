@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -231,7 +232,11 @@ def _normal_limits(centre, roots, level) -> np.ndarray:
 
 
 #: Curves of points on a grid, by name.
-CURVES = {"splines": spline_curve, "loess": loess_curve, "isotonic": isotonic_curve}
+CURVES: dict[str, Callable] = {
+    "splines": spline_curve,
+    "loess": loess_curve,
+    "isotonic": isotonic_curve,
+}
 
 
 def smoothed_gap(method: str, x, outcome, weight) -> tuple[np.ndarray, np.ndarray]:

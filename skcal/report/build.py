@@ -168,7 +168,8 @@ def calibration_report(
     >>> report = calibration_report(data.labels, data.proba, n_bins=10, random_state=0)
     >>> print(report)  # doctest: +ELLIPSIS
     Calibration report: classifier
-    =======================    400 predictions of 5 classes, confidence calibration unless said
+    ==============================
+    400 predictions of 5 classes, confidence calibration unless said
     ...
     """
     options = {"labels": labels, "pos_label": pos_label, "notion": notion, "at_least": 2}
