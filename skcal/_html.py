@@ -138,7 +138,8 @@ class ShownRounded:
     """A dataclass that `print` and notebooks show as a table of its rounded numbers."""
 
     def _shown(self) -> list[tuple[str, Any]]:
-        shown = [(field.name, getattr(self, field.name)) for field in fields(self) if field.repr]
+        own: Any = self
+        shown = [(field.name, getattr(own, field.name)) for field in fields(own) if field.repr]
         return [
             (name.replace("_", " "), value)
             for name, value in shown

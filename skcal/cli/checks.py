@@ -10,8 +10,7 @@ import numpy as np
 
 from skcal._text import printable
 from skcal._validation import LOGITS, SWAPPED, InputError, check_labels, check_proba
-
-_ROUNDING = 0.05  # by which a sum of rounded probabilities may miss 1
+from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
 
 
 class Predictions(NamedTuple):
@@ -70,12 +69,6 @@ def listed(names, most: int = 12) -> str:
     return (", ".join(map(str, names[:most])) or "none") + more
 
 
-def misses_1(values) -> np.ndarray:
-    """Rows whose sum is not explained by rounding."""
-    with np.errstate(all="ignore"):
-        return ~(np.abs(values.sum(axis=1, dtype=np.float64) - 1) <= _ROUNDING)
-
-
 def check_predictions(
     places, proba, labels, classes, pos_label=None, normalize=False
 ) -> Predictions:
@@ -98,13 +91,14 @@ def check_predictions(
 _REMEDIES = {
     "logits": "If these are logits, apply the softmax.",
     "range": LOGITS.format("the softmax, to a single column the logistic function"),
+    "rounding": f"--normalize mends rounding alone, sums within {ROUNDING} of 1.",
     "classes": "Every label must be the name of a column of probabilities.",
     "positive class": "Name the positive one by --pos-label.",
 }
 
 
 def _check_arrays(proba, labels, classes, pos_label, normalize) -> Predictions:
-    proba = check_proba(_normalized(proba) if normalize else proba, name="proba")
+    proba = check_proba(divide_by_sums(np.asarray(proba)) if normalize else proba, name="proba")
     if proba.ndim == 1 and classes is None:
         labels, classes = _two_labels(labels, pos_label)
     codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
@@ -118,19 +112,6 @@ def _check_arrays(proba, labels, classes, pos_label, normalize) -> Predictions:
         if pos_label == names[0]:
             proba, classes = proba[:, ::-1] if proba.ndim == 2 else proba, classes[::-1]
     return Predictions(proba, labels, classes)
-
-
-def _normalized(proba) -> np.ndarray:
-    """Rows divided by their sums; what is no row of numbers is left to the checks."""
-    if np.ndim(proba) != 2 or np.asarray(proba).dtype.kind != "f" or not np.isfinite(proba).all():
-        return proba
-    wrong = misses_1(proba)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        reason = f"sums to {proba[row].sum():.6g}, not 1."
-        remedy = f"--normalize mends rounding alone, sums within {_ROUNDING} of 1."
-        raise InputError("proba", reason, remedy, row=row)
-    return proba / proba.sum(axis=1, dtype=np.float64, keepdims=True)
 
 
 def _two_labels(labels, pos_label):

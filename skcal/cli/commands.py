@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from concurrent.futures import BrokenExecutor
-from contextlib import suppress
+from contextlib import contextmanager, redirect_stdout, suppress
+from functools import partial
 from pathlib import Path
 
+from skcal._notes import Note, listen
 from skcal._text import as_columns, as_json, number, printable
 from skcal.cli.checks import FileError, Predictions
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
@@ -46,8 +49,9 @@ def main(arguments=None) -> int:
         "recalibrate": _run_recalibrate,
     }
     try:
-        status = commands[options.command](options) or 0
-        sys.stdout.flush()
+        with _output(options.quiet):
+            status = commands[options.command](options) or 0
+            sys.stdout.flush()
         return status
     except BrokenPipeError:  # whoever reads, such as `head`, has read enough
         _close_output()
@@ -59,6 +63,16 @@ def main(arguments=None) -> int:
         if isinstance(error, OSError) and error.filename:
             text = f"{error.filename}: {error.strerror}."
         return _refuse(text)
+
+
+@contextmanager
+def _output(quiet):
+    """Where commands print: nowhere if nothing is to be printed."""
+    if not quiet:
+        yield
+        return
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        yield
 
 
 def _refuse(text) -> int:
@@ -82,11 +96,11 @@ def _run_demonstration(options):
 
 def _run_evaluate(options):
     report = evaluate(_name(options.file), _read(options), options)
-    if options.json and not options.quiet:
+    if options.json:
         print(as_json([report]))
     gate = report.get("gate", {"status": 0})
-    if gate["status"] and not options.quiet:
-        print(f"skcal: {gate['reading']}", file=sys.stderr)
+    if gate["status"] == 2 or (gate["status"] and not options.quiet):
+        print(printable(f"skcal: {gate['reading']}"), file=sys.stderr)
     return gate["status"]
 
 
@@ -154,6 +168,7 @@ def _report(predictions, options, name, **more):
         search=options.search,
         n_bins=options.bins,
         strategy=options.strategy,
+        n_resamples=options.resamples,
         outer_cv=options.outer_cv,
         name=name,
         random_state=options.seed,
@@ -193,20 +208,23 @@ def _run_plot(options):
     proba, labels, classes = _read(options)[:3]
     notion = _one_notion(options)
     drawn = len(labels) * resolve_notion(notion, proba).values_per_row(len(classes))
-    display = ReliabilityDisplay.from_predictions(
-        labels,
-        proba,
+    notes: list[Note] = []
+    make = partial(
+        ReliabilityDisplay.from_predictions,
         labels=classes,
         notion=notion,
         method=options.method,
         n_bins=options.bins,
         strategy=options.strategy,
-        n_resamples=default_resamples(drawn),
+        n_resamples=options.resamples or default_resamples(drawn),
         random_state=options.seed,
         name=Path(_name(options.file)).name,
         plot=False,
     )
+    display = listen(notes, make, labels, proba)
     save_figure(draw(display), options.out)
+    for text in dict.fromkeys(note.message for note in notes):
+        print(f"skcal: {text}", file=sys.stderr)
 
 
 def _run_test(options):
@@ -218,10 +236,21 @@ def _run_test(options):
     ]
     adjusted = adjust_pvalues([fact["pvalue"] for fact in facts]).tolist()
     facts = [{**fact, "pvalue_holm": p} for fact, p in zip(facts, adjusted, strict=True)]
-    status = int(options.alpha is not None and min(adjusted) <= options.alpha)
-    if not options.quiet:
-        _print_tests(facts, predictions, options)
-    return status
+    _print_tests(facts, predictions, options)
+    return _status_of_tests(adjusted, options)
+
+
+def _status_of_tests(adjusted, options) -> int:
+    """1 where calibration is rejected, 2 where the resamples are too few for that."""
+    if options.alpha is None or min(adjusted) <= options.alpha:
+        return int(options.alpha is not None)
+    enough = math.ceil(len(adjusted) / options.alpha) - 1
+    if options.resamples < enough:
+        return _refuse(
+            f"{options.resamples} resamples are too few for {len(adjusted)} tests to reject at "
+            f"--alpha {options.alpha:g}. Pass --resamples {enough} or more."
+        )
+    return 0
 
 
 def _print_tests(facts, predictions, options):

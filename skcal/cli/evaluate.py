@@ -37,9 +37,8 @@ def evaluate(name, predictions, options) -> dict:
     """Search each notion, print the summaries unless JSON is asked for, and return all numbers."""
     notions = chosen_notions(options.notion, predictions.proba)
     gates: list[dict] = []
-    silent = options.json or options.quiet
     report = {"name": name, **_scores(predictions, notions), "searches": []}
-    if not silent:
+    if not options.json:
         print(_heading(report), flush=True)
     for notion in notions:
         search = _PatientSearch(
@@ -49,18 +48,18 @@ def evaluate(name, predictions, options) -> dict:
             outer_cv=options.outer_cv,
             n_jobs=options.n_jobs,
             random_state=options.seed,
-            verbose=1,
+            verbose=int(not options.quiet),
         )
         search.fit(predictions.proba, predictions.labels)
         facts = [error_facts(search, kind) for kind in dict.fromkeys(options.error or [])]
         report["searches"].append({**as_dict(search), "errors": facts})
         if options.max_error is not None:
             gates.append(_gate(search, (options.error or ["l1"])[0], options.max_error))
-        if not silent:
+        if not options.json:
             more = [error_line(fact, 19) for fact in facts if fact["kind"] != "l1"]  # it has that
             lines = [search.summary(), *more]
             print("\n" + "\n".join(lines), flush=True)
-    if not silent:
+    if not options.json:
         print()
     if gates:
         report["gate"] = max(gates, key=lambda gate: (gate["status"] == 1, gate["status"]))

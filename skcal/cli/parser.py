@@ -44,8 +44,10 @@ _UNKNOWN = {
 
 def parse(arguments=None) -> argparse.Namespace:
     """Read the arguments; what a command does not know is an error before it, too."""
-    parser = make_parser()
-    options = parser.parse_args(arguments)
+    options, unknown = make_parser().parse_known_args(arguments)
+    parser = options.parser  # of the command, whose usage errors show
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     for name in _UNKNOWN.get(options.command, ()):
         if getattr(options, name) != _DEFAULTS[name]:
             parser.error(f"--{name.replace('_', '-')} is not an option of {options.command}")
@@ -56,6 +58,8 @@ def parse(arguments=None) -> argparse.Namespace:
                     f"--notion {notion} is not an option of {options.command}: choose from "
                     f"{', '.join(_REPORTED)}; --search adds the canonical and class-wise error"
                 )
+    if [getattr(options, "file", None), getattr(options, "second", None)] == ["-", "-"]:
+        parser.error("the standard input can be one file, not both")
     return options
 
 
@@ -69,7 +73,7 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="example: python -m skcal report predictions.csv --html report.html",
     )
     # Parents lend their options to one parser alone: this sets the defaults on those.
-    parser.set_defaults(**_DEFAULTS)
+    parser.set_defaults(**_DEFAULTS, parser=parser)
     parser.add_argument("--version", action="version", version=f"skcal {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_evaluate(commands, [_shared(), _searching(), _reading()])
@@ -130,7 +134,8 @@ def _reading() -> argparse.ArgumentParser:
         metavar="COLUMN",
         action="append",
         default=[],
-        help="column of a table that is neither class nor label; may be repeated",
+        help="column of a table that is neither class nor label, such as the name of a sample; may "
+        "be repeated",
     )
     options.add_argument(
         "--max-size",
@@ -139,17 +144,22 @@ def _reading() -> argparse.ArgumentParser:
         metavar="GB",
         help="refuse files that hold more (default: 4)",
     )
+    options.add_argument(
+        "--quiet", action="store_true", help="print nothing but errors; the exit status tells"
+    )
     return options
 
 
 def _add(commands, name, parents, help, example, description=""):
-    return commands.add_parser(
+    parser = commands.add_parser(
         name,
         parents=parents,
         help=help,
         description=f"{description or help[0].upper() + help[1:] + '.'} {_FILES}",
         epilog=f"example: python -m skcal {name} {example}",
     )
+    parser.set_defaults(parser=parser)
+    return parser
 
 
 def _add_evaluate(commands, parents):
@@ -175,7 +185,6 @@ def _add_evaluate(commands, parents):
         help="exit with 1 if the lower 95 %% confidence bound of the first --error (default: l1) "
         "is above this for a notion, with 2 if there is no bound",
     )
-    _add_quiet(parser)
 
 
 def _add_report(commands, parents):
@@ -211,14 +220,15 @@ def _add_notion(parser, help):
     parser.add_argument("--notion", action="append", default=argparse.SUPPRESS, help=help)
 
 
-def _add_quiet(parser):
-    parser.add_argument("--quiet", action="store_true", help="print nothing; the exit status tells")
-
-
 def _add_bins(parser):
     parser.add_argument("--bins", type=at_least(1, 100_000), default=15, help="default: 15")
     parser.add_argument(
         "--strategy", default="uniform", choices=("uniform", "quantile"), help="of the bins"
+    )
+    parser.add_argument(
+        "--resamples",
+        type=at_least(19),
+        help="of intervals, bands and tests (default: 999; of more than 100,000 samples 199)",
     )
 
 
@@ -238,9 +248,9 @@ def _add_test(commands, parents):
     parser.add_argument(
         "--alpha",
         type=_share,
-        help="exit with 1 if a p-value, adjusted by Holm's method, is at most this",
+        help="exit with 1 if a p-value, adjusted by Holm's method, is at most this, with 2 if "
+        "--resamples are too few to tell",
     )
-    _add_quiet(parser)
 
 
 def _add_plot(commands, parents):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ class Unlabelled(NamedTuple):
 
 def recalibrate(fit: Predictions, path, options) -> tuple[Recalibrator, Unlabelled, np.ndarray]:
     """Fit a recalibrator to labelled predictions and apply it to those of a file."""
-    unlabelled = read_unlabelled(path, fit, options.label, options.max_size * 2**30)
+    unlabelled = read_unlabelled(path, fit, options.label, options.max_size * 2**30, options.ignore)
     recalibrator = Recalibrator(
         scoring=options.scoring,
         labels=fit.classes,
@@ -62,13 +63,15 @@ def check_formats(path, out) -> None:
         raise FileError(f"{out}: the folder {folder} is absent.")
 
 
-def read_unlabelled(path, fit: Predictions, label: str, max_bytes: float) -> Unlabelled:
+def read_unlabelled(
+    path, fit: Predictions, label: str, max_bytes: float, ignored: Sequence[str] = ()
+) -> Unlabelled:
     """Read predictions for the classes of ``fit``; other columns are kept as they are."""
     path = Path(path)
     try:
         check_size(path, path.stat().st_size, max_bytes)
         if path.suffix.lower() == ".csv":
-            return _read_csv(path, fit, label)
+            return _read_csv(path, fit, (label, *ignored))
         return _read_npz(path, fit)
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not UTF-8 text. Save it as UTF-8.") from error
@@ -76,11 +79,11 @@ def read_unlabelled(path, fit: Predictions, label: str, max_bytes: float) -> Unl
         raise FileError(f"{path}: {error}. Save it as a table, one line a sample.") from error
 
 
-def _read_csv(path, fit, label) -> Unlabelled:
+def _read_csv(path, fit, apart) -> Unlabelled:
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file)
         header = [name.strip() for name in next(reader, [])]
-        columns = _columns(path, header, fit, label)
+        columns = _columns(path, header, fit, apart)
         rows, lines = [], []
         for row in reader:
             if row:
@@ -106,10 +109,10 @@ def _read_csv(path, fit, label) -> Unlabelled:
     return Unlabelled(proba, columns, header, rows, {})
 
 
-def _columns(path, header, fit, label) -> list[int]:
+def _columns(path, header, fit, apart) -> list[int]:
     """The column of each class, or the one column of P(positive)."""
     if fit.proba.ndim == 1:
-        columns = [k for k, name in enumerate(header) if name != label]
+        columns = [k for k, name in enumerate(header) if name not in apart]
         if len(columns) != 1:
             raise FileError(
                 f"{path}: has {len(columns)} columns beside that of labels ({listed(header)}), the "

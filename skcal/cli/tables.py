@@ -9,7 +9,8 @@ import sys
 
 import numpy as np
 
-from skcal.cli.checks import FileError, Places, Predictions, check_size, listed, misses_1
+from skcal.cli.checks import FileError, Places, Predictions, check_size, listed
+from skcal.metrics.rounded import misses_1
 
 STANDARD_INPUT = "-"
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time

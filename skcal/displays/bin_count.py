@@ -21,6 +21,7 @@ from skcal.displays.base import (
 )
 from skcal.metrics import expected_calibration_error
 from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
+from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.bin_statistic import BinnedStatistic
 from skcal.metrics.statistic import draw_codes
 
@@ -294,7 +295,7 @@ def _null_errors(sample, n_bins, strategy, n_resamples, random_state) -> np.ndar
         if not len(problem.weight):
             continue
         seeds = rng.randint(2**31 - 1, size=n_resamples)
-        statistics = [BinnedStatistic(problem, (int(b), strategy, 1), norm=2) for b in n_bins]
+        statistics = [BinnedStatistic(problem, BinRule(int(b), strategy), norm=2) for b in n_bins]
         for row, seed in enumerate(seeds):
             [codes] = draw_codes(problem.features, [seed])
             powers = [statistic.power(statistic.hits(codes)) for statistic in statistics]

@@ -30,6 +30,7 @@ from skcal.displays.base import (
 from skcal.displays.reliability_panel import ReliabilityPanel, make_curves, make_panel
 from skcal.functions.base import BilinearFunction
 from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
+from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.cross_fitted import panel_error
 from skcal.metrics.moments import problem_moments
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
@@ -55,7 +56,7 @@ class ReliabilityDisplay(ClassifierDisplay):
     method : str
         "bins", or what made the curve.
     strategy : str
-        The rule of the bins.
+        The rule of the bins, or "given".
     confidence_level : float, default=0.95
     n_panels_left_out : int, default=0
         Classes without a panel: of more than 12, those with the largest errors are shown.
@@ -143,6 +144,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             ],
             "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
             "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
+            "edges": ["array-like", None],
             "confidence_level": [Interval(Real, 0, 1, closed="neither")],
             "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
             "random_state": ["random_state"],
@@ -158,6 +160,7 @@ class ReliabilityDisplay(ClassifierDisplay):
         method="bins",
         n_bins=15,
         strategy="uniform",
+        edges=None,
         confidence_level=0.95,
         n_resamples=None,
         sample_weight=None,
@@ -190,6 +193,8 @@ class ReliabilityDisplay(ClassifierDisplay):
         strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
             Bins as in :func:`skcal.metrics.expected_calibration_error`; they also make the ECE in
             the legend of a curve.
+        edges : array-like of shape (n_edges,), default=None
+            Edges of bins, rising from 0 to 1, in place of ``n_bins`` and ``strategy``.
         confidence_level : float in (0, 1), default=0.95
             The confidence level of bars, band and interval.
         n_resamples : int ≥ 19, default=None
@@ -224,7 +229,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             pos_label=pos_label,
         )
         _require_scalar(sample)
-        rule = n_bins, strategy, 1
+        rule = BinRule.of(n_bins, strategy, edges=edges)
         curves = make_curves(method, sample)
         n_resamples = n_resamples or default_resamples(len(sample.codes))
         problems = [(k, p) for k, p in enumerate(sample.problems()) if len(p.weight)]
@@ -250,7 +255,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             panels,
             notion=sample.notion,
             method=method if isinstance(method, str) else type(method).__name__,
-            strategy=strategy,
+            strategy=strategy if edges is None else "given",
             confidence_level=confidence_level,
             n_panels_left_out=len(problems) - len(shown),
         )

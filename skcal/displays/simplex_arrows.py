@@ -10,6 +10,7 @@ from sklearn.base import clone
 from skcal.displays.base import fitted_functions, require_residual
 from skcal.functions.base import BilinearFunction
 from skcal.metrics import calibration_bins
+from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.bin_statistic import gap_distances
 from skcal.metrics.moments import problem_moments
 
@@ -71,7 +72,7 @@ def make_arrows(sample, problem, method, n_bins, min_samples) -> SimplexArrows:
 
 def _noise(problem, n_bins) -> np.ndarray:
     """√E‖mean residual‖² of each cell under calibration: Σ w² (1 - ‖p‖²) / (Σ w)²."""
-    sums = problem_moments(problem, (n_bins, "uniform", 1))
+    sums = problem_moments(problem, BinRule(n_bins, "uniform"))
     spread = 1 - np.einsum("ij,ij->i", problem.features, problem.features)
     variance = np.bincount(sums.bins, problem.weight**2 * np.maximum(spread, 0))
     return np.sqrt(variance) / sums.weight

@@ -21,6 +21,7 @@ from skcal.metrics.kernel import (
     squared_kernel_calibration_error,
     squared_mean_embedding_calibration_error,
 )
+from skcal.metrics.rounded import normalize_proba
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
 from skcal.metrics.smooth import (
     kernel_density_calibration_error,
@@ -49,6 +50,7 @@ __all__ = [
     "make_calibration_scorer",
     "maximum_calibration_error",
     "maximum_mean_calibration_error",
+    "normalize_proba",
     "score_decomposition",
     "sharpness",
     "smooth_calibration_error",

@@ -10,7 +10,8 @@ from sklearn import get_config
 
 from skcal._bins import bin_sums
 from skcal.metrics.base import Sample
-from skcal.metrics.moments import GAPS, BinMoments, RowTerms, find_bins, problem_moments
+from skcal.metrics.bin_rule import BinRule
+from skcal.metrics.moments import GAPS, BinMoments, RowTerms, problem_moments
 from skcal.notions import Problem
 
 # Distance of the observed frequencies from the mean prediction, from their differences (n_bins, m).
@@ -48,14 +49,15 @@ def prepare_bins(
     n_bins=15,
     strategy="uniform",
     min_samples=100,
+    edges=None,
     norm=1,
     distance="auto",
     **others,
 ):
     """The error in bins that do not depend on outcomes; None of others and of debiased errors."""
-    if others or strategy == "sweep":
+    if others or (strategy == "sweep" and edges is None):
         return None
-    rule = n_bins, strategy, min_samples
+    rule = BinRule.of(n_bins, strategy, min_samples, edges)
     return BinnedStatistic(problem, rule, norm, resolve_distance(distance, norm, False))
 
 
@@ -112,14 +114,13 @@ def count_bins(sample: Sample, rule, names, measure):
     Parameters
     ----------
     sample : Sample
-    rule : tuple
+    rule : BinRule
     names : sequence of str
         As for :func:`skcal.metrics.moments.bin_moments`.
     measure : callable
         Maps a list of BinMoments to a float.
     """
-    n_bins, strategy, _ = rule
-    if strategy not in ("uniform", "unique") or n_bins == "cube-root":
+    if not rule.known and (rule.strategy != "unique" or rule.n_bins == "cube-root"):
         return None
     n_classes = 1 if sample.proba.ndim == 1 else sample.proba.shape[1]
     values = len(sample.proba) * sample.notion.values_per_row(n_classes) * len(names)
@@ -133,7 +134,7 @@ class _CountedProblem:
     """The terms of each row of one problem as sparse matrices, (n_bins m, n_rows)."""
 
     def __init__(self, problem: Problem, rule, names):
-        self.partition = find_bins(problem, *rule)
+        self.partition = rule.partition(problem)
         self.rows, self.n_columns = problem.rows, problem.features.shape[1]
         bins, terms = self.partition.assign(problem.features), RowTerms(problem)
         self.matrices = {name: self._matrix(bins, terms.values(name)) for name in names}

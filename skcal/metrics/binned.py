@@ -17,6 +17,7 @@ from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, Intervals
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._text import percent
 from skcal.metrics.base import combine, read_sample
+from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.bin_statistic import (
     DISTANCES,
     count_bins,
@@ -39,6 +40,7 @@ _BINS = {
     "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
     "strategy": [StrOptions(set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
     "min_samples": [Interval(Integral, 1, None, closed="left")],
+    "edges": ["array-like", None],
 }
 ERROR_OPTIONS = {
     "norm": [Interval(Real, 1, np.inf, closed="both")],
@@ -158,6 +160,7 @@ def calibration_bins(
     n_bins: int | str = 15,
     strategy: str = "uniform",
     min_samples: int = 100,
+    edges: ArrayLike | None = None,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -180,6 +183,9 @@ def calibration_bins(
         and "sweep" for scalars.
     min_samples : int, default=100
         Fewest samples in a cell of "median-variance".
+    edges : array-like of shape (n_edges,), default=None
+        Edges of bins for scalar notions, rising from 0 to 1, in place of ``n_bins`` and
+        ``strategy``.
     confidence_level : float in (0, 1), default=0.95
         The confidence level of the Clopper-Pearson intervals of the frequencies. With weights the
         number of samples is the effective one, (Σw)² / Σw².
@@ -224,7 +230,8 @@ def calibration_bins(
         labels=labels,
         pos_label=pos_label,
     )
-    moments = bin_moments(sample, (n_bins, strategy, min_samples), TABLE)
+    rule = BinRule.of(n_bins, strategy, min_samples, edges)
+    moments = bin_moments(sample, rule, TABLE)
     return tabulate(moments, sample.notion, sample.classes, confidence_level)
 
 
@@ -272,18 +279,24 @@ def clopper_pearson(frequency, n, confidence_level):
     return low, np.where((hits >= n) | np.isnan(frequency), 1.0, high)
 
 
-def _count_expected_error(sample, *, n_bins, strategy, min_samples, norm, debias, **others):
+def _count_expected_error(sample, *, norm, debias, **others):
     """The error as a function of how often each row counts."""
+    rule = _pop_rule(others)
     distance = resolve_distance(others.pop("distance"), norm, debias)
     choices = {"norm": norm, "debias": debias, "distance": distance, **others}
     measure, names = partial(expected_error, **choices), (*GAPS, *_DEBIAS[debias])
-    return count_bins(sample, (n_bins, strategy, min_samples), names, measure)
+    return count_bins(sample, rule, names, measure)
 
 
-def _count_largest_error(sample, *, n_bins, strategy, min_samples, min_bin_samples, distance):
+def _count_largest_error(sample, **options):
     """The largest gap as a function of how often each row counts."""
-    measure = partial(largest_error, min_bin_samples=min_bin_samples, distance=distance)
-    return count_bins(sample, (n_bins, strategy, min_samples), GAPS, measure)
+    rule = _pop_rule(options)
+    return count_bins(sample, rule, GAPS, partial(largest_error, **options))
+
+
+def _pop_rule(options: dict) -> BinRule:
+    names = "n_bins", "strategy", "min_samples", "edges"
+    return BinRule.of(*(options.pop(name) for name in names))
 
 
 @prepared_by(prepare_bins, counts=_count_expected_error)
@@ -303,6 +316,7 @@ def expected_calibration_error(
     n_bins: int | str = 15,
     strategy: str = "uniform",
     min_samples: int = 100,
+    edges: ArrayLike | None = None,
     norm: float = 1,
     debias: bool | str = False,
     distance: str = "auto",
@@ -332,6 +346,9 @@ def expected_calibration_error(
         "median-variance".
     min_samples : int, default=100
         Fewest samples in a cell of "median-variance".
+    edges : array-like of shape (n_edges,), default=None
+        Edges of bins for scalar notions, rising from 0 to 1, in place of ``n_bins`` and
+        ``strategy``.
     norm : float in [1, inf], default=1
         The power q: 1 is ECE, 2 the root mean squared calibration error, ``inf`` the maximum.
     debias : bool or "labels", default=False
@@ -423,7 +440,8 @@ def expected_calibration_error(
         pos_label=pos_label,
     )
     distance = resolve_distance(distance, norm, debias)
-    moments = bin_moments(sample, (n_bins, strategy, min_samples), (*GAPS, *_DEBIAS[debias]))
+    rule = BinRule.of(n_bins, strategy, min_samples, edges)
+    moments = bin_moments(sample, rule, (*GAPS, *_DEBIAS[debias]))
     return expected_error(moments, norm, debias, distance, average, root)
 
 
@@ -461,6 +479,7 @@ def maximum_calibration_error(
     n_bins: int | str = 15,
     strategy: str = "uniform",
     min_samples: int = 100,
+    edges: ArrayLike | None = None,
     min_bin_samples: int | None = None,
     distance: str = "total-variation",
     sample_weight: ArrayLike | None = None,
@@ -483,6 +502,8 @@ def maximum_calibration_error(
         Bins as in :func:`expected_calibration_error`.
     min_samples : int, default=100
         Smallest number of samples in a cell of "median-variance".
+    edges : array-like of shape (n_edges,), default=None
+        Edges of bins, as in :func:`expected_calibration_error`.
     min_bin_samples : int, default=None
         Bins with fewer samples (a smaller sum of weights) do not count. None counts all: then a bin
         with one sample can decide, as in other packages.
@@ -532,7 +553,8 @@ default="total-variation"
         labels=labels,
         pos_label=pos_label,
     )
-    moments = bin_moments(sample, (n_bins, strategy, min_samples), GAPS)
+    rule = BinRule.of(n_bins, strategy, min_samples, edges)
+    moments = bin_moments(sample, rule, GAPS)
     return largest_error(moments, min_bin_samples, distance)
 
 

@@ -16,6 +16,7 @@ from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
 from skcal._html import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.base import read_sample
+from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.moments import (
     BinMoments,
     bin_moments,
@@ -159,7 +160,7 @@ default="isotonic"
     if strategy == "isotonic":
         return _isotonic_parts(sample, score)
     names = _PARTS if score == "brier" else ("weight", "outcomes", "log_loss")
-    return score_parts(bin_moments(sample, (n_bins, strategy, min_samples), names), score)
+    return score_parts(bin_moments(sample, BinRule(n_bins, strategy, min_samples), names), score)
 
 
 def sharpness(
@@ -206,7 +207,7 @@ def sharpness(
     0.0625
     """
     sample = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
-    return prediction_variance(bin_moments(sample, (1, "uniform", 1), _SPREAD))
+    return prediction_variance(bin_moments(sample, BinRule(1, "uniform"), _SPREAD))
 
 
 def _read(y_true, y_proba, notion, sample_weight, labels, pos_label):

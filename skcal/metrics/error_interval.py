@@ -14,9 +14,10 @@ from scipy.stats import chi2, norm
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._html import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import row_blocks
 from skcal.metrics.base import Sample, read_sample
+from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.events import warn_if_few_surprises
-from skcal.metrics.moments import find_bins
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,8 @@ def calibration_error_interval(
     1 % positives, twice too high 100 %     100 %     100 %       98 %
     ============================= ========= ========= =========== ===========
 
-    O(n log n) time for one problem; for classes O(n C²).
+    O(n log n) time for one problem; for C classes O(n C min(n, C)), and O(n C) memory besides
+    scikit-learn's ``working_memory``.
 
     References
     ----------
@@ -168,7 +170,7 @@ def calibration_error_interval(
         scalar=True,
     )
     warn_if_few_surprises(sample, 5)
-    terms = _PairTerms(sample, (n_bins, strategy, 1))
+    terms = _PairTerms(sample, BinRule(n_bins, strategy))
     linear, degenerate, freedom = terms.variances()
     ends = _ends(terms, linear, degenerate, freedom, (1 - confidence_level) / 2)
     low, estimate, high = (np.sqrt(max(v, 0.0)) if root else v for v in ends)
@@ -203,7 +205,7 @@ class _PairTerms:
         values, centred, errors, offset = [], [], [], 0
         spreads = own_shares = 0.0
         for problem in [problem for problem in sample.problems() if len(problem.weight)]:
-            partition = find_bins(problem, *rule)
+            partition = rule.partition(problem)
             bins, size = partition.assign(problem.features), partition.n_bins
             x, w = problem.features[:, 0].astype(np.float64), problem.weight
             delta = problem.residuals[:, 0].astype(np.float64)
@@ -236,10 +238,9 @@ class _PairTerms:
 
     def variances(self):
         """Linear and degenerate part, and the degrees of freedom of the degenerate one."""
-        S = (self.centred.T @ self.centred).tocsr()
         own = _squares(self.centred)
         expected = np.concatenate(self.expected)
-        seen = float((S.data**2).sum() - own @ own)
+        seen = float(_gram_square(self.centred) - own @ own)
         degenerate = 2 * max(seen, float(expected.sum()))
         influence = 2 * self.means - self.share * (self.errors + self.estimate)
         linear = max(float(influence @ influence) - 4 * max(seen, 0.0), 0.0)
@@ -251,6 +252,14 @@ class _PairTerms:
 
 def _squares(U):
     return np.asarray((U * U).sum(axis=1)).ravel()
+
+
+def _gram_square(U):
+    """‖UᵀU‖² = ‖UUᵀ‖², of the one that takes fewer products, in blocks of bounded memory."""
+    V = (U if U.nnz > U.shape[0] ** 2 else U.T).tocsr()
+    transposed = V.T.tocsr()
+    blocks = row_blocks(V.shape[0], 16 * V.shape[0])
+    return sum(((V[rows] @ transposed).data ** 2).sum() for rows in blocks)
 
 
 def _off_diagonal(bins, terms, size):

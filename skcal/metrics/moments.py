@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from skcal._bins import Intervals, bin_sums, find_partition, variance_of_means
+from skcal._bins import Intervals, bin_sums, variance_of_means
 from skcal._validation import row_blocks
 from skcal.metrics.base import Sample
+from skcal.metrics.bin_rule import BinRule, uniform_edges
 from skcal.notions import Notion, Problem
 
 # Sums of so many numbers lose some 1e-13 of themselves at worst; those of blocks are compensated.
@@ -220,29 +221,13 @@ class CompensatedSum:
         return self.total + self.carry
 
 
-def uniform_edges(n_bins: int) -> Intervals:
-    """Bins of equal width of [0, 1]."""
-    return Intervals(np.arange(n_bins + 1) / n_bins)
-
-
-def find_bins(problem: Problem, n_bins, strategy, min_samples):
-    """Return the partition of a problem's features."""
-    x, weight = problem.features, problem.weight
-    if n_bins == "cube-root":
-        n_bins = max(1, int(np.cbrt(weight.sum()) * (1 + 1e-12)))
-    outcomes = problem.outcomes if strategy == "sweep" else None
-    rule = find_partition(strategy, x.shape[1])
-    return rule(x, outcomes, weight, n_bins=n_bins, min_samples=min_samples)
-
-
-def bin_moments(sample: Sample, rule, names=MOMENTS) -> list[BinMoments]:
+def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments]:
     """Bin the predictions of each problem of a sample and sum over the bins.
 
     Parameters
     ----------
     sample : Sample
-    rule : tuple
-        n_bins, strategy, min_samples.
+    rule : BinRule
     names : sequence of str
         The sums that are needed, attributes of BinMoments; "weight" is among them.
 
@@ -251,17 +236,11 @@ def bin_moments(sample: Sample, rule, names=MOMENTS) -> list[BinMoments]:
     moments : list of BinMoments
         One a problem; without weight for a class of ``top-label`` that is never predicted.
     """
-    if _known_beforehand(rule, sample.notion.scalar):
-        table = BinTable(uniform_edges(rule[0]), sample.notion, len(sample.classes), names)
+    if rule.known and sample.notion.scalar:
+        table = BinTable(rule.known, sample.notion, len(sample.classes), names)
         table.add(sample)  # bins known beforehand, so that blocks of samples will do
         return table.moments()
     return [problem_moments(problem, rule, names) for problem in sample.problems()]
-
-
-def _known_beforehand(rule, scalar: bool) -> bool:
-    """Whether the bins are the same for all samples."""
-    n_bins, strategy, _ = rule
-    return scalar and strategy == "uniform" and n_bins != "cube-root"
 
 
 def _middles(partition: Intervals) -> np.ndarray:
@@ -270,12 +249,12 @@ def _middles(partition: Intervals) -> np.ndarray:
     return (edges[:-1] + edges[1:]) / 2
 
 
-def problem_moments(problem: Problem, rule, names=GAPS) -> BinMoments:
+def problem_moments(problem: Problem, rule: BinRule, names=GAPS) -> BinMoments:
     """Bin a problem and sum over its bins, about their means or middles; arguments as above."""
-    partition = find_bins(problem, *rule) if len(problem.weight) else uniform_edges(1)
+    partition = rule.partition(problem) if len(problem.weight) else uniform_edges(1)
     bins, size = partition.assign(problem.features), partition.n_bins
     centres = np.zeros((size, problem.features.shape[1]))
-    if _known_beforehand(rule, centres.shape[1] == 1):
+    if rule.known and centres.shape[1] == 1:
         centres = _middles(partition)
     elif "shift" in names:
         terms = RowTerms(problem)

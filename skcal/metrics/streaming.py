@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_array
 
 from skcal._bins import Intervals
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import naming
 from skcal.metrics.base import Sample
+from skcal.metrics.bin_rule import given_edges, uniform_edges
 from skcal.metrics.binned import (
     ERROR_OPTIONS,
     MIN_BIN_SAMPLES,
@@ -33,7 +33,6 @@ from skcal.metrics.moments import (
     CompensatedSum,
     clip_probabilities,
     sample_blocks,
-    uniform_edges,
 )
 
 _FAN_IN = 8  # states of dask chunks that one task merges
@@ -197,21 +196,7 @@ class CalibrationAccumulator(BaseEstimator):
     def _intervals(self) -> Intervals:
         if self.edges is None:
             return uniform_edges(self.n_bins)
-        with naming("edges"):
-            edges = check_array(self.edges, dtype=np.float64, ensure_2d=False, input_name="edges")
-        if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1:
-            found = f"{edges[0]:g} to {edges[-1]:g}" if edges.ndim == 1 else f"shape {edges.shape}"
-            raise ValueError(
-                f"edges of {found}: a 1-D array from 0 to 1 is needed. Pass [0, …, 1] with the "
-                "inner edges between."
-            )
-        if not (np.diff(edges) > 0).all():
-            k = int(np.argmin(np.diff(edges) > 0))
-            raise ValueError(
-                f"edges must increase, but edges[{k + 1}] = {edges[k + 1]:g} follows {edges[k]:g}. "
-                "Pass numpy.unique(edges)."
-            )
-        return Intervals(edges)
+        return given_edges(self.edges)
 
     def merge(self, other):
         """Add the samples of another accumulator.

@@ -49,7 +49,6 @@ def test_test_exits_with_1_where_calibration_is_refuted(table, tmp_path, capsys)
     assert main(arguments) == 0
     assert main([*arguments, "--alpha", "0.05"]) == 1
     assert "H0: calibrated. 120 predictions" in capsys.readouterr().out
-    assert main([*arguments, "--alpha", "0.001", "--quiet"]) == 0
     calibrated = tmp_path / "c.csv"
     calibrated.write_text("\n".join([HEADER, *rows(power=1.0)]) + "\n")
     assert main(["test", str(calibrated), *arguments[2:], "--alpha", "0.05", "--quiet"]) == 0
@@ -57,6 +56,73 @@ def test_test_exits_with_1_where_calibration_is_refuted(table, tmp_path, capsys)
     with pytest.raises(SystemExit) as refused:
         main([*arguments, "--alpha", "1.5"])
     assert refused.value.code == 2
+
+
+def test_too_few_resamples_cannot_tell(table, capsys):
+    """The smallest p-value of 99 resamples is 0.01, adjusted for two tests 0.02."""
+    arguments = ["test", str(table), *IGNORED, "--resamples", "99", "--quiet", "--alpha"]
+    assert main([*arguments, "0.02"]) == 1
+    assert capsys.readouterr() == ("", "")
+    assert main([*arguments, "0.01"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "--alpha 0.01. Pass --resamples 199 or more." in printed.err
+    arguments[arguments.index("99")] = "199"
+    assert main([*arguments, "0.01"]) == 1
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "plot"])
+def test_resamples_are_those_of_intervals_and_bands(command, table, tmp_path, capsys, monkeypatch):
+    taken = []
+
+    def noted(*_, n_resamples, **__):
+        taken.append(n_resamples)
+        raise ValueError("enough")
+
+    monkeypatch.setattr("skcal.cli.commands.calibration_report", noted)
+    monkeypatch.setattr("skcal.cli.commands.ReliabilityDisplay.from_predictions", noted)
+    more = {"compare": [str(table)], "plot": ["--out", str(tmp_path / "p.svg")]}.get(command, [])
+    assert main([command, str(table), *more, *IGNORED, "--resamples", "37"]) == 2
+    assert taken == [37]
+
+
+@pytest.mark.parametrize("command", ["report", "monitor"])
+def test_silence_is_of_every_command(command, table, tmp_path, capsys):
+    files = [str(table)] if command == "report" else [str(tmp_path / "s.json"), str(table)]
+    more = ["--resamples", "19"] if command == "report" else []
+    assert main([command, *files, *IGNORED, *more, "--quiet"]) in (0, 1)
+    assert capsys.readouterr() == ("", "")
+    assert main(["report", str(tmp_path / "absent.csv"), "--quiet"]) == 2
+    assert "No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["test", "p.csv", "--bins", "3"], "unrecognized arguments: --bins 3"),
+        (["--cv", "3", "test", "p.csv"], "--cv is not an option of test"),
+        (["compare", "-", "-"], "the standard input can be one file, not both"),
+    ],
+)
+def test_errors_show_the_usage_of_the_command(arguments, message, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    command = next(one for one in arguments if one in ("test", "compare"))
+    assert error.startswith(f"usage: skcal {command} [-h]")
+    assert message in error
+
+
+def test_columns_that_are_left_out_stay_in_recalibrated_tables(tmp_path):
+    lines = [f"{k},{0.2 + 0.6 * (k % 2)},{k % 2}" for k in range(60)]
+    for name in ("fit.csv", "apply.csv"):
+        (tmp_path / name).write_text("\n".join(["id,p,label", *lines]) + "\n")
+    files = [str(tmp_path / name) for name in ("fit.csv", "apply.csv")]
+    out = tmp_path / "new.csv"
+    assert main(["recalibrate", *files, "--out", str(out), "--id", "id", "--quiet"]) == 0
+    assert out.read_text().splitlines()[0] == "id,p,label"
+    assert out.read_text().splitlines()[7].startswith("6,")
 
 
 def test_evaluate_exits_with_1_only_where_the_bound_is_above_the_limit(table, capsys):

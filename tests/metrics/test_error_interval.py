@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, logit
+from sklearn import config_context
 
 from skcal.metrics import calibration_error_interval, expected_calibration_error
 from skcal.metrics.base import read_sample
-from skcal.metrics.error_interval import _PairTerms
+from skcal.metrics.bin_rule import BinRule
+from skcal.metrics.error_interval import _gram_square, _PairTerms
 
 NOTIONS = ["binary", "confidence", "top-label", "classwise"]
 
@@ -72,7 +74,7 @@ def test_the_estimate_is_the_debiased_error(notion, strategy):
 def test_the_variance_is_that_of_sums_over_pairs(notion):
     y, proba, weight = sample(notion)
     terms = _PairTerms(
-        read_sample(y, proba, notion=notion, sample_weight=weight), (5, "uniform", 1)
+        read_sample(y, proba, notion=notion, sample_weight=weight), BinRule(5, "uniform")
     )
     h, null, own = naive_pairs(y, proba, notion, weight, 5)
     assert_allclose(terms.estimate, h.sum(), rtol=1e-10)
@@ -91,7 +93,7 @@ def test_one_bin_has_one_degree_of_freedom_and_equal_bins_as_many_as_they_are():
     p = np.repeat([0.2, 0.8], 50)
     y = np.tile([0, 1], 50)
     for n_bins, freedom in ((1, 1), (2, 2)):
-        terms = _PairTerms(read_sample(y, p), (n_bins, "uniform", 1))
+        terms = _PairTerms(read_sample(y, p), BinRule(n_bins, "uniform"))
         assert_allclose(terms.variances()[2], freedom)
 
 
@@ -147,3 +149,14 @@ def test_intervals_cover_calibrated_or_not(slope, weighted):
 def test_intervals_cover_at_every_size(n, slope):
     # At 93.5 %, fewer than 265 of 300 has probability 4e-4.
     assert coverage(n, slope, True) >= 265
+
+
+@pytest.mark.parametrize("n_classes", [3, 60])
+def test_blocks_of_bounded_memory_change_nothing(n_classes):
+    rng = np.random.default_rng(0)
+    proba, y = rng.dirichlet(np.ones(n_classes), size=50), rng.integers(n_classes, size=50)
+    drawn = read_sample(y, proba, notion="classwise", labels=range(n_classes))
+    terms = _PairTerms(drawn, BinRule(5, "uniform"))
+    U = terms.centred.toarray()
+    with config_context(working_memory=1e-3):
+        assert_allclose(_gram_square(terms.centred), ((U.T @ U) ** 2).sum(), rtol=1e-10)

@@ -32,6 +32,7 @@ TOOLS = {
     "get_scorer": "returns scorers: below",
     "get_scorer_names": "returns names",
     "make_calibration_scorer": "returns scorers: below",
+    "normalize_proba": "mends predictions: tests/metrics/test_rounded.py",
     "validation_measures": "draws resamples, needs both outcomes: tests/metrics/test_curve.py",
 }
 
