@@ -9,6 +9,8 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from typing import Any
 
+from skcal._text import as_columns
+
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _ROWS = 60  # of a table in a notebook
 
@@ -76,7 +78,11 @@ def plain(text) -> str:
 
 
 def rounded(value) -> str:
-    """Four significant digits of a number, the words of others."""
+    """Four significant digits of a number, of several with their names, the words of others."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        value = dict(zip(value._fields, value, strict=True))
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {rounded(one)}" for name, one in value.items())
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if value != value:
@@ -129,13 +135,20 @@ def notes(texts: Iterable[str]) -> str:
 
 
 class ShownRounded:
-    """A dataclass that notebooks show as a table of its rounded numbers."""
+    """A dataclass that `print` and notebooks show as a table of its rounded numbers."""
 
-    def _repr_html_(self):
-        shown = [(field.name, getattr(self, field.name)) for field in fields(self) if field.repr]
-        rows = [
+    def _shown(self) -> list[tuple[str, Any]]:
+        own: Any = self
+        shown = [(field.name, getattr(own, field.name)) for field in fields(own) if field.repr]
+        return [
             (name.replace("_", " "), value)
             for name, value in shown
             if value is not None and not is_dataclass(value)
         ]
-        return result(type(self).__name__, table(("", ""), rows))
+
+    def __str__(self):
+        rows = [(name, rounded(value)) for name, value in self._shown()]
+        return "\n".join(as_columns(rows, "<<"))
+
+    def _repr_html_(self):
+        return result(type(self).__name__, table(("", ""), self._shown()))

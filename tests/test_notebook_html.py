@@ -13,9 +13,11 @@ from skcal.hypothesis_tests import skce_test, spiegelhalter_test
 from skcal.metrics import (
     bootstrap_interval,
     calibration_bins,
+    calibration_error_interval,
     cox_recalibration,
     expected_calibration_error,
     score_decomposition,
+    validation_measures,
 )
 from skcal.model_selection.summary import summarize
 
@@ -79,6 +81,21 @@ def test_results_show_their_rounded_numbers_and_no_arrays(make):
         if isinstance(value, float):
             assert f"{name} {value:.4g}" in shown
     assert "array" not in shown
+
+
+def test_results_without_a_text_of_their_own_print_the_same_table():
+    y, p = data()
+    positive = (y == 0).astype(int)
+    cox = cox_recalibration(positive, p[:, 0])
+    lines = str(cox).splitlines()
+    assert lines[1].split() == ["slope", f"{cox.slope:.4g}"]
+    low, high = cox.slope_interval
+    assert f"slope interval{' ' * 25}low {low:.4g}, high {high:.4g}" in lines
+    assert "standard error of the square" in str(calibration_error_interval(y, p))
+    rows = str(validation_measures(positive, p[:, 0], n_resamples=19, random_state=0)).splitlines()
+    assert rows[0] == "Validation of 300 predictions; 95 % intervals; curve by splines"
+    assert rows[6].split()[:3] == ["intercept", "in", "the"]
+    assert len({len(row) for row in rows[2:]}) == 1  # aligned
 
 
 def test_a_search_shows_its_summary_before_its_parameters():

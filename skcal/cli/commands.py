@@ -7,8 +7,10 @@ import os
 import sys
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, redirect_stdout, suppress
+from functools import partial
 from pathlib import Path
 
+from skcal._notes import Note, listen
 from skcal._text import as_columns, as_json, number, printable
 from skcal.cli.checks import FileError, Predictions
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
@@ -206,9 +208,9 @@ def _run_plot(options):
     proba, labels, classes = _read(options)[:3]
     notion = _one_notion(options)
     drawn = len(labels) * resolve_notion(notion, proba).values_per_row(len(classes))
-    display = ReliabilityDisplay.from_predictions(
-        labels,
-        proba,
+    notes: list[Note] = []
+    make = partial(
+        ReliabilityDisplay.from_predictions,
         labels=classes,
         notion=notion,
         method=options.method,
@@ -219,7 +221,10 @@ def _run_plot(options):
         name=Path(_name(options.file)).name,
         plot=False,
     )
+    display = listen(notes, make, labels, proba)
     save_figure(draw(display), options.out)
+    for text in dict.fromkeys(note.message for note in notes):
+        print(f"skcal: {text}", file=sys.stderr)
 
 
 def _run_test(options):

@@ -43,8 +43,9 @@ def spiegelhalter_test(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. "top-label" and
-        "classwise" test each class and adjust by Holm's method; of vectors ("canonical", "top-K",
-        lenses) it is the Brier score of all their entries.
+        "classwise" test each class and adjust by Holm's method, without classes that are never
+        predicted, whose p-value is NaN; of vectors ("canonical", "top-K", lenses) it is the Brier
+        score of all their entries.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -112,7 +113,8 @@ def _excess_brier(problem):
         )
     warn_if_few_events(variances, np.sum(outcomes * values**4, axis=1))
     z = float(terms.sum() / deviation)
-    spread = max(terms.std(ddof=1) * np.sqrt(len(X)), deviation)
+    seen = terms.std(ddof=1) if len(X) > 1 else 0.0  # "top-label" may have one sample of a class
+    spread = max(seen * np.sqrt(len(X)), deviation)
     return CalibrationTestResult(
         statistic=z,
         pvalue=positive(2 * norm.sf(abs(z))),

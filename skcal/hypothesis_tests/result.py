@@ -32,7 +32,8 @@ class CalibrationTestResult(ShownRounded):
     notion : str
     class_statistics, class_pvalues : ndarray of shape (n_classes,) or None
         One a class for "classwise", and for "top-label" where each is tested, in the order of the
-        columns; p-values are adjusted. NaN for a class that is never predicted.
+        columns; p-values are adjusted. NaN for a class that is never predicted, which the
+        adjustment does not count.
     null_distribution : ndarray of shape (n_resamples,) or (n_classes, n_resamples), or None
         Statistics of resampled outcomes.
     standard_error : float

@@ -20,6 +20,7 @@ from skcal.metrics.base import read_sample
 
 _FORMS = {"bias": Bias, "ece": BinnedError}
 _METHODS = {"bias": "standardised bias", "ece": "standardised ECE"}
+_SHOWN = 5  # of the segments in the text
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,8 @@ class SegmentTestResult(CalibrationTestResult):
         head = f"{self.method}; notion {self.notion}; {len(self.segments)} segments"
         if self.n_left_out:
             head += f", {self.n_left_out} too small to be tested"
+        if len(self.segments) > _SHOWN:
+            head += f", the worst {_SHOWN} below"
         titles = ["segment", "outcome", "samples", "predicted", "observed", "p-value"]
         rows = [
             [
@@ -63,7 +66,7 @@ class SegmentTestResult(CalibrationTestResult):
                 f"{number(one.observed)} ({number(one.low)} to {number(one.high)})",
                 f"{one.pvalue:.2g}",
             ]
-            for one in self.segments[:5]
+            for one in self.segments[:_SHOWN]
         ]
         return "\n".join([head, f"p-value  {self.pvalue:.2g}", "", *as_columns([titles, *rows])])
 

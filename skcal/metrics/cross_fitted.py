@@ -146,7 +146,8 @@ def panel_error(sample: Sample, problem: Problem, random_state, confidence_level
     keys = _keys(sample) if of_all else (weight, problem.outcomes[:, 0], problem.features[:, 0])
     function = fast_function(sample.notion, 1, len(weight))
     splits = _folds(keys, 5, random_state)
-    return facts_of(*_estimate("l1", sample.notion, data, function, splits), confidence_level)
+    error, tested, corrections = _estimate("l1", sample.notion, data, function, splits)
+    return facts_of(error, tested, corrections, confidence_level)
 
 
 def _estimate(kind, notion, data: Problems, function, splits):

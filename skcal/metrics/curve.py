@@ -13,7 +13,7 @@ from skcal import _html
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._text import percent
 from skcal.metrics.base import read_sample
-from skcal.metrics.smoothers import CURVES, isotonic_limits, make_points
+from skcal.metrics.smoothers import CURVES, isotonic_curve, isotonic_limits, make_points
 from skcal.notions import Notion
 
 _GRID = 101
@@ -184,9 +184,15 @@ def calibration_curve(
             f"y_true shows one outcome only ({int(outcome[0])}); a calibration curve needs both."
         )
     grid = _grid(at, x)
-    curve = _curve(method, x, outcome, problem.weight, grid, confidence_level)
+    frequency, limits = _curve(method, x, outcome, problem.weight, grid, confidence_level)
     return CalibrationCurve(
-        grid, *curve, method, confidence_level, sample.notion, len(sample.codes)
+        prediction=grid,
+        frequency=frequency,
+        **dict(zip(("low", "high", "band_low", "band_high"), limits, strict=True)),
+        method=method,
+        confidence_level=confidence_level,
+        notion=sample.notion,
+        n_samples=len(sample.codes),
     )
 
 
@@ -194,7 +200,7 @@ def _grid(at, x) -> np.ndarray:
     if at is None:
         tails = _TAIL if len(x) >= _FEW else 1
         ends = np.partition(x, [tails - 1, len(x) - tails])[[tails - 1, len(x) - tails]]
-        return np.clip(np.linspace(*ends, _GRID), 0, 1)
+        return np.clip(np.linspace(ends[0], ends[1], _GRID), 0, 1)
     grid = np.asarray(at, dtype=np.float64)
     if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
         raise ValueError(f"at must be a 1-D array of probabilities in [0, 1], got {at!r}.")
@@ -208,10 +214,10 @@ def _curve(method, x, outcome, weight, grid, level):
     points = make_points(x, outcome, weight)
     if method != "isotonic":
         found = CURVES[method](points, grid, level)
-        return found.frequency, *found.limits
+        return found.frequency, found.limits
     if np.ptp(weight) > 1e-9 * weight.max():
         raise ValueError(
             "sample_weight differs among samples, but method='isotonic' counts outcomes for exact "
             "limits. Use method='splines' or 'loess'."
         )
-    return CURVES[method](points, grid).frequency, *isotonic_limits(x, outcome, grid, level)
+    return isotonic_curve(points, grid).frequency, isotonic_limits(x, outcome, grid, level)

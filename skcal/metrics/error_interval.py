@@ -14,6 +14,7 @@ from scipy.stats import chi2, norm
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._html import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import row_blocks
 from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.events import warn_if_few_surprises
@@ -41,6 +42,10 @@ class ErrorInterval(ShownRounded):
     standard_error: float
     confidence_level: float
     notion: str
+
+    def _shown(self):
+        names = {"standard error": "standard error of the square"}
+        return [(names.get(name, name), value) for name, value in super()._shown()]
 
 
 @validate_params(
@@ -137,7 +142,8 @@ def calibration_error_interval(
     1 % positives, twice too high 100 %     100 %     100 %       98 %
     ============================= ========= ========= =========== ===========
 
-    O(n log n) time for one problem; for classes O(n C²).
+    O(n log n) time for one problem; for C classes O(n C min(n, C)), and O(n C) memory besides
+    scikit-learn's ``working_memory``.
 
     References
     ----------
@@ -232,10 +238,9 @@ class _PairTerms:
 
     def variances(self):
         """Linear and degenerate part, and the degrees of freedom of the degenerate one."""
-        S = (self.centred.T @ self.centred).tocsr()
         own = _squares(self.centred)
         expected = np.concatenate(self.expected)
-        seen = float((S.data**2).sum() - own @ own)
+        seen = float(_gram_square(self.centred) - own @ own)
         degenerate = 2 * max(seen, float(expected.sum()))
         influence = 2 * self.means - self.share * (self.errors + self.estimate)
         linear = max(float(influence @ influence) - 4 * max(seen, 0.0), 0.0)
@@ -247,6 +252,14 @@ class _PairTerms:
 
 def _squares(U):
     return np.asarray((U * U).sum(axis=1)).ravel()
+
+
+def _gram_square(U):
+    """‖UᵀU‖² = ‖UUᵀ‖², of the one that takes fewer products, in blocks of bounded memory."""
+    V = (U if U.nnz > U.shape[0] ** 2 else U.T).tocsr()
+    transposed = V.T.tocsr()
+    blocks = row_blocks(V.shape[0], 16 * V.shape[0])
+    return sum(((V[rows] @ transposed).data ** 2).sum() for rows in blocks)
 
 
 def _off_diagonal(bins, terms, size):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri
 from scipy.stats import beta
-from sklearn import config_context
 from sklearn.isotonic import isotonic_regression
-from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import SplineTransformer
 
 from skcal.recalibration.coordinates import log_probabilities
@@ -18,6 +17,7 @@ _MAX_POINTS = 1000  # distinct predictions; more are grouped
 _MAX_GROUPS = 100  # of isotonic limits, which take every interval of groups
 _DRAWS = 2000
 _RIDGE = 1e-9
+_ITERATIONS, _HALVINGS, _TOLERANCE = 100, 30, 1e-11
 _SPAN = 0.75
 
 
@@ -87,27 +87,51 @@ def spline_curve(points: Points, grid, level: float | None = None) -> Curve:
         design, rows = (spline.transform(x[:, None]) for x in (logit, at))
     else:  # (nearly) equal predictions: a straight line
         design, rows = logit[:, None], at[:, None]
-    total = points.mass.sum()
-    logistic = LogisticRegression(
-        C=1 / (_RIDGE * total), solver="newton-cholesky", tol=1e-8, max_iter=1000
-    )
-    X = np.concatenate([design, design])
-    y = np.repeat([1, 0], len(design))
-    weight = np.concatenate([points.hits, points.mass - points.hits])
-    held = weight > 0
-    with config_context(enable_metadata_routing=False):
-        logistic.fit(X[held], y[held], sample_weight=weight[held])
     design, rows = (np.column_stack([np.ones(len(x)), x]) for x in (design, rows))
-    coefficients = np.append(logistic.intercept_, logistic.coef_[0])
+    penalty = np.full(design.shape[1], _RIDGE * points.mass.sum())
+    penalty[0] = 0
+    coefficients = _fit_logistic(design, points, penalty)
     centre = rows @ coefficients
     if level is None:
         return Curve(expit(centre))
     chance = expit(design @ coefficients)
     variance = chance * (1 - chance)
-    penalty = _RIDGE * total * np.diag([0.0, *np.ones(design.shape[1] - 1)])
-    bread = np.linalg.pinv((design * (points.mass * variance)[:, None]).T @ design + penalty)
+    information = (design * (points.mass * variance)[:, None]).T @ design
+    bread = np.linalg.pinv(information + np.diag(penalty))
     roots = design * np.sqrt(points.squares * variance)[:, None] @ bread
     return Curve(expit(centre), expit(_normal_limits(centre, rows @ roots.T, level)))
+
+
+def _fit_logistic(design, points: Points, penalty) -> np.ndarray:
+    """Coefficients of penalised logistic regression, by Newton's method with halved steps.
+
+    Resamples that a threshold separates have flat likelihoods, where solvers warn and change.
+    """
+
+    def loss(coefficients):
+        linear = design @ coefficients
+        fit = points.mass @ np.logaddexp(0, linear) - points.hits @ linear
+        return fit + penalty @ coefficients**2 / 2
+
+    coefficients, total = np.zeros(design.shape[1]), points.mass.sum()
+    least = loss(coefficients)
+    for _ in range(_ITERATIONS):
+        chance = expit(design @ coefficients)
+        gradient = design.T @ (points.mass * chance - points.hits) + penalty * coefficients
+        if np.abs(gradient).max() <= _TOLERANCE * total:
+            break
+        curvature = (design * (points.mass * chance * (1 - chance))[:, None]).T @ design
+        curvature += np.diag(penalty + 1e-14 * total)
+        step = np.linalg.solve(curvature, gradient)
+        for _ in range(_HALVINGS):
+            new = loss(coefficients - step)
+            if new < least:
+                break
+            step = step / 2
+        else:
+            break
+        coefficients, least = coefficients - step, new
+    return coefficients
 
 
 def loess_curve(points: Points, grid, level: float | None = None) -> Curve:
@@ -208,7 +232,11 @@ def _normal_limits(centre, roots, level) -> np.ndarray:
 
 
 #: Curves of points on a grid, by name.
-CURVES = {"splines": spline_curve, "loess": loess_curve, "isotonic": isotonic_curve}
+CURVES: dict[str, Callable] = {
+    "splines": spline_curve,
+    "loess": loess_curve,
+    "isotonic": isotonic_curve,
+}
 
 
 def smoothed_gap(method: str, x, outcome, weight) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from skcal import _html
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._text import percent
+from skcal._text import as_columns, percent
 from skcal.metrics.base import read_sample
 from skcal.metrics.cox import cox_recalibration
 from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
@@ -93,12 +93,20 @@ class ValidationMeasures:
             raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
         return pd.DataFrame.from_dict(self.measures, orient="index", columns=Measure._fields)
 
-    def _repr_html_(self):
-        rows = [(name.replace("_", " "), *value) for name, value in self.measures.items()]
+    def _shown(self):
         title = f"Validation of {self.n_samples:,} predictions"
         said = f"{percent(self.confidence_level)} intervals; curve by {self.method}"
-        table = _html.table(("measure", *Measure._fields), rows)
-        return _html.result(title, table, _html.notes([said]))
+        rows = [(name.replace("_", " "), *value) for name, value in self.measures.items()]
+        return title, said, ("measure", *Measure._fields), rows
+
+    def __str__(self):
+        title, said, columns, rows = self._shown()
+        cells = [[_html.rounded(cell) for cell in row] for row in (columns, *rows)]
+        return "\n".join([f"{title}; {said}", "", *as_columns(cells)])
+
+    def _repr_html_(self):
+        title, said, columns, rows = self._shown()
+        return _html.result(title, _html.table(columns, rows), _html.notes([said]))
 
 
 @validate_params(
@@ -177,7 +185,7 @@ def validation_measures(
     >>> bool(found.observed_expected_ratio.high < 1)
     True
     >>> round(found.ici.estimate, 2), round(found.c_statistic.estimate, 2)
-    (0.17, 0.88)
+    (0.15, 0.86)
     """
     sample = read_sample(y_true, y_proba, notion="binary", labels=labels, pos_label=pos_label)
     [problem] = sample.problems()
@@ -218,7 +226,7 @@ def _distances(method, x, outcome, level, n_resamples, random_state) -> dict[str
     found = distances(method, points)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     cells = np.concatenate([points.hits, points.mass - points.hits]) / len(x)
-    drawn = []
+    drawn: list[np.ndarray] = []
     while len(drawn) < n_resamples:
         hits, misses = rng.multinomial(len(x), cells).reshape(2, -1)
         if hits.any() and misses.any():

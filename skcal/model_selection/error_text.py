@@ -105,9 +105,10 @@ def _where(data: Problems, correction, sign) -> str:
         return ""
     low, high = _quantiles(x, size)
     first, last = _quantiles(x, weight)
+    all_above = high >= last or f"{high:.2g}" == "1"
     if low <= first:
-        return "" if high >= last else f" below {high:.2g}"
-    return f" above {low:.2g}" if high >= last else f" from {low:.2g} to {high:.2g}"
+        return "" if all_above else f" below {high:.2g}"
+    return f" above {low:.2g}" if all_above else f" from {low:.2g} to {high:.2g}"
 
 
 def _quantiles(x, weight):

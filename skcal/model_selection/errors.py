@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from skcal._html import ShownRounded
+from skcal._html import ShownRounded, rounded
 from skcal._notes import note
 from skcal.model_selection.adaptive import SquaredError
 from skcal.model_selection.error_terms import GAINS, half, one_step_gain
@@ -77,6 +77,17 @@ class ErrorEstimate(ShownRounded):
     under: float | None = None
     one_step: OneStepEstimate | None = field(default=None, repr=False)
     squared: OneStepEstimate | None = field(default=None, repr=False)
+
+    def __str__(self):
+        text = f"{self.notion} {self.kind} error {rounded(self.estimate)}"
+        if np.isfinite(self.standard_error):
+            text += f" ± {rounded(self.standard_error)} (s.e.)"
+        if self.one_step is not None and np.isfinite(self.one_step.standard_error):
+            bound = max(float(self.lower_confidence_bound()), 0.0)
+            text += f", at least {rounded(bound)} at 95 % confidence"
+        if self.over is not None and self.under is not None:
+            text += f"; too high by {rounded(self.over)}, too low by {rounded(self.under)}"
+        return text
 
     def lower_confidence_bound(self, confidence_level=0.95) -> float:
         """One-sided lower confidence limit of the error.

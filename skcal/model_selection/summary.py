@@ -123,7 +123,9 @@ def _heading(search, facts) -> str:
 
 def _table(search, facts) -> list[tuple[str, ...]]:
     """The header and a row of text for each candidate."""
-    rows = [("candidate", "best parameters", "risk", "above best ± s.e.", "p")]
+    rows: list[tuple[str, ...]] = [
+        ("candidate", "best parameters", "risk", "above best ± s.e.", "p")
+    ]
     for family, fact in zip(search.families_, facts["candidates"], strict=True):
         same = fact["standard_error"] in (0, None)
         rows.append(

@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._notes import listen
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
 from skcal._validation import check_labels, check_proba, check_weight, column_names, read_logits
 from skcal.recalibration.default_maps import default_candidates, default_max_samples
@@ -188,11 +189,11 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         mix = self.mix and len(splits) > 2 and n_chosen == data.n_positive and len(families) > 2
         trial = try_maps(families, data, splits, self.scoring, mix, self.n_jobs)
         self.best_index_ = trial.choose(range(len(splits)), self.do_no_harm)
-        self._judge(trial, data, splits)
+        listen([], self._judge, trial, data, splits)  # the maps read what was read
         judged = self.comparison_[_LOSSES[self.scoring]]
         if self.do_no_harm and judged.difference < -judged.standard_error:
             self.best_index_ = 0  # what the other folds choose does harm
-            self._judge(trial, data, splits)
+            listen([], self._judge, trial, data, splits)
         self._set_results(trial)
         self.n_samples_ = data.n_positive
         self.best_estimator_ = fit_map(trial.maps[self.best_index_], data)

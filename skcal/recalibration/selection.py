@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
-from skcal._notes import Note, listen, note
+from skcal._notes import Note, listen, note, pass_on
 from skcal._parallel import over_jobs
 from skcal._validation import row_blocks
 from skcal.recalibration.identity import Identity, Smoothed
@@ -253,16 +253,21 @@ def try_maps(families, data, splits, scoring, mix=False, n_jobs=None) -> Trial:
     ]
     notes: list[Note] = []
     flat = listen(notes, over_jobs, calls, n_jobs)
-    if notes:
+    failed = [one for one in notes if issubclass(one.category, ConvergenceWarning)]
+    if failed:
         note(
-            f"{len(notes)} fit(s) of maps did not converge, the first said: {notes[0].message}",
+            f"{len(failed)} fit(s) of maps did not converge, the first said: {failed[0].message}",
             ConvergenceWarning,
             stacklevel=4,
         )
+    pass_on([one for one in notes if one not in failed][:1])  # such as of zeros that float32 made
     held_out = [flat[k : k + len(splits)] for k in range(0, len(flat), len(splits))]
     tests = [test for _, test in splits]
     trial = Trial(families, owners, maps, tests, held_out, data.weight)
-    return _with_mixture(trial, identity, data, splits, scoring) if mix else trial
+    if not mix:
+        return trial
+    # Fitted maps say of the predictions what was said when these were read.
+    return listen([], _with_mixture, trial, identity, data, splits, scoring)
 
 
 def _with_mixture(trial, identity, data, splits, scoring) -> Trial:

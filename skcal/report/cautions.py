@@ -15,6 +15,7 @@ FEW_SAMPLES = 300
 _FEW_OF_A_CLASS = 10
 _FEW_TESTED = 100
 _NAMES = 3
+_SURE = 4.0  # standard errors
 
 
 def caution(data, overview, ece, tuned) -> list[str]:
@@ -22,7 +23,7 @@ def caution(data, overview, ece, tuned) -> list[str]:
     found = [_few_samples(overview), *_rare_classes(data, overview)]
     if ece is not None:
         found.append(_sparse_bins(ece))
-    found += _extreme_predictions(data)
+    found += [_reversed(data), *_extreme_predictions(data)]
     found += [_few_tested(facts) for facts in tuned] + [_contradiction(facts) for facts in tuned]
     return [text for text in found if text]
 
@@ -70,6 +71,20 @@ def _sparse_bins(ece):
     return (
         f"{ece.n_nearly_empty} of {ece.n_bins} bins {hold} fewer than 10 samples{empty}: their "
         "gaps are mostly noise. Use fewer bins or strategy='quantile'."
+    )
+
+
+def _reversed(data):
+    """Whether outcomes and probabilities of classes are negatively correlated on the whole."""
+    n, rows = len(data.rows), data.rows
+    share = np.bincount(data.codes, minlength=rows.shape[1]) / n
+    gain = rows[np.arange(n), data.codes] - rows @ share
+    if gain.mean() >= -_SURE * max(gain.std() / math.sqrt(n), 1e-9):
+        return None
+    return (
+        "What happened had lower probabilities than shuffled labels would have: the columns may be "
+        "in another order than the labels, or the positive class be the other one. Check labels= "
+        "and pos_label=."
     )
 
 

@@ -70,7 +70,7 @@ def curve_of(data: Data, settings: Settings) -> dict | None:
 
 def draw_curve(curve: dict, name: str):
     """Plot what :func:`curve_of` wrote down, on a figure that pyplot does not know of."""
-    parts = {
+    parts: dict[str, Any] = {
         key: np.array(value) if isinstance(value, list) else value for key, value in curve.items()
     }
     histogram = parts.pop("histogram")

@@ -49,10 +49,10 @@ def _natural(name: str) -> list:
 def read_groups(groups, n_samples) -> list[tuple]:
     """Name and rows of each subgroup; of several columns each makes its own."""
     if hasattr(groups, "columns") or isinstance(groups, Mapping):
-        names = list(groups.columns if hasattr(groups, "columns") else groups)
+        columns = groups.columns if hasattr(groups, "columns") else groups
         return [
             (f"{name} = {value}", rows)
-            for name in names
+            for name in columns
             for value, rows in read_groups(groups[name], n_samples)
         ]
     groups = plain_labels(groups, "groups")

@@ -18,7 +18,6 @@ def verdict_of(measures: Measures, settings: dict) -> str:
     what = "probabilities" if error["notion"] == "binary" else "confidences"
     size = f"{number(error['estimate'], 3)} on average"
     bound = error["lower_confidence_bound"]
-    refuted = ece is not None and ece.pvalue <= _LEVEL
     if bound is not None and bound > 0:
         level = percent(error["confidence_level"])
         side = f"; they are {error['reading']}" if error["reading"] else ""
@@ -26,7 +25,7 @@ def verdict_of(measures: Measures, settings: dict) -> str:
             f"Miscalibrated: the {what} are off by {size}, at least {number(bound, 3)} at {level} "
             f"confidence{side}. {_remedy(measures)}"
         )
-    if refuted:
+    if ece is not None and ece.pvalue <= _LEVEL:
         return (
             f"Miscalibrated by the test of ECE (p = {ece.pvalue:.2g}); how far the {what} are off, "
             f"estimated as {size}, is not shown beyond chance. More samples would tell."

@@ -131,10 +131,10 @@ def tuned_rows(facts: dict) -> list[Row]:
     level = percent(one_step["confidence_level"])
     reading = f"the error is at least this, at {level} confidence"
     if bound <= 0:
-        reading = (
-            f"at {level} confidence these {facts['n_test_samples']:,} test samples show no "
-            "miscalibration; the tests below use all samples"
-        )
+        shown = f"these {facts['n_test_samples']:,} test samples show no miscalibration"
+        split = facts["n_test_samples"] < facts["n_samples"]
+        others = "use all samples" if split else "may see more"
+        reading = f"at {level} confidence {shown}; the tests below {others}"
     return [*rows, Row("lower bound", root(bound), reading, notion, indented=True)]
 
 
@@ -182,8 +182,9 @@ def _mce(mce):
 def _score(part):
     if part.miscalibration is None:
         return Row(part.name, part.score, "of the whole vector", part.notion)
+    discrimination = round(part.discrimination, 12) + 0.0  # no "− -1e-16"
     parts = (
-        f"= {number(part.miscalibration)} miscalibration − {number(part.discrimination)} "
+        f"= {number(part.miscalibration)} miscalibration − {number(discrimination)} "
         f"discrimination + {number(part.uncertainty)} uncertainty"
     )
     if part.notion.by_class:

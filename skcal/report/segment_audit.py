@@ -69,6 +69,6 @@ def segment_verdict(found: SegmentAudit) -> str:
     shown = f"; the {len(found.worst)} with the smallest p-values" if found.n_segments > 1 else ""
     verdict = "some are miscalibrated" if found.pvalue <= 0.05 else "none is shown miscalibrated"
     return (
-        f"Of {found.n_segments:,} overlapping segments {verdict} (p = {pvalue(found.pvalue)}, "
+        f"Of {found.n_segments:,} overlapping segments {verdict} ({pvalue(found.pvalue)}, "
         f"adjusted for all of them){small}{shown}:"
     )

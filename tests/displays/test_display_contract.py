@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 
 from skcal.displays import BinCountDisplay, ReliabilityDisplay, SimplexDisplay
 from skcal.hypothesis_tests.bias_curve import BiasCurve
+from skcal.metrics.curve import CalibrationCurve
 
 EVERY = pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)
 
@@ -106,7 +107,8 @@ def numbers(thing):
         return [np.array(thing)]
     if isinstance(thing, list | tuple):
         return [number for part in thing for number in numbers(part)]
-    if type(thing).__module__.startswith("skcal.displays") or isinstance(thing, BiasCurve):
+    of_display = type(thing).__module__.startswith("skcal.displays")
+    if of_display or isinstance(thing, BiasCurve | CalibrationCurve):
         return [number for part in vars(thing).values() for number in numbers(part)]
     return []
 

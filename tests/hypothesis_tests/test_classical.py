@@ -62,6 +62,14 @@ def test_a_class_that_is_never_predicted_is_left_out(test):
     assert "Holm over 2 classes" in result.method
 
 
+def test_spiegelhalter_takes_a_class_of_one_sample():
+    proba = np.array([[0.7, 0.3, 0.0]] * 40 + [[0.3, 0.7, 0.0]] * 40 + [[0.2, 0.2, 0.6]])
+    y = np.append([0] * 30 + [1] * 40 + [0] * 10, 2)
+    with pytest.warns(UserWarning, match="effective number of events is 0.86"):
+        result = spiegelhalter_test(y, proba, notion="top-label", labels=[0, 1, 2])
+    assert np.isfinite(result.class_pvalues).all()
+
+
 def test_a_class_that_has_no_test_is_named():
     y, p = binary()
     proba = np.column_stack([1 - p, p / 2, p / 2])

@@ -1,6 +1,8 @@
 """Errors that people report, in words and as plain numbers."""
 
 import json
+import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from skcal import CalibrationErrorSearchCV, PlugIn, SplineScaling, TemperatureScaling, Zero
 from skcal.cli.commands import main
 from skcal.datasets import make_tempered
-from skcal.model_selection.error_text import error_facts, error_line
+from skcal.model_selection.error_text import _where, error_facts, error_line
 from skcal.model_selection.summary import as_dict
 
 CANDIDATES = [Zero(), PlugIn(TemperatureScaling()), PlugIn(SplineScaling())]
@@ -75,3 +77,19 @@ def test_the_command_line_prints_the_errors_that_are_asked_for(tmp_path, capsys)
     assert all(printed.count(error_line(fact, 19)) == 1 for fact in facts)
     with pytest.raises(SystemExit):
         main([*options, "--error", "l3"])
+
+
+def test_an_error_prints_its_bound_and_its_sides():
+    shown = str(search(*tempered(2.0)).error("l1"))
+    assert re.fullmatch(
+        r"confidence l1 error 0\.\d+ ± 0\.\d+ \(s\.e\.\), at least 0\.\d+ at 95 % confidence; "
+        r"too high by 0\.\d+, too low by [\d.e-]+",
+        shown,
+    )
+
+
+def test_a_place_that_rounds_to_everything_is_not_said():
+    p = np.concatenate([np.linspace(0.5, 0.99, 90), np.linspace(0.996, 0.9999, 60), [1.0] * 30])
+    size = np.where(p < 1, 0.1, 0.0)
+    data = SimpleNamespace(parts=[SimpleNamespace(features=p[:, None])], weight=np.ones(len(p)))
+    assert _where(data, -size, -1) == ""
