@@ -332,6 +332,23 @@ Bootstrap intervals are percentile ones.
 """
 
 
+STARS = """\
+
+
+Where intervals do not hold
+---------------------------
+
+- Up to n = 300 with four classes: normal intervals of ``compare_calibration``, and at n = 100 of
+  ``skce_test(method="block")``, whose blocks are ten, of an error that is there miss it more often
+  by up to 10 or 15 points, since their standard error varies with the estimate.
+- Class-wise ``calibration_error_interval`` up to n = 300: bins of one sample have no pairs and are
+  left out, though the truth counts their error.
+
+Of 400 data sets ``skce_test block`` with 1 % positives, n = 300, has a star; of 1,200 others 5.2 %
+are rejected (standard error 0.6 %).
+"""
+
+
 def drawing_nothing() -> dict:
     """Tests of the page: those without resamples."""
     return {name: test for name, test in public_tests().items() if "n_resamples" not in test[1]}
@@ -355,9 +372,9 @@ def page(n_sets, n_few, n_jobs):
     print(text, file=sys.stderr, flush=True)
     text += POWER + table(tests_of, list(DISTORTIONS), None, n_few, n_jobs) + "\n\n"
     text += COVERAGE.format(n_large=f"{N_LARGE * LARGE:,}")
-    return text + table(intervals_of, [*CELLS, *DISTORTIONS], 0.95, n_few, n_jobs)
+    return text + table(intervals_of, [*CELLS, *DISTORTIONS], 0.95, n_few, n_jobs) + STARS
 
 
 if __name__ == "__main__":
     sets, jobs = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    print(page(sets, max(sets // 4, 2), jobs))
+    print(page(sets, max(sets // 4, 2), jobs), end="")
