@@ -443,7 +443,7 @@ def _as_notion(notion: Any, proba: np.ndarray) -> Notion:
         return _TopK(notion)
     raise ValueError(
         f"notion={notion!r} is unknown. Use one of {', '.join(map(repr, NOTIONS))}, "
-        "'top-K' for an integer K, or a callable lens."
+        "'top-K' for an integer K, or a callable."
     )
 
 

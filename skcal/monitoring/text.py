@@ -18,7 +18,8 @@ def summary(monitor) -> str:
         limits = f"{number(found.bias_low)} to {number(found.bias_high)}"
         limits = f"{limits}, {percent(1 - monitor.alpha)} at all times"
         lines.append(f"observed - predicted {number(found.bias)} ({limits})")
-        lines.append(f"root mean squared calibration error ≥ {number(found.error_low**0.5)}")
+        if found.error_low > 0:
+            lines.append(f"root mean squared calibration error ≥ {number(found.error_low**0.5)}")
     if len(monitor.e_values_) > 1:
         largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
         shown = ", ".join(f"{title}: {_shown(value)}" for title, value in largest)

@@ -25,6 +25,7 @@ _RULES = """
 & img { display: block; height: auto; filter: var(--image); }
 & .skcal-panels { display: flex; flex-wrap: wrap; justify-content: center; gap: 1rem; }
 & .skcal-panels img { flex: 1 1 16rem; max-width: 28rem; min-width: 0; }
+& .skcal-panels:has(img:nth-child(4):last-child) img { flex-basis: 20rem; } /* 2 + 2, not 3 + 1 */
 & figcaption { color: var(--soft); font-size: .875rem; }
 & .skcal-measures th { width: 30%; font-weight: 600; }
 & .skcal-measures td:nth-child(2) { font-weight: 600; text-align: right; white-space: nowrap; }
