@@ -338,7 +338,7 @@ STARS = """\
 Where intervals do not hold
 ---------------------------
 
-- Up to n = 300 with four classes: normal intervals of ``compare_calibration``, and at n = 100 of
+- Up to n = 1,000 with four classes: normal intervals of ``compare_calibration``, and at n = 100 of
   ``skce_test(method="block")``, whose blocks are ten, of an error that is there miss it more often
   by up to 10 or 15 points, since their standard error varies with the estimate.
 - Class-wise ``calibration_error_interval`` up to n = 300: bins of one sample have no pairs and are
