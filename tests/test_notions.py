@@ -255,7 +255,9 @@ def test_known_notions_mean_themselves(notion):
 
 @pytest.mark.parametrize("notion", ["top", "top-", "top-x", "Confidence", "toplabel", None, 3, []])
 def test_an_unknown_notion_is_told_the_known_ones(notion):
-    with pytest.raises(ValueError, match=r"^notion=.* is unknown\. Use one of .*'classwise'.*lens"):
+    with pytest.raises(
+        ValueError, match=r"^notion=.* is unknown\. Use one of .*'classwise'.*callable"
+    ):
         resolve_notion(notion, predictions()[0])
 
 

@@ -35,6 +35,8 @@ from skcal import (
     PlugIn,
     ProbabilityInteractions,
     QuadraticScaling,
+    RecalibratedClassifierCV,
+    Recalibrator,
     SplineScaling,
     Stacking,
     StructuredMatrixScaling,
@@ -53,6 +55,7 @@ from skcal import (
 CANDIDATES = [(Zero(), {}), (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-2]}), (Binning(3), {})]
 RIDGE = TwoStepKernelRidge(1e-2)
 LOGISTIC = make_pipeline(LogProbabilities(), LogisticRegression(C=0.1))
+MAPS = [skcal.TemperatureScaling(), skcal.StructuredMatrixScaling(C=0.1)]
 FUNCTIONS = [
     Zero(),
     Binning(5),
@@ -101,6 +104,8 @@ def fitted(data):
     for notion in ("canonical", "top-label", "classwise", "top-2"):
         search = CalibrationErrorSearchCV(CANDIDATES, notion, cv=3, random_state=0)
         estimators[f"search {notion}"] = search.fit(P, y)
+    mended = RecalibratedClassifierCV(GaussianNB(), Recalibrator(MAPS, random_state=0), cv=3)
+    estimators["recalibrated classifier"] = mended.fit(P, y)
     return estimators
 
 
@@ -229,6 +234,15 @@ def bootstrapped(n_jobs, P, y):
     return metrics.bootstrap_interval(ece, y, P, n_jobs=n_jobs, **options).distribution
 
 
+def recalibrated(n_jobs, P, y):
+    return Recalibrator(MAPS, random_state=0, n_jobs=n_jobs).fit(P, y).predict_proba(P).ravel()
+
+
+def recalibrated_classifier(n_jobs, P, y):
+    mended = RecalibratedClassifierCV(GaussianNB(), Recalibrator(MAPS, random_state=0), cv=3)
+    return mended.set_params(n_jobs=n_jobs).fit(P, y).predict_proba(P).ravel()
+
+
 def of_test(name, with_feature=False, **options):
     def run(n_jobs, P, y):
         test = getattr(hypothesis_tests, name)
@@ -242,6 +256,8 @@ def of_test(name, with_feature=False, **options):
 
 WITH_WORKERS = {
     "CalibrationErrorSearchCV": searched,
+    "Recalibrator": recalibrated,
+    "RecalibratedClassifierCV": recalibrated_classifier,
     "calibration_report": reported,
     "bootstrap_interval": bootstrapped,
     "monte_carlo_test": of_test("monte_carlo_test", notion="top-label"),

@@ -22,7 +22,7 @@ class RecalibrationDisplay:
     ----------
     before, after : ReliabilityDisplay
         Of one panel each.
-    map_x, map_y : ndarray of shape (n_points,) or None
+    map_x, map_y : ndarray of shape (n_points,), default=None
         Of a binary notion: predictions in ascending order and what became of them.
 
     Attributes

@@ -80,18 +80,21 @@ def profile_intervals(logit, outcome, weight, both, large, confidence_level):
     intervals = []
     for own, other in ((0, 1), (1, 0)):
         ratio = both.covariance[own, other] / both.covariance[own, own]
-
-        def best(value, own=own, other=other, ratio=ratio):
-            """Return the largest log-likelihood over the other coefficient."""
-            guess = both.coefficients[other] + ratio * (value - both.coefficients[own])
-            z, offset = design[other], value * design[own]
-            c = _root_of_score(z, offset, outcome, weight, guess, errors[other] / 10)
-            return log_likelihood(offset + c * z, outcome, weight)
-
+        line = both.coefficients[other], ratio, both.coefficients[own], errors[other] / 10
+        best = partial(_best, design[own], design[other], outcome, weight, line)
         intervals.append(_profile(best, both.coefficients[own], errors[own], fall))
     error = np.sqrt(large.covariance[0, 0])
     shifted = partial(_shifted, logit, outcome, weight)
     return [*intervals, _profile(shifted, large.coefficients[0], error, fall)]
+
+
+def _best(own, other, outcome, weight, line, value):
+    """The largest log-likelihood over the other coefficient, near a line in the own one."""
+    start, ratio, center, reach = line
+    offset = value * own
+    guess = start + ratio * (value - center)
+    c = _root_of_score(other, offset, outcome, weight, guess, reach)
+    return log_likelihood(offset + c * other, outcome, weight)
 
 
 def _shifted(logit, outcome, weight, a):
@@ -100,16 +103,17 @@ def _shifted(logit, outcome, weight, a):
 
 def _root_of_score(z, offset, outcome, weight, guess, reach):
     """C that is most likely in offset + c z; its score falls with it."""
-
-    def score(c):
-        return weight @ (z * (outcome - expit(offset + c * z)))
-
+    sample = z, offset, outcome, weight  # not a closure, as above
     tolerance, low, high = 1e-5 * reach, guess - reach, guess + reach
-    while score(low) < 0:
+    while _score(low, *sample) < 0:
         low, high, reach = low - 2 * reach, low, 2 * reach
-    while score(high) > 0:
+    while _score(high, *sample) > 0:
         low, high, reach = high, high + 2 * reach, 2 * reach
-    return brentq(score, low, high, xtol=tolerance)
+    return brentq(_score, low, high, args=sample, xtol=tolerance)
+
+
+def _score(c, z, offset, outcome, weight):
+    return weight @ (z * (outcome - expit(offset + c * z)))
 
 
 def _profile(likelihood: Callable, best, step, fall) -> ConfidenceInterval:
@@ -119,12 +123,15 @@ def _profile(likelihood: Callable, best, step, fall) -> ConfidenceInterval:
     for reach in (-2 * step, 2 * step):
         for _ in range(_DOUBLINGS):
             if likelihood(best + reach) < least:
-                root = brentq(
-                    lambda value: likelihood(value) - least, best, best + reach, xtol=1e-8 * step
-                )
+                ends_at = best, best + reach
+                root = brentq(_above, *ends_at, args=(likelihood, least), xtol=1e-8 * step)
                 ends.append(float(root))
                 break
             reach *= 2
         else:
             ends.append(float(np.copysign(np.inf, reach)))
     return ConfidenceInterval(*ends)
+
+
+def _above(value, likelihood, least):
+    return likelihood(value) - least

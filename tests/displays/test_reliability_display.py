@@ -23,6 +23,9 @@ from skcal.metrics import (
     expected_calibration_error,
 )
 
+# Of ECE's interval, on the small samples here.
+pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain:UserWarning")
+
 
 def numbers_of(y, proba, **options):
     options = {"random_state": 0, "plot": False, **options}

@@ -99,6 +99,10 @@ COVERED_BY_OTHERS = {
     "BilinearFunction": "the base class",
     "PlugIn": "holds every map",
     "RecalibrationMap": "the base class of maps",
+    "Identity": "learns nothing: tests/recalibration",
+    "Smoothed": "a map of smoothed predictions: tests/recalibration",
+    "Mixture": "a mean of maps: tests/recalibration",
+    "Recalibrator": "chooses among maps: tests/recalibration",
 }
 VECTORS = ("canonical", "top-2", "lens")
 SCALAR_ONLY = {

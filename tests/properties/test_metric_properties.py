@@ -100,6 +100,7 @@ VECTORS = ("canonical", "top-2", "lens")
 SEVERAL = ("top-label", "classwise")
 SCALAR_ONLY = (
     "accumulator",
+    "calibration_error_interval",
     "integrated_calibration_index",
     "kolmogorov_smirnov_calibration_error",
     "maximum_mean_calibration_error",
@@ -130,6 +131,7 @@ NOT_REPETITIONS = {
     f"{ECE}, debiased": "the number of samples",
     f"{ECE}, debiased by labels": "the number of samples",
     "cross_fitted_calibration_error": "copies may fall into different folds, and form pairs",
+    "calibration_error_interval": "the number of samples",
     "calibration_bins": "counts",
     "calibration_bins, quantile": "counts",
     "accumulator": "n_samples_seen_",
@@ -138,6 +140,7 @@ NOT_REPETITIONS = {
 # A slope between outcomes that barely overlap is found to few digits.
 TOLERANCE = dict.fromkeys(LOGISTIC, 1e-4)
 CASES = [(name, notion) for name in METRICS for notion in NOTIONS if (name, notion) not in REFUSED]
+pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain:UserWarning")
 every_case = pytest.mark.parametrize(("name", "notion"), CASES)
 
 
