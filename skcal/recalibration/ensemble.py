@@ -79,8 +79,10 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
 def _mixture_weights(own, share):
     """Weights of the highest likelihood of mixtures of the columns."""
+    held = [own, share]  # older versions of scipy keep the loss until a collection
 
     def loss(weights):
+        own, share = held
         mixed = own @ weights + np.finfo(float).tiny
         return -(share @ np.log(mixed)), -(own.T @ (share / mixed))
 
@@ -90,5 +92,6 @@ def _mixture_weights(own, share):
     result = minimize(
         loss, start, jac=True, bounds=bounds, constraints=simplex, method="SLSQP", options=options
     )
+    held.clear()
     weights = np.clip(result.x, 0, 1)
     return weights / weights.sum()

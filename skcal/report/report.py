@@ -19,6 +19,8 @@ from skcal.report.rows import all_warnings
 from skcal.report.segment_audit import SegmentAudit
 from skcal.report.text import as_text
 
+_LEVEL = 0.05  # of the segments, all together
+
 
 @dataclass(frozen=True, eq=False)
 class CalibrationReport:
@@ -90,7 +92,10 @@ class CalibrationReport:
     @property
     def verdict(self) -> str:
         """The answer in plain words: how far off, which way, shown or not, and what would help."""
-        return verdict_of(self.overall, self.settings)
+        found = self.segments
+        shown = found is not None and found.pvalue <= _LEVEL
+        more = f" Some segments are miscalibrated, first {found.worst[0]['name']}." if shown else ""
+        return verdict_of(self.overall, self.settings) + more
 
     @property
     def warnings(self) -> list[str]:

@@ -57,7 +57,7 @@ def segment_rows(found: SegmentAudit) -> list[tuple[str, ...]]:
             number(one["predicted"]),
             number(one["observed"]),
             f"{number(one['low'])} to {number(one['high'])}",
-            pvalue(one["pvalue"]),
+            f"{one['pvalue']:.2g}",
         )
         for one in found.worst
     ]

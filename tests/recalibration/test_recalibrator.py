@@ -222,12 +222,6 @@ def test_the_choice_rests_on_some_of_many_samples_and_the_fit_on_all():
     assert fitted.best_estimator_.temperature_ == TemperatureScaling().fit(P, y).temperature_
 
 
-def test_results_do_not_depend_on_the_jobs():
-    P, y = tempered(200)
-    one, two = (Recalibrator(FEW, n_jobs=k, random_state=0).fit(P, y) for k in (1, 2))
-    assert_array_equal(one.predict_proba(P), two.predict_proba(P))
-
-
 def test_it_is_a_transformer_of_pipelines():
     P, y = tempered(200)
     pipeline = make_pipeline(Recalibrator(FEW, random_state=0), LogProbabilities()).fit(P, y)

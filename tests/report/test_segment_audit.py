@@ -5,6 +5,7 @@ import pytest
 
 from skcal import Binning, calibration_report
 from skcal.hypothesis_tests import segment_test
+from skcal.report.segment_audit import segment_rows
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,8 @@ def test_every_view_shows_the_worst_segment(audited):
     said = "Of 14 overlapping segments some are miscalibrated (p = 0.01, adjusted for all"
     assert said in " ".join(str(report).split())
     assert worst.name in str(report)
+    assert f"first {worst.name}." in report.verdict
+    assert "p = " not in "".join(segment_rows(report.segments)[0])
     assert "<h4>Segments</h4>" in report._repr_html_()
     assert "age = young" in report._repr_html_()
     assert "<old>" not in report._repr_html_()
