@@ -92,10 +92,10 @@ class CalibrationReport:
     @property
     def verdict(self) -> str:
         """The answer in plain words: how far off, which way, shown or not, and what would help."""
-        found = self.segments
-        shown = found is not None and found.pvalue <= _LEVEL
-        more = f" Some segments are miscalibrated, first {found.worst[0]['name']}." if shown else ""
-        return verdict_of(self.overall, self.settings) + more
+        text = verdict_of(self.overall, self.settings)
+        if self.segments is None or self.segments.pvalue > _LEVEL:
+            return text
+        return f"{text} Some segments are miscalibrated, first {self.segments.worst[0]['name']}."
 
     @property
     def warnings(self) -> list[str]:
