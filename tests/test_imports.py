@@ -23,6 +23,7 @@ LAYERS = [
     "_text",
     "_html",
     "_files",
+    "_frames",
     "datasets",
     "_validation",
     "_matrices",

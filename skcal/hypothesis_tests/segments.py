@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._text import as_columns, number
 from skcal._validation import InputError, check_proba, check_weight
@@ -46,9 +47,7 @@ class SegmentTestResult(CalibrationTestResult):
 
     def to_frame(self):
         """Return the segments as a pandas data frame, a row each."""
-        import pandas as pd
-
-        return pd.DataFrame(self.segments, columns=Segment._fields)
+        return import_pandas().DataFrame(self.segments, columns=Segment._fields)
 
     def __str__(self):
         head = f"{self.method}; notion {self.notion}; {len(self.segments)} segments"

@@ -14,6 +14,7 @@ from scipy.stats import beta
 
 from skcal import _html
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, Intervals
+from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._text import percent
 from skcal.metrics.base import combine, read_sample
@@ -116,10 +117,7 @@ class CalibrationBins:
 
     def to_frame(self):
         """Return a pandas DataFrame; vectors take a column an entry, classes a column "class"."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
+        pd = import_pandas()
         return pd.DataFrame(self._columns())
 
     def _columns(self) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal import _html
+from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._text import percent
 from skcal.metrics.base import read_sample
@@ -54,10 +55,7 @@ class CalibrationCurve:
 
     def to_frame(self):
         """Return a pandas DataFrame, a row for each point."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
+        pd = import_pandas()
         return pd.DataFrame(self._columns())
 
     def _columns(self):

@@ -13,6 +13,7 @@ from scipy.stats import beta, rankdata
 from sklearn.utils import check_random_state
 
 from skcal import _html
+from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._text import as_columns, percent
 from skcal.metrics.base import read_sample
@@ -87,10 +88,7 @@ class ValidationMeasures:
 
     def to_frame(self):
         """Return a pandas DataFrame, a row for each measure."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
+        pd = import_pandas()
         return pd.DataFrame.from_dict(self.measures, orient="index", columns=Measure._fields)
 
     def _shown(self):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval
 from skcal._validation import naming
 from skcal.monitoring import state
@@ -317,10 +318,7 @@ class CalibrationMonitor(BaseEstimator):
             row before), ``bias``, ``bias_low``, ``bias_high``, ``error_low``. The classes of
             "classwise" have no estimate in common: NaN.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install 'skcal[pandas]'.") from error
+        pd = import_pandas()
         return pd.DataFrame(self.history())
 
     def history(self) -> dict[str, np.ndarray]:

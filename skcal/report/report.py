@@ -9,6 +9,7 @@ from typing import Any
 import skcal.report.html as html
 import skcal.report.tables as tables
 from skcal._files import replacing
+from skcal._frames import import_pandas
 from skcal._text import as_json
 from skcal.report.comparison import Comparison
 from skcal.report.figure import reliability
@@ -121,10 +122,7 @@ class CalibrationReport:
 
         ``part`` is "all", "group", "second" (model) or "paired", differences of the two models.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
+        pd = import_pandas()
         rows = tables.records(self)
         if self.comparison is not None:
             rows += paired_records(self)

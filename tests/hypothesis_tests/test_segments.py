@@ -1,5 +1,7 @@
 """Segments by their definition, their p-values by brute force, and the level of the whole test."""
 
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -167,6 +169,14 @@ def test_the_result_is_a_table_and_a_text():
     assert list(frame["name"]) == [one.name for one in result.segments]
     assert result.segments[0].name in str(result)
     assert "overpredicted" in str(result.segments[0])
+
+
+def test_without_pandas_the_table_names_the_extra(monkeypatch):
+    y, p, features = draw(100)
+    result = segment_test(y, p, features, n_resamples=19, random_state=0)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"skcal\[pandas\]"):
+        result.to_frame()
 
 
 def rejections(n_sets, **options):
