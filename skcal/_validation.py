@@ -399,7 +399,7 @@ def plain_labels(y_true, name: str) -> np.ndarray:
         reason = f"is {y[row]}: Input {name} contains NaN or infinity."
         raise InputError(name, reason, row=row)
     if y.dtype.kind in "OM":
-        missing = np.array([_is_missing(label) for label in y.tolist()])
+        missing = np.array([is_missing(label) for label in y.tolist()])
         if missing.any():
             row = int(np.argmax(missing))
             reason, remedy = f"is missing ({y[row]}).", "Drop or label that sample."
@@ -424,9 +424,10 @@ def _column(values, name: str, warn: bool = False) -> np.ndarray:
             raise InputError(name, reason, remedy) from error
 
 
-def _is_missing(label) -> bool:
-    nameless = label is None or type(label).__name__ in ("NAType", "NaTType")
-    return nameless or (isinstance(label, float) and label != label)
+def is_missing(value) -> bool:
+    """Whether a label or an entry of a column is None, NaN or pandas' NA or NaT."""
+    nameless = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return nameless or (isinstance(value, float) and value != value)
 
 
 def _given_classes(labels, proba, proba_name) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skcal._validation import InputError, column_names
+from skcal._validation import InputError, column_names, is_missing
 
 
 class Segments(NamedTuple):
@@ -108,7 +108,7 @@ def _of_column(name, column, n_bins):
             "Pass numbers, strings or booleans, such as the month of a date.",
         )
     values = _as_numbers(column)
-    missing = np.array([_is_missing(value) for value in column.tolist()])
+    missing = np.array([is_missing(value) for value in column.tolist()])
     if values is None:
         labels, codes = np.unique(column[~missing].astype(str), return_inverse=True)
         names = [f"{name} = {label}" for label in labels.tolist()]
@@ -128,18 +128,13 @@ def _as_numbers(column):
         return column.astype(np.float64)
     if column.dtype.kind != "O":
         return None
-    numbers = [np.nan if _is_missing(value) else value for value in column.tolist()]
+    numbers = [np.nan if is_missing(value) else value for value in column.tolist()]
     if any(isinstance(value, str | bool) for value in numbers):
         return None
     try:
         return np.array(numbers, dtype=np.float64)
     except (TypeError, ValueError):
         return None
-
-
-def _is_missing(value) -> bool:
-    nameless = value is None or type(value).__name__ in ("NAType", "NaTType")
-    return nameless or (isinstance(value, float) and value != value)
 
 
 def _ranges(name, values, n_bins):

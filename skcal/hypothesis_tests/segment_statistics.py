@@ -6,12 +6,12 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
 
 from skcal._parallel import over_jobs
 from skcal._text import number
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.segment_features import Segments
+from skcal.metrics.binned import clopper_pearson
 from skcal.metrics.statistic import draw_codes, observed_codes
 from skcal.notions import Problem
 
@@ -137,7 +137,7 @@ class Bias:
         predicted = np.hstack([sums.predicted for sums in self._columns]) / self._mass
         happened = [sums.deviations(label == self.codes.T) for label, sums in self._labelled()]
         observed = predicted + np.hstack(happened) / self._mass
-        low, high = _clopper_pearson(observed, self._mass**2 / self._squares)
+        low, high = clopper_pearson(observed, self._mass**2 / self._squares, 0.95)
         values = [each[worst].tolist() for each in (predicted, observed, low, high)]
         statistics = self._shown(signed[worst]).tolist()
         outcomes = [self._titles[k] for k in column.tolist()]
@@ -183,15 +183,6 @@ class BinnedError(Bias):
 
     def _shown(self, signed):
         return self(self.codes)[0]
-
-
-def _clopper_pearson(share, n_samples):
-    """95 % interval of the mean of Bernoulli probabilities."""
-    hits = share * n_samples
-    with np.errstate(invalid="ignore"):  # of no or only hits, which the next lines put right
-        low = np.where(hits > 0, beta.ppf(0.025, hits, n_samples - hits + 1), 0.0)
-        high = np.where(hits < n_samples, beta.ppf(0.975, hits + 1, n_samples - hits), 1.0)
-    return low, high
 
 
 def step_down(family, n_resamples, rng, n_jobs):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skcal._text import number
+from skcal._text import number, percent
 from skcal.model_selection.errors import ErrorEstimate
 from skcal.notions import Problems
 
@@ -76,7 +76,8 @@ def error_text(facts: dict) -> str:
     if facts["standard_error"] is not None:
         line += f" ± {number(facts['standard_error'])} (s.e.)"
     if facts["lower_confidence_bound"] is not None:
-        line += f", at least {number(max(facts['lower_confidence_bound'], 0.0))} at 95 % confidence"
+        bound, level = max(facts["lower_confidence_bound"], 0.0), facts["confidence_level"]
+        line += f", at least {number(bound)} at {percent(level)} confidence"
     return f"{line}; {facts['reading']}" if facts["reading"] else line
 
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import HasMethods, Interval
-from skcal.recalibration.base import RecalibrationMap
+from skcal.recalibration.base import RecalibrationMap, logits_of_all
 
 
 class Identity(RecalibrationMap):
@@ -40,7 +40,7 @@ class Identity(RecalibrationMap):
         pass
 
     def _map(self, z):
-        return np.hstack([np.zeros_like(z), z]) if z.shape[1] == 1 else z
+        return logits_of_all(z)
 
     def predict_proba(self, X):
         """Return the probabilities themselves, of all classes.

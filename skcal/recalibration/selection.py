@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
@@ -25,7 +26,7 @@ from skcal.recalibration.mixture import (
     mixture_weights,
 )
 
-_SIGNIFICANT = 1.6448536269514722  # the 95 % quantile of the normal distribution
+_SIGNIFICANT = norm.isf(0.05)  # standard deviations
 _NOT_WORSE = 0.1  # standard errors by which a simpler map may be worse
 
 
