@@ -15,6 +15,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from skcal._notes import note
+from skcal._sklearn_compat import keeping_filters
 
 FLOATS = (np.float64, np.float32)
 
@@ -151,7 +152,7 @@ def _validate_columns(estimator, proba, reset, options):
 def naming(name: str):
     """Let errors of numpy and scikit-learn name the argument; overflow makes infinities."""
     try:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"), keeping_filters():
             yield
     except OverflowError as error:
         raise InputError(name, f"holds a number too large for float64 ({error}).") from error
@@ -557,7 +558,8 @@ def check_confidence_level(level: Any) -> None:
 def telling_shapes(X, y=None):
     """Let errors about X tell its shape instead of its values, and whether X and y are swapped."""
     try:
-        yield
+        with keeping_filters():
+            yield
     except ValueError as error:
         text, swapped = str(error), " Are X and y swapped?"
         if text.startswith("Expected 2D array, got 1D array"):

@@ -26,6 +26,7 @@ from skcal._sklearn_compat import (
     _num_samples,
     _routing_enabled,
     _safe_indexing,
+    keeping_filters,
 )
 from skcal._validation import check_weight
 from skcal.functions import Zero
@@ -176,12 +177,14 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         ValueError
             If there are less than two classes, or test sets overlap.
         """
-        check_classification_targets(y)
-        X, y = indexable(X, y)
+        with keeping_filters():
+            check_classification_targets(y)
+            X, y = indexable(X, y)
         if not _num_samples(X):
             raise ValueError("X has 0 samples. A classifier needs samples of two classes or more.")
         estimator = self._estimator()
-        y = column_or_1d(y, warn=True)
+        with keeping_filters():
+            y = column_or_1d(y, warn=True)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -206,7 +209,8 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             rows = np.concatenate([test for _, test in splits])
             predictions = np.concatenate([own for _, own in fits])
             if self.ensemble is False:
-                self.classifiers_ = [clone(estimator).fit(X, y, **routed.estimator.fit)]
+                with keeping_filters():
+                    self.classifiers_ = [clone(estimator).fit(X, y, **routed.estimator.fit)]
         self._fit_recalibrator(predictions, rows, codes, weight, [len(test) for _, test in splits])
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.classifiers_[0], name):
@@ -237,7 +241,8 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
                 f"Class {self.classes_.tolist()[counts.argmin()]!r} has {counts.min()} samples, "
                 f"less than cv={self.cv} folds. Pass fewer folds or more samples."
             )
-        splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **params))
+        with keeping_filters():
+            splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **params))
         everyone = np.arange(len(codes))
         splits = [(everyone[train], everyone[test]) for train, test in splits]
         tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
@@ -363,6 +368,7 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return tags
 
 
+@keeping_filters()
 def _fit_fold(classifier, X, y, train, test, params, classes):
     """A classifier of the training rows, and its predictions for the test rows."""
     params = _check_method_params(X, params, indices=train)
@@ -370,6 +376,7 @@ def _fit_fold(classifier, X, y, train, test, params, classes):
     return classifier, _aligned(classifier, _safe_indexing(X, test), classes)
 
 
+@keeping_filters()
 def _aligned(classifier, X, classes):
     """Probabilities or, of classifiers without, logits, with a column of every class."""
     known = np.searchsorted(classes, classifier.classes_)

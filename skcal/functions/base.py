@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skcal._sklearn_compat import keeping_filters
 from skcal._validation import FLOATS, check_unit_interval, check_weight, telling_shapes
 from skcal.pair_risk import pair_risk, pair_risk_path, quadratic_form
 
@@ -160,7 +161,8 @@ class BilinearFunction(BaseEstimator, ABC):
 
     def _check_residuals(self, y):
         """Residuals (n, m) of the width of the fit."""
-        residuals = check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
+        with keeping_filters():
+            residuals = check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
         residuals = residuals.reshape(len(residuals), -1)
         if residuals.shape[1] != self._n_residuals:
             raise ValueError(

@@ -11,7 +11,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context
+from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context, keeping_filters
 from skcal._validation import check_unit_interval
 from skcal.functions.base import BilinearFunction, recover_outcomes
 
@@ -206,6 +206,7 @@ class PlugIn(BilinearFunction):
             )
         return predicted - X if self._predicts_outcome else predicted
 
+    @keeping_filters()
     def _predict(self, X):
         if is_classifier(self.estimator):
             return self._predict_proba(X)
@@ -225,6 +226,7 @@ def _descending(X):
     return np.argsort(-X, axis=1, kind="stable")
 
 
+@keeping_filters()
 def _fit(estimator, X, y, weight):
     """Fit with weights unless all are 1; a pipeline hands them to its last step."""
     if (weight == 1).all():

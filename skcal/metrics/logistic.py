@@ -14,6 +14,7 @@ from scipy.stats import chi2
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 
+from skcal._sklearn_compat import keeping_filters
 from skcal.model_selection.estimator import ConfidenceInterval
 
 _TOLERANCE = 1e-13  # of the gradient of the mean loss
@@ -49,6 +50,7 @@ def _intercept_score(a, logit, outcome, weight):
     return weight @ (outcome - expit(a + logit))
 
 
+@keeping_filters()
 def fit_logistic(logit, outcome, weight) -> LogisticFit:
     """Maximum likelihood of (a, b) in a + b logit."""
     logistic = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=_TOLERANCE)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._sklearn_compat import BaseScorer, validate_parameter_constraints
+from skcal._sklearn_compat import BaseScorer, keeping_filters, validate_parameter_constraints
 from skcal._validation import plain_labels
 from skcal.metrics.base import another
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
@@ -74,7 +74,8 @@ class CalibrationScorer(BaseScorer):
                 f"{type(estimator).__name__} has no predict_proba, which this scorer needs. Use "
                 "another classifier, or CalibratedClassifierCV around it."
             )
-        proba = np.asarray(estimator.predict_proba(X))
+        with keeping_filters():
+            proba = np.asarray(estimator.predict_proba(X))
         proba, labels = _align(proba, estimator.classes_, y_true, options.get("pos_label"))
         score = self._score_func(y_true, proba, labels=labels, **options)
         if not isinstance(score, Real):

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._notes import Note, listen, pass_on
+from skcal._sklearn_compat import keeping_filters
 from skcal.recalibration.identity import Identity
 
 _STEPS = 200
@@ -40,6 +41,7 @@ class LabelledPredictions(NamedTuple):
         return int(np.count_nonzero(self.weight))
 
 
+@keeping_filters()
 def fit_map(estimator, data: LabelledPredictions):
     """Fit a clone; weights that are all equal are not passed on.
 
@@ -57,6 +59,7 @@ def fit_map(estimator, data: LabelledPredictions):
     return estimator
 
 
+@keeping_filters()
 def plain_proba(fitted, X: np.ndarray, n_classes: int) -> np.ndarray:
     """Probabilities (n, C) of a fitted map, 0 for classes that it does not know."""
     proba = np.asarray(fitted.predict_proba(X), dtype=np.float64)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._notes import listen
-from skcal._sklearn_compat import Interval, StrOptions, _fit_context
+from skcal._sklearn_compat import Interval, StrOptions, _fit_context, keeping_filters
 from skcal._validation import check_labels, check_proba, check_weight, column_names, read_logits
 from skcal.recalibration.default_maps import default_candidates, default_max_samples
 from skcal.recalibration.losses import LOSSES, LossComparison, of_outcomes
@@ -406,6 +406,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
+@keeping_filters()
 def _given_splits(cv, data, chosen):
     """The splits of a splitter or an iterable, without what was not drawn."""
     n_samples = len(data.codes)
