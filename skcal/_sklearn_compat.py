@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgWarning
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing
@@ -114,11 +115,19 @@ def _set_blas_threads(before, count=None):
 one_blas_thread = _Together(_blas_threads, partial(_set_blas_threads, count=1), _set_blas_threads)
 
 
+_PASSING = [
+    ("error", None, category, None, 0)
+    for category in (
+        np.exceptions.ComplexWarning,  # arrays
+        np.exceptions.VisibleDeprecationWarning,  # labels
+        LinAlgWarning,  # logistic regression
+    )
+]
+
+
 def _passing_filters():
-    """Filters of warnings that scikit-learn's checks set for an instant, where they are set."""
-    categories = (np.exceptions.ComplexWarning, np.exceptions.VisibleDeprecationWarning)
-    passing = [("error", None, category, None, 0) for category in categories]
-    return [one for one in warnings.filters if one in passing]
+    """Filters of warnings that scikit-learn sets for an instant, where they are set."""
+    return [one for one in warnings.filters if one in _PASSING]
 
 
 def _drop_filters(before):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control, norm
+from sklearn.utils import check_array
 
 from skcal._html import ShownRounded
 from skcal._notes import note
@@ -111,7 +112,8 @@ def adjust_pvalues(pvalues: ArrayLike, method: str = "holm") -> np.ndarray:
     array([0.03, 0.06, 0.06])
     """
     with naming("pvalues"):
-        pvalues = np.asarray(pvalues, dtype=np.float64)
+        options = {"dtype": np.float64, "ensure_2d": False, "ensure_min_samples": 0}
+        pvalues = check_array(pvalues, ensure_all_finite=False, **options)
     if pvalues.ndim != 1 or not len(pvalues) or not ((pvalues >= 0) & (pvalues <= 1)).all():
         raise ValueError(f"pvalues must be a 1-D array of numbers in [0, 1], got {pvalues}.")
     if method in ("bh", "by"):

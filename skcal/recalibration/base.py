@@ -16,8 +16,11 @@ from skcal._validation import (
     check_labels,
     check_weight,
     column_names,
+    naming,
+    plain_labels,
     read_logits,
     read_probabilities,
+    refuse_no_numbers,
     row_blocks,
 )
 from skcal.recalibration.coordinates import (
@@ -120,8 +123,10 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
     def _check(self, X, y=None, reset=True):
         """X as floats of shape (n_samples, n_columns)."""
         one_number = reset or self.n_features_in_ == 1
-        if one_number and not hasattr(X, "columns") and np.asarray(X).ndim == 1:
-            X = np.asarray(X).reshape(-1, 1)
+        refuse_no_numbers(X, "X")
+        with naming("X"):
+            if one_number and not hasattr(X, "columns") and np.asarray(X).ndim == 1:
+                X = np.asarray(X).reshape(-1, 1)
         X = (read_logits if self.from_logits else read_probabilities)(self, X, y, reset)
         if self._of_single_probability and X.shape[1] > 2:
             raise ValueError(
@@ -224,9 +229,9 @@ def logits_of_all(z):
 def _read_labels(y, X, columns):
     """Column numbers and classes; names of a data frame's columns count if they name all labels."""
     proba = X[:, 0] if X.shape[1] == 1 else X
-    if columns is not None and not set(np.ravel(y).tolist()) <= set(columns):
-        columns = None
     try:
+        if columns is not None and not set(plain_labels(y, "y").tolist()) <= set(columns):
+            columns = None
         return check_labels(
             y,
             proba,

@@ -9,10 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._notes import Note, listen, pass_on
-from skcal._sklearn_compat import keeping_filters
+from skcal._sklearn_compat import _num_samples, keeping_filters
+from skcal._validation import FLOATS, check_weight, naming, plain_labels
 from skcal.recalibration.identity import Identity
 
 _STEPS = 200
@@ -129,8 +131,10 @@ class Mixture(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
-        data = LabelledPredictions(np.asarray(X), np.asarray(y), weight)
+        with naming("X"):
+            X = check_array(X, dtype=FLOATS, ensure_2d=False, input_name="X")
+        weight = check_weight(sample_weight, len(X))
+        data = LabelledPredictions(X.reshape(len(X), -1), plain_labels(y, "y"), weight)
         self.estimators_ = [fit_map(one, data) for one in self.estimators]
         self.classes_ = np.arange(data.n_classes)
         return self
@@ -138,10 +142,14 @@ class Mixture(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X):
         """Return the weighted mean of the maps' probabilities, (n_samples, n_classes)."""
         check_is_fitted(self)
-        total = np.zeros((len(X), len(self.classes_)))
+        total = np.zeros((_num_samples(X), len(self.classes_)))
         for fitted, weight in zip(self.estimators_, self.weights, strict=True):
             total += weight * plain_proba(fitted, X, len(self.classes_))
         return total
+
+    def predict(self, X):
+        """Return the column of the most probable class of each sample."""
+        return self.predict_proba(X).argmax(axis=1)
 
 
 def mixture_weights(log_losses: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
