@@ -203,10 +203,10 @@ def decision_curve(
     -----
     Limits are normal ones of a mean of bounded terms, after two samples are added [2]_, without
     which they fail where few are treated; the simultaneous ones by a normal process that has the
-    empirical covariance. Of 1,000 data sets of each of uniform predictions, calibrated and too high,
-    and events of 5 % and 1 %, at n = 200 and 1,000, the 95 % limits held in 93 % to 100 % at each
-    default threshold, and the band at all of them in 95 % to 100 %. Net benefit and treat_all rest
-    on the same samples: where their curves are close, compare their difference, not the limits.
+    empirical covariance. Of 1,000 data sets of each of uniform predictions, calibrated and too
+    high, and events of 5 % and 1 %, at n = 200 and 1,000, the 95 % limits held in 93 % to 100 % at
+    each default threshold, and the band at all of them in 95 % to 100 %. Net benefit and treat_all
+    rest on the same samples: where they are close, their difference is more certain than either.
 
     O(n log n).
 

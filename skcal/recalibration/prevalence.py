@@ -195,7 +195,7 @@ def _two_steps(shares, ratios, weight):
     length = np.linalg.norm(turn)
     if length == 0:
         return two
-    far = max(1.0, np.linalg.norm(move) / length)
+    far = max(1.0, float(np.linalg.norm(move) / length))
     beyond = np.maximum(shares + 2 * far * move + far**2 * turn, two / 10)
     better, three = step(beyond / beyond.sum())
     return three if better > likelihood else two
