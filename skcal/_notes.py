@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar, copy_context
+from types import FrameType
 from typing import Any, NamedTuple
 
 _INSIDE = {"skcal", "sklearn", "joblib", "scipy"}
@@ -37,7 +38,8 @@ def _frames_inside() -> int:
 
     A number beside each message would hold for one way to it alone.
     """
-    frame, count = sys._getframe(1), 0
+    frame: FrameType | None = sys._getframe(1)
+    count = 0
     while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
         frame, count = frame.f_back, count + 1
     return count
