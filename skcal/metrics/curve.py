@@ -157,9 +157,9 @@ def calibration_curve(
     ======================  =====  =======  =======  ========
 
     More than 1,000 distinct predictions are grouped into 1,000 of equal mass (100 for isotonic
-    limits). Loess is R's with ``surface="direct"``: R's default interpolates between vertices, which
-    changes the third digit. The splines have the knots of R's ``rcs(logit(p), 5)``, but may bend at
-    the outer ones.
+    limits). Loess is R's with ``surface="direct"``; R's default interpolates between vertices,
+    which changes the third digit. The splines have the knots of R's ``rcs(logit(p), 5)``, but may
+    bend at the outer ones.
 
     References
     ----------
