@@ -6,11 +6,13 @@ another order than they entered keep each other's filters. A listener belongs to
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar, copy_context
 from typing import Any, NamedTuple
 
+_INNER = {"skcal", "sklearn", "contextlib"}
 _LISTENER: ContextVar[list | None] = ContextVar("skcal_notes", default=None)
 
 
@@ -21,13 +23,21 @@ class Note(NamedTuple):
     category: type[Warning]
 
 
-def note(message: str, category: type[Warning] = UserWarning, stacklevel: int = 1) -> None:
-    """Tell the listener of this context, or warn, as :func:`warnings.warn` in the caller does."""
+def note(message: str, category: type[Warning] = UserWarning) -> None:
+    """Tell the listener of this context, or warn of the line that called skcal."""
     heard = _LISTENER.get()
     if heard is None:
-        warnings.warn(message, category, stacklevel=stacklevel + 1)
+        warnings.warn(message, category, stacklevel=_levels_to_caller())
     else:
         heard.append(Note(message, category))
+
+
+def _levels_to_caller() -> int:
+    """How far above :func:`note` the first frame is that is neither skcal's nor its wrappers'."""
+    frame, level = sys._getframe(2), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _INNER:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def listen(notes: list[Note], function: Callable[..., Any], *arguments: Any) -> Any:

@@ -223,9 +223,7 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             elif not isinstance(estimator, FrozenEstimator):
                 note(
                     f"{type(estimator).__name__} does not take sample_weight: the recalibrator "
-                    "alone uses it. Pass a classifier that takes it, or no weights.",
-                    UserWarning,
-                    stacklevel=4,
+                    "alone uses it. Pass a classifier that takes it, or no weights."
                 )
         return Bunch(splitter=Bunch(split={}), estimator=Bunch(fit=params))
 

@@ -162,19 +162,7 @@ def calibration_curve(
     >>> bool((curve.band_high < curve.prediction).all())  # predictions are too high
     True
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
-    if not sample.notion.single:
-        raise ValueError(
-            f"notion={sample.notion!r} is several problems or a vector. Use 'binary' or "
-            "'confidence'."
-        )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, single=True)
     [problem] = sample.problems()
     x, outcome = problem.features[:, 0].astype(np.float64), problem.outcomes[:, 0]
     if outcome.min() == outcome.max():

@@ -259,7 +259,6 @@ def try_maps(families, data, splits, scoring, mix=False, n_jobs=None) -> Trial:
         note(
             f"{len(failed)} fit(s) of maps did not converge, the first said: {failed[0].message}",
             ConvergenceWarning,
-            stacklevel=4,
         )
     pass_on([one for one in notes if one not in failed][:1])  # such as of zeros that float32 made
     held_out = [flat[k : k + len(splits)] for k in range(0, len(flat), len(splits))]
