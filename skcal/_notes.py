@@ -10,9 +10,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar, copy_context
+from types import FrameType
 from typing import Any, NamedTuple
 
-_INNER = {"skcal", "sklearn", "contextlib"}
+_INSIDE = {"skcal", "sklearn", "joblib", "scipy"}
 _LISTENER: ContextVar[list | None] = ContextVar("skcal_notes", default=None)
 
 
@@ -24,20 +25,24 @@ class Note(NamedTuple):
 
 
 def note(message: str, category: type[Warning] = UserWarning) -> None:
-    """Tell the listener of this context, or warn of the line that called skcal."""
+    """Tell the listener of this context, or warn of the line outside that called the package."""
     heard = _LISTENER.get()
     if heard is None:
-        warnings.warn(message, category, stacklevel=_levels_to_caller())
+        warnings.warn(message, category, stacklevel=1 + _frames_inside())
     else:
         heard.append(Note(message, category))
 
 
-def _levels_to_caller() -> int:
-    """How far above :func:`note` the first frame is that is neither skcal's nor its wrappers'."""
-    frame, level = sys._getframe(2), 2
-    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _INNER:
-        frame, level = frame.f_back, level + 1
-    return level
+def _frames_inside() -> int:
+    """How many calls from that of :func:`note` on are of this package, or of one it goes through.
+
+    A number beside each message would hold for one way to it alone.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    count = 0
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 def listen(notes: list[Note], function: Callable[..., Any], *arguments: Any) -> Any:

@@ -63,13 +63,10 @@ class CalibrationCurve:
         return {name: getattr(self, name) for name in names}
 
     def _repr_html_(self):
-        columns = self._columns()
-        rows = np.unique(np.linspace(0, len(self.prediction) - 1, _SHOWN).astype(int))
-        table = zip(*(values[rows].tolist() for values in columns.values()), strict=True)
         title = f"Calibration curve by {self.method}, {self.notion}, {self.n_samples:,} samples"
         level = percent(self.confidence_level)
         said = f"low, high hold the curve at a point with {level}, the band at all points at once"
-        return _html.result(title, _html.table(tuple(columns), table), _html.notes([said]))
+        return _html.result(title, _html.some_rows(self._columns()), _html.notes([said]))
 
 
 @validate_params(
