@@ -12,8 +12,9 @@ from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.hypothesis_tests.by_problem import of_each_problem
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.metrics.base import read_sample
-from skcal.metrics.cox import check_both, check_overlap, logits
+from skcal.metrics.cox import check_overlap, logits
 from skcal.metrics.logistic import fit_intercept, fit_logistic, log_likelihood
+from skcal.metrics.one_outcome import check_both
 
 
 @validate_params(

@@ -21,6 +21,7 @@ from skcal.metrics.logistic import (
     log_likelihood,
     profile_intervals,
 )
+from skcal.metrics.one_outcome import check_both
 from skcal.metrics.smoothers import CURVES, make_points, point_gaps
 from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.recalibration.coordinates import log_probabilities
@@ -393,14 +394,6 @@ def logits(problem):
     """Logits (n,), outcomes 0/1 and weights of a problem of single probabilities."""
     outcome = problem.outcomes[:, 0].astype(np.float64)
     return log_probabilities(problem.features)[:, 0], outcome, problem.weight
-
-
-def check_both(outcome):
-    """Raise unless both outcomes occur."""
-    if outcome.min() == outcome.max():
-        raise ValueError(
-            f"y_true shows one outcome only ({int(outcome[0])}); a logistic fit needs both."
-        )
 
 
 def check_overlap(logit, outcome):
