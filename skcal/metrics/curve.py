@@ -13,7 +13,7 @@ from skcal import _html
 from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._text import percent
-from skcal.metrics.one_outcome import read_increasing, read_outcome
+from skcal.metrics.one_outcome import check_both, read_increasing, read_outcome
 from skcal.metrics.smoothers import CURVES, isotonic_curve, isotonic_limits, make_points
 from skcal.notions import Notion
 
@@ -181,19 +181,9 @@ def calibration_curve(
     >>> bool((curve.band_high < curve.prediction).all())  # predictions are too high
     True
     """
-    found = read_outcome(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    found = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label)
     x, outcome = found.prediction, found.happened
-    if outcome.min() == outcome.max():
-        raise ValueError(
-            f"y_true shows one outcome only ({int(outcome[0])}); a calibration curve needs both."
-        )
+    check_both(outcome)
     grid = _grid(x) if at is None else read_increasing(at, "at")
     frequency, limits = _curve(method, x, outcome, found.weight, grid, confidence_level)
     return CalibrationCurve(

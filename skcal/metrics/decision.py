@@ -136,14 +136,7 @@ def net_benefit(
     >>> round(net_benefit([1, 0, 0, 1, 0], [0.9, 0.3, 0.1, 0.2, 0.0], threshold=0.2), 2)
     0.35
     """
-    found = read_outcome(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    found = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label)
     shares, values = treated(found, np.array([threshold]))
     return float(mean_of(shares, values)[0])
 
@@ -228,14 +221,7 @@ def decision_curve(
     >>> curve.net_benefit.round(2), curve.treat_all.round(2)
     (array([0.28, 0.2 , 0.15]), array([ 0.26,  0.04, -0.34]))
     """
-    found = read_outcome(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    found = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label)
     grid = _THRESHOLDS if thresholds is None else read_increasing(thresholds, "thresholds", True)
     shares, values = treated(found, grid)
     total = float(np.sum((found.weight / found.weight.sum()) ** 2))
