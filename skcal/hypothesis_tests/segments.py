@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skcal import _html
 from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._text import as_columns, number
@@ -48,6 +49,10 @@ class SegmentTestResult(CalibrationTestResult):
     def to_frame(self):
         """Return the segments as a pandas data frame, a row each."""
         return import_pandas().DataFrame(self.segments, columns=Segment._fields)
+
+    def _repr_html_(self):
+        facts = _html.table(("", ""), self._shown())
+        return _html.result(type(self).__name__, facts, _html.table(Segment._fields, self.segments))
 
     def __str__(self):
         head = f"{self.method}; notion {self.notion}; {len(self.segments)} segments"
@@ -195,14 +200,7 @@ def segment_test(
     ('age > 65 and sex = F', 252, 0.49, 0.32)
     """
     weight = check_weight(sample_weight, len(check_proba(y_proba, name="y_proba")))
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
     found = make_segments(
         features, len(weight), n_bins=n_bins, order=order, min_samples=min_samples
     )

@@ -19,9 +19,9 @@ from sklearn.utils import check_consistent_length, check_random_state
 from skcal._html import ShownRounded
 from skcal._parallel import over_jobs
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import check_labels, check_proba, check_weight, column_names
+from skcal._validation import check_labels, check_proba, check_weight, column_names, naming
 from skcal.metrics.base import read_sample
-from skcal.metrics.events import warn_if_few_surprises
+from skcal.metrics.events import surprises, warn_if_few_events
 from skcal.metrics.resampling import resample_counts
 from skcal.metrics.statistic import prepare_counts
 
@@ -215,8 +215,9 @@ def _check(metric, y_true, y_proba, sample_weight, labels, params):
     """
     columns = column_names(y_proba)
     proba = check_proba(y_proba)
-    y = np.asarray(y_true)
-    check_consistent_length(y, proba)
+    with naming("y_true"):
+        y = np.asarray(y_true)
+        check_consistent_length(y, proba)
     if proba.ndim == 2:  # a resample may lack a class
         labels = check_labels(y, proba, labels, columns=columns)[1]
     takes = dict(list(inspect.signature(metric).parameters.items())[2:])
@@ -235,7 +236,8 @@ def _warn_if_few_events(y, proba, weight, params):
     options = {name: params[name] for name in ("labels", "pos_label") if name in params}
     with suppress(ValueError):  # a metric of your own may take other labels, and others raise
         sample = read_sample(y, proba, sample_weight=weight, **options)
-        warn_if_few_surprises(sample, _FEWEST_EVENTS, stacklevel=5)
+        remedy = "Use more samples, or monte_carlo_test."
+        warn_if_few_events(surprises(sample), _FEWEST_EVENTS, "the interval", remedy)
 
 
 def _on_rows(metric, y, proba, weight, params) -> Callable:

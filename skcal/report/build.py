@@ -36,6 +36,7 @@ from skcal.report.segment_audit import audit
         "compare_name": [str],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
     },
     prefer_skip_nested_validation=False,
 )
@@ -63,6 +64,7 @@ def calibration_report(
     compare_name="second classifier",
     random_state=None,
     n_jobs=None,
+    verbose=0,
 ):
     """Estimate, test and show the calibration of predictions.
 
@@ -117,6 +119,8 @@ def calibration_report(
         ``settings``.
     n_jobs : int, default=None
         The number of workers; results do not depend on it.
+    verbose : int, default=0
+        1 prints a line when a part begins, and a line per candidate of the searches.
 
     Returns
     -------
@@ -143,7 +147,8 @@ def calibration_report(
     ``skce_test`` of the notion and of "canonical" (1-D: "binary"), where exact level
     costs seconds by Monte Carlo, for larger samples by the spectrum or by blocks, as the report
     says; ``score_decomposition`` by isotonic regression of each class,
-    for "binary" of the positive class, also of two columns.
+    for "binary" of the positive class, also of two columns; there also ``validation_measures``,
+    ``calibration_curve`` and ``decision_curve``.
 
     The p-values of groups are adjusted by Holm's method. Where ``n_resamples`` is too few for the
     number of groups, outcomes of each group are drawn until 20 of them show as much, up to 100
@@ -192,9 +197,10 @@ def calibration_report(
         max_search_samples=max_search_samples,
         n_jobs=n_jobs,
         random_state=make_seed(random_state),
+        verbose=verbose,
     )
     described = as_settings(settings, data.n_searched(settings))
-    attempt = Attempts()
+    attempt = Attempts(name, verbose)
     searches = run_searches(data, settings, attempt)
     taken = [data.take(rows) for _, rows in parts]
     measures = [
@@ -217,5 +223,5 @@ def calibration_report(
 
 
 def _measure(name, data, settings):
-    attempt = Attempts()
+    attempt = Attempts(name, settings.verbose)
     return measure(name, data, settings, run_searches(data, settings, attempt), attempt)

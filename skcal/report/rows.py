@@ -66,6 +66,7 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
     ]
     rows += [_score(part) for part in measures.scores]
     rows += _validation(measures.validation or {}, level)
+    rows += _net_benefit(measures.decision or {}, level)
     what = "variance of the probabilities"
     if any(part.notion.by_class for part in measures.scores):
         what += ", summed over classes"
@@ -141,17 +142,18 @@ def tuned_rows(facts: dict) -> list[Row]:
 def _ece(ece, level):
     bins = f"mean gap of {ece.n_bins} {ece.strategy} bins"
     interval = f"{percent(level)} basic bootstrap interval [{number(ece.low)}, {number(ece.high)}]"
-    band = f"{percent(level)} of draws in [{number(ece.null_low)}, {number(ece.null_high)}]"
+    if not ece.low <= ece.estimate <= ece.high:
+        interval += ", which leaves out what noise adds to the estimate"
+    limit = f"on average, ≤ {number(ece.null_limit)} in {percent(level)} of draws"
     return [
         Row("ECE", ece.estimate, f"{bins}; {interval}", ece.notion, ece.low, ece.high),
         Row(
             "if calibrated",
             ece.null_mean,
-            f"{band}; {pvalue(ece.pvalue)}",
+            f"{limit}; {pvalue(ece.pvalue)}",
             ece.notion,
-            ece.null_low,
-            ece.null_high,
-            ece.pvalue,
+            high=ece.null_limit,
+            pvalue=ece.pvalue,
             indented=True,
         ),
     ]
@@ -226,6 +228,17 @@ def _validation(found: dict, level) -> list[Row]:
             detail = f"{meaning}; {percent(level)} interval {ends}"
             rows.append(Row(quantity, value, detail, "binary", low, high, indented=indented))
     return rows
+
+
+def _net_benefit(decision: dict, level) -> list[Row]:
+    if not decision:
+        return []
+    rate, value, low, high = decision["at_prevalence"]
+    detail = (
+        f"of treating from a prediction of {number(rate)} on, in events per sample; treating all "
+        f"or none gives 0; {percent(level)} interval [{number(low)}, {number(high)}]"
+    )
+    return [Row("net benefit at the prevalence", value, detail, "binary", low, high)]
 
 
 def _end(value, infinite) -> str:
