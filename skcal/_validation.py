@@ -595,6 +595,13 @@ def _are_probabilities(y) -> bool:
     return array.dtype.kind == "f" and bool((array % 1 != 0).any() and (array >= 0).all())
 
 
+def as_floats(values: Any, name: str) -> np.ndarray:
+    """Real numbers of any shape as float64, finite or not."""
+    options = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0}
+    with naming(name):
+        return check_array(values, dtype=np.float64, ensure_all_finite=False, **options)
+
+
 def check_unit_interval(
     X: np.ndarray,
     remedy: str = "Wrap the function in CalibrationErrorEstimator(function, from_logits=True) for "

@@ -10,7 +10,16 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skcal
-from skcal import datasets, displays, functions, hypothesis_tests, metrics, monitoring, report
+from skcal import (
+    datasets,
+    displays,
+    functions,
+    hypothesis_tests,
+    metrics,
+    monitoring,
+    recalibration,
+    report,
+)
 from skcal.model_selection import FunctionCorrection
 from skcal.recalibration import Identity, Mixture, RecalibrationMap, Smoothed
 
@@ -269,6 +278,12 @@ def of_displays():
         yield f"{kind.__name__}.{method}", Call(call, plain, seldom=True, exact=False)
 
 
+def prevalences(function, X, *others, **options):
+    shape = np.shape(np.asarray(X))
+    one = np.arange(1, shape[1] + 1) / sum(range(shape[1] + 1)) if len(shape) == 2 else 0.3
+    return function(X, prevalence=one, **dict.fromkeys(others, one), **options)
+
+
 def sizes(make, size):
     made = make(size, n_classes=3, random_state=0)
     return made.proba, made.labels
@@ -321,6 +336,13 @@ CALLS |= {
         exact=False,
     ),
     "normalize_proba": Call(lambda X: metrics.normalize_proba(X), {"X": "proba"}, lenient=True),
+    "adjust_prevalence": Call(
+        lambda X: prevalences(recalibration.adjust_prevalence, X, "new_prevalence"), {"X": "proba"}
+    ),
+    "estimate_prevalence": Call(
+        lambda X, w=None: prevalences(recalibration.estimate_prevalence, X, **weighted(w)),
+        {"X": "proba", "w": "weight"},
+    ),
     "adjust_pvalues": Call(lambda p: hypothesis_tests.adjust_pvalues(p), {"p": "numbers"}),
     "e_benjamini_hochberg": Call(lambda e: monitoring.e_benjamini_hochberg(e), {"e": "numbers"}),
     "merge_e_values": Call(

@@ -183,6 +183,7 @@ def draw(call, rng, plain=False):
     broken = pick(call.kinds) if kinds and rng.random() < 0.25 else None
     if "labels" in call.kinds.get(broken, ""):
         name, naming = "three classes", None
+    weight = "mixed" if broken == "w" else weight
     sample = kinds, name, weight, naming, notion
     arguments = plain_arguments(*sample)
     if plain:
@@ -194,6 +195,7 @@ def draw(call, rng, plain=False):
         if key == broken:
             form, arguments[key] = _break(kind, arguments[key], pick)
             lenient = lenient or form in LENIENT.get(kind, ())
+            lenient = lenient or (len(arguments) == 1 and form in ("fewer rows", "more rows"))
         else:
             if key == "w" and weight != "one giant" and rng.random() < 0.3:
                 scaled, scale = True, pick([1e-300, 1e-170, 1e-17, 1e17, 1e153, 1e300])

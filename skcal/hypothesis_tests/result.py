@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control, norm
-from sklearn.utils import check_array
 
 from skcal._html import ShownRounded
 from skcal._notes import note
-from skcal._validation import check_confidence_level, naming
+from skcal._validation import check_confidence_level
 from skcal.model_selection.estimator import ConfidenceInterval
 
 
@@ -111,9 +110,7 @@ def adjust_pvalues(pvalues: ArrayLike, method: str = "holm") -> np.ndarray:
     >>> adjust_pvalues([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
-    with naming("pvalues"):
-        options = {"dtype": np.float64, "ensure_2d": False, "ensure_min_samples": 0}
-        pvalues = check_array(pvalues, ensure_all_finite=False, **options)
+    pvalues = as_floats(pvalues, "pvalues")
     if pvalues.ndim != 1 or not len(pvalues) or not ((pvalues >= 0) & (pvalues <= 1)).all():
         raise ValueError(f"pvalues must be a 1-D array of numbers in [0, 1], got {pvalues}.")
     if method in ("bh", "by"):

@@ -6,16 +6,13 @@ from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import InputError, check_weight, naming
+from skcal._validation import InputError, as_floats, check_weight
 
 
 def _check_e_values(e_values: ArrayLike) -> np.ndarray:
-    options = {"dtype": np.float64, "ensure_2d": False, "ensure_min_samples": 0}
-    with naming("e_values"):
-        e_values = check_array(e_values, ensure_all_finite=False, **options)
+    e_values = as_floats(e_values, "e_values")
     if e_values.ndim != 1 or not len(e_values):
         reason = f"has shape {e_values.shape}."
         raise InputError("e_values", reason, "Pass one e-value a stream, at least one.")
