@@ -8,9 +8,10 @@ from scipy import sparse
 
 
 def on_disk(array, folder):
-    path = folder / f"{uuid4().hex}.npy"
-    np.save(path, array)
-    return np.load(path, mmap_mode="r")
+    path = folder / f"{uuid4().hex}.bin"
+    array.tofile(path)
+    # Not np.load, whose parser of literals fails in threads of Python 3.11.
+    return np.memmap(path, dtype=array.dtype, mode="r", shape=array.shape)
 
 
 def frozen(array):

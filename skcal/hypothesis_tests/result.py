@@ -10,7 +10,7 @@ from scipy.stats import false_discovery_control, norm
 
 from skcal._html import ShownRounded
 from skcal._notes import note
-from skcal._validation import check_confidence_level
+from skcal._validation import as_floats, check_confidence_level
 from skcal.model_selection.estimator import ConfidenceInterval
 
 
