@@ -238,8 +238,7 @@ class RecalibratedClassifierCV(
             elif not isinstance(estimator, FrozenEstimator):
                 note(
                     f"{type(estimator).__name__} does not take sample_weight: the recalibrator "
-                    "alone uses it. Pass a classifier that takes it, or no weights.",
-                    UserWarning,
+                    "alone uses it. Pass a classifier that takes it, or no weights."
                 )
         return Bunch(splitter=Bunch(split={}), estimator=Bunch(fit=params))
 

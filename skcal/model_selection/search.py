@@ -360,8 +360,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         if self.squared_error_ < 0:
             note(
                 f"The squared calibration error is estimated as {self.squared_error_:.3g}; its "
-                "root is reported as 0.",
-                UserWarning,
+                "root is reported as 0."
             )
         self.calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
         self.one_step_ = median_of_one_steps([one.one_step for one in repeats])
