@@ -54,7 +54,7 @@ class ErrorEstimate(ShownRounded):
     Attributes
     ----------
     kind : {"squared", "rms", "l1", "l2", "log"}
-    notion : str
+    notion : Notion
         The notion of calibration.
     estimate : float
         In probability units, squared ones or nats.
@@ -70,7 +70,7 @@ class ErrorEstimate(ShownRounded):
     """
 
     kind: str
-    notion: str
+    notion: Notion
     estimate: float
     standard_error: float
     over: float | None = None
