@@ -6,7 +6,7 @@ from html import escape
 
 from skcal._html import CONTROLS
 from skcal._text import number, percent
-from skcal.report.figure import draw, draw_curve, reliability, single_panels, svg_uri
+from skcal.report.figure import draw, draw_curve, draw_decision, reliability, single_panels, svg_uri
 from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
 from skcal.report.rows import (
     GROUP_COLUMNS,
@@ -34,6 +34,10 @@ _READING = (
 _CURVE_READING = (
     " Curves are regressions on splines; their bands say where the curve may lie, at each point "
     "and as a whole. Below them: the predictions."
+)
+_DECISION_READING = (
+    " Net benefit: events found by treating where the prediction is at least the threshold t, less "
+    "t / (1 − t) for each needless treatment."
 )
 
 
@@ -151,12 +155,20 @@ def _figure(report, parts) -> str:
         f'src="{svg_uri(draw_curve(part.curve, part.name))}">\n'
         for part in curves[: len(display.panels)]
     )
+    decisions = [part for part in curves if part.decision is not None]
+    images += "".join(
+        f'<img alt="{escape(f"Decision curve: {part.name}")}" '
+        f'src="{svg_uri(draw_decision(part.decision, part.name))}">\n'
+        for part in decisions[: len(display.panels)]
+    )
     left_out = ""
     if display.n_panels_left_out:
         left_out = f"The {len(display.panels)} with the largest ECE of {len(parts)}. "
     reading = _READING.format(level=percent(report.settings["confidence_level"]))
     if curves:
         reading += _CURVE_READING
+    if decisions:
+        reading += _DECISION_READING
     return (
         f'<figure>\n<div class="skcal-panels">\n{images}</div>\n'
         f"<figcaption>{left_out}{escape(reading)}</figcaption>\n</figure>\n"

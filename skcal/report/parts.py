@@ -95,6 +95,7 @@ class Measures:
     sharpness: float
     validation: dict | None
     curve: dict | None
+    decision: dict | None
     diagram: dict | None
     warnings: list[str]
 

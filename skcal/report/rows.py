@@ -66,6 +66,7 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
     ]
     rows += [_score(part) for part in measures.scores]
     rows += _validation(measures.validation or {}, level)
+    rows += _net_benefit(measures.decision or {}, level)
     what = "variance of the probabilities"
     if any(part.notion.by_class for part in measures.scores):
         what += ", summed over classes"
@@ -227,6 +228,17 @@ def _validation(found: dict, level) -> list[Row]:
             detail = f"{meaning}; {percent(level)} interval {ends}"
             rows.append(Row(quantity, value, detail, "binary", low, high, indented=indented))
     return rows
+
+
+def _net_benefit(decision: dict, level) -> list[Row]:
+    if not decision:
+        return []
+    rate, value, low, high = decision["at_prevalence"]
+    detail = (
+        f"of treating from a prediction of {number(rate)} on, in events per sample; treating all "
+        f"or none gives 0; {percent(level)} interval [{number(low)}, {number(high)}]"
+    )
+    return [Row("net benefit at the prevalence", value, detail, "binary", low, high)]
 
 
 def _end(value, infinite) -> str:
