@@ -63,7 +63,7 @@ def compare_calibration(
         polynomials of their ranks can mend. "skce": difference of the unbiased squared kernel
         calibration errors, with the same kernel and width on both sides.
     degree : int ≥ 1, default=3
-        Of the polynomials of "projection". A larger one sees finer errors and is noisier.
+        The degree of the polynomials of "projection"; a larger one sees finer errors, noisily.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
     bandwidth : float > 0 or "median", default="median"
         The width of the kernel, for "skce"; "median" is that of both classifiers' predictions
@@ -119,8 +119,9 @@ def compare_calibration(
 
     Two views are the means of 0.01 exp(0.7 z₁ + 0.7 z₂ - 0.49) given one normal z; q is uniform on
     [0.1, 0.9], and on [0, 1] for slopes. SKCE weighs an error by how many predictions are near, so
-    that it differs between a sharp and a flat classifier of equal error. Of a few events no test of this kind knows the variance: below a sum of ‖δ_i‖² of 5 there is a
-    warning (2 expected positives of 200: 9 % and 16 % rejections).
+    that it differs between a sharp and a flat classifier of equal error. Of a few events no test of
+    this kind knows the variance: below a sum of ‖δ_i‖² of 5 there is a warning (2 expected
+    positives of 200: 9 % and 16 % rejections).
 
     Swapping predictions between the classifiers is not offered: it tests exchangeability, not equal
     errors. O(n r²) time and O(n r) memory, r the number of polynomials times that of residuals;
