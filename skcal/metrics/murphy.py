@@ -29,9 +29,9 @@ class MurphyDiagram:
         In increasing order. Where none were given every prediction stands twice, for the values at
         it and just above it.
     score : ndarray of shape (n_thresholds,)
-        Of ``y_proba``.
+        Mean scores of ``y_proba``.
     compared : ndarray of shape (n_thresholds,) or None
-        Of ``compare``.
+        Mean scores of ``compare``.
     difference : ndarray of shape (n_thresholds,) or None
         score - compared; above 0 ``compare`` is better.
     low, high : ndarray of shape (n_thresholds,)
