@@ -16,7 +16,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._html import ShownInNotebooks
 from skcal._notes import listen, note
 from skcal._parallel import one_by_one
 from skcal._sklearn_compat import (
@@ -31,6 +30,7 @@ from skcal._sklearn_compat import (
     as_tasks,
     keeping_filters,
 )
+from skcal._summaries import Summarized, Summary
 from skcal._validation import check_weight
 from skcal.functions import Zero
 from skcal.model_selection import CalibrationErrorSearchCV
@@ -64,7 +64,7 @@ class OutOfFold(NamedTuple):
 
 
 class RecalibratedClassifierCV(
-    CallbackSupportMixin, ShownInNotebooks, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+    CallbackSupportMixin, Summarized, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
     """Recalibrate a classifier, and say what that won and what error is left.
 
@@ -136,6 +136,8 @@ class RecalibratedClassifierCV(
     >>> bool(classifier.remaining_error().estimate < classifier.initial_error().estimate)
     True
     """
+
+    _set_last = "out_of_fold_"
 
     _parameter_constraints: dict = {
         "estimator": [
@@ -355,9 +357,8 @@ class RecalibratedClassifierCV(
         listen([], search.fit, proba, self.out_of_fold_.codes, self.out_of_fold_.weight)
         return search.error(kind)
 
-    def _result_html(self) -> str:
-        fitted = getattr(self, "recalibrator_", None)
-        return "" if fitted is None else fitted._result_html()
+    def _summary(self) -> Summary:
+        return self.recalibrator_._summary()
 
     def get_metadata_routing(self):
         """Say which metadata go to the classifier and to the splitter.

@@ -110,6 +110,13 @@ def classifiers_table(names):
     assert max(risks) < 1.01 * min(risks)
 
 
+def decision_curves(names):
+    assert names["benefit"]["too high"] < 0 < names["benefit"]["calibrated"]
+    assert names["harmful"].min() <= names["threshold"] <= names["harmful"].max()
+    assert (names["murphy"].diagram.low > 0).any()
+    np.testing.assert_allclose(names["mended"], names["p"])
+
+
 def million(names):
     accumulator = names["accumulator"]
     assert accumulator.n_samples_seen_ == 1_000_000
@@ -134,6 +141,7 @@ CLAIMS = {
     "base_rate": base_rate,
     "bins_by_risk": bins_by_risk,
     "classifiers_table": classifiers_table,
+    "decision_curves": decision_curves,
     "digits": digits,
     "estimate_distributions": estimate_distributions,
     "imbalanced": imbalanced,

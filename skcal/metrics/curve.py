@@ -19,7 +19,6 @@ from skcal.notions import Notion
 
 _GRID = 101
 _TAIL, _FEW = 10, 100  # R's rms draws curves between the 10th predictions from both ends
-_SHOWN = 10  # rows of a notebook's table
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,6 @@ from skcal.metrics.one_outcome import read_increasing, read_outcome
 from skcal.notions import Notion
 
 _THRESHOLDS = np.arange(100) / 100
-_SHOWN = 10  # rows of a notebook's table
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +29,7 @@ class DecisionCurve:
     ----------
     thresholds : ndarray of shape (n_thresholds,)
     net_benefit : ndarray of shape (n_thresholds,)
-        Of treating where the prediction is at least the threshold.
+        The net benefit of treating where the prediction is at least the threshold.
     low, high : ndarray of shape (n_thresholds,)
         Pointwise limits: at each threshold they hold the net benefit with probability
         confidence_level.
@@ -64,16 +63,13 @@ class DecisionCurve:
         return {"threshold": self.thresholds} | {name: getattr(self, name) for name in names}
 
     def _repr_html_(self):
-        columns = self._columns()
-        rows = np.unique(np.linspace(0, len(self.thresholds) - 1, _SHOWN).astype(int))
-        table = zip(*(values[rows].tolist() for values in columns.values()), strict=True)
         title = f"Decision curve, {self.notion}, {self.n_samples:,} samples"
         level = percent(self.confidence_level)
         said = (
             f"low, high hold the net benefit at a threshold with {level}, the band at all at once; "
             "treating nobody has net benefit 0"
         )
-        return _html.result(title, _html.table(tuple(columns), table), _html.notes([said]))
+        return _html.result(title, _html.some_rows(self._columns()), _html.notes([said]))
 
 
 @validate_params(

@@ -112,8 +112,8 @@ def _align(proba, classes, y_true, pos_label):
 
 
 def _refuse_other_kinds(label, known) -> None:
-    """Of a label that the classifier never saw."""
-    if [isinstance(label, kind) != isinstance(known, kind) for kind in (str, Real)] != [False] * 2:
+    """Refuse a label that the classifier never saw."""
+    if any(isinstance(label, kind) != isinstance(known, kind) for kind in (str, Real)):
         raise ValueError(
             f"y_true holds {label!r}, classes_ of the estimator {known!s}: labels of another type. "
             "Score with labels as in fit."

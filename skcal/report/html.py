@@ -8,6 +8,7 @@ from skcal._html import CONTROLS
 from skcal._text import number, percent
 from skcal.report.figure import draw, draw_curve, draw_decision, reliability, single_panels, svg_uri
 from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
+from skcal.report.parts import LEVEL
 from skcal.report.rows import (
     GROUP_COLUMNS,
     Row,
@@ -112,7 +113,7 @@ def _head(report, tag) -> str:
 def _cards(report) -> str:
     view, ece = report.overall.overview, report.overall.ece
     cards = [("accuracy", number(view.accuracy), f"confidence {number(view.mean_confidence)}")]
-    if report.overall.validation is not None:  # of one outcome
+    if report.notion.of_positive_class:
         mean = f"mean prediction {number(view.mean_predictions[-1])}"
         cards = [("base rate", number(view.base_rates[-1]), mean)]
     for facts in report.overall.tuned[:1]:
@@ -125,10 +126,9 @@ def _cards(report) -> str:
         if report.overall.without_bins is not None:
             limit += f"; without bins {number(report.overall.without_bins['estimate'])}"
         cards.append((f"ECE, {ece.n_bins} bins", number(ece.estimate), limit))
-        verdict = (
-            "refuted at the 5 % level" if ece.pvalue <= 0.05 else "not refuted at the 5 % level"
-        )
-        cards.append(("test of calibration", pvalue(ece.pvalue), verdict))
+        verdict = "refuted" if ece.pvalue <= LEVEL else "not refuted"
+        level = f"{verdict} at the {percent(LEVEL)} level"
+        cards.append(("test of calibration", pvalue(ece.pvalue), level))
     shown = "".join(
         f"<div><dt>{escape(name)}</dt><dd><b>{escape(value)}</b> {escape(note)}</dd></div>\n"
         for name, value, note in cards

@@ -58,7 +58,7 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
         Row(
             f"SKCE ({part.notion})",
             part.estimate,
-            f"{pvalue(part.pvalue)}; {part.method}",
+            f"{pvalue(part.pvalue)}; {part.method}; {_kernel(part.method)}",
             part.notion,
             pvalue=part.pvalue,
         )
@@ -71,6 +71,11 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
     if any(part.notion.by_class for part in measures.scores):
         what += ", summed over classes"
     return [*rows, Row("sharpness", measures.sharpness, what)]
+
+
+def _kernel(method: str) -> str:
+    """The kernel of ``skce_test``, whose units those of an SKCE are."""
+    return f"Laplacian kernel of {'the width that decides' if 'widths' in method else MEDIAN_WIDTH}"
 
 
 def records_of(measures: Measures, settings: dict) -> list[dict]:
@@ -250,6 +255,8 @@ def class_rows(measures: Measures) -> list[tuple]:
     view = measures.overview
     return list(zip(view.classes, view.base_rates, view.mean_predictions, strict=True))
 
+
+MEDIAN_WIDTH = "the median width"
 
 GROUP_COLUMNS = (
     "group",
