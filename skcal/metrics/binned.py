@@ -163,6 +163,7 @@ def calibration_bins(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationBins:
     """Bin predictions: the table behind binned metrics and reliability diagrams.
 
@@ -192,6 +193,8 @@ def calibration_bins(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -227,6 +230,7 @@ def calibration_bins(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
     )
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, TABLE)
@@ -323,6 +327,7 @@ def expected_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float | np.ndarray:
     """Binned calibration error, ECE: (Σ_b n_b/n ‖mean residual of bin b‖^q)^(1/q).
 
@@ -375,6 +380,8 @@ def expected_calibration_error(
         labels, sorted, must be as many as columns.
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -436,6 +443,7 @@ def expected_calibration_error(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
     )
     distance = resolve_distance(distance, norm, debias)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
@@ -483,6 +491,7 @@ def maximum_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Largest gap between frequency and mean prediction of any bin, MCE.
 
@@ -513,6 +522,8 @@ default="total-variation"
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -550,6 +561,7 @@ default="total-variation"
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
     )
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, GAPS)

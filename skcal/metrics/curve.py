@@ -90,6 +90,7 @@ def calibration_curve(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationCurve:
     """Smooth calibration curve with pointwise and simultaneous limits of the curve itself.
 
@@ -119,6 +120,8 @@ def calibration_curve(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -169,6 +172,7 @@ def calibration_curve(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
     )
     if not sample.notion.single:
         raise ValueError(

@@ -69,6 +69,7 @@ def calibration_error_interval(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> ErrorInterval:
     """Interval of the debiased binned error of norm 2, without resamples.
 
@@ -94,6 +95,8 @@ def calibration_error_interval(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -166,6 +169,7 @@ def calibration_error_interval(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
         at_least=2,
         scalar=True,
     )

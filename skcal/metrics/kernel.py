@@ -56,6 +56,7 @@ def squared_kernel_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float | np.ndarray | tuple[float | np.ndarray, float]:
     """Squared kernel calibration error, SKCE: the mean of k(x_i, x_j) ⟨δ_i, δ_j⟩ over pairs.
 
@@ -103,6 +104,8 @@ def squared_kernel_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -155,6 +158,7 @@ def squared_kernel_calibration_error(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
         at_least=at_least,
     )
 
@@ -284,6 +288,7 @@ def maximum_mean_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Maximum mean calibration error, MMCE: the root of the biased SKCE of confidences.
 
@@ -304,6 +309,8 @@ def maximum_mean_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -338,6 +345,7 @@ def maximum_mean_calibration_error(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
         scalar=True,
     )
 
@@ -373,6 +381,7 @@ def squared_mean_embedding_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Squared mean embedding calibration error at test locations, UCME.
 
@@ -406,6 +415,8 @@ def squared_mean_embedding_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -442,6 +453,7 @@ def squared_mean_embedding_calibration_error(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
     )
     rng = check_random_state(random_state)
 

@@ -41,6 +41,7 @@ def smooth_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float | np.ndarray:
     """Smooth calibration error, smECE: ``∫ |mean_i K_σ(t, x_i) δ_i| dt`` over [0, 1].
 
@@ -66,6 +67,8 @@ def smooth_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -108,6 +111,7 @@ def smooth_calibration_error(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
         scalar=True,
     )
     return estimate(sample, lambda problem: _smooth_error(problem, bandwidth), average=average)
@@ -262,6 +266,7 @@ def kolmogorov_smirnov_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float | np.ndarray:
     """Cumulative calibration error: ``max_t |mean_i 1[x_i ≤ t] δ_i|``.
 
@@ -285,6 +290,8 @@ def kolmogorov_smirnov_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -322,6 +329,7 @@ def kolmogorov_smirnov_calibration_error(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
         scalar=True,
     )
     return estimate(sample, lambda problem: _cumulative_error(problem, kuiper), average=average)
@@ -369,6 +377,7 @@ def kernel_density_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float | np.ndarray:
     """L^q calibration error of a Dirichlet kernel density: (mean_i ‖ĝ_{-i}(x_i)‖_q^q)^(1/q).
 
@@ -400,6 +409,8 @@ def kernel_density_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -435,6 +446,7 @@ def kernel_density_calibration_error(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
         at_least=2,
     )
     # A class that is predicted once ("top-label") has no other samples.

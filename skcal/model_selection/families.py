@@ -132,8 +132,11 @@ def ranking(families, columns, with_residual=False) -> list[tuple[Family, int]]:
     return [(family, setting) for _, family, setting in scored]
 
 
-def make_families(candidates, memory=None) -> list[Family]:
-    """Expand (function, param_grid) pairs; functions that can cache get the ``memory``."""
+def make_families(candidates, memory=None, from_logits=False) -> list[Family]:
+    """Expand (function, param_grid) pairs; functions that can cache get the ``memory``.
+
+    Recalibration maps take logits if ``from_logits`` and probabilities otherwise.
+    """
     families: list[Family] = []
     for function, grid in candidates:
         try:
@@ -142,6 +145,8 @@ def make_families(candidates, memory=None) -> list[Family]:
                 function = clone(function).set_params(memory=memory)
             with telling_places(function, set().union(*settings)):
                 functions = [clone(function).set_params(**setting) for setting in settings]
+            function = function.reading(from_logits)
+            functions = [one.reading(from_logits) for one in functions]
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"candidates[{len(families)}], {family_name(function)}: {error}"
@@ -400,7 +405,7 @@ def try_families(families, problem, weight, rows, n_rows=30):
 
 
 def _fit_error(function, problem, weight, rows):
-    arguments = [problem.features[rows], problem.residuals[rows]]
+    arguments = [problem.seen_by(function)[rows], problem.residuals[rows]]
     if weight is not None and weight[rows].any():
         arguments.append(weight[rows])
     try:

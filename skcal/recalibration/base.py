@@ -16,15 +16,12 @@ from skcal._validation import (
     check_labels,
     check_weight,
     column_names,
+    normalized_logits,
     read_logits,
     read_probabilities,
     row_blocks,
 )
-from skcal.recalibration.coordinates import (
-    PROBABILITY_FLOOR,
-    log_probabilities,
-    normalized_logits,
-)
+from skcal.recalibration.coordinates import PROBABILITY_FLOOR, log_probabilities
 from skcal.recalibration.saving import from_text, to_text
 
 BLOCK_BYTES = 2**20  # what stays in the processor's cache

@@ -214,9 +214,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             X = np.asarray(X)[:, None]
         if self.from_logits:
             return read_logits(self, X, y, reset)
+        options = {"name": "X", "estimator": self, "reset": reset, "option": " or from_logits=True"}
         if np.ndim(X) == 2 and np.shape(X)[1] == 1:
-            return check_proba(np.asarray(X)[:, 0], name="X", estimator=self, reset=reset)[:, None]
-        return check_proba(X, name="X", estimator=self, reset=reset)
+            return check_proba(np.asarray(X)[:, 0], **options)[:, None]
+        return check_proba(X, **options)
 
     def _splits(self, data):
         """Training and test rows, of the samples that choose."""
