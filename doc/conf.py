@@ -86,7 +86,7 @@ def to_rst(markdown: str) -> str:
         prose = re.sub(r"\[([^\]]+)\]\((http[^)]+)\)", r"`\1 <\2>`__", prose)
         prose = re.sub(
             r"^(#+) (.*)$",
-            lambda match: f"{match[2]}\n{'=-~'[len(match[1]) - 1] * len(match[2])}",
+            lambda match: f"{match[2]}\n{'=-~^'[len(match[1]) - 1] * len(match[2])}",
             prose,
             flags=re.MULTILINE,
         )

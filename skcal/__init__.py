@@ -36,7 +36,7 @@ from skcal.recalibration import (
 )
 from skcal.report import calibration_report
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "BetaCalibration",

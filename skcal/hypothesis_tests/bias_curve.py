@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError, check_weight
 from skcal.hypothesis_tests.result import CalibrationTestResult
@@ -40,6 +41,11 @@ class BiasCurve(CalibrationTestResult):
     observed: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
     chance: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
     confidence_level: float = 0.95
+
+    def to_frame(self):
+        """Return a pandas data frame, a row for each window."""
+        names = ("values", "predicted", "observed", "chance")
+        return import_pandas().DataFrame({name: getattr(self, name) for name in names})
 
 
 @validate_params(
