@@ -10,11 +10,11 @@ from operator import itemgetter
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 
+from skcal._cv_results import with_settings
 from skcal._notes import Note, listen, note
 from skcal._parallel import one_by_one, over_jobs
 from skcal.functions import BilinearFunction, Zero
@@ -348,16 +348,7 @@ def merge_results(families) -> dict:
     ]
     for key in shared:
         merged[key] = np.concatenate([family.results[key] for family in families])
-    for name in dict.fromkeys(name for setting in params for name in setting):
-        column = np.ma.masked_all(len(params), dtype=object)
-        for row, setting in enumerate(params):
-            if name in setting:
-                column[row] = setting[name]
-        merged[f"param_{name}"] = column
-    merged["params"] = params
-    rank = rankdata(-merged["mean_test_score"], method="min")
-    merged["rank_test_score"] = rank.astype(np.int32)
-    return merged
+    return with_settings(merged, params)
 
 
 def group_families(families) -> list[list[Family]]:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal._text import as_columns
+from skcal._cv_results import format_setting
+from skcal._text import as_columns, printable
 from skcal.recalibration.mixture import Mixture
 
 
-def format_setting(setting: dict) -> str:
-    """Short text of a parameter setting."""
-    parts = []
+def _shown(setting: dict) -> str:
+    """Short text of a map's parameters, of a mixture its weights."""
     if isinstance(setting["map"], Mixture):
-        shown = np.sort(setting["map"].weights)[::-1]
-        return "weights " + ", ".join(f"{weight:.2f}" for weight in shown[:3])
-    for name, value in setting.items():
-        if name == "map":
-            continue
-        short = name.rsplit("__", 1)[-1]
-        parts.append(f"{short}={value:.3g}" if isinstance(value, float) else f"{short}={value}")
-    return ", ".join(parts) or "-"
+        largest = np.sort(setting["map"].weights)[::-1]
+        return "weights " + ", ".join(f"{weight:.2f}" for weight in largest[:3])
+    return format_setting({name: value for name, value in setting.items() if name != "map"})
 
 
 def summarize(recalibrator) -> str:
@@ -33,13 +28,13 @@ def summarize(recalibrator) -> str:
         rows.append(
             (
                 ("* " if chosen else "  ") + name,
-                format_setting(setting),
+                _shown(setting),
                 "infinite" if np.isinf(comparison.before) else f"{comparison.before:.5f}",
                 *(("-", "") if chosen else _gap(comparison)),
             )
         )
     lines = [
-        f"{recalibrator.n_samples_:,} predictions, {len(recalibrator.classes_)} classes; "
+        f"{recalibrator.n_samples_:,} predictions{_of_what(recalibrator)}; "
         "losses of samples that were held out",
         "",
         *as_columns(rows, "<<>>>"),
@@ -47,6 +42,14 @@ def summarize(recalibrator) -> str:
         *_reading(recalibrator),
     ]
     return "\n".join(lines)
+
+
+def _of_what(recalibrator):
+    """The positive class of single probabilities, otherwise the number of classes."""
+    classes = recalibrator.classes_.tolist()
+    if recalibrator.n_features_in_ == 1:
+        return f" of P({printable(str(classes[1]))})"
+    return f", {len(classes)} classes"
 
 
 def _gap(comparison):
