@@ -89,6 +89,7 @@ def net_benefit(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Net benefit of treating where the prediction is at least a threshold.
 
@@ -111,6 +112,8 @@ def net_benefit(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -143,6 +146,7 @@ def net_benefit(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
     )
     shares, values = treated(found, np.array([threshold]))
     return float(mean_of(shares, values)[0])
@@ -162,6 +166,7 @@ def decision_curve(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> DecisionCurve:
     """Net benefit by threshold, with pointwise and simultaneous limits.
 
@@ -184,6 +189,8 @@ def decision_curve(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -235,6 +242,7 @@ def decision_curve(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        from_logits=from_logits,
     )
     grid = _THRESHOLDS if thresholds is None else read_increasing(thresholds, "thresholds", True)
     shares, values = treated(found, grid)

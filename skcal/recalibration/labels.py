@@ -29,7 +29,7 @@ def labels_of(y, X: np.ndarray, labels=None, *, columns=None):
     """Column numbers and classes of predictions (n, 1) or (n, C).
 
     Of a single column and two labels of which none is known to be positive, the second in order is,
-    as ``classes_[1]`` of scikit-learn's classifiers. To be called by a function that ``fit`` calls.
+    as ``classes_[1]`` of scikit-learn's classifiers.
     """
     codes, classes = check_labels(
         y,
@@ -59,5 +59,4 @@ def _tell_if_reversed(x, codes, classes) -> None:
             f"{other}. If it predicts {other}, pass y == {other}, or Recalibrator(labels=[{taken}, "
             f"{other}]).",
             UserWarning,
-            stacklevel=6,
         )
