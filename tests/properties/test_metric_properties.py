@@ -312,7 +312,7 @@ def test_float32_gives_the_float64_answer_where_both_are_exact(name, notion, che
     check(holds, sample=samples())
 
 
-# Maps see more digits of logits, and stop elsewhere: tests/model_selection/test_search_of_logits.py.
+# Maps see more digits of logits, and stop elsewhere: test_search_of_logits.py.
 @pytest.mark.parametrize(
     ("name", "notion"), [case for case in CASES if case[0] != "cross_fitted_calibration_error"]
 )
