@@ -25,6 +25,8 @@ LAYERS = [
     "_html",
     "_files",
     "_frames",
+    "_tables",
+    "_summaries",
     "datasets",
     "_validation",
     "_matrices",

@@ -11,18 +11,17 @@ from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
 from scipy.stats import norm, rankdata
 
-from skcal._notes import note
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
 from skcal.metrics.base import Sample, read_sample
+from skcal.metrics.events import FEWEST_EVENTS, warn_if_few_events
 
 _SHARED_CLASSES = 10  # up to here every residual sees the polynomials of all probabilities
 _MANY_CLASSES = 100  # of more the polynomials are straight lines
 _DEPENDENT = 1e-4  # eigenvalue of a direction that rounding tells from the others
 _ROUNDING = 1e-12
-_FEW_SURPRISES = 5
 _SQUARED_ROWS = 2000  # between which the mean of h² is taken
 _BLOCK_BYTES = 2**24
 
@@ -176,12 +175,7 @@ def _warn_if_sure(a: Sample, b: Sample):
         float(sum((problem.residuals**2).sum() for problem in sample.problems()))
         for sample in (a, b)
     )
-    if surprises < _FEW_SURPRISES:
-        note(
-            f"The sum of ‖label - prediction‖² is {surprises:.2g}: hardly any outcome is a "
-            "surprise, and the normal limit of the comparison cannot be trusted. Use more samples.",
-            UserWarning,
-        )
+    warn_if_few_events(surprises, FEWEST_EVENTS, "the comparison", "Use more samples.")
 
 
 def _mean_of_pairs(row_sums, square):

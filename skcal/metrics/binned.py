@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import beta
 
 from skcal import _html
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, Intervals
@@ -27,6 +26,7 @@ from skcal.metrics.bin_statistic import (
     resolve_distance,
 )
 from skcal.metrics.moments import GAPS, BinMoments, bin_moments
+from skcal.metrics.proportion import clopper_pearson
 from skcal.metrics.statistic import prepared_by
 from skcal.notions import Notion
 
@@ -223,15 +223,7 @@ def calibration_bins(
     >>> bins.count, bins.gap.ravel().round(3)
     (array([3, 1]), array([0.067, 0.1  ]))
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        from_logits=from_logits,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, TABLE)
     return tabulate(moments, sample.notion, sample.classes, confidence_level)
@@ -255,7 +247,8 @@ def _table(k, moments, confidence_level):
     filled = np.where(moments.weight > 0, moments.weight, np.nan)[:, None]
     hits = moments.outcomes / filled
     effective = moments.weight**2 / np.where(moments.squares > 0, moments.squares, 1)
-    low, high = clopper_pearson(hits, effective[:, None], confidence_level)
+    effective = effective[:, None]
+    low, high = clopper_pearson(hits * effective, effective, (1 - confidence_level) / 2)
     return {
         "problem": np.full(size, k),
         "left": left,
@@ -268,17 +261,6 @@ def _table(k, moments, confidence_level):
         "low": low,
         "high": high,
     }
-
-
-def clopper_pearson(frequency, n, confidence_level):
-    """Exact interval of a binomial proportion; [0, 1] where the frequency is NaN."""
-    tail = (1 - confidence_level) / 2
-    hits = np.where(np.isnan(frequency), 0, frequency) * n
-    with np.errstate(invalid="ignore"):
-        low = beta.ppf(tail, hits, n - hits + 1)
-        high = beta.ppf(1 - tail, hits + 1, n - hits)
-    low = np.where((hits <= 0) | np.isnan(frequency), 0.0, low)
-    return low, np.where((hits >= n) | np.isnan(frequency), 1.0, high)
 
 
 def _count_expected_error(sample, *, norm, debias, **others):
@@ -436,15 +418,7 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 2, 2], proba, notion="classwise"), 6)
     0.866667
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        from_logits=from_logits,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     distance = resolve_distance(distance, norm, debias)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, (*GAPS, *_DEBIAS[debias]))
@@ -554,15 +528,7 @@ default="total-variation"
     >>> maximum_calibration_error(y, p, n_bins=2)
     0.125
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        from_logits=from_logits,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, GAPS)
     return largest_error(moments, min_bin_samples, distance)

@@ -152,14 +152,7 @@ def squared_kernel_calibration_error(
     blocks = {"linear": 2, "block": block_size}.get(method)
     at_least = {"biased": 1, "block": block_size or 2}.get(method, 2)
     sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        from_logits=from_logits,
-        at_least=at_least,
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, at_least=at_least
     )
 
     standard_errors: list[float] = []
@@ -339,14 +332,7 @@ def maximum_mean_calibration_error(
     0.25
     """
     sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        from_logits=from_logits,
-        scalar=True,
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, scalar=True
     )
 
     def measure(problem):
@@ -446,15 +432,7 @@ def squared_mean_embedding_calibration_error(
     >>> squared_mean_embedding_calibration_error([0, 1], [0.5, 0.5], locations=[0.5], bandwidth=1.0)
     0.0
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        from_logits=from_logits,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     rng = check_random_state(random_state)
 
     def measure(problem):

@@ -105,14 +105,7 @@ def smooth_calibration_error(
     0.1875
     """
     sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        from_logits=from_logits,
-        scalar=True,
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, scalar=True
     )
     return estimate(sample, lambda problem: _smooth_error(problem, bandwidth), average=average)
 
@@ -323,14 +316,7 @@ def kolmogorov_smirnov_calibration_error(
     0.0625
     """
     sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        from_logits=from_logits,
-        scalar=True,
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, scalar=True
     )
     return estimate(sample, lambda problem: _cumulative_error(problem, kuiper), average=average)
 
@@ -440,14 +426,7 @@ def kernel_density_calibration_error(
     0.125
     """
     sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        from_logits=from_logits,
-        at_least=2,
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, at_least=2
     )
     # A class that is predicted once ("top-label") has no other samples.
     return estimate(

@@ -202,8 +202,7 @@ def _is_infinite(data: Problems) -> bool:
             note(
                 f"The log error is infinite: what happened in tested sample {sample} has "
                 "probability 0, so that the log loss of the model is infinite. Keep predictions "
-                "away from 0 and 1, or use kind='l1'.",
-                UserWarning,
+                "away from 0 and 1, or use kind='l1'."
             )
             return True
     return False

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._html import ShownInNotebooks
 from skcal._notes import note
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
@@ -19,6 +18,7 @@ from skcal._sklearn_compat import (
     as_tasks,
     one_blas_thread,
 )
+from skcal._summaries import Summarized, Summary
 from skcal._validation import check_labels, check_predictions, check_weight, column_names
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
@@ -43,13 +43,13 @@ from skcal.model_selection.families import (
     try_families,
 )
 from skcal.model_selection.plan import Samples, make_plans, warn_of_small_problems
-from skcal.model_selection.summary import as_html, summarize
+from skcal.model_selection.summary import summary_of
 from skcal.notions import Problems, make_problems, resolve_notion
 
 _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
 
 
-class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstimator):
+class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     """Choose a calibration-estimation function by its risk and report the calibration error.
 
     Every candidate and parameter setting is scored by cross-validation under the pair risk [1]_. By
@@ -191,6 +191,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
     >>> bool(search.lower_confidence_bound() > 0)
     True
     """
+
+    _set_last = "one_step_standard_error_"
 
     _parameter_constraints: dict = {
         "candidates": [list, tuple, str, None],
@@ -359,8 +361,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
         if self.squared_error_ < 0:
             note(
                 f"The squared calibration error is estimated as {self.squared_error_:.3g}; its "
-                "root is reported as 0.",
-                UserWarning,
+                "root is reported as 0."
             )
         self.calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
         self.one_step_ = median_of_one_steps([one.one_step for one in repeats])
@@ -498,13 +499,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
         check_predictions(X, self.from_logits, name="X", estimator=self, reset=False)
         return np.asarray(X)
 
-    def summary(self) -> str:
-        """Table of the candidates, what was chosen and why, and the estimates."""
-        check_is_fitted(self)
-        return summarize(self)
-
-    def _result_html(self) -> str:
-        return as_html(self)
+    def _summary(self) -> Summary:
+        return summary_of(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
