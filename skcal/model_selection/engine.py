@@ -111,7 +111,7 @@ class Task(NamedTuple):
     Attributes
     ----------
     functions : list of calibration-estimation functions
-        Fitted one after the other.
+        Functions that are fitted one after the other.
     paths : list of (function, values of its path parameter)
         If any, all are scored by the fit of the one function.
     keep : bool
@@ -188,7 +188,7 @@ def _add_scores(own, fitted, data):
 
 
 def _add_risks(own, fitted, data):
-    """The same of risks with standard errors."""
+    """``own`` over problems as risks with standard errors."""
     risks = [
         own(function, problem.seen_by(function), problem.residuals, problem.weight)
         if has_pairs(problem)
