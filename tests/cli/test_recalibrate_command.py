@@ -272,7 +272,7 @@ def test_a_file_that_is_too_large_is_refused(run, tmp_path, fit_file):
         (["fit.csv", "new.csv", "--map", "map.json", "--out", "o.csv"], "pass APPLY alone"),
         (["new.csv", "--map", "map.json"], "--out NEW is missing"),
         (["new.csv", "--map", "m.json", "--out", "o.csv", "--logits"], "--logits is not an option"),
-        (["new.csv", "--map", "m.json", "--out", "o.csv", "--save", "n"], "--save is not an optio"),
+        (["new.csv", "--map", "m.json", "--out", "o.csv", "--save", "n"], "--save is not an"),
     ],
 )
 def test_what_is_missing_is_said_with_the_usage(arguments, message, capsys):
