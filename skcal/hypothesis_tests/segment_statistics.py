@@ -84,7 +84,7 @@ class _Sums:
 class Bias:
     """|observed - predicted| of each segment of a problem in standard deviations.
 
-    Of several columns the worst counts.
+    The worst of several columns counts.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Bias:
     codes : ndarray of shape (1, n_rows)
         The observed outcomes.
     n_samples : ndarray of shape (n_segments,)
-        Of the segments that have enough samples of the problem.
+        Sizes of the segments that have enough samples of the problem.
     """
 
     def __init__(self, problem: Problem, segments: Segments, titles, min_samples, rng):

@@ -34,7 +34,7 @@ class SegmentTestResult(CalibrationTestResult):
     statistic : float
         The largest statistic of all segments.
     pvalue : float
-        That of the hypothesis that no segment is miscalibrated.
+        The p-value of the hypothesis that no segment is miscalibrated.
     segments : list of Segment
         The worst one first.
     n_left_out : int

@@ -29,7 +29,7 @@ class DecisionCurve:
     ----------
     thresholds : ndarray of shape (n_thresholds,)
     net_benefit : ndarray of shape (n_thresholds,)
-        Of treating where the prediction is at least the threshold.
+        The net benefit of treating where the prediction is at least the threshold.
     low, high : ndarray of shape (n_thresholds,)
         Pointwise limits: at each threshold they hold the net benefit with probability
         confidence_level.

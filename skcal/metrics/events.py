@@ -1,4 +1,4 @@
-"""How many surprises the variance of a sample rests on."""
+"""The number of surprises on which the variance of a sample rests."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     outer_results_ : list of OuterResult
         What the fits that are chosen for each block, or outer split, say of its samples.
     cross_fits_ : list of CrossFit
-        Of each repeat the tested samples with their corrections, and the estimates.
+        The tested samples of each repeat with their corrections, and the estimates.
     notion_, classes_, n_features_in_, n_samples_, n_test_samples_
 
     See Also
@@ -435,7 +435,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         Returns
         -------
         map : FunctionCorrection
-            Fitted, with ``predict_proba``.
+            A fitted map, with ``predict_proba``.
 
         Raises
         ------
