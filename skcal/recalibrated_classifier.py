@@ -234,10 +234,14 @@ class RecalibratedClassifierCV(
         if sample_weight is not None:
             if "sample_weight" in signature(estimator.fit).parameters:
                 params["sample_weight"] = sample_weight
-            elif not isinstance(estimator, FrozenEstimator):
+            elif not isinstance(estimator, FrozenEstimator) and not _is_given(fit_params):
+                remedy = "Pass a classifier that takes it, or no weights."
+                if hasattr(estimator, "steps"):
+                    step = estimator.steps[-1][0]
+                    remedy = f"Pass {step}__sample_weight to fit, too, for its last step."
                 note(
                     f"{type(estimator).__name__} does not take sample_weight: the recalibrator "
-                    "alone uses it. Pass a classifier that takes it, or no weights."
+                    f"alone uses it. {remedy}"
                 )
         return Bunch(splitter=Bunch(split={}), estimator=Bunch(fit=params))
 
@@ -372,3 +376,8 @@ class RecalibratedClassifierCV(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = get_tags(self._estimator()).input_tags.sparse
         return tags
+
+
+def _is_given(fit_params) -> bool:
+    """Whether there are weights for a step of a pipeline."""
+    return any(name.endswith("__sample_weight") for name in fit_params)
