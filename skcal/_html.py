@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
 from typing import Any
+
+import numpy as np
 
 from skcal._text import as_columns
 
@@ -119,6 +121,15 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], chosen: int | N
     return f'<div class="skcal-scroll"><table>\n{head}<tbody>\n{body}</tbody></table></div>\n{note}'
 
 
+def some_rows(columns: Mapping[str, Any], most: int = 10) -> str:
+    """A table of arrays by name, of many rows those that are evenly spread."""
+    n_rows = min(len(values) for values in columns.values())
+    rows = np.unique(np.linspace(0, n_rows - 1, most).astype(int)) if n_rows > most else slice(None)
+    return table(
+        tuple(columns), zip(*(values[rows].tolist() for values in columns.values()), strict=True)
+    )
+
+
 def _side(value) -> str:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return ' class="skcal-number"' if is_number else ""
@@ -134,6 +145,22 @@ def notes(texts: Iterable[str]) -> str:
     return f"<ul>\n{items}</ul>\n" if items else ""
 
 
+class ShownInNotebooks:
+    """Of a fitted estimator notebooks show ``_result_html()`` before the diagram of parameters."""
+
+    def _result_html(self) -> str:
+        raise NotImplementedError
+
+    def _repr_html_inner(self):
+        return self._result_html() + super()._repr_html_inner()  # type: ignore[misc]
+
+    def _repr_mimebundle_(self, **kwargs):
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] = self._result_html() + bundle["text/html"]
+        return bundle
+
+
 class ShownRounded:
     """A dataclass that `print` and notebooks show as a table of its rounded numbers."""
 
@@ -143,7 +170,7 @@ class ShownRounded:
         return [
             (name.replace("_", " "), value)
             for name, value in shown
-            if value is not None and not is_dataclass(value)
+            if value is not None and value == value and not is_dataclass(value)
         ]
 
     def __str__(self):

@@ -6,11 +6,14 @@ another order than they entered keep each other's filters. A listener belongs to
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar, copy_context
+from types import FrameType
 from typing import Any, NamedTuple
 
+_INSIDE = {"skcal", "sklearn", "joblib", "scipy"}
 _LISTENER: ContextVar[list | None] = ContextVar("skcal_notes", default=None)
 
 
@@ -21,13 +24,25 @@ class Note(NamedTuple):
     category: type[Warning]
 
 
-def note(message: str, category: type[Warning] = UserWarning, stacklevel: int = 1) -> None:
-    """Tell the listener of this context, or warn, as :func:`warnings.warn` in the caller does."""
+def note(message: str, category: type[Warning] = UserWarning) -> None:
+    """Tell the listener of this context, or warn of the line outside that called the package."""
     heard = _LISTENER.get()
     if heard is None:
-        warnings.warn(message, category, stacklevel=stacklevel + 1)
+        warnings.warn(message, category, stacklevel=1 + _frames_inside())
     else:
         heard.append(Note(message, category))
+
+
+def _frames_inside() -> int:
+    """How many calls from that of :func:`note` on are of this package, or of one it goes through.
+
+    A number beside each message would hold for one way to it alone.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    count = 0
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 def listen(notes: list[Note], function: Callable[..., Any], *arguments: Any) -> Any:

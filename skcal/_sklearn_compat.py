@@ -1,8 +1,8 @@
 """The only module that imports private or version-dependent names of scikit-learn."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 from inspect import Signature
 from threading import Lock
@@ -31,6 +31,9 @@ except ImportError:  # scikit-learn < 1.9
         def subcontext(self, **options):
             return self
 
+        def propagate_callback_context(self, sub_estimator):
+            return nullcontext()
+
         def call_on_fit_task_begin(self, **arguments):
             return self
 
@@ -40,8 +43,24 @@ except ImportError:  # scikit-learn < 1.9
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Without callbacks: `verbose` shows progress."""
 
+        def set_callbacks(self, *callbacks):
+            raise ImportError(
+                "Callbacks need scikit-learn 1.9 or later: pip install 'skcal[progress]'."
+            )
+
         def _init_callback_context(self, **options):
             return _NoContext()
+
+
+def as_tasks(results: Iterable, names: Iterable[str], estimator, context) -> Iterator:
+    """Yield results, telling the callbacks of an estimator when each begins and is there."""
+    results = iter(results)
+    for name in names:
+        task = context.subcontext(task_name=name)
+        task.call_on_fit_task_begin(estimator=estimator)
+        result = next(results)
+        task.call_on_fit_task_end(estimator=estimator)
+        yield result
 
 
 _blas_lock = Lock()
@@ -132,6 +151,7 @@ __all__ = [
     "_num_samples",
     "_routing_enabled",
     "_safe_indexing",
+    "as_tasks",
     "one_blas_thread",
     "validate_parameter_constraints",
     "validate_params",

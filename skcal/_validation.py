@@ -207,7 +207,6 @@ def _warn_of_probabilities(logits, name):
         note(
             f"from_logits=True, but the rows of {name} are probabilities already.",
             UserWarning,
-            stacklevel=3,
         )
 
 
@@ -356,7 +355,6 @@ def _labels_of_columns(columns, present, name, proba_name):
             f"The columns {columns[:8]} of {proba_name} do not name all labels of {name}, "
             f"{_shorten(present)}; they are read in sorted order. Rename them or pass labels=.",
             UserWarning,
-            stacklevel=4,
         )
     return None
 
@@ -378,7 +376,6 @@ def _warn_if_counted_from_1(y, proba, name, proba_name):
             f"{proba_name} fits them better counted from 1. If so pass "
             f"labels=range(1, {n_classes + 1}), else labels=range({n_classes}).",
             UserWarning,
-            stacklevel=4,
         )
 
 

@@ -16,9 +16,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._html import ShownInNotebooks
 from skcal._notes import listen, note
-from skcal._parallel import over_jobs
+from skcal._parallel import one_by_one
 from skcal._sklearn_compat import (
+    CallbackSupportMixin,
     HasMethods,
     StrOptions,
     _check_method_params,
@@ -26,6 +28,7 @@ from skcal._sklearn_compat import (
     _num_samples,
     _routing_enabled,
     _safe_indexing,
+    as_tasks,
 )
 from skcal._validation import check_weight
 from skcal.functions import Zero
@@ -59,7 +62,9 @@ class OutOfFold(NamedTuple):
     weight: np.ndarray
 
 
-class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class RecalibratedClassifierCV(
+    CallbackSupportMixin, ShownInNotebooks, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Recalibrate a classifier, and say what that won and what error is left.
 
     As :class:`~sklearn.calibration.CalibratedClassifierCV`: classifiers are fitted without each
@@ -111,6 +116,9 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     was fitted to the predictions for the others. Those come from classifiers that were fitted to
     this fold too, as in stacking. The mean of an ensemble is in general better than its members,
     of which ``comparison_`` tells.
+
+    scikit-learn's callbacks (1.9 and later) are called for every fold and by the recalibrator:
+    ``classifier.set_callbacks(ProgressBar())``.
 
     Examples
     --------
@@ -192,6 +200,8 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         routed = self._route(estimator, sample_weight, fit_params)
         frozen = isinstance(estimator, FrozenEstimator)
         splits = self._splits(X, y, codes, routed.splitter.split)
+        context = self._init_callback_context(max_subtasks=1 if frozen else len(splits) + 1)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         if frozen:
             self.classifiers_ = [clone(estimator)]
             rows = np.concatenate([test for _, test in splits])
@@ -201,16 +211,19 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
                 (_fit_fold, clone(estimator), X, y, *split, routed.estimator.fit, self.classes_)
                 for split in splits
             ]
-            fits = over_jobs(calls, self.n_jobs)
+            names = [f"fold {k}" for k in range(len(splits))]
+            fits = list(as_tasks(one_by_one(calls, self.n_jobs), names, self, context))
             self.classifiers_ = [classifier for classifier, _ in fits]
             rows = np.concatenate([test for _, test in splits])
             predictions = np.concatenate([own for _, own in fits])
             if self.ensemble is False:
                 self.classifiers_ = [clone(estimator).fit(X, y, **routed.estimator.fit)]
-        self._fit_recalibrator(predictions, rows, codes, weight, [len(test) for _, test in splits])
+        sizes = [len(test) for _, test in splits]
+        self._fit_recalibrator(predictions, rows, codes, weight, sizes, context)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.classifiers_[0], name):
                 setattr(self, name, getattr(self.classifiers_[0], name))
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
     def _route(self, estimator, sample_weight, fit_params):
@@ -225,7 +238,6 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
                     f"{type(estimator).__name__} does not take sample_weight: the recalibrator "
                     "alone uses it. Pass a classifier that takes it, or no weights.",
                     UserWarning,
-                    stacklevel=4,
                 )
         return Bunch(splitter=Bunch(split={}), estimator=Bunch(fit=params))
 
@@ -248,7 +260,7 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             )
         return splits
 
-    def _fit_recalibrator(self, predictions, rows, codes, weight, sizes):
+    def _fit_recalibrator(self, predictions, rows, codes, weight, sizes, context):
         own = self.recalibrator
         if own is None:
             own = Recalibrator(random_state=0)
@@ -265,7 +277,9 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         # Column numbers are the labels: those that are tested may lack a class.
         labels = np.arange(len(self.classes_))
         own = clone(own).set_params(cv=cv, labels=labels, from_logits=logits)
-        self.recalibrator_ = own.fit(predictions, codes[rows], weight[rows])
+        task = context.subcontext(task_name="recalibrator")
+        with task.propagate_callback_context(own):
+            self.recalibrator_ = own.fit(predictions, codes[rows], weight[rows])
         self.comparison_ = self.recalibrator_.comparison_
         judged, after = self.recalibrator_.cross_fit_predict_proba(predictions)
         before = self.recalibrator_.unchanged_proba(predictions[judged])
@@ -336,6 +350,10 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         )
         listen([], search.fit, proba, self.out_of_fold_.codes, self.out_of_fold_.weight)
         return search.error(kind)
+
+    def _result_html(self) -> str:
+        fitted = getattr(self, "recalibrator_", None)
+        return "" if fitted is None else fitted._result_html()
 
     def get_metadata_routing(self):
         """Say which metadata go to the classifier and to the splitter.

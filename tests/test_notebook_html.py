@@ -4,12 +4,20 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
-from skcal import CalibrationErrorSearchCV, PlugIn, TemperatureScaling, Zero
+from skcal import (
+    CalibrationErrorSearchCV,
+    PlugIn,
+    RecalibratedClassifierCV,
+    Recalibrator,
+    TemperatureScaling,
+    Zero,
+)
 from skcal._html import ShownRounded, notes, result, style, table
 from skcal.datasets import make_tempered
 from skcal.displays import ReliabilityDisplay
-from skcal.hypothesis_tests import skce_test, spiegelhalter_test
+from skcal.hypothesis_tests import bias_curve, segment_test, skce_test, spiegelhalter_test
 from skcal.metrics import (
     bootstrap_interval,
     calibration_bins,
@@ -113,6 +121,45 @@ def test_a_search_shows_its_summary_before_its_parameters():
         for line in summarize(search).splitlines():
             assert " ".join(line.strip("* ").split()) in shown.replace("&lt;", "<")
     assert "CalibrationErrorSearchCV" in bundle["text/plain"]
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"]])
+def test_recalibrators_show_their_summary_before_their_parameters(labels):
+    y, p = data()
+    y = np.array(labels)[y]
+    recalibrator = Recalibrator([TemperatureScaling()], cv=3, random_state=0)
+    assert "skcal-result" not in recalibrator._repr_html_()
+    recalibrator.fit(p, y)
+    classifier = RecalibratedClassifierCV(GaussianNB(), recalibrator, cv=3).fit(p, y)
+    for fitted, summary in (
+        (recalibrator, recalibrator.summary()),
+        (classifier, classifier.recalibrator_.summary()),
+    ):
+        for html in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
+            shown = text_of(html).replace("&lt;", "<").replace("&gt;", ">")
+            for line in summary.splitlines():
+                assert " ".join(line.strip("* ").split()) in shown
+    assert recalibrator.get_feature_names_out().tolist() == [str(one) for one in labels]
+    read = Recalibrator.from_json(recalibrator.to_json())
+    assert "skcal-result" not in read._repr_html_()
+    gain = text_of(recalibrator.comparison_["log_loss"]._repr_html_())
+    assert f"before {recalibrator.comparison_['log_loss'].before:.4g}" in gain
+
+
+def test_segments_and_bias_curves_show_their_tables():
+    y, p = data()
+    features = {"x": np.arange(300), "<b>": np.tile(["u", "v"], 150)}
+    found = segment_test(y == 0, p[:, 0], features, n_resamples=19, random_state=0)
+    shown = text_of(found._repr_html_())
+    worst = found.segments[0]
+    assert f"{worst.n_samples} {worst.predicted:.4g} {worst.observed:.4g}" in shown
+    assert "<b>" not in found._repr_html_().replace("&lt;b&gt;", "")
+    assert "estimate" not in shown  # which is not a number
+    curve = bias_curve(y == 0, p[:, 0], features["x"], n_resamples=19, random_state=0)
+    shown = text_of(curve._repr_html_())
+    assert "values predicted observed chance" in shown
+    assert f"{curve.observed[0]:.4g}" in shown
+    assert curve._repr_html_().count("<tr>") < 20
 
 
 @pytest.mark.parametrize("notion", ["confidence", "classwise", "canonical"])

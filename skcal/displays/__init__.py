@@ -3,7 +3,9 @@
 from skcal.displays.bin_count import BinCountDisplay
 from skcal.displays.calibration_curve import CalibrationCurveDisplay
 from skcal.displays.comparison import ComparisonDisplay
+from skcal.displays.decision_curve import DecisionCurveDisplay
 from skcal.displays.monitor import MonitorDisplay
+from skcal.displays.murphy import MurphyDisplay
 from skcal.displays.null_distribution import NullDistributionDisplay
 from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
@@ -16,7 +18,9 @@ __all__ = [
     "BinCountDisplay",
     "CalibrationCurveDisplay",
     "ComparisonDisplay",
+    "DecisionCurveDisplay",
     "MonitorDisplay",
+    "MurphyDisplay",
     "NullDistributionDisplay",
     "RecalibrationDisplay",
     "ReliabilityDisplay",

@@ -16,6 +16,7 @@ BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "black")
 MARKERS = "os^Dv<>"
 MAX_PANELS = 12
+_LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # of axes of rare events
 _SMALLEST = 0.2  # of their size, to which axes are shrunk
 _LARGE = 100_000  # samples
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
@@ -162,6 +163,32 @@ def as_label(text, width: int = 32) -> str:
         end = width // 3
         text = text[: width - 1 - end] + "…" + text[-end:]
     return text.replace("$", r"\$")
+
+
+def axis_limit(predictions, x, y) -> float:
+    """Where both axes of probabilities end: 1, of rare events a round number below.
+
+    That number holds 99 % of the predictions, and of the points (x, y) those at them.
+    """
+    most = np.quantile(predictions, 0.99)
+    for limit in _LIMITS:
+        inside = x <= limit
+        if most <= limit and inside.any() and (y[inside] <= limit).all():
+            return limit
+    return 1.0
+
+
+def limit_axes(ax, limit: float) -> None:
+    """Let both axes of probabilities end at the limit, or where those of another display do."""
+    from matplotlib.ticker import FixedLocator
+
+    margin = 0.02
+    if isinstance(ax.xaxis.get_major_locator(), FixedLocator):
+        limit = max(limit, ax.get_xlim()[1] / (1 + margin))
+    ends = (-margin * limit, (1 + margin) * limit)
+    ticks = np.linspace(0, limit, 5 if limit == 1 else 6)
+    ax.set(xlim=ends, ylim=ends, xticks=ticks, yticks=ticks, aspect="equal")
+    ax.set(xlabel="predicted probability", ylabel="observed frequency")
 
 
 def number(value: float) -> str:

@@ -10,15 +10,16 @@ from skcal.displays.base import (
     GREY,
     ClassifierDisplay,
     as_label,
+    axis_limit,
     in_inches,
     keep_axes,
+    limit_axes,
     make_axes,
     styled,
 )
 from skcal.metrics.base import read_sample
 from skcal.metrics.curve import CalibrationCurve, calibration_curve
 
-_TICKS = (0, 0.25, 0.5, 0.75, 1)
 _BINS = 50
 
 
@@ -31,7 +32,9 @@ class CalibrationCurveDisplay(ClassifierDisplay):
     ----------
     curve : CalibrationCurve
     histogram : ndarray of shape (50,)
-        The number of predictions in 50 equal intervals of [0, 1].
+        The number of predictions in 50 equal intervals of [0, limit].
+    limit : float, default=1.0
+        Where both axes end.
     name : str, default=None
         The name of the classifier.
 
@@ -61,10 +64,21 @@ class CalibrationCurveDisplay(ClassifierDisplay):
     ('splines', 101)
     """
 
-    def __init__(self, curve: CalibrationCurve, histogram: np.ndarray, *, name: str | None = None):
+    def __init__(
+        self,
+        curve: CalibrationCurve,
+        histogram: np.ndarray,
+        *,
+        limit: float = 1.0,
+        name: str | None = None,
+    ):
         self.curve = curve
         self.histogram = histogram
+        self.limit = limit
         self.name = name
+
+    def _repr_html_(self):
+        return self.curve._repr_html_()
 
     @classmethod
     def from_predictions(
@@ -121,8 +135,10 @@ class CalibrationCurveDisplay(ClassifierDisplay):
             y_true, y_proba, method=method, confidence_level=confidence_level, **options
         )
         [problem] = read_sample(y_true, y_proba, **options).problems()
-        histogram, _ = np.histogram(problem.features[:, 0], bins=_BINS, range=(0, 1))
-        display = cls(curve, histogram, name=name)
+        predictions = problem.features[:, 0]
+        limit = axis_limit(predictions, curve.prediction, curve.frequency)
+        histogram, _ = np.histogram(predictions, bins=_BINS, range=(0, limit))
+        display = cls(curve, histogram, limit=limit, name=name)
         return display.plot(ax=ax) if plot else display
 
     def plot(self, ax=None, *, name=None, **kwargs):
@@ -162,8 +178,7 @@ class CalibrationCurveDisplay(ClassifierDisplay):
             for low, high, alpha, label in (limits, band)
         ]
         self._draw_histogram(axis)
-        axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xticks=_TICKS, yticks=_TICKS)
-        axis.set(aspect="equal", xlabel="predicted probability", ylabel="observed frequency")
+        limit_axes(axis, self.limit)
         title = f"{curve.notion}\nn = {curve.n_samples:,}"
         axis.set_title(f"{as_label(name)}\n{title}" if name else title, fontsize="small")
         axis.legend(
@@ -178,8 +193,14 @@ class CalibrationCurveDisplay(ClassifierDisplay):
 
     def _draw_histogram(self, axis):
         """Relative counts along the lower edge."""
-        edges = np.arange(_BINS + 1) / _BINS
-        heights = 0.08 * self.histogram / max(self.histogram.max(), 1)
+        edges = np.linspace(0, self.limit, _BINS + 1)
+        heights = 0.08 * self.limit * self.histogram / max(self.histogram.max(), 1)
         axis.bar(
-            edges[:-1], heights, np.diff(edges), bottom=-0.02, align="edge", color=GREY, alpha=0.6
+            edges[:-1],
+            heights,
+            np.diff(edges),
+            bottom=-0.02 * self.limit,
+            align="edge",
+            color=GREY,
+            alpha=0.6,
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal.displays.base import BLUE, GREY, as_label, keep_axes, make_axes, styled
+from skcal.displays.base import BLUE, GREY, as_label, keep_axes, limit_axes, make_axes, styled
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.metrics.base import read_sample
 
@@ -63,6 +63,9 @@ class RecalibrationDisplay:
         self.after: ReliabilityDisplay = after
         self.map_x = map_x
         self.map_y = map_y
+
+    def _repr_html_(self):
+        return self.before._repr_html_() + self.after._repr_html_()
 
     @property
     def panels(self) -> list:
@@ -131,7 +134,7 @@ class RecalibrationDisplay:
                 "ReliabilityDisplay before and one after."
             )
         curve: dict[str, np.ndarray] = {}
-        if before.notion == "binary":
+        if before.notion.of_positive_class:
             x, y = (
                 read_sample(y_true, own, **shared).problems()[0].features[:, 0] for own in proba
             )
@@ -163,7 +166,8 @@ class RecalibrationDisplay:
         self.after.plot(ax=axes[1], name=titles[1], **kwargs)
         self.line_: Any = None
         if self.map_x is not None:
-            self.line_ = _draw_map(axes[2], self.map_x, self.map_y)
+            limit = max(panel.limit for panel in (*self.before.panels, *self.after.panels))
+            self.line_ = _draw_map(axes[2], self.map_x, self.map_y, limit)
             axes[2].set_title(as_label(titles[2]), fontsize="small")
         keep_axes(self, axes)
         return self
@@ -177,7 +181,7 @@ def _single_as_columns(proba, other):
     return proba
 
 
-def _draw_map(ax, x, y):
+def _draw_map(ax, x, y, limit):
     ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1)
     distinct, place = np.unique(x, return_inverse=True)
     low, high = np.full(len(distinct), np.inf), np.full(len(distinct), -np.inf)
@@ -188,7 +192,6 @@ def _draw_map(ax, x, y):
         {"linewidth": 1.5} if is_function else {"marker": ".", "linestyle": "none", "alpha": 0.3}
     )
     line = ax.plot(x, y, **styled({}, color=BLUE, **style))[0]
-    ticks = (0, 0.25, 0.5, 0.75, 1)
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal", xticks=ticks, yticks=ticks)
+    limit_axes(ax, limit)
     ax.set(xlabel="probability before", ylabel="probability after")
     return line

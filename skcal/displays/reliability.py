@@ -22,6 +22,7 @@ from skcal.displays.base import (
     default_resamples,
     in_inches,
     keep_axes,
+    limit_axes,
     make_axes,
     note_left_out,
     number,
@@ -40,7 +41,6 @@ _MOST_WITHOUT_BINS = 200_000  # samples; more take longer than all the rest
 _HOLLOW = f"fewer than {_FEW} samples"
 _STRIP = "histogram of predictions"
 _ROOM = 1.7  # of the histogram, above its highest bar
-_TICKS = (0, 0.25, 0.5, 0.75, 1)
 
 
 class ReliabilityDisplay(ClassifierDisplay):
@@ -82,7 +82,8 @@ class ReliabilityDisplay(ClassifierDisplay):
     :func:`skcal.metrics.cross_fitted_calibration_error`, and where its lower confidence bound is
     above 0 the side on which predictions err. Bars say where the frequency of the bin may be.
     Hollow points stand for fewer than 10 samples, hatched stretches hold none (of the first
-    display on the axes).
+    display on the axes). Where 99 % of the predictions are below 0.5 the axes end before 1, and the
+    title says how many predictions are above.
 
     The band redraws the outcomes from the predictions, the interval of ECE resamples the samples
     (see :func:`skcal.metrics.bootstrap_interval`: it need not hold its estimate); both keep the
@@ -439,12 +440,13 @@ def _draw_histogram(ax, panel, style):
 
 
 def _finish(ax, panel, strategy, style):
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    ax.set(xticks=_TICKS, yticks=_TICKS, aspect="equal")
-    ax.set(xlabel="predicted probability", ylabel="observed frequency")
+    limit_axes(ax, panel.limit)
     bins = f"{panel.n_bins} {strategy} bin{'s' if panel.n_bins > 1 else ''}"
     title = panel.label if style.strip is None else panel.label.split("\n")[-1]
-    ax.set_title(f"{title}\nn = {panel.n_samples:,}, {bins}", fontsize="small")
+    title += f"\nn = {panel.n_samples:,}, {bins}"
+    if panel.n_above:
+        title += f"; {panel.n_above:,} above {panel.limit:g}"
+    ax.set_title(title, fontsize="small")
     # Below the axes, since at small n there is no corner without bars.
     return ax.legend(
         loc="upper center",

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
 
-from skcal.displays.base import fitted_functions, require_residual
+from skcal.displays.base import axis_limit, fitted_functions, require_residual
 from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction
 from skcal.metrics import bootstrap_interval
@@ -46,7 +46,7 @@ class ReliabilityPanel:
     empty : ndarray of shape (n_empty, 2)
         Ends of the stretches of bins without samples; bins only.
     histogram, histogram_edges : ndarray of shape (k,) and (k + 1,)
-        Number of samples by prediction.
+        Number of samples by prediction, up to ``limit``.
     n_bins : int
         Bins of the error, empty ones included.
     error : float
@@ -59,6 +59,10 @@ class ReliabilityPanel:
         The error without bins by cross-fitted corrections: ``estimate``, ``standard_error``,
         ``lower_confidence_bound``, its parts ``over`` and ``under``, and ``reading``, the side and
         place in words where the bound is above 0. None for more than 200,000 samples.
+    limit : float
+        Where both axes end: 1, of rare events less.
+    n_above : int
+        Predictions above that, which are not seen.
     """
 
     label: str
@@ -78,6 +82,8 @@ class ReliabilityPanel:
     error_interval: tuple[float, float]
     null_error: float
     without_bins: dict | None = None
+    limit: float = 1.0
+    n_above: int = 0
 
 
 def make_curves(method, sample: Sample) -> list:
@@ -111,7 +117,9 @@ def make_panel(label, problem, curve, rule, level, n_resamples, seed) -> Reliabi
         parts = _of_bins(table, filled, null_hits[0] / statistic.mass, level)
     else:
         parts = _of_curve(problem, curve, points, null_hits[1], level)
-    counts, edges = _histogram(problem.features[:, 0], np.append(table.left, 1.0))
+    x = problem.features[:, 0]
+    limit = axis_limit(x, parts["prediction"], parts["frequency"])
+    counts, edges = _histogram(x[x <= limit], np.append(table.left, 1.0), limit)
     return ReliabilityPanel(
         label=label,
         n_samples=len(problem.weight),
@@ -121,6 +129,8 @@ def make_panel(label, problem, curve, rule, level, n_resamples, seed) -> Reliabi
         error=float(statistic(observed_codes(problem))[0]),
         error_interval=_error_interval(problem, statistic.moments, level, n_resamples, seed),
         null_error=float(np.quantile(null_errors, level)),
+        limit=limit,
+        n_above=int(np.count_nonzero(x > limit)),
         **parts,
     )
 
@@ -279,11 +289,12 @@ def _corrected(function, grid):
     return np.clip(grid + np.asarray(function.residual(grid[:, None]))[:, 0], 0, 1)
 
 
-def _histogram(x, edges):
+def _histogram(x, edges, limit):
     """Counts by prediction, in the bins themselves where these are uniform and few."""
     width = np.diff(edges)
-    if len(width) > 2 * _HISTOGRAM_BINS or len(width) < 5 or np.ptp(width) > 1e-9:
-        edges = np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS
+    uniform = len(width) <= 2 * _HISTOGRAM_BINS and len(width) >= 5 and np.ptp(width) <= 1e-9
+    if limit < 1 or not uniform:
+        edges = limit * np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS
     # Values on an edge belong to the bin below it, as in the diagram.
     bins = np.searchsorted(edges[1:-1].astype(x.dtype), x, side="left")
     return np.bincount(bins, minlength=len(edges) - 1), edges

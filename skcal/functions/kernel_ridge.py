@@ -97,7 +97,6 @@ class _KernelRidge(BilinearFunction):
             note(
                 f"memory={self.memory!r} holds {type(factor).__name__} in place of a factor, which "
                 "is computed anew. Empty that folder.",
-                stacklevel=3,
             )
             factor = factor_kernel(X, weight, *options)
         self.landmarks_, self.projection_ = factor.landmarks, factor.projection

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from skcal import _html
+from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError, check_weight
 from skcal.hypothesis_tests.result import CalibrationTestResult
@@ -40,6 +42,20 @@ class BiasCurve(CalibrationTestResult):
     observed: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
     chance: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
     confidence_level: float = 0.95
+
+    def to_frame(self):
+        """Return a pandas data frame, a row for each window."""
+        return import_pandas().DataFrame(self._columns())
+
+    def _columns(self):
+        names = ("values", "predicted", "observed", "chance")
+        return {name: getattr(self, name) for name in names}
+
+    def _repr_html_(self):
+        facts = _html.table(("", ""), self._shown())
+        said = "chance: half the width of the band of calibrated predictions, in all windows"
+        windows = _html.some_rows(self._columns())
+        return _html.result(type(self).__name__, facts, windows, _html.notes([said]))
 
 
 @validate_params(

@@ -69,5 +69,4 @@ def warn_if_few_events(variances: np.ndarray, fourth_moments: np.ndarray) -> Non
             f"Too few outcomes are uncertain for the limit: the effective number of events is "
             f"{events:.2g}, below {FEWEST_EVENTS}. Use monte_carlo_test.",
             UserWarning,
-            stacklevel=5,
         )

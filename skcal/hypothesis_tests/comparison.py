@@ -181,7 +181,6 @@ def _warn_if_sure(a: Sample, b: Sample):
             f"The sum of ‖label - prediction‖² is {surprises:.2g}: hardly any outcome is a "
             "surprise, and the normal limit of the comparison cannot be trusted. Use more samples.",
             UserWarning,
-            stacklevel=4,
         )
 
 

@@ -287,7 +287,6 @@ def _warn_if_few_events(n_locations, least, trusted):
             f"effective number of events is below {least * (n_locations + 1)}. Use "
             "method='monte-carlo', or fewer n_locations.",
             UserWarning,
-            stacklevel=5,
         )
 
 

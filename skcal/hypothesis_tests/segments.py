@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skcal import _html
 from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._text import as_columns, number
@@ -48,6 +49,10 @@ class SegmentTestResult(CalibrationTestResult):
     def to_frame(self):
         """Return the segments as a pandas data frame, a row each."""
         return import_pandas().DataFrame(self.segments, columns=Segment._fields)
+
+    def _repr_html_(self):
+        facts = _html.table(("", ""), self._shown())
+        return _html.result(type(self).__name__, facts, _html.table(Segment._fields, self.segments))
 
     def __str__(self):
         head = f"{self.method}; notion {self.notion}; {len(self.segments)} segments"

@@ -14,6 +14,7 @@ from skcal.metrics.cox import (
 )
 from skcal.metrics.cross_fitted import cross_fitted_calibration_error
 from skcal.metrics.curve import calibration_curve
+from skcal.metrics.decision import decision_curve, net_benefit
 from skcal.metrics.decomposition import score_decomposition, sharpness
 from skcal.metrics.error_interval import calibration_error_interval
 from skcal.metrics.kernel import (
@@ -21,6 +22,7 @@ from skcal.metrics.kernel import (
     squared_kernel_calibration_error,
     squared_mean_embedding_calibration_error,
 )
+from skcal.metrics.murphy import murphy_diagram
 from skcal.metrics.rounded import normalize_proba
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
 from skcal.metrics.smooth import (
@@ -41,6 +43,7 @@ __all__ = [
     "calibration_slope",
     "cox_recalibration",
     "cross_fitted_calibration_error",
+    "decision_curve",
     "expected_calibration_error",
     "get_scorer",
     "get_scorer_names",
@@ -50,6 +53,8 @@ __all__ = [
     "make_calibration_scorer",
     "maximum_calibration_error",
     "maximum_mean_calibration_error",
+    "murphy_diagram",
+    "net_benefit",
     "normalize_proba",
     "score_decomposition",
     "sharpness",

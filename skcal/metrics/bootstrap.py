@@ -235,7 +235,7 @@ def _warn_if_few_events(y, proba, weight, params):
     options = {name: params[name] for name in ("labels", "pos_label") if name in params}
     with suppress(ValueError):  # a metric of your own may take other labels, and others raise
         sample = read_sample(y, proba, sample_weight=weight, **options)
-        warn_if_few_surprises(sample, _FEWEST_EVENTS, stacklevel=5)
+        warn_if_few_surprises(sample, _FEWEST_EVENTS)
 
 
 def _on_rows(metric, y, proba, weight, params) -> Callable:

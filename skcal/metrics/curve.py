@@ -13,7 +13,7 @@ from skcal import _html
 from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._text import percent
-from skcal.metrics.base import read_sample
+from skcal.metrics.one_outcome import read_increasing, read_outcome
 from skcal.metrics.smoothers import CURVES, isotonic_curve, isotonic_limits, make_points
 from skcal.notions import Notion
 
@@ -63,13 +63,10 @@ class CalibrationCurve:
         return {name: getattr(self, name) for name in names}
 
     def _repr_html_(self):
-        columns = self._columns()
-        rows = np.unique(np.linspace(0, len(self.prediction) - 1, _SHOWN).astype(int))
-        table = zip(*(values[rows].tolist() for values in columns.values()), strict=True)
         title = f"Calibration curve by {self.method}, {self.notion}, {self.n_samples:,} samples"
         level = percent(self.confidence_level)
         said = f"low, high hold the curve at a point with {level}, the band at all points at once"
-        return _html.result(title, _html.table(tuple(columns), table), _html.notes([said]))
+        return _html.result(title, _html.some_rows(self._columns()), _html.notes([said]))
 
 
 @validate_params(
@@ -162,7 +159,7 @@ def calibration_curve(
     >>> bool((curve.band_high < curve.prediction).all())  # predictions are too high
     True
     """
-    sample = read_sample(
+    found = read_outcome(
         y_true,
         y_proba,
         notion=notion,
@@ -170,41 +167,28 @@ def calibration_curve(
         labels=labels,
         pos_label=pos_label,
     )
-    if not sample.notion.single:
-        raise ValueError(
-            f"notion={sample.notion!r} is several problems or a vector. Use 'binary' or "
-            "'confidence'."
-        )
-    [problem] = sample.problems()
-    x, outcome = problem.features[:, 0].astype(np.float64), problem.outcomes[:, 0]
+    x, outcome = found.prediction, found.happened
     if outcome.min() == outcome.max():
         raise ValueError(
             f"y_true shows one outcome only ({int(outcome[0])}); a calibration curve needs both."
         )
-    grid = _grid(at, x)
-    frequency, limits = _curve(method, x, outcome, problem.weight, grid, confidence_level)
+    grid = _grid(x) if at is None else read_increasing(at, "at")
+    frequency, limits = _curve(method, x, outcome, found.weight, grid, confidence_level)
     return CalibrationCurve(
         prediction=grid,
         frequency=frequency,
         **dict(zip(("low", "high", "band_low", "band_high"), limits, strict=True)),
         method=method,
         confidence_level=confidence_level,
-        notion=sample.notion,
-        n_samples=len(sample.codes),
+        notion=found.notion,
+        n_samples=len(x),
     )
 
 
-def _grid(at, x) -> np.ndarray:
-    if at is None:
-        tails = _TAIL if len(x) >= _FEW else 1
-        ends = np.partition(x, [tails - 1, len(x) - tails])[[tails - 1, len(x) - tails]]
-        return np.clip(np.linspace(ends[0], ends[1], _GRID), 0, 1)
-    grid = np.asarray(at, dtype=np.float64)
-    if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
-        raise ValueError(f"at must be a 1-D array of probabilities in [0, 1], got {at!r}.")
-    if (np.diff(grid) < 0).any():
-        raise ValueError("at must be in increasing order. Pass np.sort(at).")
-    return grid
+def _grid(x) -> np.ndarray:
+    tails = _TAIL if len(x) >= _FEW else 1
+    ends = np.partition(x, [tails - 1, len(x) - tails])[[tails - 1, len(x) - tails]]
+    return np.clip(np.linspace(ends[0], ends[1], _GRID), 0, 1)
 
 
 def _curve(method, x, outcome, weight, grid, level):

@@ -23,7 +23,7 @@ def surprises(sample: Sample) -> float:
     return float(min(errors.sum() ** 2 / squares, most)) if squares > 0 else 0.0
 
 
-def warn_if_few_surprises(sample: Sample, at_least: int, stacklevel: int = 4) -> None:
+def warn_if_few_surprises(sample: Sample, at_least: int) -> None:
     """Warn where no resample and no limit knows what may happen."""
     events = surprises(sample)
     if events < at_least:
@@ -31,5 +31,4 @@ def warn_if_few_surprises(sample: Sample, at_least: int, stacklevel: int = 4) ->
             f"Too few outcomes are uncertain for the interval: {events:.2g} effective ones differ "
             f"from the predictions, fewer than {at_least}. Use more samples, or monte_carlo_test.",
             UserWarning,
-            stacklevel=stacklevel,
         )

@@ -204,7 +204,6 @@ def _is_infinite(data: Problems) -> bool:
                 "probability 0, so that the log loss of the model is infinite. Keep predictions "
                 "away from 0 and 1, or use kind='l1'.",
                 UserWarning,
-                stacklevel=4,
             )
             return True
     return False

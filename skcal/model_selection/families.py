@@ -257,7 +257,6 @@ def _tell_of_convergence(family, notes):
         note(
             f"{family.name}: {len(said)} fit(s) did not converge, the first said: {said[0]}",
             ConvergenceWarning,
-            stacklevel=6,
         )
 
 

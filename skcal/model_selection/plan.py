@@ -283,7 +283,6 @@ def _warn_of_absent_classes(plans, data, search):
                     f"{number} ({len(absent)} such classes): functions that learn outcomes give "
                     "it probability 0 there. Pass fewer folds, a stratified cv, or more samples.",
                     UserWarning,
-                    stacklevel=4,
                 )
                 return
 
@@ -306,5 +305,4 @@ def warn_of_small_problems(plans, problems, data, classes):
             "fewer than 2 samples of some fold: it adds no risk there, and where it was not "
             "trained its error is estimated as 0. Pass fewer folds or more samples.",
             UserWarning,
-            stacklevel=4,
         )

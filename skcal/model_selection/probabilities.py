@@ -73,7 +73,7 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features=None):
         """Return the classes as names of the columns."""
         check_is_fitted(self)
-        return self.classes_.astype(object)
+        return self.classes_.astype(str).astype(object)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

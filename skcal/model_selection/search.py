@@ -9,12 +9,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._html import ShownInNotebooks
 from skcal._notes import note
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
     Interval,
     _fit_context,
+    as_tasks,
     one_blas_thread,
 )
 from skcal._validation import check_labels, check_proba, check_weight, column_names
@@ -41,7 +43,7 @@ from skcal.model_selection.families import (
     try_families,
 )
 from skcal.model_selection.plan import Samples, make_plans, warn_of_small_problems
-from skcal.model_selection.summary import ShownInNotebooks, summarize
+from skcal.model_selection.summary import as_html, summarize
 from skcal.notions import Problems, make_problems, resolve_notion
 
 _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
@@ -89,7 +91,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
         Caches the factors of the ridge forms.
     verbose : int, default=0
         1 prints a line per candidate. scikit-learn's callbacks (1.9 and later) are called for
-        every candidate: ``search.set_callbacks(ProgressBar())``.
+        every candidate: ``search.set_callbacks(ProgressBar())``, which
+        ``pip install 'skcal[progress]'`` makes ready.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds and the default outer split.
 
@@ -302,11 +305,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
         context = context.subcontext(task_name="search", max_subtasks=len(groups))
         context.call_on_fit_task_begin(estimator=self)
         scored = evaluate(groups, data, plan, self.n_jobs)
-        for group in groups:
-            task = context.subcontext(task_name=group[0].name)
-            task.call_on_fit_task_begin(estimator=self)
-            next(scored)
-            task.call_on_fit_task_end(estimator=self)
+        names = [group[0].name for group in groups]
+        for group, _ in zip(groups, as_tasks(scored, names, self, context), strict=True):
             if self.verbose:
                 for family in group:
                     self._tell(f"[CalibrationErrorSearchCV] {family.report()}")
@@ -360,7 +360,6 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
                 f"The squared calibration error is estimated as {self.squared_error_:.3g}; its "
                 "root is reported as 0.",
                 UserWarning,
-                stacklevel=3,
             )
         self.calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
         self.one_step_ = median_of_one_steps([one.one_step for one in repeats])
@@ -502,6 +501,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
         """Table of the candidates, what was chosen and why, and the estimates."""
         check_is_fitted(self)
         return summarize(self)
+
+    def _result_html(self) -> str:
+        return as_html(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

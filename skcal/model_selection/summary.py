@@ -85,20 +85,8 @@ def summarize(search) -> str:
     )
 
 
-class ShownInNotebooks:
-    """Of a fitted search notebooks show the summary before the diagram of its parameters."""
-
-    def _repr_html_inner(self):
-        return _as_html(self) + super()._repr_html_inner()  # type: ignore[misc]
-
-    def _repr_mimebundle_(self, **kwargs):
-        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
-        if "text/html" in bundle:
-            bundle["text/html"] = _as_html(self) + bundle["text/html"]
-        return bundle
-
-
-def _as_html(search) -> str:
+def as_html(search) -> str:
+    """Return the summary for notebooks; nothing before the search is fitted."""
     if not hasattr(search, "best_family_"):
         return ""
     facts = as_dict(search)

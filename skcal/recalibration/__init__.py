@@ -9,6 +9,7 @@ from skcal.recalibration.interactions import ProbabilityInteractions
 from skcal.recalibration.isotonic import IsotonicCalibration, VennAbers
 from skcal.recalibration.matrix import MatrixScaling, StructuredMatrixScaling
 from skcal.recalibration.mixture import Mixture
+from skcal.recalibration.prevalence import adjust_prevalence, estimate_prevalence
 from skcal.recalibration.recalibrator import Recalibrator
 from skcal.recalibration.scalar import BetaCalibration, QuadraticScaling, SplineScaling
 from skcal.recalibration.temperature import ClassBasedTemperatureScaling, TemperatureScaling
@@ -35,4 +36,6 @@ __all__ = [
     "TemperatureScaling",
     "VectorScaling",
     "VennAbers",
+    "adjust_prevalence",
+    "estimate_prevalence",
 ]

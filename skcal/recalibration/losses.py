@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
+from skcal._html import ShownRounded
 from skcal._text import number
 
 
@@ -36,7 +37,7 @@ def of_outcomes(losses: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class LossComparison:
+class LossComparison(ShownRounded):
     """Mean loss before and after, on the same samples.
 
     Attributes

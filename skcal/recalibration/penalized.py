@@ -154,7 +154,6 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
         f"{scaling} did not converge in {result.nit} iterations and stays the identity. "
         "Lower C or raise max_iter.",
         ConvergenceWarning,
-        stacklevel=3,
     )
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -11,22 +12,31 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._html import ShownInNotebooks
 from skcal._notes import listen
-from skcal._sklearn_compat import Interval, StrOptions, _fit_context
+from skcal._sklearn_compat import (
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    _fit_context,
+    as_tasks,
+)
 from skcal._validation import check_labels, check_proba, check_weight, column_names, read_logits
 from skcal.recalibration.default_maps import default_candidates, default_max_samples
 from skcal.recalibration.losses import LOSSES, LossComparison, of_outcomes
 from skcal.recalibration.mixture import LabelledPredictions, fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
 from skcal.recalibration.selection import make_map_families, try_maps
-from skcal.recalibration.selection_text import summarize
+from skcal.recalibration.selection_text import as_html, summarize
 
 _SCORES = {"log_loss": "neg_log_loss", "brier_score": "neg_brier_score"}
 _LEVEL = 0.05
 _LOSSES = {score: loss for loss, score in _SCORES.items()}
 
 
-class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
+class Recalibrator(
+    CallbackSupportMixin, ShownInNotebooks, ClassifierMixin, TransformerMixin, BaseEstimator
+):
     """Choose a recalibration map by its held-out loss, and apply it unless that would do harm.
 
     Maps and parameters compete in cross-validation on predictions and labels of samples that the
@@ -94,6 +104,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
+    scikit-learn's callbacks (1.9 and later) are called after every fit of a setting to a fold:
+    ``recalibrator.set_callbacks(ProgressBar())``.
+
     To judge a fold, the map is chosen by the losses of the other folds, and fitted to the other
     folds. Other maps that took part in this choice were fitted to samples of the fold, so that
     ``comparison_`` is all but free of the optimism of a choice; a third set of samples is free
@@ -187,7 +200,11 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         splits = self._splits(data)
         n_chosen = len(np.unique(np.concatenate([test for _, test in splits])))
         mix = self.mix and len(splits) > 2 and n_chosen == data.n_positive and len(families) > 2
-        trial = try_maps(families, data, splits, self.scoring, mix, self.n_jobs)
+        n_fits = sum(len(family.settings) for family in families) * len(splits)
+        context = self._init_callback_context(max_subtasks=n_fits)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        told = partial(as_tasks, estimator=self, context=context)
+        trial = try_maps(families, data, splits, self.scoring, mix, self.n_jobs, told)
         self.best_index_ = trial.choose(range(len(splits)), self.do_no_harm)
         listen([], self._judge, trial, data, splits)  # the maps read what was read
         judged = self.comparison_[_LOSSES[self.scoring]]
@@ -197,6 +214,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self._set_results(trial)
         self.n_samples_ = data.n_positive
         self.best_estimator_ = fit_map(trial.maps[self.best_index_], data)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
     def _read(self, X, y, sample_weight) -> LabelledPredictions:
@@ -352,7 +370,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features=None):
         """Return the classes as names of the columns."""
         check_is_fitted(self)
-        return self.classes_.astype(object)
+        return self.classes_.astype(str).astype(object)
 
     def summary(self) -> str:
         """Table of the candidates, what was chosen and why, and what it gains."""
@@ -360,6 +378,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if not hasattr(self, "cv_results_"):
             return f"{self.best_name_}, read from JSON"
         return summarize(self)
+
+    def _result_html(self) -> str:
+        return as_html(self)
 
     def to_json(self) -> str:
         """The fitted recalibrator as JSON text, with the formula of its map.

@@ -15,7 +15,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
 from skcal._notes import Note, listen, note, pass_on
-from skcal._parallel import over_jobs
+from skcal._parallel import one_by_one
 from skcal._validation import row_blocks
 from skcal.recalibration.identity import Identity, Smoothed
 from skcal.recalibration.losses import LOSSES, LossComparison, log_losses, of_outcomes
@@ -239,10 +239,11 @@ def _mean(losses, weight) -> float:
     return float(np.average(losses[counted], weights=weight[counted]))
 
 
-def try_maps(families, data, splits, scoring, mix=False, n_jobs=None) -> Trial:
+def try_maps(families, data, splits, scoring, mix=False, n_jobs=None, told=None) -> Trial:
     """Fit every setting of every family to the training rows of every split, and judge it.
 
-    ``mix`` adds a mixture of all.
+    ``mix`` adds a mixture of all; ``told(results, names)`` yields the results of the fits and tells
+    of the progress.
     """
     owners = np.repeat(np.arange(len(families)), [len(family.settings) for family in families])
     maps = [one for family in families for one in family.maps()]
@@ -253,13 +254,15 @@ def try_maps(families, data, splits, scoring, mix=False, n_jobs=None) -> Trial:
         for train, test in splits
     ]
     notes: list[Note] = []
-    flat = listen(notes, over_jobs, calls, n_jobs)
+    results = one_by_one(calls, n_jobs)
+    if told is not None:
+        results = told(results, [families[k].name for k in np.repeat(owners, len(splits))])
+    flat = listen(notes, list, results)
     failed = [one for one in notes if issubclass(one.category, ConvergenceWarning)]
     if failed:
         note(
             f"{len(failed)} fit(s) of maps did not converge, the first said: {failed[0].message}",
             ConvergenceWarning,
-            stacklevel=4,
         )
     pass_on([one for one in notes if one not in failed][:1])  # such as of zeros that float32 made
     held_out = [flat[k : k + len(splits)] for k in range(0, len(flat), len(splits))]

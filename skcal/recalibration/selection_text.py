@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skcal import _html
 from skcal._text import as_columns
 from skcal.recalibration.mixture import Mixture
 
@@ -24,29 +25,53 @@ def format_setting(setting: dict) -> str:
 
 def summarize(recalibrator) -> str:
     """Return the table and the gain of a fitted recalibrator."""
+    table = _table(recalibrator)
+    chosen = 1 + recalibrator.names_.index(recalibrator.best_name_)
+    rows = [("* " if k == chosen else "  ", row) for k, row in enumerate(table)]
+    shown = as_columns([(mark + row[0], *row[1:]) for mark, row in rows], "<<>>>")
+    reading = [mark + text for mark, text in zip(("* ", "  "), _choice(recalibrator), strict=False)]
+    gains = [f"{name:12s} {gain}" for name, gain in _gains(recalibrator)]
+    return "\n".join([_heading(recalibrator), "", *shown, "", *reading, *gains])
+
+
+def as_html(recalibrator) -> str:
+    """Return the summary for notebooks; nothing before the recalibrator is fitted to samples."""
+    if not hasattr(recalibrator, "cv_results_"):
+        return ""
+    header, *rows = _table(recalibrator)
+    return _html.result(
+        _heading(recalibrator),
+        _html.table(("", ""), _gains(recalibrator)),
+        _html.table(header, rows, recalibrator.names_.index(recalibrator.best_name_)),
+        _html.notes(_choice(recalibrator)),
+    )
+
+
+def _heading(recalibrator) -> str:
+    return (
+        f"{recalibrator.n_samples_:,} predictions, {len(recalibrator.classes_)} classes; "
+        "losses of samples that were held out"
+    )
+
+
+def _table(recalibrator) -> list[tuple[str, ...]]:
+    """The header and a row of text for each candidate."""
     loss = "log loss" if recalibrator.scoring == "neg_log_loss" else "Brier score"
-    rows = [("  candidate", "best parameters", loss, "above chosen ± s.e.", "p")]
+    rows: list[tuple[str, ...]] = [
+        ("candidate", "best parameters", loss, "above chosen ± s.e.", "p")
+    ]
     for name, setting, comparison in zip(
         recalibrator.names_, recalibrator._shown_params, recalibrator.comparisons_, strict=True
     ):
-        chosen = name == recalibrator.best_name_
         rows.append(
             (
-                ("* " if chosen else "  ") + name,
+                name,
                 format_setting(setting),
                 "infinite" if np.isinf(comparison.before) else f"{comparison.before:.5f}",
-                *(("-", "") if chosen else _gap(comparison)),
+                *(("-", "") if name == recalibrator.best_name_ else _gap(comparison)),
             )
         )
-    lines = [
-        f"{recalibrator.n_samples_:,} predictions, {len(recalibrator.classes_)} classes; "
-        "losses of samples that were held out",
-        "",
-        *as_columns(rows, "<<>>>"),
-        "",
-        *_reading(recalibrator),
-    ]
-    return "\n".join(lines)
+    return rows
 
 
 def _gap(comparison):
@@ -56,18 +81,22 @@ def _gap(comparison):
     return gap, f"{comparison.pvalue:.2g}"
 
 
-def _reading(recalibrator):
+def _choice(recalibrator):
     name = recalibrator.best_name_
     if name == "Identity":
-        yield "* chosen: the predictions as they are; no map is significantly better."
+        yield "chosen: the predictions as they are; no map is significantly better."
     elif name == "Mixture":
-        yield "* chosen: the mean of the candidates, by weights of the highest held-out likelihood."
+        yield "chosen: the mean of the candidates, by weights of the highest held-out likelihood."
     else:
-        yield f"* chosen: {name}, on samples that it was not fitted to."
+        yield f"chosen: {name}, on samples that it was not fitted to."
     if name not in ("Identity", recalibrator.simplest_name_):
         yield (
-            f"  {recalibrator.simplest_name_} is simpler and its loss not significantly higher "
+            f"{recalibrator.simplest_name_} is simpler and its loss not significantly higher "
             "(p > 0.05)."
         )
-    for key, label in (("log_loss", "log loss"), ("brier_score", "Brier score")):
-        yield f"{label:12s} {recalibrator.comparison_[key]}"
+
+
+def _gains(recalibrator) -> list[tuple[str, str]]:
+    """Each loss before and after, on samples that no fit has seen."""
+    labels = (("log_loss", "log loss"), ("brier_score", "Brier score"))
+    return [(label, str(recalibrator.comparison_[key])) for key, label in labels]

@@ -36,6 +36,7 @@ from skcal.report.segment_audit import audit
         "compare_name": [str],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
     },
     prefer_skip_nested_validation=False,
 )
@@ -63,6 +64,7 @@ def calibration_report(
     compare_name="second classifier",
     random_state=None,
     n_jobs=None,
+    verbose=0,
 ):
     """Estimate, test and show the calibration of predictions.
 
@@ -117,6 +119,8 @@ def calibration_report(
         ``settings``.
     n_jobs : int, default=None
         The number of workers; results do not depend on it.
+    verbose : int, default=0
+        1 prints a line when a part begins, and a line per candidate of the searches.
 
     Returns
     -------
@@ -192,9 +196,10 @@ def calibration_report(
         max_search_samples=max_search_samples,
         n_jobs=n_jobs,
         random_state=make_seed(random_state),
+        verbose=verbose,
     )
     described = as_settings(settings, data.n_searched(settings))
-    attempt = Attempts()
+    attempt = Attempts(name, verbose)
     searches = run_searches(data, settings, attempt)
     taken = [data.take(rows) for _, rows in parts]
     measures = [
@@ -217,5 +222,5 @@ def calibration_report(
 
 
 def _measure(name, data, settings):
-    attempt = Attempts()
+    attempt = Attempts(name, settings.verbose)
     return measure(name, data, settings, run_searches(data, settings, attempt), attempt)

@@ -54,7 +54,7 @@ class Comparison:
 
 def compare_models(name: str, first: Data, second: Data, settings: Settings, searches: list):
     """Measure the second model, and both under the function with the lowest summed risk."""
-    second_attempt, attempt = Attempts(), Attempts()
+    second_attempt, attempt = (Attempts(who, settings.verbose) for who in (name, "both models"))
     others = run_searches(second, settings, second_attempt)
     measures = measure(name, second, settings, others, second_attempt)
     estimators, tests = [], []

@@ -24,9 +24,12 @@ _SIZE = (4.2, 5.8)
 
 
 def diagram_of(
-    name: str, data: Data, settings: Settings, ece: BinnedError | None, without_bins: dict | None
+    name: str, data: Data, settings: Settings, ece: BinnedError | None, of_search: dict | None
 ) -> dict:
-    """The panel of a reliability display, with the interval, limit and error of the table."""
+    """The panel of a reliability display, with the interval and limit of the table.
+
+    Of more samples than a display estimates the error without bins of, it is that of the search.
+    """
     display = ReliabilityDisplay.from_predictions(
         data.labels,
         data.proba,
@@ -41,8 +44,8 @@ def diagram_of(
     [panel] = display.panels
     if ece is not None:
         panel = replace(panel, error_interval=(ece.low, ece.high), null_error=ece.null_limit)
-    if without_bins is not None:
-        panel = replace(panel, without_bins=without_bins)
+    if panel.without_bins is None:
+        panel = replace(panel, without_bins=of_search)
     values = {part.name: getattr(panel, part.name) for part in fields(panel)}
     return {
         name: value.tolist() if isinstance(value, np.ndarray) else value
@@ -65,7 +68,7 @@ def curve_of(data: Data, settings: Settings) -> dict | None:
     return {
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in values.items()
-    } | {"histogram": display.histogram.tolist()}
+    } | {"histogram": display.histogram.tolist(), "limit": display.limit}
 
 
 def draw_curve(curve: dict, name: str):
@@ -73,9 +76,9 @@ def draw_curve(curve: dict, name: str):
     parts: dict[str, Any] = {
         key: np.array(value) if isinstance(value, list) else value for key, value in curve.items()
     }
-    histogram = parts.pop("histogram")
+    histogram, limit = parts.pop("histogram"), parts.pop("limit")
     figure = _figure(_SIZE)
-    CalibrationCurveDisplay(CalibrationCurve(**parts), histogram, name=name).plot(
+    CalibrationCurveDisplay(CalibrationCurve(**parts), histogram, limit=limit, name=name).plot(
         ax=figure.subplots()
     )
     return figure

@@ -46,10 +46,14 @@ _CURVES = 199  # resamples whose curves are fitted
 class Attempts:
     """Runs parts of a report; what fails and what skcal notes is collected instead of raised."""
 
+    name: str
+    verbose: bool | int = False
     messages: list[str] = field(default_factory=list)
 
     def __call__(self, what, function, *arguments):
         """Return the part, or None if the samples do not allow it."""
+        if self.verbose:
+            print(f"[calibration_report] {self.name}: {what}", flush=True)
         notes: list[Note] = []
         try:
             result = listen(notes, function, *arguments)
@@ -85,6 +89,7 @@ def fit_search(data: Data, settings: Settings, notion, candidates=None):
         cv=settings.cv,
         outer_cv=settings.outer_cv,
         n_jobs=settings.n_jobs,
+        verbose=settings.verbose,
         random_state=settings.random_state,
     ).fit(part.proba, part.labels)
 
@@ -127,7 +132,7 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
         ),
         curve=attempt("calibration curve", curve_of, data, settings),
         validation=attempt("validation", _validation, data, settings),
-        without_bins=of_search or (diagram or {}).get("without_bins"),
+        without_bins=(diagram or {}).get("without_bins") or of_search,
         diagram=diagram,
         warnings=[*caution(data, overview, ece, tuned), *attempt.messages],
     )
@@ -181,8 +186,6 @@ def _binned_error(data, settings) -> BinnedError:
     )
     test = monte_carlo_test(data.labels, data.proba, **options, **resampling)
     null: Any = test.null_distribution
-    tail = (1 - settings.confidence_level) / 2
-    limits = np.quantile(null, [tail, 1 - tail, settings.confidence_level])
     count = calibration_bins(data.labels, data.proba, **options).count
     return BinnedError(
         notion=settings.notion,
@@ -190,9 +193,7 @@ def _binned_error(data, settings) -> BinnedError:
         low=max(interval.low, 0.0),
         high=max(interval.high, 0.0),
         null_mean=float(null.mean()),
-        null_low=float(limits[0]),
-        null_high=float(limits[1]),
-        null_limit=float(limits[2]),
+        null_limit=float(np.quantile(null, settings.confidence_level)),
         pvalue=test.pvalue,
         n_bins=len(count),
         strategy=settings.strategy,

@@ -31,8 +31,6 @@ class BinnedError:
     low: float
     high: float
     null_mean: float
-    null_low: float
-    null_high: float
     null_limit: float
     pvalue: float
     n_bins: int
@@ -117,6 +115,7 @@ class Settings(NamedTuple):
     max_search_samples: int | None
     n_jobs: int | None
     random_state: int
+    verbose: bool | int = 0
 
     @property
     def bins(self) -> dict:

@@ -27,4 +27,6 @@ def as_settings(settings: Settings, n_samples: int) -> dict:
         value if isinstance(value, int | None) else repr(value)
         for value in (settings.cv, settings.outer_cv)
     )
-    return {**settings._asdict(), "candidates": candidates, "cv": cv, "outer_cv": outer_cv}
+    options = settings._asdict()
+    del options["verbose"]  # which changes no number
+    return {**options, "candidates": candidates, "cv": cv, "outer_cv": outer_cv}

@@ -141,17 +141,18 @@ def tuned_rows(facts: dict) -> list[Row]:
 def _ece(ece, level):
     bins = f"mean gap of {ece.n_bins} {ece.strategy} bins"
     interval = f"{percent(level)} basic bootstrap interval [{number(ece.low)}, {number(ece.high)}]"
-    band = f"{percent(level)} of draws in [{number(ece.null_low)}, {number(ece.null_high)}]"
+    if not ece.low <= ece.estimate <= ece.high:
+        interval += ", which leaves out what noise adds to the estimate"
+    limit = f"on average, ≤ {number(ece.null_limit)} in {percent(level)} of draws"
     return [
         Row("ECE", ece.estimate, f"{bins}; {interval}", ece.notion, ece.low, ece.high),
         Row(
             "if calibrated",
             ece.null_mean,
-            f"{band}; {pvalue(ece.pvalue)}",
+            f"{limit}; {pvalue(ece.pvalue)}",
             ece.notion,
-            ece.null_low,
-            ece.null_high,
-            ece.pvalue,
+            high=ece.null_limit,
+            pvalue=ece.pvalue,
             indented=True,
         ),
     ]

@@ -12,7 +12,9 @@ from skcal.displays import (
     BinCountDisplay,
     CalibrationCurveDisplay,
     ComparisonDisplay,
+    DecisionCurveDisplay,
     MonitorDisplay,
+    MurphyDisplay,
     NullDistributionDisplay,
     RecalibrationDisplay,
     ReliabilityDisplay,
@@ -102,6 +104,10 @@ def recalibrated(y, proba, **options):
     return RecalibrationDisplay.from_predictions(y, proba, after, random_state=0, **options)
 
 
+def compared(y, proba, **options):
+    return MurphyDisplay.from_predictions(y, proba, compare=proba**1.3, **options)
+
+
 # name → (function of ax= and plot=, number of panels)
 CASES = {
     "reliability": (
@@ -120,6 +126,11 @@ CASES = {
         lambda **o: CalibrationCurveDisplay.from_predictions(*binary(300), **o),
         1,
     ),
+    "decision curve": (
+        lambda **o: DecisionCurveDisplay.from_predictions(*binary(300), **o),
+        1,
+    ),
+    "Murphy diagram": (lambda **o: compared(*binary(300), **o), 2),
     "simplex": (lambda **o: SimplexDisplay.from_predictions(*tempered(), **o), 1),
     "bin count": (
         lambda **o: BinCountDisplay.from_predictions(*binary(300), random_state=0, **o),

@@ -12,7 +12,10 @@ from sklearn.svm import LinearSVC
 from skcal.displays import BinCountDisplay, ReliabilityDisplay, SimplexDisplay
 from skcal.hypothesis_tests.bias_curve import BiasCurve
 from skcal.metrics.curve import CalibrationCurve
+from skcal.metrics.decision import DecisionCurve
+from skcal.metrics.murphy import MurphyDiagram
 
+RESULTS = BiasCurve | CalibrationCurve | DecisionCurve | MurphyDiagram
 EVERY = pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)
 
 
@@ -108,7 +111,7 @@ def numbers(thing):
     if isinstance(thing, list | tuple):
         return [number for part in thing for number in numbers(part)]
     of_display = type(thing).__module__.startswith("skcal.displays")
-    if of_display or isinstance(thing, BiasCurve | CalibrationCurve):
+    if of_display or isinstance(thing, RESULTS):
         return [number for part in vars(thing).values() for number in numbers(part)]
     return []
 

@@ -229,6 +229,7 @@ def test_a_bias_curve_is_made_of_windows():
     assert_allclose(curve.values, [np.median(features["a"][rows]) for rows in windows])
     assert_allclose(curve.predicted, [p[rows].mean() for rows in windows])
     assert_allclose(curve.observed, [y[rows].mean() for rows in windows])
+    assert_allclose(curve.to_frame()["observed"], curve.observed)
     outside = np.abs(curve.observed - curve.predicted) > curve.chance
     assert outside[-1]
     assert curve.pvalue <= 0.05

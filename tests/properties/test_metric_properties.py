@@ -111,11 +111,12 @@ SCALAR_ONLY = (
     "kolmogorov_smirnov_calibration_error, Kuiper",
     *(name for name in VARIANTS if name.endswith(("quantile", "sweep"))),
 )
+OF_ONE_OUTCOME = ("decision_curve", "murphy_diagram", "net_benefit")
 LOGISTIC = ("calibration_intercept", "calibration_slope", "cox_recalibration")
 # Notions that a metric documents not to take.
 REFUSED = (
     {(name, notion) for name in SCALAR_ONLY for notion in VECTORS}
-    | {(name, notion) for name in LOGISTIC for notion in VECTORS + SEVERAL}
+    | {(name, notion) for name in LOGISTIC + OF_ONE_OUTCOME for notion in VECTORS + SEVERAL}
     | {("integrated_calibration_index", notion) for notion in SEVERAL}
 )
 REFUSED |= {(f"{ECE}, median-variance", notion) for notion in ("binary", "confidence", *SEVERAL)}
@@ -134,6 +135,8 @@ NOT_REPETITIONS = {
     "calibration_error_interval": "the number of samples",
     "calibration_bins": "counts",
     "calibration_bins, quantile": "counts",
+    "decision_curve": "limits: the number of samples",
+    "murphy_diagram": "limits: the number of samples",
     "accumulator": "n_samples_seen_",
     "integrated_calibration_index": "does not hold: below",
 }

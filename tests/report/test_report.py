@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.metrics import brier_score_loss, log_loss
 
 from skcal import CalibrationErrorSearchCV, KroneckerKernelRidge, Zero
+from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import (
     adjust_pvalues,
     compare_calibration,
@@ -39,6 +40,7 @@ from skcal.metrics import (
 from skcal.report import calibration_report
 from skcal.report.numbers import skce_options
 from skcal.report.paired_rows import comparison_rows, verdict
+from skcal.report.rows import rows_of
 
 RESAMPLING = {"n_resamples": 99, "random_state": 0}
 
@@ -66,8 +68,6 @@ def test_ece_is_that_of_the_metric_its_interval_and_its_null_distribution():
     assert ece.pvalue == test.pvalue
     assert ece.null_mean == test.null_distribution.mean()
     assert ece.null_limit == np.quantile(test.null_distribution, 0.95)
-    tails = np.quantile(test.null_distribution, [0.025, 0.975])
-    assert [ece.null_low, ece.null_high] == pytest.approx(tails.tolist(), rel=1e-12)
 
 
 def test_mce_is_the_largest_gap_of_bins_that_hold_enough():
@@ -190,16 +190,51 @@ def test_the_figure_shows_the_interval_of_the_table():
 
 def test_text_numbers_figure_and_page_say_the_same_error_without_bins():
     report = plain_report()
-    facts = search_of("confidence").error("l1")
-    assert report.overall.without_bins["estimate"] == facts.estimate
+    labels, proba = predictions()
+    expected = cross_fitted_calibration_error(labels, proba, random_state=0)
+    options = {"random_state": 0, "n_resamples": 19, "plot": False}
+    [panel] = ReliabilityDisplay.from_predictions(labels, proba, **options).panels
+    assert report.overall.without_bins == panel.without_bins
+    assert report.overall.without_bins["estimate"] == expected
+    assert report.overall.diagram["without_bins"] == report.overall.without_bins
+    read = json.loads(report.to_json())["overall"]["without_bins"]
+    assert read["over"] == panel.without_bins["over"]
+    [line] = [line for line in str(report).splitlines() if line.startswith("ECE without bins")]
+    assert f" {expected:.4f} " in line
+    frame = report.to_frame().set_index("quantity")
+    assert frame.loc["ECE without bins", "value"] == expected
+    assert f"; without bins {expected:.4f}" in report._repr_html_()
+
+
+def test_of_too_many_samples_for_a_display_the_error_without_bins_is_that_of_the_search(
+    monkeypatch,
+):
+    monkeypatch.setattr("skcal.displays.reliability._MOST_WITHOUT_BINS", 100)
+    labels, proba = predictions()
+    report = calibration_report(labels, proba, **OPTIONS)
     assert report.overall.without_bins == report.overall.tuned[0]["l1"]
     assert report.overall.diagram["without_bins"] == report.overall.without_bins
-    assert json.loads(report.to_json())["overall"]["without_bins"]["over"] == facts.over
-    [line] = [line for line in str(report).splitlines() if line.startswith("ECE without bins")]
-    assert f" {facts.estimate:.4f} " in line
-    frame = report.to_frame().set_index("quantity")
-    assert frame.loc["ECE without bins", "value"] == facts.estimate
-    assert f"; without bins {facts.estimate:.4f}" in report._repr_html_()
+
+
+def test_the_interval_says_where_it_leaves_out_its_estimate():
+    ece = plain_report().overall.ece
+    inside = replace(plain_report().overall, ece=replace(ece, low=ece.estimate, high=1.0))
+    outside = replace(plain_report().overall, ece=replace(ece, high=ece.estimate / 2))
+    told = [rows_of(one, plain_report().settings) for one in (inside, outside)]
+    details = [row.detail for rows in told for row in rows if row.quantity == "ECE"]
+    assert ["leaves out" in detail for detail in details] == [False, True]
+
+
+def test_verbose_tells_of_the_parts_and_changes_nothing(capsys):
+    labels, proba = predictions()
+    report = calibration_report(labels, proba, verbose=1, **OPTIONS)
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "[calibration_report] classifier: risk-tuned confidence error"
+    assert told[1].startswith("[CalibrationErrorSearchCV] ")
+    assert "[calibration_report] classifier: MCE" in told
+    assert "verbose" not in report.settings
+    calibration_report(labels, proba, **OPTIONS)
+    assert capsys.readouterr().out == ""
 
 
 def test_where_no_candidate_corrects_the_error_without_bins_is_that_of_the_metric():

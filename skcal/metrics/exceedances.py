@@ -1,0 +1,120 @@
+"""Who lies above thresholds, and normal limits of means over them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+_DRAWS = 2000
+_ADDED = 2  # samples
+_ROUNDED = 1e-13
+_MOST = 1000  # thresholds of drawn processes; of more, some in equal steps
+
+
+class Share(NamedTuple):
+    """The part of all samples in a set that changes with a threshold.
+
+    Attributes
+    ----------
+    mean, square : ndarray of shape (n_thresholds,)
+        Sums of w / Σw and of (w / Σw)² over the set.
+    """
+
+    mean: np.ndarray
+    square: np.ndarray
+
+
+def share_above(x, weight, thresholds, strict=False) -> Share:
+    """Sums over samples whose x is at least the threshold, or above it where ``strict``.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_samples,)
+    weight : ndarray of shape (n_samples,)
+        w / Σw, 0 for samples that do not belong to the set.
+    thresholds : ndarray of shape (n_thresholds,)
+    strict : bool or ndarray of bool of shape (n_thresholds,)
+    """
+    order = np.argsort(x, kind="stable")
+    ranked = x[order]
+    below = np.searchsorted(ranked, thresholds)
+    if np.any(strict):
+        below = np.where(strict, np.searchsorted(ranked, thresholds, "right"), below)
+    sums = (np.append(np.cumsum(v[order][::-1])[::-1], 0.0) for v in (weight, weight**2))
+    return Share(*(total[below] for total in sums))
+
+
+def share_between(low, high, weight, thresholds, strict=False) -> Share:
+    """Sums over samples between whose two numbers the threshold lies, low < t ≤ high."""
+    parts = (share_above(x, weight, thresholds, strict) for x in (high, low))
+    return Share(*(np.maximum(one - other, 0) for one, other in zip(*parts, strict=True)))
+
+
+def mean_of(shares, values) -> np.ndarray:
+    """Mean of what takes one value on each of several sets without common samples, 0 elsewhere."""
+    return sum(value * share.mean for share, value in zip(shares, values, strict=True))
+
+
+def variance_of(shares, values, total) -> np.ndarray:
+    """Variance of that mean; ``total`` is Σ (w / Σw)²."""
+    mean = mean_of(shares, values)
+    pairs = list(zip(shares, values, strict=True))
+    square = sum(value**2 * share.square for share, value in pairs)
+    mixed = sum(value * share.square for share, value in pairs)
+    variance = square - 2 * mean * mixed + mean**2 * total
+    return np.where(variance > _ROUNDED * square, variance, 0)
+
+
+def limits_of(shares, values, total, z) -> tuple[np.ndarray, np.ndarray]:
+    """Limits of that mean, normal ones after two samples are added, divided among the sets [1]_.
+
+    Without them limits are too short where the sets hold few samples, and collapse where none.
+
+    .. [1] Agresti & Min, Simple improved confidence intervals for comparing matched proportions,
+       Statistics in Medicine 2005.
+    """
+    own, everything = _ADDED / len(shares) * total, 1 + _ADDED * total
+    added = [
+        Share((share.mean + own) / everything, (share.square + own * total) / everything**2)
+        for share in shares
+    ]
+    centre, found = mean_of(added, values), mean_of(shares, values)
+    half = z * np.sqrt(variance_of(added, values, total / everything))
+    return np.minimum(centre - half, found), np.maximum(centre + half, found)
+
+
+def simultaneous_z(shares, values, total, level, least) -> float:
+    """How many standard deviations hold the mean at all thresholds at once, in increasing order.
+
+    A quantile of the largest of |z| of a normal process that has the empirical covariance: each
+    share is that of samples above the threshold, hence a sum of independent steps.
+
+    Parameters
+    ----------
+    shares : list of Share
+    values : list of ndarray of shape (n_thresholds,)
+    total : float
+        Σ (w / Σw)².
+    level : float
+    least : float
+        The quantile for one threshold.
+    """
+    kept = slice(None, None, -(-len(values[0]) // _MOST))
+    shares = [Share(share.mean[kept], share.square[kept]) for share in shares]
+    values = [value[kept] for value in values]
+    mean, deviation = mean_of(shares, values), np.sqrt(variance_of(shares, values, total))
+    varies = deviation > 0
+    if not varies.any():
+        return least
+    steps = [np.maximum(-np.diff(share.square, append=0.0), 0) for share in shares]
+    rest = total - sum(step.sum() for step in steps)  # of samples below all thresholds
+    rng, process = np.random.default_rng(0), 0.0
+    everything = np.sqrt(rest if rest > _ROUNDED * total else 0) * rng.standard_normal((_DRAWS, 1))
+    for step, value in zip(steps, values, strict=True):
+        path = rng.standard_normal((_DRAWS, len(step))) * np.sqrt(step)
+        path = np.cumsum(path[:, ::-1], axis=1)[:, ::-1]
+        everything = everything + path[:, :1]
+        process = process + value * path
+    z = (process - mean * everything)[:, varies] / deviation[varies]
+    return max(least, float(np.quantile(np.abs(z).max(axis=1), level)))
