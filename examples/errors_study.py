@@ -13,6 +13,7 @@ The truth of a draw is the mean over its predictions. Run
 """
 
 import argparse
+import itertools
 import time
 import warnings
 from collections import defaultdict
@@ -21,7 +22,17 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import expit, logit, rel_entr, softmax
-from study_tools import append, dots, figure, kept, mean_of_cells, rows_of, save, write_table
+from study_tools import (
+    append,
+    dots,
+    figure,
+    kept,
+    logarithmic,
+    mean_of_cells,
+    rows_of,
+    save,
+    write_table,
+)
 
 from skcal.datasets import make_tempered
 from skcal.metrics import (
@@ -269,13 +280,11 @@ def table(path):
         )
 
 
-#: Name of a table → (group, kind) of its columns.
 TABLES = {
-    "errors_binary": [("binary", "l1"), ("binary, unusual", "l1"), ("binary", "log")],
-    "errors_vectors": [
-        (group, kind) for group in ("3 classes", "10 classes") for kind in ("l1", "l2", "log")
-    ],
+    "errors_binary": ("binary", "binary, unusual"),
+    "errors_vectors": ("3 classes", "10 classes"),
 }
+KINDS = {"l1": "total variation", "l2": "Euclidean", "rms": "root mean square", "log": "log loss"}
 
 
 def write_tables(path, folder):
@@ -284,27 +293,34 @@ def write_tables(path, folder):
     found = {key: mean_of_cells(by_cell) for key, by_cell in gaps.items()}
     names = list(dict.fromkeys(key[3] for key in gaps))
     sizes = sorted({key[1] for key in gaps})
-    for title, columns in TABLES.items():
+    for title, groups in TABLES.items():
         rows = []
-        for name in names:
-            keys = [(group, n, kind, name) for group, kind in columns for n in sizes]
+        for kind, name in itertools.product(KINDS, names):
+            keys = [(group, n, kind, name) for group in groups for n in sizes]
             if any(key in found for key in keys):
                 shown = ["{:.1f} ± {:.1f}".format(*found[k]) if k in found else "–" for k in keys]
-                times = [t for key in keys for t in seconds.get(key, []) if key[1] == sizes[1]]
-                rows.append([name, *shown, f"{np.median(times):.2f} s" if times else "–"])
-        header = [f"{group}: {kind}, {n:,}" for group, kind in columns for n in sizes]
-        write_table(folder, title, ["estimator", *header, "time"], rows)
-    panels = [("binary", "l1"), ("3 classes", "l1"), ("10 classes", "l1")]
-    drawn, axes = figure(1, len(panels), size=(10, 4))
-    for ax, (group, kind) in zip(axes[0], panels, strict=True):
-        shown = [n for n in names if any((group, size, kind, n) in found for size in sizes)]
-        missing = (np.nan, np.nan)
+                times = [t for key in keys if key[1] == sizes[1] for t in seconds.get(key, [])]
+                time_taken = f"{np.median(times):.2f} s" if times else "–"
+                rows.append([KINDS[kind], name, *shown, time_taken])
+        header = [f"{group}, {n:,}" for group in groups for n in sizes]
+        write_table(folder, title, ["error", "estimator", *header, f"time, {sizes[1]:,}"], rows)
+    draw_errors(found, names, sizes, folder)
+
+
+def draw_errors(found, names, sizes, folder):
+    """The errors of the total variation, a panel for each group."""
+    groups, missing = ("binary", "3 classes", "10 classes"), (np.nan, np.nan)
+    names = [n for n in names if any((g, s, "l1", n) in found for g in groups for s in sizes)]
+    drawn, axes = figure(1, len(groups), size=(10, 4))
+    for ax, group in zip(axes[0], groups, strict=True):
         series = {
-            f"n = {n:,}": np.transpose([found.get((group, n, kind, k), missing) for k in shown])
+            f"n = {n:,}": np.transpose([found.get((group, n, "l1", k), missing) for k in names])
             for n in sizes
         }
-        dots(ax, shown, series, spread=0.3)
-        ax.set(title=group, xlabel="mean absolute error × 1000", xscale="log")
+        dots(ax, names, series, spread=0.3)
+        ax.set(title=group, xlabel="mean absolute error × 1000")
+        ax.set_yticklabels(names if ax is axes[0, 0] else [])
+        logarithmic(ax)
     drawn.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     save(drawn, folder, "errors")
 

@@ -33,7 +33,7 @@ PARTS = {
     "tests": [
         "examples/errors_of_tests.py --out {work}/pvalues.csv --closed 100 --resampled 30 " + TABLES
     ],
-    "costs": ["tests/benchmarks/peers.py " + TABLES],
+    "costs": ["tests/benchmarks/peers.py --out {work}/costs.csv " + TABLES],
     "maps": [
         "tests/benchmarks/recalibration.py {work}/networks --networks {data}/cifar10 --seeds 1 "
         + TABLES,

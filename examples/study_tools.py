@@ -86,6 +86,16 @@ def dots(ax, names, series, ticks=None, *, spread=0.5):
     ax.tick_params(axis="y", length=0)
 
 
+def logarithmic(ax):
+    """Make the lower axis logarithmic, with 1, 2, 5, 10, … written out."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=8))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
 def save(figure, folder, name):
     """Write a picture for a page."""
     Path(folder).mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,17 @@ import numpy as np
 from errors_study import BINARY, GROUPS, UNUSUAL, draw, true_errors
 from joblib import Parallel, delayed
 from sklearn.model_selection import ShuffleSplit
-from study_tools import append, dots, figure, kept, mean_of_cells, rows_of, save, write_table
+from study_tools import (
+    append,
+    dots,
+    figure,
+    kept,
+    logarithmic,
+    mean_of_cells,
+    rows_of,
+    save,
+    write_table,
+)
 
 from skcal import CalibrationErrorSearchCV
 from skcal.datasets import (
@@ -162,14 +172,14 @@ def run(group, cell, n, seed, peers):
     return [(group, cell, n, seed, peers, name, truth, v, seconds) for name, v in found.items()]
 
 
-def study(path, sizes, seeds, peers, n_jobs):
+def study(path, groups, sizes, seeds, peers, n_jobs):
     """Append the draws that are missing."""
     done = kept(path, 5)
     tasks = [
         delayed(run)(group, cell, n, seed, peers)
         for n in sizes
-        for group, (_, cells) in CELLS.items()
-        for cell in cells
+        for group in groups
+        for cell in CELLS[group][1]
         for seed in range(seeds)
         if (group, cell, str(n), str(seed), str(peers)) not in done
     ]
@@ -198,7 +208,8 @@ def tables(path, folder):
             pairs = [found.get((group, n, name), (np.nan, np.nan)) for name in names]
             series[f"n = {n:,}"] = np.transpose(pairs)
         dots(ax, names, series, spread=0.3)
-        ax.set(title=group, xlabel="mean absolute error × 1000", xscale="log")
+        ax.set(title=group, xlabel="mean absolute error × 1000")
+        logarithmic(ax)
         ax.set_yticklabels(names if ax is axes[0, 0] else [])
     drawn.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     save(drawn, folder, "number")
@@ -209,12 +220,13 @@ def main():
     parser.add_argument("--out", type=Path, required=True, help="where estimates are kept")
     parser.add_argument("--tables", type=Path, required=True, help="where tables are written")
     parser.add_argument("--peers", action="store_true", help="those of probmetrics too")
+    parser.add_argument("--groups", nargs="+", default=list(CELLS), choices=CELLS)
     parser.add_argument("--sizes", nargs="+", type=int, default=[200, 1000])
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--n-jobs", type=int, default=1)
     options = parser.parse_args()
     for peers in (False, True) if options.peers else (False,):
-        study(options.out, options.sizes, options.seeds, peers, options.n_jobs)
+        study(options.out, options.groups, options.sizes, options.seeds, peers, options.n_jobs)
     tables(options.out, options.tables)
 
 

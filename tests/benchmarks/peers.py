@@ -1,6 +1,6 @@
 """Time and peak memory of skcal beside its peers, each in a process of its own, in one run.
 
-    python tests/benchmarks/peers.py --tables OUT [what …]
+    python tests/benchmarks/peers.py [what …] --out costs.csv --tables OUT    # resumes
 
 Every package measures sizes from 1,000 on, until one call takes longer than two seconds: the least
 processor time of three calls, which other processes hardly touch, and the peak resident memory of a
@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-from study_tools import COLOURS, figure, save, write_table
+from study_tools import COLOURS, append, figure, kept, rows_of, save, write_table
 
 SIZES = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
 LONGEST = 2.0  # seconds of a call after which no larger size is tried
@@ -303,34 +303,41 @@ def run(what, package):
             break
 
 
-def measure(names):
-    """All lines of all packages, each in a process of its own."""
-    lines = []
-    for what in names:
-        for package in CASES[what].sides:
-            if not importlib.util.find_spec(MODULES.get(package, package)):
-                continue
-            command = [sys.executable, __file__, "--run", what, package]
-            # A peer may run out of memory or time at a size: what it printed before counts.
-            limit = {"timeout": 200, "stderr": subprocess.DEVNULL}
-            try:
-                out = subprocess.run(command, stdout=subprocess.PIPE, text=True, **limit).stdout
-            except subprocess.TimeoutExpired as error:
-                out = (error.stdout or b"").decode()
-            lines += map(json.loads, out.splitlines())
-            print(*lines[-1:], flush=True)
+def measured(what, package):
+    """The lines of a package, from a process of its own."""
+    command = [sys.executable, __file__, "--run", what, package]
+    try:
+        limit = {"timeout": 600, "stderr": subprocess.DEVNULL, "text": True}
+        out = subprocess.run(command, stdout=subprocess.PIPE, **limit).stdout
+    except subprocess.TimeoutExpired as error:  # what it printed before counts
+        out = (error.stdout or b"").decode()
+    lines = [json.loads(line) for line in out.splitlines()]
+    print(*lines[-1:], flush=True)
     return lines
 
 
-def write_tables(lines, folder):
+def study(path, names):
+    """Append the lines of the packages that are missing and installed."""
+    done = kept(path, 2)
+    sides = [(what, package) for what in names for package in CASES[what].sides]
+    append(
+        path,
+        (
+            measured(*side)
+            for side in sides
+            if side not in done and importlib.util.find_spec(MODULES.get(side[1], side[1]))
+        ),
+    )
+
+
+def write_tables(path, folder):
     """The largest common size of each pair with ratios, and the growth of all."""
-    found = {tuple(line[:3]): tuple(line[3:]) for line in lines}
+    lines = [(*line[:2], *map(float, line[2:])) for line in rows_of(path)]
+    found = {line[:3]: line[3:] for line in lines}
     rows = []
-    for what, package in dict.fromkeys((line[0], line[1]) for line in lines):
-        if package == "skcal":
-            continue
+    for what, package in [(one, side) for one in CASES for side in CASES[one].sides]:
         sizes = [n for n in SIZES if {(what, package, n), (what, "skcal", n)} <= found.keys()]
-        if sizes:
+        if sizes and package != "skcal":
             n = sizes[-1]
             (ours, own_peak), (theirs, peak) = found[what, "skcal", n], found[what, package, n]
             times = f"{ours:.3g} s", f"{theirs:.3g} s", f"{theirs / ours:.1f}"
@@ -343,7 +350,7 @@ def write_tables(lines, folder):
 
 def draw(found, folder):
     """Seconds against the number of samples, a panel for each case."""
-    names = list(dict.fromkeys(key[0] for key in found))
+    names = [what for what in CASES if any(key[0] == what for key in found)]
     drawn, axes = figure(-(-len(names) // 4), 4, size=(11, 2.7 * -(-len(names) // 4)))
     packages = list(dict.fromkeys(key[1] for key in found))
     colours = dict(zip(packages, COLOURS, strict=False))
@@ -372,13 +379,15 @@ def draw(found, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="*", default=list(CASES))
+    parser.add_argument("--out", type=Path, default="costs.csv", help="where figures are kept")
     parser.add_argument("--tables", type=Path, help="where table and picture are written")
     parser.add_argument("--run", action="store_true", help="measure one package: what, package")
     options = parser.parse_args()
     if options.run:
         run(*options.what)
     else:
-        write_tables(measure(options.what), options.tables)
+        study(options.out, options.what)
+        write_tables(options.out, options.tables)
 
 
 if __name__ == "__main__":

@@ -206,33 +206,46 @@ def read(out, loss):
     return found
 
 
+def by_group(out, loss):
+    """Losses of the methods in the cases of each data set and size, in that order."""
+    groups: dict = {}
+    for case, by_name in read(out, loss).items():
+        group = " ".join(case.split()[1:-1]).replace("n=", "")
+        groups.setdefault(group, []).append({k: v[0] for k, v in by_name.items()})
+    return dict(sorted(groups.items(), key=lambda item: (item[0].split()[0], len(item[0]))))
+
+
+def row_of(group, cases, names):
+    """Mean losses, in how many cases skcal's is the lowest, in how many it is above the raw one."""
+    means = [np.mean([case[k].mean() for case in cases if k in case]) for k in names]
+    lowest = [
+        case["skcal"].mean() <= min(v.mean() for k, v in case.items() if k != "raw")
+        for case in cases
+    ]
+    worse = sum(_z(case["skcal"] - case["raw"]) > 1 for case in cases)
+    shown = (f"{mean:.4f}" for mean in means)
+    return [group, len(cases), *shown, sum(lowest), worse]
+
+
 def write_tables(out, folder, title) -> None:
     """Mean losses over classifiers and seeds, as table, and how far they are above skcal's."""
-    drawn, axes = figure(1, 2, size=(10, 4.6))
-    for ax, loss in zip(axes[0], ("log", "brier"), strict=True):
-        groups: dict = {}
-        for case, by_name in read(out, loss).items():
-            key = " ".join(case.split()[1:-1]).replace("n=", "")
-            groups.setdefault(key, []).append({k: v[0] for k, v in by_name.items()})
-        names = [
-            k for k in METHODS if any(k in case for cases in groups.values() for case in cases)
-        ]
-        rows, series = [], {name: [] for name in names if name != "skcal"}
-        for group, cases in groups.items():
-            means = {k: [case[k].mean() for case in cases if k in case] for k in names}
-            lowest = sum(
-                case["skcal"].mean() <= min(case[k].mean() for k in case if k != "raw")
-                for case in cases
-            )
-            worse = sum(_z(case["skcal"] - case["raw"]) > 1 for case in cases)
-            shown = [f"{np.mean(means[k]):.4f}" for k in names]
-            rows.append([group, *shown, f"{lowest} of {len(cases)}", worse])
-            for name in series:
-                gaps = [case[name].mean() - case["skcal"].mean() for case in cases if name in case]
-                series[name].append(mean_and_error(gaps))
-        header = [f"{loss} loss", *names, "skcal lowest", "worse than raw"]
+    losses = {loss: by_group(out, loss) for loss in ("log", "brier")}
+    drawn, axes = figure(1, 2, size=(10, 1.6 + 0.36 * len(losses["log"])))
+    for ax, (loss, groups) in zip(axes[0], losses.items(), strict=True):
+        tried = set().union(*(case for cases in groups.values() for case in cases))
+        names = [name for name in METHODS if name in tried]
+        header = [f"{loss} loss", "cases", *names, "skcal lowest", "worse than raw"]
+        rows = [row_of(group, cases, names) for group, cases in groups.items()]
         write_table(folder, f"{title}_{loss}", header, rows)
-        dots(ax, list(groups), {k: np.transpose(v) for k, v in series.items()}, spread=0.7)
+        series = {}
+        for name in names:
+            gaps = [
+                [case[name].mean() - case["skcal"].mean() for case in cases if name in case]
+                for cases in groups.values()
+            ]
+            if name != "skcal":
+                series[name] = np.transpose([mean_and_error(values) for values in gaps])
+        dots(ax, list(groups), series, spread=0.7)
         ax.axvline(0, color="black", linewidth=0.9)
         ax.set_xscale("symlog", linthresh=0.01)
         ax.set_xlabel(f"{loss} loss above that of skcal")
