@@ -20,6 +20,7 @@ from sklearn.model_selection import train_test_split
 
 from skcal.displays import ReliabilityDisplay
 from skcal.metrics import expected_calibration_error
+from skcal.recalibration import adjust_prevalence
 
 X, y = make_blobs([58_200, 1800], centers=[[0, 0], [1.2, 1.2]], random_state=0)
 X, X_population, y, y_population = train_test_split(X, y, test_size=0.5, random_state=0)
@@ -42,11 +43,12 @@ p = classifier.predict_proba(X_test)[:, 1]
 # With and without weights
 # ------------------------
 # The weighted ECE of the sample estimates that of the whole population, known here. The correction
-# of Elkan (2001) divides the odds by the number of negatives that each one stands for.
+# of Elkan (2001) divides the odds by the number of negatives that each one stands for: half of the
+# sample is positive, one in 1 + that number of the population.
 
 
 def corrected(p):
-    return p / (p + (1 - p) * train_weight.max())
+    return adjust_prevalence(p, prevalence=0.5, new_prevalence=1 / (1 + train_weight.max()))
 
 
 p_population = classifier.predict_proba(X_population)[:, 1]

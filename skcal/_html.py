@@ -52,6 +52,7 @@ _RESULT = """
 & table { width: auto; font-size: .875rem; overflow-wrap: break-word; }
 & :is(td, th) { padding: .15rem 1.25rem .15rem 0; }
 & thead + tbody .skcal-number, & thead .skcal-number { text-align: right; white-space: nowrap; }
+& thead + tbody td { white-space: nowrap; }
 & .skcal-scroll + .skcal-scroll { margin-top: .75rem; }
 & .skcal-chosen :is(td, th) { font-weight: 600; }
 & p { margin: 0 0 .4rem; font-weight: 600; }
@@ -143,22 +144,6 @@ def notes(texts: Iterable[str]) -> str:
     """A list of sentences."""
     items = "".join(f"<li>{plain(text)}</li>\n" for text in texts)
     return f"<ul>\n{items}</ul>\n" if items else ""
-
-
-class ShownInNotebooks:
-    """Of a fitted estimator notebooks show ``_result_html()`` before the diagram of parameters."""
-
-    def _result_html(self) -> str:
-        raise NotImplementedError
-
-    def _repr_html_inner(self):
-        return self._result_html() + super()._repr_html_inner()  # type: ignore[misc]
-
-    def _repr_mimebundle_(self, **kwargs):
-        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
-        if "text/html" in bundle:
-            bundle["text/html"] = self._result_html() + bundle["text/html"]
-        return bundle
 
 
 class ShownRounded:

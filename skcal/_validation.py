@@ -204,10 +204,7 @@ def _first(wrong: np.ndarray) -> dict[str, int]:
 
 def _warn_of_probabilities(logits, name):
     if logits.ndim == 2 and logits.min() >= 0 and np.allclose(logits.sum(axis=1), 1):
-        note(
-            f"from_logits=True, but the rows of {name} are probabilities already.",
-            UserWarning,
-        )
+        note(f"from_logits=True, but the rows of {name} are probabilities already.")
 
 
 def _softmax(logits: np.ndarray, name: str) -> np.ndarray:
@@ -353,8 +350,7 @@ def _labels_of_columns(columns, present, name, proba_name):
     if all(isinstance(entry, str) for entry in [*columns, *present.tolist()]):
         note(
             f"The columns {columns[:8]} of {proba_name} do not name all labels of {name}, "
-            f"{_shorten(present)}; they are read in sorted order. Rename them or pass labels=.",
-            UserWarning,
+            f"{_shorten(present)}; they are read in sorted order. Rename them or pass labels=."
         )
     return None
 
@@ -374,8 +370,7 @@ def _warn_if_counted_from_1(y, proba, name, proba_name):
         note(
             f"{name} holds integers from {y.min()}, which are read as column numbers from 0, but "
             f"{proba_name} fits them better counted from 1. If so pass "
-            f"labels=range(1, {n_classes + 1}), else labels=range({n_classes}).",
-            UserWarning,
+            f"labels=range(1, {n_classes + 1}), else labels=range({n_classes})."
         )
 
 

@@ -39,9 +39,9 @@ class CalibrationDataset:
     labels : ndarray of shape (n_samples,), int64
         The number of the column that happened.
     find_errors : callable
-        Without arguments, returns the true squared error of each notion.
+        Returns, without arguments, the true squared error of each notion.
     find_total_variation : callable or None, default=None
-        Without arguments, returns the true total variation.
+        Returns, without arguments, the true total variation.
     """
 
     proba: np.ndarray = field(repr=False)

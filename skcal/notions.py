@@ -166,6 +166,8 @@ class Notion(str):
         It is about one of two columns, so that ``pos_label`` has a meaning.
     of_given_classes : bool, default=False
         Outcomes are classes as they are named, not those that the predictions rank.
+    of_largest : bool, default=False
+        Features are the largest probability alone, so that errors are over- and underconfidence.
     """
 
     scalar = True
@@ -174,6 +176,7 @@ class Notion(str):
     joint_law = True
     of_positive_class = False
     of_given_classes = False
+    of_largest = False
 
     def problems(
         self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
@@ -218,6 +221,8 @@ class _Canonical(Notion):
 
 
 class _Confidence(Notion):
+    of_largest = True
+
     def problems(
         self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
     ) -> list[Problem]:
@@ -226,7 +231,7 @@ class _Confidence(Notion):
 
 
 class _TopLabel(Notion):
-    by_class, shares_samples = True, False
+    by_class, shares_samples, of_largest = True, False, True
 
     def problems(
         self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray

@@ -216,7 +216,7 @@ def pair_risk_path(
     phi : ndarray of shape (n_samples, r)
     residuals : ndarray of shape (n_samples,) or (n_samples, m)
     forms : iterable of ndarray of shape (r, r)
-        None is the identity.
+        Symmetric matrices M; None is the identity.
     sample_weight : array-like of shape (n_samples,), default=None
 
     Returns

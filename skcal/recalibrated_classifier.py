@@ -16,7 +16,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._html import ShownInNotebooks
 from skcal._notes import listen, note
 from skcal._parallel import one_by_one
 from skcal._sklearn_compat import (
@@ -30,6 +29,7 @@ from skcal._sklearn_compat import (
     _safe_indexing,
     as_tasks,
 )
+from skcal._summaries import Summarized, Summary
 from skcal._validation import check_weight
 from skcal.functions import Zero
 from skcal.model_selection import CalibrationErrorSearchCV
@@ -63,7 +63,7 @@ class OutOfFold(NamedTuple):
 
 
 class RecalibratedClassifierCV(
-    CallbackSupportMixin, ShownInNotebooks, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+    CallbackSupportMixin, Summarized, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
     """Recalibrate a classifier, and say what that won and what error is left.
 
@@ -135,6 +135,8 @@ class RecalibratedClassifierCV(
     >>> bool(classifier.remaining_error().estimate < classifier.initial_error().estimate)
     True
     """
+
+    _set_last = "out_of_fold_"
 
     _parameter_constraints: dict = {
         "estimator": [
@@ -236,8 +238,7 @@ class RecalibratedClassifierCV(
             elif not isinstance(estimator, FrozenEstimator):
                 note(
                     f"{type(estimator).__name__} does not take sample_weight: the recalibrator "
-                    "alone uses it. Pass a classifier that takes it, or no weights.",
-                    UserWarning,
+                    "alone uses it. Pass a classifier that takes it, or no weights."
                 )
         return Bunch(splitter=Bunch(split={}), estimator=Bunch(fit=params))
 
@@ -351,9 +352,8 @@ class RecalibratedClassifierCV(
         listen([], search.fit, proba, self.out_of_fold_.codes, self.out_of_fold_.weight)
         return search.error(kind)
 
-    def _result_html(self) -> str:
-        fitted = getattr(self, "recalibrator_", None)
-        return "" if fitted is None else fitted._result_html()
+    def _summary(self) -> Summary:
+        return self.recalibrator_._summary()
 
     def get_metadata_routing(self):
         """Say which metadata go to the classifier and to the splitter.

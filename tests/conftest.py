@@ -1,10 +1,14 @@
 """Data that several test modules share."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+# Workers of pytest-xdist share the cores: threads of BLAS would wait for each other.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
 SHARED = Path(__file__).parents[2] / "shared"
 
 

@@ -14,6 +14,7 @@ from skcal.metrics import expected_calibration_error
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SLOW = {"lower_risk", "test_levels", "which_family"}  # ten seconds or more each
+SHORTER = {"estimate_distributions": ("(2, 10, 100, 1000)", "(2, 10, 100, 20)")}  # unless slow
 
 
 def digits(names):
@@ -109,6 +110,13 @@ def classifiers_table(names):
     assert max(risks) < 1.01 * min(risks)
 
 
+def decision_curves(names):
+    assert names["benefit"]["too high"] < 0 < names["benefit"]["calibrated"]
+    assert names["harmful"].min() <= names["threshold"] <= names["harmful"].max()
+    assert (names["murphy"].diagram.low > 0).any()
+    np.testing.assert_allclose(names["mended"], names["p"])
+
+
 def million(names):
     accumulator = names["accumulator"]
     assert accumulator.n_samples_seen_ == 1_000_000
@@ -133,6 +141,7 @@ CLAIMS = {
     "base_rate": base_rate,
     "bins_by_risk": bins_by_risk,
     "classifiers_table": classifiers_table,
+    "decision_curves": decision_curves,
     "digits": digits,
     "estimate_distributions": estimate_distributions,
     "imbalanced": imbalanced,
@@ -152,18 +161,29 @@ def test_every_example_has_its_claim():
     assert {path.stem.removeprefix("plot_") for path in EXAMPLES.glob("plot_*.py")} == set(CLAIMS)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in CLAIMS],
-)
+@pytest.mark.parametrize("name", sorted(set(CLAIMS) - SLOW))
 def test_example_shows_what_it_says(name, tmp_path, monkeypatch):
+    run(name, tmp_path, monkeypatch, *SHORTER.get(name, ()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SLOW | set(SHORTER)))
+def test_long_example_shows_what_it_says(name, tmp_path, monkeypatch):
+    run(name, tmp_path, monkeypatch)
+
+
+def run(name, folder, monkeypatch, as_written="# %%", instead="# %%"):
+    """Run an example, with one thing changed, and test its claim."""
     matplotlib.use("Agg")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(folder)
+    code = (EXAMPLES / f"plot_{name}.py").read_text(encoding="utf-8")
+    assert as_written in code
+    (folder / "example.py").write_text(code.replace(as_written, instead), encoding="utf-8")
     try:
-        names = runpy.run_path(str(EXAMPLES / f"plot_{name}.py"))
+        names = runpy.run_path(str(folder / "example.py"))
         assert plt.get_fignums()
         for number in plt.get_fignums():
-            plt.figure(number).savefig(tmp_path / f"{number}.png", dpi=30)
+            plt.figure(number).savefig(folder / f"{number}.png", dpi=30)
         CLAIMS[name](names)
     finally:
         plt.close("all")

@@ -24,6 +24,8 @@ LAYERS = [
     "_html",
     "_files",
     "_frames",
+    "_tables",
+    "_summaries",
     "datasets",
     "_validation",
     "_matrices",

@@ -27,7 +27,6 @@ from skcal.metrics import (
     score_decomposition,
     validation_measures,
 )
-from skcal.model_selection.summary import summarize
 
 
 def data(n=300):
@@ -118,7 +117,7 @@ def test_a_search_shows_its_summary_before_its_parameters():
         assert shown.index("confidence calibration of 300") < shown.rindex(
             "CalibrationErrorSearchCV"
         )
-        for line in summarize(search).splitlines():
+        for line in search.summary().splitlines():
             assert " ".join(line.strip("* ").split()) in shown.replace("&lt;", "<")
     assert "CalibrationErrorSearchCV" in bundle["text/plain"]
 

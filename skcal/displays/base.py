@@ -197,7 +197,7 @@ def number(value: float) -> str:
 
 
 def default_resamples(n_samples: int) -> int:
-    """How often outcomes and samples are redrawn unless the user says."""
+    """The number of redrawn outcomes and of resamples unless the user says."""
     return 999 if n_samples <= _LARGE else 199
 
 

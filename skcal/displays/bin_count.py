@@ -20,7 +20,7 @@ from skcal.displays.base import (
     styled,
 )
 from skcal.metrics import expected_calibration_error
-from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
+from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.bin_statistic import BinnedStatistic
 from skcal.metrics.statistic import draw_codes
@@ -175,14 +175,7 @@ class BinCountDisplay(ClassifierDisplay):
         -------
         display : BinCountDisplay
         """
-        sample = read_sample(
-            y_true,
-            y_proba,
-            notion=notion,
-            sample_weight=sample_weight,
-            labels=labels,
-            pos_label=pos_label,
-        )
+        sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
         _require_one_law(sample)
         n_bins = _check_n_bins(n_bins)
         error, debiased = (_errors(sample, n_bins, strategy, debias) for debias in (False, True))
@@ -251,11 +244,6 @@ class BinCountDisplay(ClassifierDisplay):
 
 
 def _require_one_law(sample: Sample):
-    if not sample.notion.scalar:
-        raise ValueError(
-            f"notion={sample.notion!r} conditions on a vector; the display is about single "
-            f"probabilities. Use one of {SCALAR_NOTIONS}."
-        )
     if not sample.notion.joint_law:
         raise ValueError(
             f"notion={sample.notion!r} says nothing of how the outcomes of several classes are "

@@ -21,7 +21,7 @@ class RecalibrationDisplay:
     Parameters
     ----------
     before, after : ReliabilityDisplay
-        Of one panel each.
+        Diagrams of one panel each.
     map_x, map_y : ndarray of shape (n_points,), default=None
         Of a binary notion: predictions in ascending order and what became of them.
 

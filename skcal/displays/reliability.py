@@ -221,14 +221,7 @@ class ReliabilityDisplay(ClassifierDisplay):
         -------
         display : ReliabilityDisplay
         """
-        sample = read_sample(
-            y_true,
-            y_proba,
-            notion=notion,
-            sample_weight=sample_weight,
-            labels=labels,
-            pos_label=pos_label,
-        )
+        sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
         _require_scalar(sample)
         rule = BinRule.of(n_bins, strategy, edges=edges)
         curves = make_curves(method, sample)

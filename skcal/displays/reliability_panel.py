@@ -16,7 +16,7 @@ from skcal.functions.base import BilinearFunction
 from skcal.metrics import bootstrap_interval
 from skcal.metrics.base import Sample
 from skcal.metrics.bin_statistic import BinnedStatistic
-from skcal.metrics.binned import TABLE, tabulate
+from skcal.metrics.bin_table import TABLE, tabulate
 from skcal.metrics.statistic import draw_codes, observed_codes
 from skcal.notions import NOTIONS, Problem
 

@@ -107,7 +107,7 @@ class RiskDisplay:
         Parameters
         ----------
         search : CalibrationErrorSearchCV
-            Fitted.
+            A fitted search.
         param : str, default=None
             A hyperparameter with numbers, such as "alpha", "bandwidth", "n_bins" or
             "estimator__C": a curve for each candidate that has it. None: the best setting of each

@@ -28,9 +28,9 @@ class SegmentDisplay:
     Parameters
     ----------
     segments : list of Segment
-        From the top.
+        The segments from the top.
     n_segments : int
-        How many were tested.
+        The number of segments that were tested.
     level : float, default=0.05
 
     Attributes
@@ -207,7 +207,7 @@ class BiasCurveDisplay:
         ----------
         result : BiasCurve
         feature : str, default="feature"
-            Its name, for the axis.
+            The name of the feature, for the axis.
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True

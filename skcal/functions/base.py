@@ -120,7 +120,7 @@ class BilinearFunction(BaseEstimator, ABC):
         ----------
         X : array-like of shape (n_samples, d)
         Z : array-like of shape (k, d), default=None
-            None stands for X.
+            Further features; None stands for X.
 
         Returns
         -------

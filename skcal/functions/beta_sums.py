@@ -144,7 +144,7 @@ def _compress(
 def _compress_half(
     p: np.ndarray, charges: np.ndarray, bandwidth: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same for points p ≤ 1/2."""
+    """Compress points p ≤ 1/2."""
     edges = _piece_edges(bandwidth)
     piece = np.minimum(np.searchsorted(edges, p, side="right") - 1, len(edges) - 2)
     crowded, pieces, group = _crowded(piece)

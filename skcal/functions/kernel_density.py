@@ -47,7 +47,7 @@ class DirichletKernelDensity(BilinearFunction):
     proba_ : ndarray of shape (n_samples, d)
         Training predictions of positive weight.
     outcomes_ : ndarray of shape (n_samples, d)
-        Their outcomes: one-hot rows, or 0/1 for a single column.
+        The outcomes: one-hot rows, or 0/1 for a single column.
     weight_ : ndarray of shape (n_samples,)
     form_ : None
         The identity.
@@ -131,14 +131,14 @@ class DirichletKernelDensity(BilinearFunction):
         return isinstance(other, DirichletKernelDensity)
 
     def with_factor_of(self, fitted):
-        """As of :class:`BilinearFunction`, with the samples of ``fitted``."""
+        """See :class:`BilinearFunction`; it has the samples of ``fitted``."""
         function = clone(self)
         vars(function).update({k: v for k, v in vars(fitted).items() if k != "bandwidth"})
         function.bandwidth_ = function._width(function.bandwidth)
         return function
 
     def score_path(self, X, y, values, sample_weight=None):
-        """As of :class:`BilinearFunction`; products with training samples are computed once."""
+        """See :class:`BilinearFunction`; products with training samples are computed once."""
         check_is_fitted(self)
         for bandwidth in values:
             self.__class__(bandwidth)._validate_params()

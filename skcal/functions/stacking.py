@@ -117,7 +117,7 @@ class Stacking(BilinearFunction):
         Parameters
         ----------
         fitted : list of fitted functions
-            As :meth:`fit_parts` returns them.
+            What :meth:`fit_parts` returns.
         products : ndarray of shape (2, n_functions, n_functions + 1)
             The sum of :meth:`products` over sets of samples that other fits held out.
 

@@ -142,18 +142,7 @@ def bias_curve(
     >>> float(curve.values[outside].min().round())
     61.0
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
-    if not sample.notion.single:
-        raise ValueError(
-            f"notion={str(sample.notion)!r} is not about one number. Use 'binary' or 'confidence'."
-        )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, single=True)
     values = _read_feature(feature, np.shape(y_true)[0])
     if sample_weight is not None:
         values = values[check_weight(sample_weight, len(values)) > 0]

@@ -1,4 +1,4 @@
-"""Tests of notions of several problems: each class by itself, adjusted; and their few events."""
+"""Tests of notions of several problems: each class by itself, adjusted."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from skcal._notes import note
 from skcal.hypothesis_tests.result import CalibrationTestResult, adjust_pvalues
 from skcal.metrics.base import Sample
+from skcal.metrics.events import FEWEST_EVENTS, effective_number, warn_if_few_events
 from skcal.notions import Problem
-
-FEWEST_EVENTS = 5  # below that limits are off by more than a percent or two
 
 
 def of_each_problem(
@@ -47,26 +45,7 @@ def _test_class(test, problem, title):
         raise ValueError(f"Of {title}: {error}") from error
 
 
-def require_scalar(sample: Sample) -> None:
-    """Raise for a notion that conditions on a vector."""
-    if not sample.notion.scalar:
-        raise ValueError(
-            f"notion={str(sample.notion)!r} conditions on a vector. Use 'binary', 'confidence', "
-            "'top-label' or 'classwise', or monte_carlo_test."
-        )
-
-
-def warn_if_few_events(variances: np.ndarray, fourth_moments: np.ndarray) -> None:
-    """Warn where the sum of terms of these moments under H0 is of few effective ones.
-
-    (Σ variance)² / Σ fourth moment is the number of equal terms of ±1 that would be as far from
-    normal, and close to the expected number of events where those are rare.
-    """
-    total = fourth_moments.sum()
-    events = variances.sum() ** 2 / total if total > 0 else 0.0
-    if events < FEWEST_EVENTS:
-        note(
-            f"Too few outcomes are uncertain for the limit: the effective number of events is "
-            f"{events:.2g}, below {FEWEST_EVENTS}. Use monte_carlo_test.",
-            UserWarning,
-        )
+def warn_of_limit(variances: np.ndarray, fourth_moments: np.ndarray) -> None:
+    """Warn where the sum of terms of these moments under H0 is of few effective ones."""
+    events = effective_number(variances, fourth_moments)
+    warn_if_few_events(events, FEWEST_EVENTS, "the limit", "Use monte_carlo_test.")

@@ -14,8 +14,7 @@ from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.by_problem import (
     of_each_problem,
-    require_scalar,
-    warn_if_few_events,
+    warn_of_limit,
 )
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.metrics.base import read_sample
@@ -111,7 +110,7 @@ def _excess_brier(problem):
             "Spiegelhalter's z has a variance of 0: every prediction in y_proba is 0, 0.5 or 1. "
             "Use monte_carlo_test."
         )
-    warn_if_few_events(variances, np.sum(outcomes * values**4, axis=1))
+    warn_of_limit(variances, np.sum(outcomes * values**4, axis=1))
     z = float(terms.sum() / deviation)
     seen = terms.std(ddof=1) if len(X) > 1 else 0.0  # "top-label" may have one sample of a class
     spread = max(seen * np.sqrt(len(X)), deviation)
@@ -205,8 +204,7 @@ def hosmer_lemeshow_test(
     >>> hosmer_lemeshow_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    sample = read_sample(y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label)
-    require_scalar(sample)
+    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label, scalar=True)
     rule = BinRule(n_bins, strategy)
     return of_each_problem(sample, lambda p: _hosmer_lemeshow(p, rule, min_expected, external))
 

@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 from scipy.stats import chi2
 
 from skcal._sklearn_compat import StrOptions, validate_params
-from skcal.hypothesis_tests.by_problem import of_each_problem, require_scalar
+from skcal.hypothesis_tests.by_problem import of_each_problem
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.metrics.base import read_sample
-from skcal.metrics.cox import check_both, check_overlap, logits
+from skcal.metrics.cox import check_overlap, logits
 from skcal.metrics.logistic import fit_intercept, fit_logistic, log_likelihood
+from skcal.metrics.one_outcome import check_both
 
 
 @validate_params(
@@ -78,8 +79,7 @@ def cox_test(
     >>> cox_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    sample = read_sample(y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label)
-    require_scalar(sample)
+    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label, scalar=True)
     return of_each_problem(sample, lambda problem: _test(problem, hypothesis))
 
 

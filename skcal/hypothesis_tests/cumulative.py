@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from skcal._sklearn_compat import StrOptions, validate_params
-from skcal.hypothesis_tests.by_problem import of_each_problem, require_scalar, warn_if_few_events
+from skcal.hypothesis_tests.by_problem import of_each_problem, warn_of_limit
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.metrics.base import read_sample
 from skcal.metrics.smooth import cumulative_means, largest_excursion
@@ -119,15 +119,7 @@ def kolmogorov_smirnov_test(
     >>> kolmogorov_smirnov_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
-    require_scalar(sample)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
     return of_each_problem(sample, lambda problem: _test(problem, statistic))
 
 
@@ -140,7 +132,7 @@ def _test(problem, statistic):
     value, pvalue = 0.0, 1.0  # where all predictions are certain and right
     if deviation > 0:
         fourth = variance * (1 - 3 * variance)
-        warn_if_few_events(weight**2 * variance, weight**4 * fourth)
+        warn_of_limit(weight**2 * variance, weight**4 * fourth)
         value = estimate * weight.sum() / deviation
         pvalue = positive(range_tail(value) if kuiper else maximum_tail(value))
     elif estimate > 0:

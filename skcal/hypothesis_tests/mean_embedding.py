@@ -13,13 +13,13 @@ from scipy.linalg import qr
 from scipy.stats import chi2, f
 from sklearn.utils import check_random_state
 
-from skcal._notes import note
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
 from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
 from skcal.metrics.base import read_sample
+from skcal.metrics.events import warn_if_few_events
 from skcal.metrics.kernel import embedding_terms, place_locations
 
 _DETERMINED = 1e-6  # drawn locations whose correlations leave less are dropped
@@ -270,24 +270,18 @@ def _effective_events(X, k, classes, V):
 
 
 def _supported(X, k, classes, V, least):
-    """Most of the locations that support the limit, and whether they do support one."""
+    """Most of the locations that support the limit, one at least, and their effective events."""
     order = qr(_correlation(V)[0], pivoting=True)[2]
+    kept, events = order[:0], 0.0
     for size in range(1, len(order) + 1):
         own = order[:size]
-        events = _effective_events(X, k[:, own], classes[own], V[np.ix_(own, own)])
-        if events < least * (size + 1):
-            return np.sort(order[: max(size - 1, 1)]), size > 1
-    return np.sort(order), True
-
-
-def _warn_if_few_events(n_locations, least, trusted):
-    if not trusted:
-        note(
-            f"Too few outcomes are uncertain for the limit at {n_locations} location(s): the "
-            f"effective number of events is below {least * (n_locations + 1)}. Use "
-            "method='monte-carlo', or fewer n_locations.",
-            UserWarning,
-        )
+        found = _effective_events(X, k[:, own], classes[own], V[np.ix_(own, own)])
+        enough = found >= least * (size + 1)
+        if enough or size == 1:
+            kept, events = own, found
+        if not enough:
+            break
+    return np.sort(kept), events
 
 
 def _asymptotic(statistic, problem, method, variance, name, choose):
@@ -295,12 +289,13 @@ def _asymptotic(statistic, problem, method, variance, name, choose):
     X, least = problem.features.astype(np.float64, copy=False), _EVENTS[variance]
     V, points, classes = statistic.V, statistic.points, statistic.classes
     if choose:
-        kept, trusted = _supported(X, statistic.k, classes, V, least)
+        kept, events = _supported(X, statistic.k, classes, V, least)
         V, points, classes = V[np.ix_(kept, kept)], points[kept], classes[kept]
     else:
         events = _effective_events(X, statistic.k, classes, V)
-        trusted = events >= least * (len(points) + 1)
-    _warn_if_few_events(len(points), least, trusted)
+    limit = f"the limit at {len(points)} location(s)"
+    remedy = "Use method='monte-carlo', or fewer n_locations."
+    warn_if_few_events(events, least * (len(points) + 1), limit, remedy)
     terms = embedding_terms(problem, statistic.kernel, points, classes)
     n, J = terms.shape
     if n <= J:

@@ -126,14 +126,7 @@ def monte_carlo_test(
     >>> monte_carlo_test(data.labels, data.proba, n_bins=10, random_state=0).pvalue
     0.001
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
     rng = check_random_state(random_state)
     draws = [
         null_distribution(

@@ -143,6 +143,5 @@ def warn_if_few(n_resamples: int, n_tests: int) -> None:
     if smallest > 0.05:
         note(
             f"n_resamples={n_resamples}: the smallest possible p-value is {min(smallest, 1):.3g}, "
-            f"above 0.05. Use at least n_resamples={20 * n_tests - 1}.",
-            UserWarning,
+            f"above 0.05. Use at least n_resamples={20 * n_tests - 1}."
         )

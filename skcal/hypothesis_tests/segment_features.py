@@ -20,7 +20,7 @@ class Segments(NamedTuple):
     members : scipy.sparse.csr_array of shape (n_segments, n_samples)
         1 where a sample belongs to a segment.
     n_left_out : int
-        How many more there are with fewer samples than asked for.
+        The number of further ones, with fewer samples than asked for.
     """
 
     names: list[str]

@@ -11,7 +11,7 @@ from skcal._parallel import over_jobs
 from skcal._text import number
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.segment_features import Segments
-from skcal.metrics.binned import clopper_pearson
+from skcal.metrics.proportion import clopper_pearson
 from skcal.metrics.statistic import draw_codes, observed_codes
 from skcal.notions import Problem
 
@@ -84,7 +84,7 @@ class _Sums:
 class Bias:
     """|observed - predicted| of each segment of a problem in standard deviations.
 
-    Of several columns the worst counts.
+    The worst of several columns counts.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Bias:
     codes : ndarray of shape (1, n_rows)
         The observed outcomes.
     n_samples : ndarray of shape (n_segments,)
-        Of the segments that have enough samples of the problem.
+        Sizes of the segments that have enough samples of the problem.
     """
 
     def __init__(self, problem: Problem, segments: Segments, titles, min_samples, rng):
@@ -137,7 +137,8 @@ class Bias:
         predicted = np.hstack([sums.predicted for sums in self._columns]) / self._mass
         happened = [sums.deviations(label == self.codes.T) for label, sums in self._labelled()]
         observed = predicted + np.hstack(happened) / self._mass
-        low, high = clopper_pearson(observed, self._mass**2 / self._squares, 0.95)
+        effective = self._mass**2 / self._squares
+        low, high = clopper_pearson(observed * effective, effective, (1 - 0.95) / 2)
         values = [each[worst].tolist() for each in (predicted, observed, low, high)]
         statistics = self._shown(signed[worst]).tolist()
         outcomes = [self._titles[k] for k in column.tolist()]

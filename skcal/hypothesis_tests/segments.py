@@ -34,7 +34,7 @@ class SegmentTestResult(CalibrationTestResult):
     statistic : float
         The largest statistic of all segments.
     pvalue : float
-        That of the hypothesis that no segment is miscalibrated.
+        The p-value of the hypothesis that no segment is miscalibrated.
     segments : list of Segment
         The worst one first.
     n_left_out : int
@@ -200,14 +200,7 @@ def segment_test(
     ('age > 65 and sex = F', 252, 0.49, 0.32)
     """
     weight = check_weight(sample_weight, len(check_proba(y_proba, name="y_proba")))
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
     found = make_segments(
         features, len(weight), n_bins=n_bins, order=order, min_samples=min_samples
     )

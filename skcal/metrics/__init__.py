@@ -1,10 +1,7 @@
 """Calibration measures ``(y_true, y_proba, *, …) → float`` (or parts), intervals and scorers."""
 
-from skcal.metrics.binned import (
-    calibration_bins,
-    expected_calibration_error,
-    maximum_calibration_error,
-)
+from skcal.metrics.bin_table import calibration_bins
+from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.bootstrap import bootstrap_interval
 from skcal.metrics.cox import (
     calibration_intercept,

@@ -48,13 +48,14 @@ class Sample(NamedTuple):
 def read_sample(
     y_true,
     y_proba,
-    *,
     notion="auto",
     sample_weight=None,
     labels=None,
     pos_label=None,
+    *,
     at_least: int = 1,
     scalar: bool = False,
+    single: bool = False,
     proba_name: str = "y_proba",
 ) -> Sample:
     """Check a metric's input.
@@ -67,6 +68,8 @@ def read_sample(
         Fewest samples of positive weight that the metric needs.
     scalar : bool
         Refuse notions whose features are vectors.
+    single : bool
+        Refuse those of several problems, too.
     proba_name : str
         What error messages call ``y_proba``.
     """
@@ -95,6 +98,10 @@ def read_sample(
         raise ValueError(
             f"notion={notion!r} conditions on a vector, where a single probability is needed. "
             f"Use one of {SCALAR_NOTIONS}."
+        )
+    if single and not notion.single:
+        raise ValueError(
+            f"notion={notion!r} is several problems or a vector. Use 'binary' or 'confidence'."
         )
     return Sample(proba, codes, weight, classes, notion)
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_array
 
-from skcal._bins import Intervals, find_partition
+from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, Intervals, find_partition
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import naming
 from skcal.notions import Problem
+
+#: Constraints of a metric's options of bins.
+BIN_OPTIONS = {
+    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
+    "strategy": [StrOptions(set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
+    "min_samples": [Interval(Integral, 1, None, closed="left")],
+    "edges": ["array-like", None],
+}
 
 
 class BinRule(NamedTuple):

@@ -67,7 +67,7 @@ class BinnedStatistic:
     Attributes
     ----------
     moments : BinMoments
-        Of all bins.
+        The moments of all bins.
     bins : ndarray of shape (n_rows,)
         Number of the bin of each row, among those that hold samples.
     mass : ndarray of shape (n_filled,)
@@ -116,7 +116,7 @@ def count_bins(sample: Sample, rule, names, measure):
     sample : Sample
     rule : BinRule
     names : sequence of str
-        As for :func:`skcal.metrics.moments.bin_moments`.
+        The sums, as in :func:`skcal.metrics.moments.bin_moments`.
     measure : callable
         Maps a list of BinMoments to a float.
     """

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import beta
 
-from skcal import _html
-from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, Intervals
-from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._text import percent
 from skcal.metrics.base import combine, read_sample
-from skcal.metrics.bin_rule import BinRule
+from skcal.metrics.bin_rule import BIN_OPTIONS, BinRule
 from skcal.metrics.bin_statistic import (
     DISTANCES,
     count_bins,
@@ -26,22 +20,15 @@ from skcal.metrics.bin_statistic import (
     prepare_bins,
     resolve_distance,
 )
+from skcal.metrics.bin_table import allowed_bins, require_bins
 from skcal.metrics.moments import GAPS, BinMoments, bin_moments
 from skcal.metrics.statistic import prepared_by
-from skcal.notions import Notion
 
-# Sums that a table takes, and those that debiasing takes besides the gaps.
-TABLE = (*GAPS, "count", "squares", "outcomes", "shift")
+# Sums that debiasing takes besides the gaps.
 _DEBIAS = {
     False: (),
     True: ("count", "squares", "square_errors"),
     "labels": ("count", "squares", "outcomes"),
-}
-_BINS = {
-    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
-    "strategy": [StrOptions(set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
-    "min_samples": [Interval(Integral, 1, None, closed="left")],
-    "edges": ["array-like", None],
 }
 ERROR_OPTIONS = {
     "norm": [Interval(Real, 1, np.inf, closed="both")],
@@ -50,231 +37,6 @@ ERROR_OPTIONS = {
     "root": ["boolean"],
 }
 MIN_BIN_SAMPLES = {"min_bin_samples": [Interval(Integral, 1, None, closed="left"), None]}
-TABLE_OPTIONS = {"confidence_level": [Interval(Real, 0, 1, closed="neither")]}
-
-
-@dataclass(frozen=True, eq=False)
-class CalibrationBins:
-    """Bins of predictions with what happened in them, one row a bin.
-
-    Attributes
-    ----------
-    notion : Notion
-        Its name, a str.
-    problem : ndarray of shape (n_rows,)
-        The number of the class of each row for "classwise" and "top-label", 0 otherwise.
-    left, right : ndarray of shape (n_rows,)
-        The bin holds left < x ≤ right, the first also 0; NaN for cells of the simplex.
-    count : ndarray of shape (n_rows,), int64
-        Number of samples; may be 0.
-    weight : ndarray of shape (n_rows,)
-        Sum of their weights.
-    prediction, frequency, gap : ndarray of shape (n_rows, m)
-        Mean prediction, observed frequency and frequency - prediction; NaN in empty bins. m = 1
-        but for notions with vectors.
-    low, high : ndarray of shape (n_rows, m)
-        Clopper-Pearson interval of the frequency; [0, 1] in empty bins.
-    confidence_level : float
-    classes : ndarray of shape (n_classes,)
-        The class of each number.
-    """
-
-    notion: Notion
-    problem: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    count: np.ndarray
-    weight: np.ndarray
-    prediction: np.ndarray
-    frequency: np.ndarray
-    gap: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    confidence_level: float
-    classes: np.ndarray
-
-    def __len__(self):
-        return len(self.count)
-
-    def largest_gap(
-        self, min_bin_samples: int | None = None, distance: str = "total-variation"
-    ) -> int:
-        """Return the row with the largest gap among bins of weight ``min_bin_samples`` or more."""
-        allowed = np.flatnonzero(_allowed(self.weight, min_bin_samples))
-        _require_bins(len(allowed), min_bin_samples, self.weight.max(initial=0))
-        distances = gap_distances(self.gap[allowed], distance)
-        return int(allowed[np.argmax(distances)])
-
-    def _repr_html_(self):
-        columns = self._columns()
-        del columns["problem"]
-        if (columns["weight"] == columns["count"]).all():
-            del columns["weight"]
-        title = f"{len(self)} bins, {self.notion} calibration"
-        level = f"low, high: {percent(self.confidence_level)} Clopper-Pearson interval"
-        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        return _html.result(title, _html.table(tuple(columns), rows), _html.notes([level]))
-
-    def to_frame(self):
-        """Return a pandas DataFrame; vectors take a column an entry, classes a column "class"."""
-        pd = import_pandas()
-        return pd.DataFrame(self._columns())
-
-    def _columns(self) -> dict[str, np.ndarray]:
-        by_class = self.notion.by_class
-        columns = {"class": self.classes[self.problem]} if by_class else {}
-        columns |= {
-            name: getattr(self, name) for name in ("problem", "left", "right", "count", "weight")
-        }
-        for name in ("prediction", "frequency", "gap", "low", "high"):
-            values = getattr(self, name)
-            suffixes = [""] if values.shape[1] == 1 else [f"_{k}" for k in range(values.shape[1])]
-            columns |= {name + suffix: values[:, k] for k, suffix in enumerate(suffixes)}
-        return columns
-
-
-def _allowed(weight, min_bin_samples):
-    """Bins that count; sums of weights have rounding errors."""
-    return (weight > 0) & (weight >= (min_bin_samples or 0) * (1 - 1e-12))
-
-
-def _require_bins(n_allowed, min_bin_samples, largest):
-    if n_allowed == 0:
-        raise ValueError(
-            f"min_bin_samples={min_bin_samples}: the fullest bin holds {largest:.6g} samples. "
-            "Lower min_bin_samples or n_bins."
-        )
-
-
-@validate_params(
-    {**_BINS, **TABLE_OPTIONS},
-    prefer_skip_nested_validation=True,
-)
-def calibration_bins(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    notion: str | Callable = "auto",
-    n_bins: int | str = 15,
-    strategy: str = "uniform",
-    min_samples: int = 100,
-    edges: ArrayLike | None = None,
-    confidence_level: float = 0.95,
-    sample_weight: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    pos_label: Any = None,
-) -> CalibrationBins:
-    """Bin predictions: the table behind binned metrics and reliability diagrams.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    notion : str or callable, default="auto"
-        What is predicted; "auto" is "binary" for one and two columns and "confidence" for more.
-    n_bins : int or "cube-root", default=15
-        Number of bins, on the simplex of intervals per class; "cube-root": ⌊n^(1/3)⌋.
-    strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
-        The rule of the bins, as in :class:`skcal.Binning`; the last for vectors only, "quantile"
-        and "sweep" for scalars.
-    min_samples : int, default=100
-        Fewest samples in a cell of "median-variance".
-    edges : array-like of shape (n_edges,), default=None
-        Edges of bins for scalar notions, rising from 0 to 1, in place of ``n_bins`` and
-        ``strategy``.
-    confidence_level : float in (0, 1), default=0.95
-        The confidence level of the Clopper-Pearson intervals of the frequencies. With weights the
-        number of samples is the effective one, (Σw)² / Σw².
-    sample_weight : array-like of shape (n_samples,), default=None
-    labels : array-like of shape (n_classes,), default=None
-        The class of each column; for 1-D predictions (negative class, positive class).
-    pos_label : label, default=None
-        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
-
-    Returns
-    -------
-    bins : CalibrationBins
-        All bins, empty ones included, problem after problem; a class of "top-label" that is never
-        predicted has none.
-
-    Raises
-    ------
-    ValueError
-        If predictions, labels or weights are not valid, or the strategy does not fit the notion.
-
-    See Also
-    --------
-    expected_calibration_error, maximum_calibration_error
-
-    References
-    ----------
-    .. [1] Clopper & Pearson, The use of confidence or fiducial limits illustrated in the case of
-       the binomial, Biometrika 1934.
-
-    Examples
-    --------
-    >>> from skcal.metrics import calibration_bins
-    >>> bins = calibration_bins([0, 0, 1, 1], [0.1, 0.3, 0.4, 0.9], n_bins=2)
-    >>> bins.count, bins.gap.ravel().round(3)
-    (array([3, 1]), array([0.067, 0.1  ]))
-    """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
-    rule = BinRule.of(n_bins, strategy, min_samples, edges)
-    moments = bin_moments(sample, rule, TABLE)
-    return tabulate(moments, sample.notion, sample.classes, confidence_level)
-
-
-def tabulate(problems: list[BinMoments], notion, classes, confidence_level) -> CalibrationBins:
-    """Table of the bins of all problems that have samples."""
-    tables = [_table(k, p, confidence_level) for k, p in enumerate(problems) if p.total > 0]
-    columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    return CalibrationBins(
-        notion=notion, confidence_level=confidence_level, classes=classes, **columns
-    )
-
-
-def _table(k, moments, confidence_level):
-    """Columns of one problem."""
-    size = len(moments.weight)
-    left = right = np.full(size, np.nan)
-    if isinstance(moments.partition, Intervals):
-        left, right = moments.partition.edges[:-1], moments.partition.edges[1:]
-    filled = np.where(moments.weight > 0, moments.weight, np.nan)[:, None]
-    hits = moments.outcomes / filled
-    effective = moments.weight**2 / np.where(moments.squares > 0, moments.squares, 1)
-    low, high = clopper_pearson(hits, effective[:, None], confidence_level)
-    return {
-        "problem": np.full(size, k),
-        "left": left,
-        "right": right,
-        "count": np.rint(moments.count).astype(np.int64),
-        "weight": moments.weight,
-        "prediction": moments.centres + moments.shift / filled,
-        "frequency": hits,
-        "gap": moments.residuals / filled,
-        "low": low,
-        "high": high,
-    }
-
-
-def clopper_pearson(frequency, n, confidence_level):
-    """Exact interval of a binomial proportion; [0, 1] where the frequency is NaN."""
-    tail = (1 - confidence_level) / 2
-    hits = np.where(np.isnan(frequency), 0, frequency) * n
-    with np.errstate(invalid="ignore"):
-        low = beta.ppf(tail, hits, n - hits + 1)
-        high = beta.ppf(1 - tail, hits + 1, n - hits)
-    low = np.where((hits <= 0) | np.isnan(frequency), 0.0, low)
-    return low, np.where((hits >= n) | np.isnan(frequency), 1.0, high)
 
 
 def _count_expected_error(sample, *, norm, debias, **others):
@@ -300,7 +62,7 @@ def _pop_rule(options: dict) -> BinRule:
 @prepared_by(prepare_bins, counts=_count_expected_error)
 @validate_params(
     {
-        **_BINS,
+        **BIN_OPTIONS,
         **ERROR_OPTIONS,
         "distance": [StrOptions({"auto", *DISTANCES})],
     },
@@ -429,14 +191,7 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 2, 2], proba, notion="classwise"), 6)
     0.866667
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
     distance = resolve_distance(distance, norm, debias)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, (*GAPS, *_DEBIAS[debias]))
@@ -463,7 +218,7 @@ def _power(moments, norm, debias, distance):
 @prepared_by(counts=_count_largest_error)
 @validate_params(
     {
-        **_BINS,
+        **BIN_OPTIONS,
         **MIN_BIN_SAMPLES,
         "distance": [StrOptions(set(DISTANCES))],
     },
@@ -543,14 +298,7 @@ default="total-variation"
     >>> maximum_calibration_error(y, p, n_bins=2)
     0.125
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, GAPS)
     return largest_error(moments, min_bin_samples, distance)
@@ -562,7 +310,7 @@ def largest_error(problems: list[BinMoments], min_bin_samples, distance="total-v
     for moments in problems:
         if moments.total > 0:
             fullest = max(fullest, moments.weight.max())
-            allowed = _allowed(moments.weight, min_bin_samples)
+            allowed = allowed_bins(moments.weight, min_bin_samples)
             largest += gap_distances(moments.gaps[allowed], distance).tolist()
-    _require_bins(len(largest), min_bin_samples, fullest)
+    require_bins(len(largest), min_bin_samples, fullest)
     return max(largest)

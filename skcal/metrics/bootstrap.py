@@ -21,7 +21,7 @@ from skcal._parallel import over_jobs
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.metrics.base import read_sample
-from skcal.metrics.events import warn_if_few_surprises
+from skcal.metrics.events import surprises, warn_if_few_events
 from skcal.metrics.resampling import resample_counts
 from skcal.metrics.statistic import prepare_counts
 
@@ -235,7 +235,8 @@ def _warn_if_few_events(y, proba, weight, params):
     options = {name: params[name] for name in ("labels", "pos_label") if name in params}
     with suppress(ValueError):  # a metric of your own may take other labels, and others raise
         sample = read_sample(y, proba, sample_weight=weight, **options)
-        warn_if_few_surprises(sample, _FEWEST_EVENTS)
+        remedy = "Use more samples, or monte_carlo_test."
+        warn_if_few_events(surprises(sample), _FEWEST_EVENTS, "the interval", remedy)
 
 
 def _on_rows(metric, y, proba, weight, params) -> Callable:

@@ -11,9 +11,6 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import SplineTransformer
 
 from skcal._html import ShownRounded
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
@@ -24,7 +21,8 @@ from skcal.metrics.logistic import (
     log_likelihood,
     profile_intervals,
 )
-from skcal.metrics.smoothers import CURVES, smoothed_gap
+from skcal.metrics.one_outcome import check_both
+from skcal.metrics.smoothers import CURVES, make_points, point_gaps
 from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.recalibration.coordinates import log_probabilities
 
@@ -315,10 +313,9 @@ def integrated_calibration_index(
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     estimator : classifier, {"splines", "loess", "isotonic"} or None, default=None
-        The smoother, a classifier of the outcome given logit(p) as its one feature. None is
-        logistic regression on cubic splines of the logit with 5 knots at quantiles; a name is a
-        method of :func:`calibration_curve`, of which "splines" is the same but for groups of many
-        predictions.
+        The smoother, a classifier of the outcome given logit(p) as its one feature, or a method of
+        :func:`calibration_curve`. None is "splines" without groups of many predictions: logistic
+        regression on cubic splines of the logit with 5 knots at quantiles.
     quantile : float in [0, 1], default=None
         None is the mean; 0.5 and 0.9 are E50 and E90 of [1]_, 1 is Emax.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -365,8 +362,10 @@ def integrated_calibration_index(
         y_true, y_proba, notion, sample_weight, labels, pos_label
     )
     check_both(outcome)
-    if isinstance(estimator, str):
-        gap, weight = smoothed_gap(estimator, expit(logit), outcome, weight)
+    if estimator is None or isinstance(estimator, str):
+        grouped = {} if estimator else {"most": len(logit)}
+        points = make_points(expit(logit), outcome, weight, **grouped)
+        gap, weight = point_gaps(estimator or "splines", points), points.mass
     else:
         gap = _fitted_gap(estimator, logit, outcome, weight, sample_weight is not None)
     if quantile is None:
@@ -376,8 +375,7 @@ def integrated_calibration_index(
 
 def _fitted_gap(estimator, logit, outcome, weight, weighted):
     """Distance of a classifier's curve from each prediction."""
-    smoother = _spline_logistic(logit, weight) if estimator is None else clone(estimator)
-    X = logit[:, None]
+    smoother, X = clone(estimator), logit[:, None]
     step = smoother.steps[-1][0] + "__" if hasattr(smoother, "steps") else ""
     weights = {f"{step}sample_weight": weight}
     with config_context(enable_metadata_routing=False):
@@ -385,34 +383,9 @@ def _fitted_gap(estimator, logit, outcome, weight, weighted):
     return np.abs(smoother.predict_proba(X)[:, 1] - expit(logit))
 
 
-def _spline_logistic(logit, weight):
-    """Logistic regression on splines, straight where all predictions are (nearly) equal."""
-    knots = np.quantile(logit, np.linspace(0.05, 0.95, 5), method="inverted_cdf", weights=weight)
-    knots = np.unique(knots)
-    # The ridge is a share of the mean loss, so that a weight of 2 is a repeated row.
-    C = 1e9 / weight.sum()
-    logistic = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-8, max_iter=1000)
-    if len(knots) < 2:
-        return logistic
-    spline = SplineTransformer(knots=knots[:, None], extrapolation="linear", include_bias=False)
-    return make_pipeline(spline, logistic)
-
-
 def read_logits(y_true, y_proba, notion, sample_weight, labels, pos_label):
     """Logits (n,), outcomes 0/1 and weights of the one problem of the notion, and its name."""
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
-    if not sample.notion.single:
-        raise ValueError(
-            f"notion={sample.notion!r} is several problems or a vector. Use 'binary' or "
-            "'confidence'."
-        )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, single=True)
     [problem] = sample.problems()
     return *logits(problem), sample.notion
 
@@ -421,14 +394,6 @@ def logits(problem):
     """Logits (n,), outcomes 0/1 and weights of a problem of single probabilities."""
     outcome = problem.outcomes[:, 0].astype(np.float64)
     return log_probabilities(problem.features)[:, 0], outcome, problem.weight
-
-
-def check_both(outcome):
-    """Raise unless both outcomes occur."""
-    if outcome.min() == outcome.max():
-        raise ValueError(
-            f"y_true shows one outcome only ({int(outcome[0])}); a logistic fit needs both."
-        )
 
 
 def check_overlap(logit, outcome):

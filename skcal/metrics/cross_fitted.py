@@ -113,14 +113,7 @@ def cross_fitted_calibration_error(
     >>> round(cross_fitted_calibration_error(y, P, random_state=0), 3)
     0.025
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
     weight = sample.weight / sample.weight.mean()
     data = Problems(sample._replace(weight=weight).problems(), weight)
     if function is None:

@@ -13,13 +13,12 @@ from skcal import _html
 from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._text import percent
-from skcal.metrics.one_outcome import read_increasing, read_outcome
+from skcal.metrics.one_outcome import check_both, read_increasing, read_outcome
 from skcal.metrics.smoothers import CURVES, isotonic_curve, isotonic_limits, make_points
 from skcal.notions import Notion
 
 _GRID = 101
 _TAIL, _FEW = 10, 100  # R's rms draws curves between the 10th predictions from both ends
-_SHOWN = 10  # rows of a notebook's table
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +133,32 @@ def calibration_curve(
     Notes
     -----
     Limits of splines and loess are normal ones around the expectation of the smoother: where the
-    true curve bends more than the smoother can follow they miss it. Of 50 draws of p² and of
-    tempered predictions at n = 500, the 95 % band held the whole curve in 92 % and 96 % (splines),
-    92 % and 88 % (loess) and always (isotonic); of a wave in 80 %, 50 % and always. More than 1,000
-    distinct predictions are grouped into 1,000 of equal mass (100 for isotonic limits).
+    true curve bends more than the smoother can follow, they miss it, and the more surely the more
+    samples there are. Then use "isotonic", whose limits were never short. In per cent of 300 data
+    sets, how often the 95 % limits held at a point, on average over the points, and the 95 % band
+    held the whole curve:
+
+    ======================  =====  =======  =======  ========
+    curve                       n  splines  loess    isotonic
+    ======================  =====  =======  =======  ========
+    uniform, calibrated       200  95, 95   94, 91   100, 100
+    uniform, calibrated     1,000  94, 92   94, 94   100, 100
+    slope 1.4                 200  96, 95   96, 94   100, 100
+    slope 1.4               1,000  95, 90   95, 93   100, 100
+    logit shifted by 0.7      200  94, 96   94, 86   100, 100
+    logit shifted by 0.7    1,000  94, 92   94, 93   100, 100
+    5 % events, calibrated    200  96, 87   90, 75   100, 100
+    5 % events, calibrated  1,000  95, 93   93, 86   100, 100
+    wave p + 0.15 sin 3πp     200  92, 17   88, 79   99, 100
+    wave p + 0.15 sin 3πp   1,000  88, 0    70, 4    97, 100
+    five steps                200  87, 46   82, 26   98, 100
+    five steps              1,000  63, 0    53, 0    98, 100
+    ======================  =====  =======  =======  ========
+
+    More than 1,000 distinct predictions are grouped into 1,000 of equal mass (100 for isotonic
+    limits). Loess is R's with ``surface="direct"``; R's default interpolates between vertices,
+    which changes the third digit. The splines have the knots of R's ``rcs(logit(p), 5)``, but may
+    bend at the outer ones.
 
     References
     ----------
@@ -159,19 +180,9 @@ def calibration_curve(
     >>> bool((curve.band_high < curve.prediction).all())  # predictions are too high
     True
     """
-    found = read_outcome(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    found = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label)
     x, outcome = found.prediction, found.happened
-    if outcome.min() == outcome.max():
-        raise ValueError(
-            f"y_true shows one outcome only ({int(outcome[0])}); a calibration curve needs both."
-        )
+    check_both(outcome)
     grid = _grid(x) if at is None else read_increasing(at, "at")
     frequency, limits = _curve(method, x, outcome, found.weight, grid, confidence_level)
     return CalibrationCurve(

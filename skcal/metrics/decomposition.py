@@ -156,7 +156,7 @@ default="isotonic"
     >>> parts.score, parts.miscalibration, parts.discrimination, parts.uncertainty
     (0.1875, 0.0625, 0.0625, 0.1875)
     """
-    sample = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
     if strategy == "isotonic":
         return _isotonic_parts(sample, score)
     names = _PARTS if score == "brier" else ("weight", "outcomes", "log_loss")
@@ -206,19 +206,8 @@ def sharpness(
     >>> sharpness([0, 1], [0.25, 0.75])
     0.0625
     """
-    sample = _read(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
     return prediction_variance(bin_moments(sample, BinRule(1, "uniform"), _SPREAD))
-
-
-def _read(y_true, y_proba, notion, sample_weight, labels, pos_label):
-    return read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
 
 
 def _isotonic_parts(sample, score):

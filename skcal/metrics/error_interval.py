@@ -17,7 +17,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
 from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.bin_rule import BinRule
-from skcal.metrics.events import warn_if_few_surprises
+from skcal.metrics.events import FEWEST_EVENTS, surprises, warn_if_few_events
 
 
 @dataclass(frozen=True)
@@ -160,16 +160,10 @@ def calibration_error_interval(
     (0.56, 0.6, 0.64)
     """
     sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        at_least=2,
-        scalar=True,
+        y_true, y_proba, notion, sample_weight, labels, pos_label, at_least=2, scalar=True
     )
-    warn_if_few_surprises(sample, 5)
+    remedy = "Use more samples, or monte_carlo_test."
+    warn_if_few_events(surprises(sample), FEWEST_EVENTS, "the interval", remedy)
     terms = _PairTerms(sample, BinRule(n_bins, strategy))
     linear, degenerate, freedom = terms.variances()
     ends = _ends(terms, linear, degenerate, freedom, (1 - confidence_level) / 2)

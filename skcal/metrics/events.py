@@ -1,4 +1,4 @@
-"""How many surprises the variance of a sample rests on."""
+"""The number of surprises on which the variance of a sample rests."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import numpy as np
 from skcal._notes import note
 from skcal.metrics.base import Sample
 
+FEWEST_EVENTS = 5  # below that limits are off by more than a percent or two
+
 
 def surprises(sample: Sample) -> float:
-    """Effective number of outcomes that were not predicted: (Σ e)² / Σ e², e = w² ‖δ‖².
+    """Effective number of outcomes that were not predicted, e = w² ‖δ‖².
 
     Never above Σ ‖δ‖², since where nothing has happened all errors are small, and alike.
     """
@@ -19,16 +21,22 @@ def surprises(sample: Sample) -> float:
     else:
         errors = 1 - 2 * proba[rows, sample.codes] + (proba**2).sum(axis=1)
     most, errors = errors.sum(), sample.weight**2 * errors
-    squares = (errors**2).sum()
-    return float(min(errors.sum() ** 2 / squares, most)) if squares > 0 else 0.0
+    return float(min(effective_number(errors, errors**2), most))
 
 
-def warn_if_few_surprises(sample: Sample, at_least: int) -> None:
+def effective_number(variances: np.ndarray, fourth_moments: np.ndarray) -> float:
+    """(Σ variance)² / Σ fourth moment: how many equal terms of ±1 would be as far from normal.
+
+    It is close to the expected number of events where those are rare.
+    """
+    total = fourth_moments.sum()
+    return variances.sum() ** 2 / total if total > 0 else 0.0
+
+
+def warn_if_few_events(events: float, at_least: float, of: str, remedy: str) -> None:
     """Warn where no resample and no limit knows what may happen."""
-    events = surprises(sample)
     if events < at_least:
         note(
-            f"Too few outcomes are uncertain for the interval: {events:.2g} effective ones differ "
-            f"from the predictions, fewer than {at_least}. Use more samples, or monte_carlo_test.",
-            UserWarning,
+            f"Too few outcomes are uncertain for {of}: the effective number of events is "
+            f"{events:.2g}, below {at_least}. {remedy}"
         )

@@ -149,13 +149,7 @@ def squared_kernel_calibration_error(
     blocks = {"linear": 2, "block": block_size}.get(method)
     at_least = {"biased": 1, "block": block_size or 2}.get(method, 2)
     sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        at_least=at_least,
+        y_true, y_proba, notion, sample_weight, labels, pos_label, at_least=at_least
     )
 
     standard_errors: list[float] = []
@@ -331,15 +325,7 @@ def maximum_mean_calibration_error(
     >>> maximum_mean_calibration_error([0, 1], [[0.75, 0.25], [0.25, 0.75]], notion="confidence")
     0.25
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        scalar=True,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
 
     def measure(problem):
         width = Kernel.of("laplacian", bandwidth, problem.features)
@@ -435,14 +421,7 @@ def squared_mean_embedding_calibration_error(
     >>> squared_mean_embedding_calibration_error([0, 1], [0.5, 0.5], locations=[0.5], bandwidth=1.0)
     0.0
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
     rng = check_random_state(random_state)
 
     def measure(problem):

@@ -11,12 +11,12 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.special import logit as log_odds
 from scipy.stats import chi2
-from sklearn import config_context
-from sklearn.linear_model import LogisticRegression
 
 from skcal.model_selection.estimator import ConfidenceInterval
 
+_ITERATIONS, _HALVINGS = 100, 30
 _TOLERANCE = 1e-13  # of the gradient of the mean loss
+_ROUNDING = 1e-13  # of the mean loss
 _DOUBLINGS = 60
 
 
@@ -51,16 +51,47 @@ def _intercept_score(a, logit, outcome, weight):
 
 def fit_logistic(logit, outcome, weight) -> LogisticFit:
     """Maximum likelihood of (a, b) in a + b logit."""
-    logistic = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=_TOLERANCE)
-    with config_context(enable_metadata_routing=False):
-        logistic.fit(logit[:, None], outcome.astype(np.int64), sample_weight=weight)
-    a, b = logistic.intercept_[0], logistic.coef_[0, 0]
-    frequency = expit(a + b * logit)
-    spread = weight * frequency * (1 - frequency)
     design = np.column_stack([np.ones_like(logit), logit])
+    coefficients = logistic_coefficients(design, weight * outcome, weight, np.zeros(2))
+    linear = design @ coefficients
+    frequency = expit(linear)
+    spread = weight * frequency * (1 - frequency)
     information = (design * spread[:, None]).T @ design
-    best = log_likelihood(a + b * logit, outcome, weight)
-    return LogisticFit(np.array([a, b]), np.linalg.pinv(information), best)
+    best = log_likelihood(linear, outcome, weight)
+    return LogisticFit(coefficients, np.linalg.pinv(information), best)
+
+
+def logistic_coefficients(X, hits, mass, penalty) -> np.ndarray:
+    """Coefficients β where Σ mass log(1 + exp(η)) - hits η + Σ penalty β² / 2 is least, η = Xβ.
+
+    Newton's method with halved steps: resamples that a threshold separates have flat likelihoods,
+    where solvers warn and change.
+    """
+
+    def loss(coefficients):
+        linear = X @ coefficients
+        fit = mass @ np.logaddexp(0, linear) - hits @ linear
+        return fit + penalty @ coefficients**2 / 2
+
+    coefficients, total = np.zeros(X.shape[1]), mass.sum()
+    least = loss(coefficients)
+    for _ in range(_ITERATIONS):
+        chance = expit(X @ coefficients)
+        gradient = X.T @ (mass * chance - hits) + penalty * coefficients
+        if np.abs(gradient).max() <= _TOLERANCE * total:
+            break
+        curvature = (X * (mass * chance * (1 - chance))[:, None]).T @ X
+        curvature += np.diag(penalty + 1e-14 * total)
+        step = np.linalg.solve(curvature, gradient)
+        for _ in range(_HALVINGS):
+            new = loss(coefficients - step)
+            if new < least + _ROUNDING * total:
+                break
+            step = step / 2
+        else:
+            break
+        coefficients, least = coefficients - step, new
+    return coefficients
 
 
 def log_likelihood(logit, outcome, weight):

@@ -18,8 +18,6 @@ from skcal.metrics.exceedances import limits_of, mean_of, share_above, share_bet
 from skcal.metrics.one_outcome import read_increasing, read_outcome
 from skcal.notions import Notion
 
-_SHOWN = 10  # rows of a notebook's table
-
 
 @dataclass(frozen=True, eq=False)
 class MurphyDiagram:
@@ -31,9 +29,9 @@ class MurphyDiagram:
         In increasing order. Where none were given every prediction stands twice, for the values at
         it and just above it.
     score : ndarray of shape (n_thresholds,)
-        Of ``y_proba``.
+        Mean scores of ``y_proba``.
     compared : ndarray of shape (n_thresholds,) or None
-        Of ``compare``.
+        Mean scores of ``compare``.
     difference : ndarray of shape (n_thresholds,) or None
         score - compared; above 0 ``compare`` is better.
     low, high : ndarray of shape (n_thresholds,)
@@ -64,13 +62,10 @@ class MurphyDiagram:
         return {name: values for name, values in found.items() if values is not None}
 
     def _repr_html_(self):
-        columns = self._columns()
-        rows = np.unique(np.linspace(0, len(self.thresholds) - 1, _SHOWN).astype(int))
-        table = zip(*(values[rows].tolist() for values in columns.values()), strict=True)
         title = f"Murphy diagram, {self.notion}, {self.n_samples:,} samples"
         what = "score" if self.difference is None else "difference"
         said = f"low, high hold the {what} at a threshold with {percent(self.confidence_level)}"
-        return _html.result(title, _html.table(tuple(columns), table), _html.notes([said]))
+        return _html.result(title, _html.some_rows(self._columns()), _html.notes([said]))
 
 
 @validate_params(

@@ -25,17 +25,18 @@ class Outcome(NamedTuple):
     notion: Notion
 
 
-def read_outcome(y_true, y_proba, **options) -> Outcome:
-    """Check a metric's input; ``options`` are those of :func:`skcal.metrics.base.read_sample`."""
-    sample = read_sample(y_true, y_proba, **options)
-    if not sample.notion.single:
-        raise ValueError(
-            f"notion={sample.notion!r} is several problems or a vector. Use 'binary' or "
-            "'confidence'."
-        )
+def read_outcome(*arguments, **options) -> Outcome:
+    """Check a metric's input, which is that of :func:`skcal.metrics.base.read_sample`."""
+    sample = read_sample(*arguments, **options, single=True)
     [problem] = sample.problems()
     x, happened = problem.features[:, 0].astype(np.float64), problem.outcomes[:, 0]
     return Outcome(x, happened, problem.weight, sample.notion)
+
+
+def check_both(outcome):
+    """Raise unless both outcomes occur."""
+    if outcome.min() == outcome.max():
+        raise ValueError(f"y_true shows one outcome only ({int(outcome[0])}); both are needed.")
 
 
 def read_increasing(values, name: str, below_one: bool = False) -> np.ndarray:

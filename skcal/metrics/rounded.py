@@ -28,7 +28,7 @@ def normalize_proba(y_proba: ArrayLike, *, tolerance: float = ROUNDING) -> np.nd
         Probabilities. A 1-D array, and what holds other things than finite floats, is returned as
         it is, for whoever reads it to check.
     tolerance : float in (0, 1), default=0.05
-        By how much the sum of a row may miss 1.
+        The most by which the sum of a row may miss 1.
 
     Returns
     -------

@@ -105,7 +105,7 @@ def _align(proba, classes, y_true, pos_label):
 
 
 def _refuse_other_kinds(label, known) -> None:
-    """Of a label that the classifier never saw."""
+    """Refuse a label that the classifier never saw."""
     if isinstance(label, str) != isinstance(known, str):
         raise ValueError(
             f"y_true holds {label!r}, classes_ of the estimator {known!s}: labels of another type. "

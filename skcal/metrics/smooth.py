@@ -101,15 +101,7 @@ def smooth_calibration_error(
     >>> round(error, 6)
     0.1875
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        scalar=True,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
     return estimate(sample, lambda problem: _smooth_error(problem, bandwidth), average=average)
 
 
@@ -315,15 +307,7 @@ def kolmogorov_smirnov_calibration_error(
     >>> kolmogorov_smirnov_calibration_error([0, 0, 1, 1], [0.25, 0.5, 0.5, 0.75])
     0.0625
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        scalar=True,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
     return estimate(sample, lambda problem: _cumulative_error(problem, kuiper), average=average)
 
 
@@ -428,15 +412,7 @@ def kernel_density_calibration_error(
     >>> round(kernel_density_calibration_error(y, p), 6)
     0.125
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion=notion,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        at_least=2,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, at_least=2)
     # A class that is predicted once ("top-label") has no other samples.
     return estimate(
         sample,

@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri
-from scipy.stats import beta
 from sklearn.isotonic import isotonic_regression
 from sklearn.preprocessing import SplineTransformer
 
+from skcal.metrics.logistic import logistic_coefficients
+from skcal.metrics.proportion import clopper_pearson
 from skcal.recalibration.coordinates import log_probabilities
 
 _MAX_POINTS = 1000  # distinct predictions; more are grouped
 _MAX_GROUPS = 100  # of isotonic limits, which take every interval of groups
 _DRAWS = 2000
 _RIDGE = 1e-9
-_ITERATIONS, _HALVINGS, _TOLERANCE = 100, 30, 1e-11
 _SPAN = 0.75
 
 
@@ -90,7 +90,7 @@ def spline_curve(points: Points, grid, level: float | None = None) -> Curve:
     design, rows = (np.column_stack([np.ones(len(x)), x]) for x in (design, rows))
     penalty = np.full(design.shape[1], _RIDGE * points.mass.sum())
     penalty[0] = 0
-    coefficients = _fit_logistic(design, points, penalty)
+    coefficients = logistic_coefficients(design, points.hits, points.mass, penalty)
     centre = rows @ coefficients
     if level is None:
         return Curve(expit(centre))
@@ -100,38 +100,6 @@ def spline_curve(points: Points, grid, level: float | None = None) -> Curve:
     bread = np.linalg.pinv(information + np.diag(penalty))
     roots = design * np.sqrt(points.squares * variance)[:, None] @ bread
     return Curve(expit(centre), expit(_normal_limits(centre, rows @ roots.T, level)))
-
-
-def _fit_logistic(design, points: Points, penalty) -> np.ndarray:
-    """Coefficients of penalised logistic regression, by Newton's method with halved steps.
-
-    Resamples that a threshold separates have flat likelihoods, where solvers warn and change.
-    """
-
-    def loss(coefficients):
-        linear = design @ coefficients
-        fit = points.mass @ np.logaddexp(0, linear) - points.hits @ linear
-        return fit + penalty @ coefficients**2 / 2
-
-    coefficients, total = np.zeros(design.shape[1]), points.mass.sum()
-    least = loss(coefficients)
-    for _ in range(_ITERATIONS):
-        chance = expit(design @ coefficients)
-        gradient = design.T @ (points.mass * chance - points.hits) + penalty * coefficients
-        if np.abs(gradient).max() <= _TOLERANCE * total:
-            break
-        curvature = (design * (points.mass * chance * (1 - chance))[:, None]).T @ design
-        curvature += np.diag(penalty + 1e-14 * total)
-        step = np.linalg.solve(curvature, gradient)
-        for _ in range(_HALVINGS):
-            new = loss(coefficients - step)
-            if new < least:
-                break
-            step = step / 2
-        else:
-            break
-        coefficients, least = coefficients - step, new
-    return coefficients
 
 
 def loess_curve(points: Points, grid, level: float | None = None) -> Curve:
@@ -196,8 +164,7 @@ def isotonic_limits(x, outcome, grid, level: float) -> np.ndarray:
     own = above + 1, n_groups - below  # intervals that end, or begin, there
     limits = np.empty((4, n_groups))
     for row, parts in ((0, own), (2, (len(count), len(count)))):
-        low = _clopper_pearson_low(positive, count, tail / parts[0])
-        high = 1 - _clopper_pearson_low(count - positive, count, tail / parts[1])
+        low, high = clopper_pearson(positive, count, *(tail / part for part in parts))
         limits[row], limits[row + 1] = 0, 1
         np.maximum.at(limits[row], above, low)
         np.minimum.at(limits[row + 1], below, high)
@@ -207,10 +174,6 @@ def isotonic_limits(x, outcome, grid, level: float) -> np.ndarray:
     limits = np.column_stack([[0, 1, 0, 1], limits, [0, 1, 0, 1]])
     left, right = np.searchsorted(last, grid, "right"), np.searchsorted(first, grid, "left") + 1
     return np.stack([limits[row][right if row % 2 else left] for row in range(4)])
-
-
-def _clopper_pearson_low(hits, count, tail):
-    return np.where(hits > 0, beta.ppf(tail, np.maximum(hits, 1), count - hits + 1), 0.0)
 
 
 def _normal_limits(centre, roots, level) -> np.ndarray:
@@ -237,12 +200,6 @@ CURVES: dict[str, Callable] = {
     "loess": loess_curve,
     "isotonic": isotonic_curve,
 }
-
-
-def smoothed_gap(method: str, x, outcome, weight) -> tuple[np.ndarray, np.ndarray]:
-    """Distance of a curve from the prediction at each point, and the points' weights."""
-    points = make_points(x, outcome, weight)
-    return point_gaps(method, points), points.mass
 
 
 def point_gaps(method: str, points: Points) -> np.ndarray:

@@ -17,15 +17,9 @@ from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import naming
 from skcal.metrics.base import Sample
 from skcal.metrics.bin_rule import given_edges, uniform_edges
-from skcal.metrics.binned import (
-    ERROR_OPTIONS,
-    MIN_BIN_SAMPLES,
-    TABLE_OPTIONS,
-    expected_error,
-    largest_error,
-    resolve_distance,
-    tabulate,
-)
+from skcal.metrics.bin_statistic import resolve_distance
+from skcal.metrics.bin_table import TABLE_OPTIONS, tabulate
+from skcal.metrics.binned import ERROR_OPTIONS, MIN_BIN_SAMPLES, expected_error, largest_error
 from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
 from skcal.metrics.decomposition import SCORES, prediction_variance, score_parts
 from skcal.metrics.moments import (

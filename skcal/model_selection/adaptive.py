@@ -89,7 +89,7 @@ def adaptive_squared_error(data: Problems, corrections: Sequence[np.ndarray]) ->
     Parameters
     ----------
     data : Problems
-        Their samples, all of positive weight, are counted by weight.
+        Problems, whose samples, all of positive weight, are counted by weight.
     corrections : sequence of ndarray of shape (n_rows, m), one a problem
         ĝ(x_i) of a function that was fitted without sample i.
 

@@ -23,7 +23,7 @@ class HeldOut(NamedTuple):
     Attributes
     ----------
     products : ndarray
-        As :meth:`skcal.Stacking.products` returns them.
+        What :meth:`skcal.Stacking.products` returns.
     zero_risk, pairs, share : float
         The risk of h = 0, the weight of all pairs, and the share of the problem.
     """
@@ -40,9 +40,9 @@ class Parts(NamedTuple):
     Attributes
     ----------
     fits : list
-        Of each problem the fitted functions, or None where it has too few samples.
+        The fitted functions of each problem, or None where it has too few samples.
     held_out : list of lists of HeldOut or None
-        Of each set of evaluation rows and each problem.
+        One for each set of evaluation rows and each problem.
     times : ndarray of shape (1, 2)
     """
 

@@ -9,9 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcal._validation import check_proba
 from skcal.model_selection import engine
 from skcal.model_selection.estimator import CalibrationErrorEstimator
-from skcal.notions import Problems, make_problems
-
-_NOTIONS = ("canonical", "classwise", "binary", "confidence", "top-label")
+from skcal.notions import NOTIONS, Problems, make_problems
 
 
 class FunctionCorrection(ClassifierMixin, BaseEstimator):
@@ -20,13 +18,13 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : CalibrationErrorEstimator
-        Of a function with ``residual``, and of the notion "canonical", "classwise", "binary",
-        "confidence" or "top-label".
+        An estimator of a function with ``residual`` and of the notion "canonical", "classwise",
+        "binary", "confidence" or "top-label".
 
     Attributes
     ----------
     estimator_ : CalibrationErrorEstimator
-        Fitted.
+        The fitted estimator.
     n_samples_ : int
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
@@ -89,10 +87,10 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
                 "predictions. Use PlugIn, TwoStepKernelRidge, Binning without debias, "
                 "DirichletKernelDensity or Stacking."
             )
-        if str(fitted.notion_) not in _NOTIONS:
+        if not (fitted.notion_.of_given_classes or fitted.notion_.of_largest):
             raise ValueError(
                 f"notion={fitted.notion_!r} corrects sums of probabilities and tells no "
-                f"probability of a class. Use one of {', '.join(map(repr, _NOTIONS))}."
+                f"probability of a class. Use one of {', '.join(map(repr, NOTIONS))}."
             )
         self.estimator_, self.n_samples_ = fitted, n_samples
         self.classes_, self.n_features_in_ = fitted.classes_, fitted.n_features_in_
@@ -118,16 +116,11 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         corrections = engine.corrections(fitted.functions_, data)
         if proba.ndim == 1:
             proba = np.column_stack([1 - proba, proba])
-        if fitted.notion_ in ("confidence", "top-label"):
+        if fitted.notion_.of_largest:
             return self._largest_corrected(proba, data.parts, corrections)
-        change = np.zeros_like(proba)
-        if fitted.notion_ == "binary":
-            change[:, 1:] = corrections[0]
-            change[:, :1] = -corrections[0]
-        elif fitted.notion_ == "classwise":
-            change = np.hstack(corrections)
-        else:
-            change = corrections[0]
+        change = np.hstack(corrections)
+        if change.shape[1] == 1:  # of the second class of two
+            change = np.hstack([-change, change])
         return self._interior(proba, change)
 
     def _interior(self, proba, change):

@@ -23,13 +23,13 @@ class OuterResult:
     Attributes
     ----------
     outer : Outer
-        Its test samples no choice and no fit has seen.
+        The split, whose test samples no choice and no fit has seen.
     plug_ins : ndarray of shape (n_fits,)
         The plug-in squared error of each fit of the best function.
     function : calibration-estimation function or None
         The best function with ``residual``, other than :class:`skcal.Zero`.
     corrections : list of ndarray or None
-        The mean of ĝ over its fits, of each problem of the test samples.
+        The mean of ĝ over its fits, for each problem of the test samples.
     """
 
     outer: Outer = field(repr=False)

@@ -110,7 +110,7 @@ class Task(NamedTuple):
     Attributes
     ----------
     functions : list of calibration-estimation functions
-        Fitted one after the other.
+        Functions that are fitted one after the other.
     paths : list of (function, values of its path parameter)
         If any, all are scored by the fit of the one function.
     keep : bool
@@ -186,7 +186,7 @@ def _add_scores(own, fitted, data):
 
 
 def _add_risks(own, fitted, data):
-    """The same of risks with standard errors."""
+    """``own`` over problems as risks with standard errors."""
     risks = [
         own(function, problem.features, problem.residuals, problem.weight)
         if has_pairs(problem)

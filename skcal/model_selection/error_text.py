@@ -86,9 +86,8 @@ def _reading(error: ErrorEstimate, bound: float | None, data, corrections) -> st
         return "infinite: something happened that had probability 0"
     if error.over is None or error.under is None or bound is None or bound <= 0:
         return ""
-    words = ("too high", "too low")
-    if error.notion in ("confidence", "top-label"):
-        words = ("overconfident", "underconfident")
+    largest = error.notion.of_largest
+    words = ("overconfident", "underconfident") if largest else ("too high", "too low")
     said = []
     for sign, word, size in zip((-1, 1), words, (error.over, error.under), strict=True):
         if size >= _PART * error.estimate:

@@ -54,12 +54,12 @@ class ErrorEstimate(ShownRounded):
     Attributes
     ----------
     kind : {"squared", "rms", "l1", "l2", "log"}
-    notion : str
+    notion : Notion
         The notion of calibration.
     estimate : float
-        In probability units, squared ones or nats.
+        The error in probability units, squared ones or nats.
     standard_error : float
-        Of "squared" and "rms" that of the adaptive estimate, else that of the one-step estimate.
+        The error of the adaptive estimate for "squared" and "rms", else of the one-step estimate.
     over, under : float or None
         The parts of "l1" of scalar notions where predictions are too high (overconfident) and too
         low; their sum is the estimate.
@@ -70,7 +70,7 @@ class ErrorEstimate(ShownRounded):
     """
 
     kind: str
-    notion: str
+    notion: Notion
     estimate: float
     standard_error: float
     over: float | None = None
@@ -99,9 +99,9 @@ class ErrorEstimate(ShownRounded):
         Returns
         -------
         bound : float
-            In the units of the estimate. Except of "squared" it is above 0 only where that of the
-            squared error is, since at calibration the other terms of different folds are
-            correlated through ĝ; bounds of 0 or less say nothing.
+            The bound in the units of the estimate. Except for "squared" it is above 0 only where
+            that of the squared error is, since at calibration the other terms of different folds
+            are correlated through ĝ; bounds of 0 or less say nothing.
         """
         if self.one_step is None or self.squared is None:
             raise ValueError(_NO_RESIDUAL)
@@ -131,7 +131,7 @@ def estimate_error(
     kind : {"squared", "rms", "l1", "l2", "log"}
     notion : Notion
     data : Problems
-        Their samples, all of positive weight.
+        Problems, whose samples are all of positive weight.
     corrections : sequence of ndarray of shape (n_rows, m), one a problem
     squared_error : SquaredError
         The adaptive estimate by the same corrections.
@@ -202,8 +202,7 @@ def _is_infinite(data: Problems) -> bool:
             note(
                 f"The log error is infinite: what happened in tested sample {sample} has "
                 "probability 0, so that the log loss of the model is infinite. Keep predictions "
-                "away from 0 and 1, or use kind='l1'.",
-                UserWarning,
+                "away from 0 and 1, or use kind='l1'."
             )
             return True
     return False

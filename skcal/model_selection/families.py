@@ -44,7 +44,7 @@ class Family:
     models : list of CalibrationErrorEstimator
         The best setting as fitted to the training samples of a column of each split.
     excess_risks : list of PairRisk
-        Their risks above that of h = 0 on these columns.
+        The risks of the models above that of h = 0 on these columns.
     """
 
     name: str

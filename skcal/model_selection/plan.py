@@ -281,8 +281,7 @@ def _warn_of_absent_classes(plans, data, search):
                 note(
                     f"Class {min(absent, key=str)!r} does not occur in the training part of fold "
                     f"{number} ({len(absent)} such classes): functions that learn outcomes give "
-                    "it probability 0 there. Pass fewer folds, a stratified cv, or more samples.",
-                    UserWarning,
+                    "it probability 0 there. Pass fewer folds, a stratified cv, or more samples."
                 )
                 return
 
@@ -303,6 +302,5 @@ def warn_of_small_problems(plans, problems, data, classes):
         note(
             f"Class {classes.tolist()[min(small)]!r} ({len(small)} such classes) is predicted for "
             "fewer than 2 samples of some fold: it adds no risk there, and where it was not "
-            "trained its error is estimated as 0. Pass fewer folds or more samples.",
-            UserWarning,
+            "trained its error is estimated as 0. Pass fewer folds or more samples."
         )

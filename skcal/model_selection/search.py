@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._html import ShownInNotebooks
 from skcal._notes import note
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
@@ -19,6 +18,7 @@ from skcal._sklearn_compat import (
     as_tasks,
     one_blas_thread,
 )
+from skcal._summaries import Summarized, Summary
 from skcal._validation import check_labels, check_proba, check_weight, column_names
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
@@ -43,13 +43,13 @@ from skcal.model_selection.families import (
     try_families,
 )
 from skcal.model_selection.plan import Samples, make_plans, warn_of_small_problems
-from skcal.model_selection.summary import as_html, summarize
+from skcal.model_selection.summary import summary_of
 from skcal.notions import Problems, make_problems, resolve_notion
 
 _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
 
 
-class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstimator):
+class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     """Choose a calibration-estimation function by its risk and report the calibration error.
 
     Every candidate and parameter setting is scored by cross-validation under the pair risk [1]_. By
@@ -139,7 +139,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
     outer_results_ : list of OuterResult
         What the fits that are chosen for each block, or outer split, say of its samples.
     cross_fits_ : list of CrossFit
-        Of each repeat the tested samples with their corrections, and the estimates.
+        The tested samples of each repeat with their corrections, and the estimates.
     notion_, classes_, n_features_in_, n_samples_, n_test_samples_
 
     See Also
@@ -190,6 +190,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
     >>> bool(search.lower_confidence_bound() > 0)
     True
     """
+
+    _set_last = "one_step_standard_error_"
 
     _parameter_constraints: dict = {
         "candidates": [list, tuple, str, None],
@@ -358,8 +360,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
         if self.squared_error_ < 0:
             note(
                 f"The squared calibration error is estimated as {self.squared_error_:.3g}; its "
-                "root is reported as 0.",
-                UserWarning,
+                "root is reported as 0."
             )
         self.calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
         self.one_step_ = median_of_one_steps([one.one_step for one in repeats])
@@ -434,7 +435,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
         Returns
         -------
         map : FunctionCorrection
-            Fitted, with ``predict_proba``.
+            A fitted map, with ``predict_proba``.
 
         Raises
         ------
@@ -497,13 +498,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, ShownInNotebooks, BaseEstim
         check_proba(X, from_logits=self.from_logits, name="X", estimator=self, reset=False)
         return np.asarray(X)
 
-    def summary(self) -> str:
-        """Table of the candidates, what was chosen and why, and the estimates."""
-        check_is_fitted(self)
-        return summarize(self)
-
-    def _result_html(self) -> str:
-        return as_html(self)
+    def _summary(self) -> Summary:
+        return summary_of(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

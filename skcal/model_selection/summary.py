@@ -1,11 +1,11 @@
-"""The search as a text table and as a dictionary."""
+"""The search as a summary and as a dictionary."""
 
 from __future__ import annotations
 
 import math
 
-from skcal import _html
-from skcal._text import as_columns, number
+from skcal._summaries import Summary
+from skcal._text import number
 from skcal.model_selection.candidates import family_name
 from skcal.model_selection.error_text import error_facts, error_text
 
@@ -22,7 +22,7 @@ def format_setting(setting: dict) -> str:
 
 
 def as_dict(search) -> dict:
-    """Return what :func:`summarize` shows, as plain numbers and strings."""
+    """Return what :func:`summary_of` shows, as plain numbers and strings."""
     candidates = [
         {
             "candidate": family.name,
@@ -72,31 +72,16 @@ def _plain(value):
     return value if isinstance(value, int | float | str | bool | None) else repr(value)
 
 
-def summarize(search) -> str:
-    """Return the table and the estimates of a fitted search."""
-    facts = as_dict(search)
-    table = _table(search, facts)
-    marks = ["  ", *("* " if fact["chosen"] else "  " for fact in facts["candidates"])]
-    marked = [(mark + row[0], *row[1:]) for mark, row in zip(marks, table, strict=True)]
-    choice = [mark + text for mark, text in zip(("* ", "  "), _choice(facts), strict=False)]
-    estimates = [f"{name:19} {text}" for name, text in _estimates(facts)]
-    return "\n".join(
-        [_heading(search, facts), "", *as_columns(marked, "<<>>>"), "", *choice, *estimates]
-    )
-
-
-def as_html(search) -> str:
-    """Return the summary for notebooks; nothing before the search is fitted."""
-    if not hasattr(search, "best_family_"):
-        return ""
+def summary_of(search) -> Summary:
+    """Return the table, the choice and the estimates of a fitted search."""
     facts = as_dict(search)
     header, *rows = _table(search, facts)
     [chosen] = [k for k, fact in enumerate(facts["candidates"]) if fact["chosen"]]
-    return _html.result(
-        _heading(search, facts),
-        _html.table(("", ""), _estimates(facts)),
-        _html.table(header, rows, chosen),
-        _html.notes(_choice(facts)),
+    records = [
+        fact | {"parameters": format_setting(fact["parameters"])} for fact in facts["candidates"]
+    ]
+    return Summary(
+        _heading(search, facts), header, rows, chosen, _choice(facts), _estimates(facts), records
     )
 
 

@@ -30,7 +30,7 @@ class Layout:
     Attributes
     ----------
     n_columns : int or None
-        None for 1-D predictions.
+        The number of columns; None for 1-D predictions.
     names : list or None
         Names of the columns of a data frame.
     classes : ndarray of shape (n_classes,)

@@ -51,7 +51,7 @@ class CalibrationMonitor(BaseEstimator):
         Evidence against calibration, 1 before any sample. Infinite once an outcome has happened
         whose predicted probability is 0.
     log_e_value_ : float
-        Its logarithm.
+        The logarithm of ``e_value_``.
     alarm_ : int or None
         ``n_samples_seen_`` at the first alarm.
     n_samples_seen_ : int

@@ -256,8 +256,7 @@ def _floor_of(X):
     if lost > 0.01 * X.size and low < smallest < high:
         note(
             f"{lost} of {X.size} probabilities in X are 0 or 1, which float32 rounded: their "
-            "logarithms are lost. Pass logits to a map with from_logits=True.",
-            UserWarning,
+            "logarithms are lost. Pass logits to a map with from_logits=True."
         )
     many = X.shape[1] > _MANY_CLASSES
     return min(PROBABILITY_FLOOR, max(_SMALLEST, positive)) if many else PROBABILITY_FLOOR

@@ -173,7 +173,6 @@ def estimate_prevalence(
             f"The prevalence still changes after max_iter={max_iter} steps. Pass a larger "
             "max_iter; predictions that hardly tell the classes apart need many.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return float(shares[1]) if proba.ndim == 1 else shares
 

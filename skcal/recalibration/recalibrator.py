@@ -12,7 +12,6 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._html import ShownInNotebooks
 from skcal._notes import listen
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
@@ -21,13 +20,14 @@ from skcal._sklearn_compat import (
     _fit_context,
     as_tasks,
 )
+from skcal._summaries import Summarized, Summary
 from skcal._validation import check_labels, check_proba, check_weight, column_names, read_logits
 from skcal.recalibration.default_maps import default_candidates, default_max_samples
 from skcal.recalibration.losses import LOSSES, LossComparison, of_outcomes
 from skcal.recalibration.mixture import LabelledPredictions, fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
 from skcal.recalibration.selection import make_map_families, try_maps
-from skcal.recalibration.selection_text import as_html, summarize
+from skcal.recalibration.selection_text import summary_of
 
 _SCORES = {"log_loss": "neg_log_loss", "brier_score": "neg_brier_score"}
 _LEVEL = 0.05
@@ -35,7 +35,7 @@ _LOSSES = {score: loss for loss, score in _SCORES.items()}
 
 
 class Recalibrator(
-    CallbackSupportMixin, ShownInNotebooks, ClassifierMixin, TransformerMixin, BaseEstimator
+    CallbackSupportMixin, Summarized, ClassifierMixin, TransformerMixin, BaseEstimator
 ):
     """Choose a recalibration map by its held-out loss, and apply it unless that would do harm.
 
@@ -130,6 +130,8 @@ class Recalibrator(
     >>> recalibrator.predict_proba(data.proba[1000:]).shape
     (1000, 5)
     """
+
+    _set_last = "best_estimator_"
 
     _parameter_constraints: dict = {
         "candidates": [list, tuple, None],
@@ -372,15 +374,8 @@ class Recalibrator(
         check_is_fitted(self)
         return self.classes_.astype(str).astype(object)
 
-    def summary(self) -> str:
-        """Table of the candidates, what was chosen and why, and what it gains."""
-        check_is_fitted(self)
-        if not hasattr(self, "cv_results_"):
-            return f"{self.best_name_}, read from JSON"
-        return summarize(self)
-
-    def _result_html(self) -> str:
-        return as_html(self)
+    def _summary(self) -> Summary:
+        return summary_of(self)
 
     def to_json(self) -> str:
         """The fitted recalibrator as JSON text, with the formula of its map.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal import _html
-from skcal._text import as_columns
+from skcal._summaries import Summary
 from skcal.recalibration.mixture import Mixture
 
 
@@ -23,27 +22,19 @@ def format_setting(setting: dict) -> str:
     return ", ".join(parts) or "-"
 
 
-def summarize(recalibrator) -> str:
+def summary_of(recalibrator) -> Summary:
     """Return the table and the gain of a fitted recalibrator."""
-    table = _table(recalibrator)
-    chosen = 1 + recalibrator.names_.index(recalibrator.best_name_)
-    rows = [("* " if k == chosen else "  ", row) for k, row in enumerate(table)]
-    shown = as_columns([(mark + row[0], *row[1:]) for mark, row in rows], "<<>>>")
-    reading = [mark + text for mark, text in zip(("* ", "  "), _choice(recalibrator), strict=False)]
-    gains = [f"{name:12s} {gain}" for name, gain in _gains(recalibrator)]
-    return "\n".join([_heading(recalibrator), "", *shown, "", *reading, *gains])
-
-
-def as_html(recalibrator) -> str:
-    """Return the summary for notebooks; nothing before the recalibrator is fitted to samples."""
     if not hasattr(recalibrator, "cv_results_"):
-        return ""
+        return Summary(f"{recalibrator.best_name_}, read from JSON")
     header, *rows = _table(recalibrator)
-    return _html.result(
+    return Summary(
         _heading(recalibrator),
-        _html.table(("", ""), _gains(recalibrator)),
-        _html.table(header, rows, recalibrator.names_.index(recalibrator.best_name_)),
-        _html.notes(_choice(recalibrator)),
+        header,
+        rows,
+        recalibrator.names_.index(recalibrator.best_name_),
+        list(_choice(recalibrator)),
+        _gains(recalibrator),
+        list(_records(recalibrator)),
     )
 
 
@@ -72,6 +63,23 @@ def _table(recalibrator) -> list[tuple[str, ...]]:
             )
         )
     return rows
+
+
+def _records(recalibrator):
+    """The numbers of each candidate in full."""
+    found = zip(
+        recalibrator.names_, recalibrator._shown_params, recalibrator.comparisons_, strict=True
+    )
+    for name, setting, comparison in found:
+        yield {
+            "candidate": name,
+            "parameters": format_setting(setting),
+            "loss": comparison.before,
+            "loss_above_chosen": comparison.difference,
+            "standard_error": comparison.standard_error,
+            "pvalue": comparison.pvalue,
+            "chosen": name == recalibrator.best_name_,
+        }
 
 
 def _gap(comparison):

@@ -147,7 +147,8 @@ def calibration_report(
     ``skce_test`` of the notion and of "canonical" (1-D: "binary"), where exact level
     costs seconds by Monte Carlo, for larger samples by the spectrum or by blocks, as the report
     says; ``score_decomposition`` by isotonic regression of each class,
-    for "binary" of the positive class, also of two columns.
+    for "binary" of the positive class, also of two columns; there also ``validation_measures``,
+    ``calibration_curve`` and ``decision_curve``.
 
     The p-values of groups are adjusted by Holm's method. Where ``n_resamples`` is too few for the
     number of groups, outcomes of each group are drawn until 20 of them show as much, up to 100

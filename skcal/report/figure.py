@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from skcal._files import replacing
-from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
+from skcal.displays import CalibrationCurveDisplay, DecisionCurveDisplay, ReliabilityDisplay
 from skcal.displays.base import MAX_PANELS
 from skcal.displays.reliability_panel import ReliabilityPanel
+from skcal.metrics import decision_curve
 from skcal.metrics.curve import CalibrationCurve
+from skcal.metrics.decision import DecisionCurve
 from skcal.report.parts import BinnedError, Data, Measures, Settings
 
 _SIZE = (4.2, 5.8)
@@ -46,11 +48,24 @@ def diagram_of(
         panel = replace(panel, error_interval=(ece.low, ece.high), null_error=ece.null_limit)
     if panel.without_bins is None:
         panel = replace(panel, without_bins=of_search)
-    values = {part.name: getattr(panel, part.name) for part in fields(panel)}
+    return _written(panel) | {"error_interval": list(panel.error_interval)}
+
+
+def _written(part) -> dict:
+    """The fields of a dataclass, arrays as lists."""
+    values = {field.name: getattr(part, field.name) for field in fields(part)}
     return {
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in values.items()
-    } | {"error_interval": list(panel.error_interval)}
+    }
+
+
+def _read(written: dict) -> dict[str, Any]:
+    """What :func:`_written` gave, lists as arrays."""
+    return {
+        name: np.array(value) if isinstance(value, list) else value
+        for name, value in written.items()
+    }
 
 
 def curve_of(data: Data, settings: Settings) -> dict | None:
@@ -64,18 +79,13 @@ def curve_of(data: Data, settings: Settings) -> dict | None:
         confidence_level=settings.confidence_level,
         plot=False,
     )
-    values = {part.name: getattr(display.curve, part.name) for part in fields(display.curve)}
-    return {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in values.items()
-    } | {"histogram": display.histogram.tolist(), "limit": display.limit}
+    more = {"histogram": display.histogram.tolist(), "limit": display.limit}
+    return _written(display.curve) | more
 
 
 def draw_curve(curve: dict, name: str):
     """Plot what :func:`curve_of` wrote down, on a figure that pyplot does not know of."""
-    parts: dict[str, Any] = {
-        key: np.array(value) if isinstance(value, list) else value for key, value in curve.items()
-    }
+    parts = _read(curve)
     histogram, limit = parts.pop("histogram"), parts.pop("limit")
     figure = _figure(_SIZE)
     CalibrationCurveDisplay(CalibrationCurve(**parts), histogram, limit=limit, name=name).plot(
@@ -84,12 +94,32 @@ def draw_curve(curve: dict, name: str):
     return figure
 
 
+def decision_of(data: Data, settings: Settings) -> dict | None:
+    """The decision curve of predictions of one outcome, and its limits at the prevalence."""
+    rate = float(np.mean(data.codes == 1))
+    if not (settings.notion.of_positive_class and 0 < rate < 1):
+        return None
+    options = {"labels": data.classes, "confidence_level": settings.confidence_level}
+    there = decision_curve(data.labels, data.proba, thresholds=[rate], **options)
+    at_prevalence = [rate, *(float(v[0]) for v in (there.net_benefit, there.low, there.high))]
+    whole = decision_curve(data.labels, data.proba, **options)
+    return _written(whole) | {"at_prevalence": at_prevalence}
+
+
+def draw_decisions(measures: list[Measures]):
+    """Plot what :func:`decision_of` wrote down of some models, on axes that they share."""
+    figure = _figure(_SIZE)
+    axis = figure.subplots()
+    for one in measures:
+        parts = _read(one.decision or {})
+        del parts["at_prevalence"]
+        DecisionCurveDisplay(DecisionCurve(**parts), name=one.name).plot(ax=axis)
+    return figure
+
+
 def panel_of(diagram: dict) -> ReliabilityPanel:
     """The panel that :func:`diagram_of` wrote down."""
-    values: dict[str, Any] = {
-        name: np.array(value) if isinstance(value, list) else value
-        for name, value in diagram.items()
-    }
+    values = _read(diagram)
     low, high = diagram["error_interval"]
     empty = np.array(diagram["empty"], dtype=np.float64).reshape(-1, 2)
     values |= {"error_interval": (low, high), "empty": empty}

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test
-from skcal.report.parts import Data, Measures, Settings
+from skcal.report.parts import LEVEL, Data, Measures, Settings
 
-_LEVEL = 0.05
 _EXCEEDANCES = 20  # after which no more outcomes are drawn
 _MOST_DRAWS = 100_000
 
@@ -32,13 +31,13 @@ def compare_groups(
     """
     tested = sum(part.ece is not None for part in measures)
     cautions = []
-    if tested > _LEVEL * (1 + settings.n_resamples):
+    if tested > LEVEL * (1 + settings.n_resamples):
         most = min(100 * tested, _MOST_DRAWS)
         measures = [
             part if part.ece is None else replace(part, ece=replace(part.ece, pvalue=p))
             for part, p in zip(measures, _pvalues(measures, parts, settings, most), strict=True)
         ]
-        if tested > _LEVEL * most:
+        if tested > LEVEL * most:
             cautions.append(
                 f"{tested} groups are too many for their tests: the smallest adjusted p-value is "
                 f"{tested / most:.2g} with {most:,} draws of each. Merge groups."

@@ -6,8 +6,16 @@ from html import escape
 
 from skcal._html import CONTROLS
 from skcal._text import number, percent
-from skcal.report.figure import draw, draw_curve, reliability, single_panels, svg_uri
+from skcal.report.figure import (
+    draw,
+    draw_curve,
+    draw_decisions,
+    reliability,
+    single_panels,
+    svg_uri,
+)
 from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
+from skcal.report.parts import LEVEL
 from skcal.report.rows import (
     GROUP_COLUMNS,
     Row,
@@ -34,6 +42,10 @@ _READING = (
 _CURVE_READING = (
     " Curves are regressions on splines; their bands say where the curve may lie, at each point "
     "and as a whole. Below them: the predictions."
+)
+_DECISION_READING = (
+    " Net benefit: events found by treating where the prediction is at least the threshold t, less "
+    "t / (1 − t) for each needless treatment."
 )
 
 
@@ -108,7 +120,7 @@ def _head(report, tag) -> str:
 def _cards(report) -> str:
     view, ece = report.overall.overview, report.overall.ece
     cards = [("accuracy", number(view.accuracy), f"confidence {number(view.mean_confidence)}")]
-    if report.overall.validation is not None:  # of one outcome
+    if report.notion.of_positive_class:
         mean = f"mean prediction {number(view.mean_predictions[-1])}"
         cards = [("base rate", number(view.base_rates[-1]), mean)]
     for facts in report.overall.tuned[:1]:
@@ -121,10 +133,9 @@ def _cards(report) -> str:
         if report.overall.without_bins is not None:
             limit += f"; without bins {number(report.overall.without_bins['estimate'])}"
         cards.append((f"ECE, {ece.n_bins} bins", number(ece.estimate), limit))
-        verdict = (
-            "refuted at the 5 % level" if ece.pvalue <= 0.05 else "not refuted at the 5 % level"
-        )
-        cards.append(("test of calibration", pvalue(ece.pvalue), verdict))
+        verdict = "refuted" if ece.pvalue <= LEVEL else "not refuted"
+        level = f"{verdict} at the {percent(LEVEL)} level"
+        cards.append(("test of calibration", pvalue(ece.pvalue), level))
     shown = "".join(
         f"<div><dt>{escape(name)}</dt><dd><b>{escape(value)}</b> {escape(note)}</dd></div>\n"
         for name, value, note in cards
@@ -151,12 +162,19 @@ def _figure(report, parts) -> str:
         f'src="{svg_uri(draw_curve(part.curve, part.name))}">\n'
         for part in curves[: len(display.panels)]
     )
+    whole = parts[0] is report.overall  # groups are too many for a third figure each
+    decisions = [part for part in curves if whole and part.decision is not None]
+    if decisions:
+        names = escape(f"Decision curve: {', '.join(str(part.name) for part in decisions)}")
+        images += f'<img alt="{names}" src="{svg_uri(draw_decisions(decisions))}">\n'
     left_out = ""
     if display.n_panels_left_out:
         left_out = f"The {len(display.panels)} with the largest ECE of {len(parts)}. "
     reading = _READING.format(level=percent(report.settings["confidence_level"]))
     if curves:
         reading += _CURVE_READING
+    if decisions:
+        reading += _DECISION_READING
     return (
         f'<figure>\n<div class="skcal-panels">\n{images}</div>\n'
         f"<figcaption>{left_out}{escape(reading)}</figcaption>\n</figure>\n"

@@ -22,7 +22,7 @@ from skcal.model_selection.error_text import error_facts
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, resolve_notion
 from skcal.report.cautions import caution
-from skcal.report.figure import curve_of, diagram_of
+from skcal.report.figure import curve_of, decision_of, diagram_of
 from skcal.report.parts import (
     BinnedError,
     Data,
@@ -131,6 +131,7 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
             data.labels, data.proba, notion=_all_classes(data, settings), labels=data.classes
         ),
         curve=attempt("calibration curve", curve_of, data, settings),
+        decision=attempt("decision curve", decision_of, data, settings),
         validation=attempt("validation", _validation, data, settings),
         without_bins=(diagram or {}).get("without_bins") or of_search,
         diagram=diagram,

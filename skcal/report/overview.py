@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 
 from skcal._text import number, percent
-from skcal.report.parts import Measures
-
-_LEVEL = 0.05
+from skcal.report.parts import LEVEL, Measures
 
 
 def verdict_of(measures: Measures, settings: dict) -> str:
@@ -15,7 +13,7 @@ def verdict_of(measures: Measures, settings: dict) -> str:
     error, ece = measures.without_bins, measures.ece
     if error is None or error["estimate"] is None:
         return "The samples do not allow an estimate of the calibration error."
-    what = "probabilities" if error["notion"] == "binary" else "confidences"
+    what = "probabilities" if settings["notion"].of_positive_class else "confidences"
     size = f"{number(error['estimate'], 3)} on average"
     bound = error["lower_confidence_bound"]
     if bound is not None and bound > 0:
@@ -25,7 +23,7 @@ def verdict_of(measures: Measures, settings: dict) -> str:
             f"Miscalibrated: the {what} are off by {size}, at least {number(bound, 3)} at {level} "
             f"confidence{side}. {_remedy(measures)}"
         )
-    if ece is not None and ece.pvalue <= _LEVEL:
+    if ece is not None and ece.pvalue <= LEVEL:
         return (
             f"Miscalibrated by the test of ECE (p = {ece.pvalue:.2g}); how far the {what} are off, "
             f"estimated as {size}, is not shown beyond chance. More samples would tell."
@@ -63,4 +61,4 @@ def powerless(measures: Measures, overall: Measures) -> bool:
     if ece is None or of_all is None or of_all["estimate"] is None:
         return False
     # Errors of bins and noise add up about as squares.
-    return ece.pvalue > _LEVEL and math.hypot(of_all["estimate"], ece.null_mean) <= ece.null_limit
+    return ece.pvalue > LEVEL and math.hypot(of_all["estimate"], ece.null_mean) <= ece.null_limit

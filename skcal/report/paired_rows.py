@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skcal._text import number, percent
 from skcal.hypothesis_tests import adjust_pvalues
-from skcal.report.rows import pvalue, tuned_rows
+from skcal.report.rows import MEDIAN_WIDTH, pvalue, tuned_rows
 
 
 def comparison_rows(report) -> list[tuple[str, str, str, str]]:
@@ -76,7 +76,7 @@ def paired_records(report) -> list[dict]:
             "low": test.low,
             "high": test.high,
             "pvalue": test.pvalue,
-            "detail": f"{test.method}, {test.n_samples:,} samples",
+            "detail": _how(test),
         }
         for test in report.comparison.tests
     ]
@@ -88,7 +88,11 @@ def paired_lines(report) -> list[str]:
     return [
         f"{test.notion} {test.measure}, {' minus '.join(_compared(report))}: "
         f"{test.estimate:+.2e}, {level} interval "
-        f"[{test.low:+.2e}, {test.high:+.2e}], {pvalue(test.pvalue)} ({test.method}, "
-        f"{test.n_samples:,} samples)"
+        f"[{test.low:+.2e}, {test.high:+.2e}], {pvalue(test.pvalue)} ({_how(test)})"
         for test in report.comparison.tests
     ]
+
+
+def _how(test) -> str:
+    kernel = f", Laplacian kernel of {MEDIAN_WIDTH}" if test.measure == "SKCE" else ""
+    return f"{test.method}{kernel}, {test.n_samples:,} samples"

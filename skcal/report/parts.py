@@ -9,6 +9,8 @@ import numpy as np
 
 from skcal.notions import Notion
 
+LEVEL = 0.05  # of every test that a report draws a conclusion from
+
 
 @dataclass(frozen=True)
 class Overview:
@@ -95,6 +97,7 @@ class Measures:
     sharpness: float
     validation: dict | None
     curve: dict | None
+    decision: dict | None
     diagram: dict | None
     warnings: list[str]
 

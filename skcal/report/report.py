@@ -11,16 +11,15 @@ import skcal.report.tables as tables
 from skcal._files import replacing
 from skcal._frames import import_pandas
 from skcal._text import as_json
+from skcal.notions import Notion
 from skcal.report.comparison import Comparison
 from skcal.report.figure import reliability
 from skcal.report.overview import verdict_of
 from skcal.report.paired_rows import paired_records
-from skcal.report.parts import Measures
+from skcal.report.parts import LEVEL, Measures
 from skcal.report.rows import all_warnings
 from skcal.report.segment_audit import SegmentAudit
 from skcal.report.text import as_text
-
-_LEVEL = 0.05  # of the segments, all together
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +41,7 @@ class CalibrationReport:
     comparison : Comparison or None
         The second model: ``second`` (its measures), ``estimators`` (both models under one function)
         and ``tests``.
-    notion : str
+    notion : Notion
         The notion of ECE, MCE and the figure.
     n_searched : int
         The number of samples on which tuned errors are estimated.
@@ -72,7 +71,7 @@ class CalibrationReport:
     group_pvalues: list[float | None]
     segments: SegmentAudit | None
     comparison: Comparison | None
-    notion: str
+    notion: Notion
     n_searched: int
     settings: dict
     version: str
@@ -94,7 +93,7 @@ class CalibrationReport:
     def verdict(self) -> str:
         """The answer in plain words: how far off, which way, shown or not, and what would help."""
         text = verdict_of(self.overall, self.settings)
-        if self.segments is None or self.segments.pvalue > _LEVEL:
+        if self.segments is None or self.segments.pvalue > LEVEL:
             return text
         return f"{text} Some segments are miscalibrated, first {self.segments.worst[0]['name']}."
 

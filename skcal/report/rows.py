@@ -58,7 +58,7 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
         Row(
             f"SKCE ({part.notion})",
             part.estimate,
-            f"{pvalue(part.pvalue)}; {part.method}",
+            f"{pvalue(part.pvalue)}; {part.method}; {_kernel(part.method)}",
             part.notion,
             pvalue=part.pvalue,
         )
@@ -66,10 +66,16 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
     ]
     rows += [_score(part) for part in measures.scores]
     rows += _validation(measures.validation or {}, level)
+    rows += _net_benefit(measures.decision or {}, level)
     what = "variance of the probabilities"
     if any(part.notion.by_class for part in measures.scores):
         what += ", summed over classes"
     return [*rows, Row("sharpness", measures.sharpness, what)]
+
+
+def _kernel(method: str) -> str:
+    """The kernel of ``skce_test``, whose units those of an SKCE are."""
+    return f"Laplacian kernel of {'the width that decides' if 'widths' in method else MEDIAN_WIDTH}"
 
 
 def records_of(measures: Measures, settings: dict) -> list[dict]:
@@ -229,6 +235,17 @@ def _validation(found: dict, level) -> list[Row]:
     return rows
 
 
+def _net_benefit(decision: dict, level) -> list[Row]:
+    if not decision:
+        return []
+    rate, value, low, high = decision["at_prevalence"]
+    detail = (
+        f"of treating from a prediction of {number(rate)} on, in events per sample; treating all "
+        f"or none gives 0; {percent(level)} interval [{number(low)}, {number(high)}]"
+    )
+    return [Row("net benefit at the prevalence", value, detail, "binary", low, high)]
+
+
 def _end(value, infinite) -> str:
     return infinite if value is None else number(value)
 
@@ -238,6 +255,8 @@ def class_rows(measures: Measures) -> list[tuple]:
     view = measures.overview
     return list(zip(view.classes, view.base_rates, view.mean_predictions, strict=True))
 
+
+MEDIAN_WIDTH = "the median width"
 
 GROUP_COLUMNS = (
     "group",

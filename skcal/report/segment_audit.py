@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from skcal._text import number
 from skcal.hypothesis_tests import segment_test
+from skcal.report.parts import LEVEL
 from skcal.report.rows import pvalue
 
 SEGMENT_COLUMNS = ("segment", "samples", "predicted", "observed", "95 % interval", "p-value")
@@ -67,7 +68,7 @@ def segment_verdict(found: SegmentAudit) -> str:
     """A sentence about all segments."""
     small = f", {found.n_left_out:,} more are too small" if found.n_left_out else ""
     shown = f"; the {len(found.worst)} with the smallest p-values" if found.n_segments > 1 else ""
-    verdict = "some are miscalibrated" if found.pvalue <= 0.05 else "none is shown miscalibrated"
+    verdict = "some are miscalibrated" if found.pvalue <= LEVEL else "none is shown miscalibrated"
     return (
         f"Of {found.n_segments:,} overlapping segments {verdict} ({pvalue(found.pvalue)}, "
         f"adjusted for all of them){small}{shown}:"

@@ -26,6 +26,7 @@ _RULES = """
 & .skcal-panels { display: flex; flex-wrap: wrap; justify-content: center; gap: 1rem; }
 & .skcal-panels img { flex: 1 1 16rem; max-width: 28rem; min-width: 0; }
 & .skcal-panels:has(img:nth-child(4):last-child) img { flex-basis: 20rem; } /* 2 + 2, not 3 + 1 */
+& .skcal-panels:has(img:nth-child(5):last-child) img { max-width: 18rem; } /* 3 + 2, alike */
 & figcaption { color: var(--soft); font-size: .875rem; }
 & .skcal-measures th { width: 30%; font-weight: 600; }
 & .skcal-measures td:nth-child(2) { font-weight: 600; text-align: right; white-space: nowrap; }
@@ -35,6 +36,7 @@ _RULES = """
 & .skcal-long { max-height: 26rem; }
 & .skcal-scroll table { overflow-wrap: break-word; }
 & .skcal-scroll th { min-width: 4.5rem; max-width: 18rem; overflow-wrap: anywhere; }
+& .skcal-scroll thead th { overflow-wrap: break-word; }
 & .skcal-scroll tbody th { min-width: 8rem; }
 & .skcal-scroll small { display: block; color: var(--soft); }
 & .skcal-scroll thead th { position: sticky; top: 0; background: var(--back); }
@@ -54,12 +56,18 @@ _RULES = """
   .skcal-page { background: #141414; }
 }
 @media print {
-  & { max-width: none; padding: 0; font-size: 10pt; }
+  & { max-width: none; padding: 0; font-size: 9pt; }
+  & :is(table, figcaption, footer, .skcal-cards dt, .skcal-cards dd) { font-size: 8pt; }
+  & thead th { font-size: 7.5pt; }
+  & .skcal-verdict { font-size: 11pt; }
+  & .skcal-cards { grid-template-columns: repeat(4, 1fr); }
+  & :is(td, th) { padding-top: .15rem; padding-bottom: .15rem; }
+  & details::details-content { content-visibility: visible; block-size: auto; }
   & .skcal-scroll { max-height: none; overflow: visible; }
   & .skcal-scroll thead th { position: static; }
-  & :is(tr, figure, .skcal-cards div, aside) { break-inside: avoid; }
-  & :is(h2, h4) { break-after: avoid; }
-  & .skcal-panels img { max-width: 9cm; }
+  & :is(tr, img, .skcal-cards div, aside) { break-inside: avoid; }
+  & :is(h2, h4, summary) { break-after: avoid; }
+  & .skcal-panels img { max-width: 7cm; }
 }
 """
 PAGE_STYLE = style("skcal-report", _RULES, of_page=True)

@@ -307,7 +307,7 @@ def test_options_that_are_none_are_refused(options, match):
 def test_a_few_events_are_warned_of():
     y, p = np.zeros(200, int), np.linspace(0.001, 0.02, 200)
     y[:3] = 1
-    with pytest.warns(UserWarning, match="hardly any outcome is a surprise"):
+    with pytest.warns(UserWarning, match="Too few outcomes are uncertain for the comparison"):
         compare_calibration(y, p, np.full(200, 0.01))
     y[:6] = 1
     compare_calibration(y, p, np.full(200, 0.01))

@@ -436,7 +436,7 @@ def test_few_events_are_warned_of(of_vectors):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             bootstrap_interval(expected_calibration_error, y, proba, **options)
-        assert ["effective ones" in str(w.message) for w in caught] == [True] * (n_events < 15)
+        assert ["Too few outcomes" in str(w.message) for w in caught] == [True] * (n_events < 15)
 
 
 @pytest.mark.filterwarnings("default")

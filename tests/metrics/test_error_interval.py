@@ -102,7 +102,7 @@ def test_events_that_have_not_happened_are_counted():
     y = (np.arange(2000) < 6).astype(int)
     interval = calibration_error_interval(y, p, root=False)
     assert interval.standard_error >= np.sqrt(2) * 0.01 * 0.99 / 2000 * 0.999
-    with pytest.warns(UserWarning, match="effective ones differ from the predictions"):
+    with pytest.warns(UserWarning, match="Too few outcomes are uncertain for the interval"):
         calibration_error_interval(np.roll(y, 7) * (np.arange(2000) < 10), p, labels=[0, 1])
 
 

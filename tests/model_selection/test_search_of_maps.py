@@ -156,14 +156,14 @@ def test_the_default_search_does_not_depend_on_n_jobs():
 
 
 def test_maps_of_the_default_search_beat_the_published_forms_on_overconfident_predictions():
-    data = make_tempered(2000, temperature=2.0, n_truth_draws=0, random_state=0)
+    data = make_tempered(1400, temperature=2.0, n_truth_draws=0, random_state=0)
     search = CalibrationErrorSearchCV(random_state=0, notion="canonical").fit(
         data.proba, data.labels
     )
     families = {family.name: family for family in search.families_}
     for name in ("TemperatureScaling", "StructuredMatrixScaling", "Stacking"):
         for other in ("Zero", *PUBLISHED):
-            # About -3.5 to -5.5 on this sample; the truth is a temperature.
+            # About -3.4 to -4.6 on this sample; the truth is a temperature.
             assert z_score(search, families[name], families[other], data.proba, data.labels) < -2
 
 

@@ -1,0 +1,58 @@
+"""Decision curves and Murphy diagrams: what they draw."""
+
+import numpy as np
+from display_cases import binary
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LogisticRegression
+
+from skcal.displays import DecisionCurveDisplay, MurphyDisplay
+from skcal.metrics import murphy_diagram
+
+
+def labels(axis):
+    return [line.get_label() for line in axis.get_lines()]
+
+
+def test_several_classifiers_share_axes_and_references():
+    y, p = binary(200)
+    first = DecisionCurveDisplay.from_predictions(y, p, name="one")
+    second = DecisionCurveDisplay.from_predictions(y, p**2, name="two", ax=first.ax_)
+    assert second.ax_ is first.ax_
+    assert labels(first.ax_) == ["treat none", "treat all", "one", "two"]
+    assert first.ax_.get_title().startswith("one, two\n")
+    assert first.line_.get_color() != second.line_.get_color()
+    top = max(first.curve.band_high.max(), second.curve.band_high.max())
+    assert first.ax_.get_ylim()[1] >= top
+
+
+def test_curves_of_rare_events_fill_the_axes():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 30, 500)
+    display = DecisionCurveDisplay.from_predictions((rng.random(500) < p).astype(int), p)
+    low, high = display.ax_.get_xlim()
+    assert (low, high) == (0, np.floor(100 * p.max() + 1) / 100)
+    assert display.ax_.get_ylim()[1] < 0.1
+
+
+def test_from_estimator_names_the_classifier():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1))
+    y = np.where(rng.random(200) < 1 / (1 + np.exp(-X[:, 0])), "ill", "well")
+    classifier = LogisticRegression().fit(X, y)
+    display = DecisionCurveDisplay.from_estimator(classifier, X, y, pos_label="ill", plot=False)
+    proba = classifier.predict_proba(X)[:, 0]
+    expected = DecisionCurveDisplay.from_predictions(y == "ill", proba, plot=False)
+    assert display.name == "LogisticRegression"
+    assert_allclose(display.curve.net_benefit, expected.curve.net_benefit)
+
+
+def test_few_samples_are_drawn_exactly_and_many_on_a_grid():
+    y, p = binary(100)
+    few = MurphyDisplay.from_predictions(y, p, plot=False).diagram
+    assert_allclose(few.score, murphy_diagram(y, p).score)
+    y, p = binary(2000)
+    many = MurphyDisplay.from_predictions(y, p, compare=p**2, name="a", compare_name="b")
+    assert len(many.diagram.thresholds) == 501
+    assert labels(many.ax_[0]) == ["a", "b"]
+    assert many.ax_[1].get_title().startswith("a − b\n")
+    assert_allclose(many.lines_[2].get_ydata(), many.diagram.difference)

@@ -1,0 +1,48 @@
+"""What a report holds of predictions of one outcome, each number that of the public function."""
+
+import json
+
+import numpy as np
+from report_cases import OPTIONS, binary, plain_report
+
+from skcal.metrics import calibration_curve, decision_curve, net_benefit, validation_measures
+from skcal.report import calibration_report
+
+
+def test_numbers_and_curves_are_those_of_the_public_functions():
+    y, p = binary()
+    report = calibration_report(y, p, **OPTIONS)
+    part = json.loads(report.to_json())["overall"]
+    curve, decision = calibration_curve(y, p), decision_curve(y, p)
+    np.testing.assert_allclose(part["curve"]["band_high"], curve.band_high)
+    np.testing.assert_allclose(part["decision"]["band_low"], decision.band_low)
+    np.testing.assert_allclose(part["decision"]["treat_all"], decision.treat_all)
+    rate, value, low, high = part["decision"]["at_prevalence"]
+    assert rate == y.mean()
+    assert value == net_benefit(y, p, threshold=rate)
+    assert low < value < high
+    found = validation_measures(y, p, n_resamples=OPTIONS["n_resamples"], random_state=0)
+    np.testing.assert_allclose(part["validation"]["ici"], found.ici)
+    lines = [line for line in str(report).splitlines() if line.startswith("net benefit at the")]
+    assert f"{value:.4f}" in lines[0]
+    page = report._repr_html_()
+    assert page.count('alt="Calibration curve: ') == page.count('alt="Decision curve: ') == 1
+
+
+def test_groups_have_numbers_but_no_figure_of_decisions():
+    y, p = binary()
+    report = calibration_report(y, p, groups=np.arange(400) % 2, **OPTIONS)
+    assert [len(part.decision["thresholds"]) for part in report.groups] == [100, 100]
+    assert report._repr_html_().count('alt="Decision curve: ') == 1
+
+
+def test_several_classes_have_none_of_it():
+    overall = plain_report().overall
+    assert overall.validation is overall.curve is overall.decision is None
+
+
+def test_one_outcome_alone_leaves_the_decision_curve_out():
+    _, p = binary()
+    report = calibration_report(np.ones(100, dtype=int), p[:100], labels=[0, 1], **OPTIONS)
+    assert report.overall.decision is None
+    assert "decision curve" not in str(report)

@@ -1,0 +1,87 @@
+"""Summaries of fits that chose among candidates, as text and as tables."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
+
+from skcal import (
+    CalibrationErrorSearchCV,
+    PlugIn,
+    RecalibratedClassifierCV,
+    Recalibrator,
+    TemperatureScaling,
+    Zero,
+)
+from skcal._summaries import Summary
+from skcal._tables import as_csv, as_latex, tex
+from skcal.datasets import make_tempered
+
+DATA = make_tempered(200, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
+
+
+def fitted(kind):
+    if kind == "search":
+        candidates = [Zero(), PlugIn(TemperatureScaling())]
+        return CalibrationErrorSearchCV(candidates, random_state=0).fit(DATA.proba, DATA.labels)
+    recalibrator = Recalibrator([TemperatureScaling()], cv=3, random_state=0)
+    if kind == "recalibrator":
+        return recalibrator.fit(DATA.proba, DATA.labels)
+    return RecalibratedClassifierCV(GaussianNB(), recalibrator, cv=3).fit(DATA.proba, DATA.labels)
+
+
+@pytest.mark.parametrize("kind", ["search", "recalibrator", "classifier"])
+def test_tables_hold_the_numbers_of_the_summary(kind):
+    pytest.importorskip("pandas")
+    one = fitted(kind)
+    frame = one.to_frame()
+    read = list(csv.DictReader(io.StringIO(one.summary(format="csv"))))
+    assert [row["candidate"] for row in read] == frame["candidate"].tolist()
+    assert frame["chosen"].sum() == 1
+    column = "risk" if kind == "search" else "loss"
+    assert [float(row[column]) for row in read] == frame[column].tolist()
+    lines = one.summary(format="latex").splitlines()
+    assert lines[0].startswith("% ")
+    assert next(line for line in lines if r"\textbf{" in line).startswith(
+        rf"\textbf{{{frame['candidate'][frame['chosen'].idxmax()]}}}"
+    )
+    assert all(line.endswith(r" \\") for line in lines if " & " in line)
+    assert len([line for line in lines if " & " in line]) == len(frame) + 1
+    text = one.summary()
+    assert text.count("\n* ") == 2
+    assert all(name in text for name in frame["candidate"])
+
+
+def test_summaries_are_of_fitted_estimators_and_of_known_forms():
+    with pytest.raises(NotFittedError):
+        Recalibrator().summary()
+    with pytest.raises(NotFittedError):
+        CalibrationErrorSearchCV().to_frame()
+    with pytest.raises(ValueError, match=r"format='html' is unknown\. Use one of text, csv, latex"):
+        fitted("recalibrator").summary(format="html")
+
+
+def test_a_recalibrator_that_was_read_says_so():
+    read = Recalibrator.from_json(fitted("recalibrator").to_json())
+    assert read.summary().endswith(", read from JSON")
+    assert Summary("nothing").as_csv() == "\n"
+
+
+def test_latex_prints_what_it_would_otherwise_read():
+    names = {r"a\b": r"a\textbackslash{}b", "50 % & #1_$": r"50 \% \& \#1\_\$", "{~^}": None}
+    for name, expected in names.items():
+        assert tex(name) == expected or expected is None
+    assert tex("{~^}") == r"\{\textasciitilde{}\textasciicircum{}\}"
+    assert tex("  part") == r"\quad part"
+    assert "\n" not in tex("two\nlines")
+    table = as_latex("a\nb", "l", ["x"], [["y"]])
+    assert table.startswith("% a b\n\\begin{tabular}{l}\n\\toprule\nx \\\\\n\\midrule\ny")
+
+
+def test_csv_is_not_evaluated():
+    text = as_csv(("a", "b"), [{"a": "=1+1", "b": 0.1}, {"a": "x,y", "b": None}])
+    assert text == 'a,b\n\'=1+1,0.1\n"x,y",\n'
+    assert np.float64(text.splitlines()[1].split(",")[1]) == 0.1
