@@ -22,7 +22,6 @@ from skcal._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
     StrOptions,
-    _check_method_params,
     _fit_context,
     _num_samples,
     _routing_enabled,
@@ -37,8 +36,8 @@ from skcal.model_selection.candidates import fast_function
 from skcal.model_selection.errors import ErrorEstimate
 from skcal.notions import resolve_notion
 from skcal.recalibration import Recalibrator
-
-_UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below the lowest
+from skcal.recalibration.classifier_folds import aligned_predictions, fit_fold
+from skcal.recalibration.splits import as_rows, refuse_overlap
 
 
 class OutOfFold(NamedTuple):
@@ -207,10 +206,10 @@ class RecalibratedClassifierCV(
         if frozen:
             self.classifiers_ = [clone(estimator)]
             rows = np.concatenate([test for _, test in splits])
-            predictions = _aligned(estimator, _safe_indexing(X, rows), self.classes_)
+            predictions = aligned_predictions(estimator, _safe_indexing(X, rows), self.classes_)
         else:
             calls = [
-                (_fit_fold, clone(estimator), X, y, *split, routed.estimator.fit, self.classes_)
+                (fit_fold, clone(estimator), X, y, *split, routed.estimator.fit, self.classes_)
                 for split in splits
             ]
             names = [f"fold {k}" for k in range(len(splits))]
@@ -250,15 +249,9 @@ class RecalibratedClassifierCV(
                 f"Class {self.classes_.tolist()[counts.argmin()]!r} has {counts.min()} samples, "
                 f"less than cv={self.cv} folds. Pass fewer folds or more samples."
             )
-        splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **params))
-        everyone = np.arange(len(codes))
-        splits = [(everyone[train], everyone[test]) for train, test in splits]
-        tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
-        if tested.max() > 1:
-            raise ValueError(
-                f"cv tests sample {np.argmax(tested > 1)} {tested[tested > 1][0]} times. "
-                "Pass splits whose test sets do not overlap."
-            )
+        pairs = check_cv(self.cv, y, classifier=True).split(X, y, **params)
+        splits = as_rows(pairs, len(codes))
+        refuse_overlap(splits, len(codes))
         return splits
 
     def _fit_recalibrator(self, predictions, rows, codes, weight, sizes, context):
@@ -300,7 +293,7 @@ class RecalibratedClassifierCV(
         """
         check_is_fitted(self)
         proba = [
-            self.recalibrator_.predict_proba(_aligned(one, X, self.classes_))
+            self.recalibrator_.predict_proba(aligned_predictions(one, X, self.classes_))
             for one in self.classifiers_
         ]
         return np.mean(proba, axis=0)
@@ -379,36 +372,3 @@ class RecalibratedClassifierCV(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = get_tags(self._estimator()).input_tags.sparse
         return tags
-
-
-def _fit_fold(classifier, X, y, train, test, params, classes):
-    """A classifier of the training rows, and its predictions for the test rows."""
-    params = _check_method_params(X, params, indices=train)
-    classifier.fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
-    return classifier, _aligned(classifier, _safe_indexing(X, test), classes)
-
-
-def _aligned(classifier, X, classes):
-    """Probabilities or, of classifiers without, logits, with a column of every class."""
-    known = np.searchsorted(classes, classifier.classes_)
-    if hasattr(classifier, "predict_proba"):
-        proba = np.asarray(classifier.predict_proba(X))
-        if len(known) == len(classes):
-            return proba
-        whole = np.zeros((len(proba), len(classes)), dtype=proba.dtype)
-        whole[:, known] = proba
-        return whole
-    logits = np.asarray(classifier.decision_function(X))
-    if logits.ndim == 1 and len(classes) > 2:
-        logits = np.stack([np.zeros_like(logits), logits], axis=1)
-    if logits.ndim == 2 and logits.shape[1] != len(known):
-        raise ValueError(
-            f"{type(classifier).__name__}.decision_function has {logits.shape[1]} columns for "
-            f"{len(known)} classes. Pass a classifier with a column per class, such as "
-            "SVC(decision_function_shape='ovr')."
-        )
-    if logits.ndim == 1 or len(known) == len(classes):
-        return logits
-    whole = np.full((len(logits), len(classes)), logits.min() - _UNLIKELY)
-    whole[:, known] = logits
-    return whole

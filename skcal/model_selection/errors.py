@@ -35,7 +35,7 @@ import numpy as np
 from skcal._html import ShownRounded, rounded
 from skcal._notes import note
 from skcal.model_selection.adaptive import SquaredError
-from skcal.model_selection.error_terms import GAINS, half, one_step_gain
+from skcal.model_selection.error_terms import GAINS, half, one_step_gain, proba_of_outcomes
 from skcal.model_selection.estimates import (
     OneStepEstimate,
     median_of_one_steps,
@@ -186,10 +186,10 @@ def check_kind(kind: str) -> None:
 def _is_infinite(data: Problems) -> bool:
     """Whether something happened that was given probability 0, with a warning."""
     for part in data.parts:
-        p, happened = part.features, part.outcomes
+        p, happened = proba_of_outcomes(part), part.outcomes
+        if happened.shape[1] == 1:
+            happened = np.hstack([happened, 1 - happened])
         impossible = (happened == 1) & (p <= 0)
-        if p.shape[1] == 1:
-            impossible |= (happened == 0) & (p >= 1)
         if impossible.any():
             row = np.flatnonzero(impossible.any(axis=1))[0]
             sample = np.arange(len(data.weight))[part.rows][row]
