@@ -27,6 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -143,22 +145,22 @@ def estimate_error(
     estimate : ErrorEstimate
     """
     check_kind(kind)
+    estimate_of = partial(ErrorEstimate, kind, notion, squared=squared)
     value, error = squared_error.value, squared_error.standard_error
     if kind == "squared":
-        return ErrorEstimate(kind, notion, value, error, one_step=squared, squared=squared)
+        return estimate_of(value, error, one_step=squared)
     root = float(np.sqrt(max(value, 0.0)))
     if kind == "rms":
         error = float(min(error / (2 * root), np.sqrt(error))) if root else float(np.sqrt(error))
-        return ErrorEstimate(kind, notion, root, error, one_step=squared, squared=squared)
+        return estimate_of(root, error, one_step=squared)
     if squared is None:
         raise ValueError(_NO_RESIDUAL)
     if kind == "log" and _is_infinite(data):
-        return ErrorEstimate(kind, notion, np.inf, np.nan, one_step=squared, squared=squared)
+        return estimate_of(np.inf, np.nan, one_step=squared)
     parts = list(zip(data.parts, corrections, strict=True))
-    one_step, plug_in = one_step_gain(
-        [GAINS[kind](*part, len(data.weight)) for part in parts], data
-    )
-    signs = {}
+    gains = [GAINS[kind](*part, len(data.weight)) for part in parts]
+    one_step, plug_in = one_step_gain(gains, data)
+    signs: dict[str, Any] = {}
     if kind == "log":
         # The mean of what is too low and what is too high by the error of ĝ, to first order.
         doubt = max(0.0, 1 - 1 / squared_error.z**2) if squared_error.z > 0 else 0.0
@@ -169,15 +171,7 @@ def estimate_error(
         if kind == "l1" and notion.scalar:
             signs = {"over": float(root * sizes[0]), "under": float(root * sizes[1])}
             estimate = signs["over"] + signs["under"]
-    return ErrorEstimate(
-        kind,
-        notion,
-        float(estimate),
-        one_step.standard_error,
-        one_step=one_step,
-        squared=squared,
-        **signs,
-    )
+    return estimate_of(float(estimate), one_step.standard_error, one_step=one_step, **signs)
 
 
 KINDS = ("squared", "rms", *GAINS)
