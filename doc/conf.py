@@ -106,9 +106,7 @@ def to_list_table(markdown: str) -> str:
     rows = [line.strip().strip("|").split("|") for line in markdown.strip().splitlines()]
     text = ".. list-table::\n   :header-rows: 1\n   :widths: auto\n\n"
     for row in [rows[0], *rows[2:]]:
-        cells = [re.sub(r" MB, (?=\d)", " MB\n       | ", cell.strip()) for cell in row]
-        cells = ["| " + cell if "\n" in cell else cell for cell in cells]
-        text += "   * - " + "\n     - ".join(cells) + "\n"
+        text += "   * - " + "\n     - ".join(cell.strip() for cell in row) + "\n"
     return text
 
 

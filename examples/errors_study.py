@@ -7,13 +7,13 @@ beside binned, smooth and kernel density errors and, with ``--peers`` and ``prob
 ``catboost`` installed, beside the estimators that came with that paper, with their own defaults.
 The truth of a draw is the mean over its predictions. Run
 
-    python examples/errors_study.py --out errors.csv                  # half an hour; resumes
-    python examples/errors_study.py --out errors.csv --peers --sizes 200 1069
-    python examples/errors_study.py --out errors.csv --table
+    python examples/errors_study.py --out errors.csv --seeds 10      # half an hour; resumes
+    python examples/errors_study.py --out errors.csv --peers CatBoost temperature isotonic
+    python examples/errors_study.py --out errors.csv --table --tables OUT
 """
 
 import argparse
-import csv
+import itertools
 import time
 import warnings
 from collections import defaultdict
@@ -22,6 +22,17 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import expit, logit, rel_entr, softmax
+from study_tools import (
+    append,
+    dots,
+    figure,
+    kept,
+    logarithmic,
+    mean_of_cells,
+    rows_of,
+    save,
+    write_table,
+)
 
 from skcal.datasets import make_tempered
 from skcal.metrics import (
@@ -30,6 +41,8 @@ from skcal.metrics import (
     kernel_density_calibration_error,
     smooth_calibration_error,
 )
+
+OWN = "skcal, without bins"
 
 
 def wave(p):
@@ -149,7 +162,7 @@ def own_estimators(p, seed):
     options = {"notion": "canonical" if p.ndim == 2 else "binary", "labels": labels}
     for kind in ("l1", "l2", "log") if p.ndim == 2 else ("l1", "log"):
         fitted = partial(cross_fitted_calibration_error, kind=kind, random_state=seed, **options)
-        yield kind, "cross-fitted", fitted
+        yield kind, OWN, fitted
     density = partial(kernel_density_calibration_error, **options)
     if p.ndim == 2:
         yield "l1", "kernel density", lambda y, p: density(y, p) / 2  # the norm is not halved
@@ -164,12 +177,12 @@ def own_estimators(p, seed):
     yield "rms", "15 bins, debiased", partial(binned, norm=2, debias=True)
     yield (
         "rms",
-        "cross-fitted",
+        OWN,
         partial(cross_fitted_calibration_error, kind="rms", random_state=seed, **options),
     )
 
 
-def peer_estimators(p, seed):
+def peer_estimators(p, seed, names):
     """The variational estimators of probmetrics 1.3, two columns halved to one."""
     import multiprocessing
     from multiprocessing.pool import ThreadPool
@@ -200,49 +213,59 @@ def peer_estimators(p, seed):
 
     for kind in ("l1", "l2", "log") if p.ndim == 2 else ("l1", "log"):
         loss, scale = losses[kind]
-        for name, classifier in classifiers.items():
-            metric = MetricsWithCalibration(loss, classifier, CVSplitter(5), random_state=seed)
+        for name in names:
+            splitter = CVSplitter(5)
+            metric = MetricsWithCalibration(loss, classifiers[name], splitter, random_state=seed)
             yield kind, f"probmetrics, {name}", partial(value, metric=metric, scale=scale)
 
 
 def study(path, groups, sizes, seeds, estimators):
     """Append the rows that are missing."""
-    done = set()
-    if path.exists():
-        with path.open(newline="") as file:
-            done = {tuple(row[:6]) for row in csv.reader(file)}
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        for n in sizes:
-            for seed in range(seeds):
-                for group, name in ((g, name) for g in groups for name in GROUPS[g]):
-                    p, q, y = draw(group, name, n, seed)
-                    truth = true_errors(p, q)
-                    for kind, estimator, function in estimators(p, seed):
-                        key = (group, str(n), name, str(seed), kind, estimator)
-                        if key in done:
-                            continue
-                        start = time.process_time()
-                        try:
-                            estimate = function(y, p)
-                        except Exception as error:
-                            print(*key, repr(error)[:200], flush=True)
-                            continue
-                        seconds = time.process_time() - start
-                        writer.writerow([*key, truth[kind], estimate, seconds])
-                file.flush()
+    done = kept(path, 6)
+    cells = [(group, name) for group in groups for name in GROUPS[group]]
+    append(
+        path,
+        (
+            estimates(group, name, n, seed, estimators, done)
+            for n in sizes
+            for seed in range(seeds)
+            for group, name in cells
+        ),
+    )
 
 
-def table(path):
-    """Mean absolute errors times 1,000 over the truths of a group, and seconds an estimate."""
+def estimates(group, name, n, seed, estimators, done):
+    """The rows of one draw that are missing."""
+    p, q, y = draw(group, name, n, seed)
+    truth, rows = true_errors(p, q), []
+    for kind, estimator, function in estimators(p, seed):
+        key = (group, str(n), name, str(seed), kind, estimator)
+        if key in done:
+            continue
+        start = time.process_time()
+        try:
+            estimate = function(y, p)
+        except Exception as error:
+            print(*key, repr(error)[:200], flush=True)
+            continue
+        rows.append([*key, truth[kind], estimate, time.process_time() - start])
+    return rows
+
+
+def read(path):
+    """Absolute errors × 1000 by (group, n, kind, estimator) and cell, and seconds."""
     gaps, seconds = defaultdict(lambda: defaultdict(list)), defaultdict(list)
-    with path.open(newline="") as file:
-        for group, n, name, _, kind, estimator, truth, estimate, time_taken in csv.reader(file):
-            if not np.isfinite(float(truth)):
-                continue  # an infinite log error
+    for group, n, name, _, kind, estimator, truth, estimate, time_taken in rows_of(path):
+        if np.isfinite(float(truth)):  # a log error may be infinite
             key = (group, int(n), kind, estimator)
             gaps[key][name].append(1000 * abs(float(estimate) - float(truth)))
             seconds[key].append(float(time_taken))
+    return gaps, seconds
+
+
+def table(path):
+    """Print mean absolute errors of groups and of their cells, and seconds an estimate."""
+    gaps, seconds = read(path)
     above = None
     for key in sorted(gaps):
         if key[:3] != above:
@@ -257,22 +280,71 @@ def table(path):
         )
 
 
+TABLES = {
+    "errors_binary": ("binary", "binary, unusual"),
+    "errors_vectors": ("3 classes", "10 classes"),
+}
+KINDS = {"l1": "total variation", "l2": "Euclidean", "rms": "root mean square", "log": "log loss"}
+
+
+def write_tables(path, folder):
+    """A table of two classes and one of vectors, and pictures of the total variation."""
+    gaps, seconds = read(path)
+    found = {key: mean_of_cells(by_cell) for key, by_cell in gaps.items()}
+    names = list(dict.fromkeys(key[3] for key in gaps))
+    sizes = sorted({key[1] for key in gaps})
+    for title, groups in TABLES.items():
+        rows = []
+        for kind, name in itertools.product(KINDS, names):
+            keys = [(group, n, kind, name) for group in groups for n in sizes]
+            if any(key in found for key in keys):
+                shown = ["{:.1f} ± {:.1f}".format(*found[k]) if k in found else "–" for k in keys]
+                times = [t for key in keys if key[1] == sizes[1] for t in seconds.get(key, [])]
+                time_taken = f"{np.median(times):.2f} s" if times else "–"
+                rows.append([KINDS[kind], name, *shown, time_taken])
+        header = [f"{group}, {n:,}" for group in groups for n in sizes]
+        write_table(folder, title, ["error", "estimator", *header, f"time, {sizes[1]:,}"], rows)
+    draw_errors(found, names, sizes, folder)
+
+
+def draw_errors(found, names, sizes, folder):
+    """The errors of the total variation, a panel for each group."""
+    groups, missing = ("binary", "3 classes", "10 classes"), (np.nan, np.nan)
+    names = [n for n in names if any((g, s, "l1", n) in found for g in groups for s in sizes)]
+    drawn, axes = figure(1, len(groups), size=(10, 4))
+    for ax, group in zip(axes[0], groups, strict=True):
+        series = {
+            f"n = {n:,}": np.transpose([found.get((group, n, "l1", k), missing) for k in names])
+            for n in sizes
+        }
+        dots(ax, names, series, spread=0.3)
+        ax.set(title=group, xlabel="mean absolute error × 1000")
+        ax.set_yticklabels(names if ax is axes[0, 0] else [])
+        logarithmic(ax)
+    drawn.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    save(drawn, folder, "errors")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--table", action="store_true")
-    parser.add_argument("--peers", action="store_true", help="those of probmetrics, not ours")
+    parser.add_argument("--out", type=Path, required=True, help="where estimates are kept")
+    parser.add_argument("--tables", type=Path, help="where tables are written")
+    parser.add_argument("--table", action="store_true", help="print, without new draws")
+    parser.add_argument("--peers", nargs="+", default=(), help="of probmetrics, in place of ours")
     parser.add_argument("--groups", nargs="+", default=list(GROUPS), choices=GROUPS)
     parser.add_argument("--sizes", nargs="+", type=int, default=[200, 1069, 10_000])
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     if options.table:
         table(options.out)
-        return
-    estimators = peer_estimators if options.peers else own_estimators
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        study(options.out, options.groups, options.sizes, options.seeds, estimators)
+    else:
+        peers = partial(peer_estimators, names=options.peers)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            estimators = peers if options.peers else own_estimators
+            study(options.out, options.groups, options.sizes, options.seeds, estimators)
+    if options.tables:
+        write_tables(options.out, options.tables)
 
 
 if __name__ == "__main__":

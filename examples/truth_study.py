@@ -1,28 +1,40 @@
-"""How far from the truth? Estimates of calibration errors that are known (slow).
+"""The calibration error against its truth, beside every published estimator of it.
 
-Models M1-M3 of Widmann et al. (2019), the tempered model of Gruber & Bach (2025) and three
-distortions that matrix scaling does not contain are drawn many times; for each draw the default
-search gives its plug-in and one-step estimates, beside every family alone and the untuned 15-bin
-estimate. Run
+Cells are predictions whose truth is known: scalar ones of ``errors_study.py``; models M1 to M3 of
+Widmann et al. (2019), tempered ones of Gruber & Bach (2025) and distortions that no matrix scaling
+contains, of ten classes, as confidences; and vectors of three and ten classes. What is estimated is
+the root of the mean squared calibration error. Run
 
-    python examples/truth_study.py --out study.csv            # hours; resumes where it stopped
-    python examples/truth_study.py --out study.csv --table    # bias and spread
+    python examples/truth_study.py --out truth.csv --tables OUT             # six minutes; resumes
+    python examples/truth_study.py --out truth.csv --tables OUT --peers     # with probmetrics
+
+Other errors, as the one that ECE estimates, are those of ``errors_study.py``.
 """
 
 import argparse
-import csv
-import itertools
-import sys
+import time
 import warnings
+from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from errors_study import BINARY, GROUPS, UNUSUAL, draw, true_errors
 from joblib import Parallel, delayed
-from scipy.stats import binom
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ShuffleSplit
+from study_tools import (
+    append,
+    dots,
+    figure,
+    kept,
+    logarithmic,
+    mean_of_cells,
+    rows_of,
+    save,
+    write_table,
+)
 
-from skcal import Binning, CalibrationErrorEstimator, CalibrationErrorSearchCV
+from skcal import CalibrationErrorSearchCV
 from skcal.datasets import (
     DISTORTIONS,
     distorted_true_errors,
@@ -31,151 +43,191 @@ from skcal.datasets import (
     make_tempered,
     tempered_true_errors,
 )
+from skcal.metrics import expected_calibration_error, kernel_density_calibration_error
 
-MODELS = {
-    "M1": lambda n, C, seed: make_dirichlet(n, n_classes=C, model="M1", random_state=seed),
-    "M2": lambda n, C, seed: make_dirichlet(n, n_classes=C, model="M2", random_state=seed),
-    "M3": lambda n, C, seed: make_dirichlet(n, n_classes=C, model="M3", random_state=seed),
-    "T1": lambda n, C, seed: _tempered(n, C, 1.0, seed),
-    "T1.3": lambda n, C, seed: _tempered(n, C, 1.3, seed),
-    "T2": lambda n, C, seed: _tempered(n, C, 2.0, seed),
-    "class-dependent": lambda n, C, seed: _distorted(n, C, "class-dependent", seed),
-    "non-monotone": lambda n, C, seed: _distorted(n, C, "non-monotone", seed),
-    "confused-pair": lambda n, C, seed: _distorted(n, C, "confused-pair", seed),
-}
-FIELDS = ("model", "C", "n", "nested", "notion", "seed", "truth", "estimator", "value")
+N_CLASSES = 10
+DEFAULT = "skcal: default search"
 
 
-def _tempered(n, C, temperature, seed):
-    return make_tempered(
-        n, n_classes=C, temperature=temperature, n_truth_draws=0, random_state=seed
-    )
+def of_errors_study(group, name, n, seed):
+    """Labels, predictions and the error of this draw."""
+    p, q, y = draw(group, name, n, seed)
+    return y, p, true_errors(p, q)["rms"]
 
 
-def _distorted(n, C, distortion, seed):
-    return make_distorted(n, n_classes=C, distortion=distortion, n_truth_draws=0, random_state=seed)
-
-
-def _truth(model, C, notion, data):
+def of_confidences(model, n, seed):
+    """Labels, ten classes and the true error of the confidence."""
+    options = {"n_classes": N_CLASSES, "random_state": seed}
     if model in DISTORTIONS:
-        return distorted_true_errors(C, model, 0.3, 10_000_000)[notion].value
-    if model.startswith("T"):
-        return tempered_true_errors(C, float(model[1:]), 0.3, 10_000_000)[notion].value
-    return data.true_squared_errors[notion].value
+        data = make_distorted(n, distortion=model, n_truth_draws=0, **options)
+        truth = distorted_true_errors(N_CLASSES, model, 0.3, 1_000_000)["confidence"]
+    elif model.startswith("T"):
+        temperature = float(model[4:])
+        data = make_tempered(n, temperature=temperature, n_truth_draws=0, **options)
+        truth = tempered_true_errors(N_CLASSES, temperature, 0.3, 1_000_000)["confidence"]
+    else:
+        data = make_dirichlet(n, model=model, **options)
+        truth = data.true_squared_errors["confidence"]
+    return data.labels, data.proba, np.sqrt(truth.value)
 
 
-def run(model, C, n, nested, notion, seed, truth):
-    """Return the rows of one draw."""
-    data = MODELS[model](n, C, seed)
-    outer_cv = None if nested else ShuffleSplit(1, test_size=0.2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", UserWarning)  # negative estimates, absent classes
-        search = CalibrationErrorSearchCV(
-            notion=notion, labels=range(C), outer_cv=outer_cv, random_state=seed
-        ).fit(data.proba, data.labels)
-    values = {
-        "adaptive": search.squared_error_,
-        "plug-in": search.plug_in_squared_error_,
-        "one-step": search.one_step_squared_error_,
-        "one-step s.e.": search.one_step_standard_error_,
-        "lower bound": search.lower_confidence_bound(0.95),
+CONFIDENCES = ("M1", "M2", "M3", "T = 1", "T = 1.3", "T = 2", *DISTORTIONS)
+#: Group → notion and {cell: function of n and seed}.
+CELLS = {
+    "two classes": (
+        "binary",
+        {
+            name: partial(of_errors_study, group, name)
+            for group, names in (("binary", BINARY), ("binary, unusual", UNUSUAL))
+            for name in names
+        },
+    ),
+    "confidences": ("confidence", {name: partial(of_confidences, name) for name in CONFIDENCES}),
+    "vectors": (
+        "canonical",
+        {
+            f"{name}, {group}": partial(of_errors_study, group, name)
+            for group in ("3 classes", "10 classes", "tempered")
+            for name in GROUPS[group]
+        },
+    ),
+}
+
+
+def searches(y, p, options, seed):
+    """Yield the default search, and Gruber & Bach's, which keeps a fifth for the error."""
+    search = CalibrationErrorSearchCV(random_state=seed, **options).fit(p, y)
+    yield DEFAULT, search.calibration_error_
+    split = ShuffleSplit(1, test_size=0.2, random_state=seed)
+    theirs = CalibrationErrorSearchCV(
+        "gruber-bach", outer_cv=split, random_state=seed, **options
+    ).fit(p, y)
+    yield "Gruber & Bach: lowest risk, plug-in", root(theirs.plug_in_squared_error_)
+    [outer] = theirs.outer_results_
+    test = p[outer.outer.test]
+    names = {
+        "Binning": "bins, tuned by the risk",
+        "KroneckerKernelRidge": "kernel ridge, Kronecker",
+        "TwoStepKernelRidge": "kernel ridge, two steps",
     }
-    if not nested:
-        [outer] = search.outer_results_
-        test = data.proba[outer.outer.test]
-        for family in search.families_:
-            plug_ins = [model.squared_error(test) for model in family.models]
-            values[family.name] = float(np.mean(plug_ins))
-    if notion == "confidence":
-        binned = CalibrationErrorEstimator(Binning(15), notion).fit(data.proba, data.labels)
-        values["15 bins, L2"] = binned.squared_error(data.proba)
-        gaps = np.sqrt(np.maximum(binned.predict(data.proba), 0))
-        values["ECE²"] = float(gaps.mean() ** 2)
-    key = (model, C, n, int(nested), notion, seed, truth)
-    return [(*key, name, value) for name, value in values.items()]
+    for family in theirs.families_:
+        if family.name in names:
+            found = np.mean([model.squared_error(test) for model in family.models])
+            yield names[family.name], root(found)
 
 
-def study(path, models, classes, sizes, seeds, nested, notions, n_jobs):
-    """Append the missing draws to the file."""
-    done = set()
-    if path.exists():
-        with path.open(newline="") as file:
-            done = {tuple(row[:6]) for row in csv.reader(file)}
-    tasks = []
-    for n, C, model, notion in itertools.product(sizes, classes, models, notions):
-        truth = _truth(model, C, notion, MODELS[model](2, C, 0))
-        for seed in range(seeds):
-            key = (model, C, n, int(nested), notion, seed)
-            if tuple(map(str, key)) not in done:
-                tasks.append((model, C, n, nested, notion, seed, truth))
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        jobs = (delayed(run)(*task) for task in tasks)
-        for count, rows in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(jobs), 1):
-            writer.writerows(rows)
-            file.flush()
-            if count % 50 == 0:
-                print(f"{count} of {len(tasks)} draws", file=sys.stderr, flush=True)
+def untuned(y, p, options):
+    """Yield estimators whose choices nobody checks."""
+    if options["notion"] == "canonical":
+        yield "10 bins a class", expected_calibration_error(y, p, n_bins=10, norm=2, **options)
+    else:
+        bins = partial(expected_calibration_error, y, p, norm=2, **options)
+        yield "15 bins", bins()
+        yield "15 quantile bins", bins(strategy="quantile")
+        yield "15 bins, debiased", bins(debias=True)
+        yield "15 quantile bins, debiased", bins(strategy="quantile", debias=True)
+        yield "bins by sweep", bins(strategy="sweep")
+    yield "kernel density", kernel_density_calibration_error(y, p, norm=2, **options)
 
 
-def table(path):
-    """Print bias ± spread of every estimator, and how often the lower bound exceeds the truth."""
-    groups: dict = {}
-    with path.open(newline="") as file:
-        for row in csv.reader(file):
-            model, C, n, nested, notion, _, truth, estimator, value = row
-            key = (notion, model, int(C), int(n), int(nested))
-            group = groups.setdefault(key, {"truth": float(truth)})
-            group.setdefault(estimator, []).append(float(value))
-    for key in sorted(groups):
-        group = groups[key]
-        truth = group.pop("truth")
-        notion, model, C, n, nested = key
-        count = len(group["plug-in"])
-        exceed = int(np.sum(np.array(group["lower bound"]) > truth))
-        low, se = np.array(group["one-step"]), np.array(group["one-step s.e."])
-        covered = np.mean(np.abs(low - truth) <= 1.96 * se)
-        print(
-            f"\n{notion}, {model}, C = {C}, n = {n}{', nested' if nested else ''}: truth "
-            f"{truth:.5f}, {count} draws; lower bound above the truth in {exceed} "
-            f"(95 % band: at most {int(binom.ppf(0.975, count, 0.05))}), two-sided coverage "
-            f"{covered:.2f}"
-        )
-        for name, values in group.items():
-            if name not in ("one-step s.e.", "lower bound"):
-                gap = np.array(values) - truth
-                print(
-                    f"  {name:24s} bias {gap.mean():+.5f}  spread {gap.std():.5f}  "
-                    f"mean absolute error {np.abs(gap).mean():.5f}"
-                )
+def variational(y, p, options, seed):
+    """Yield probmetrics' estimates of the Brier score that classifiers save."""
+    import torch
+    from probmetrics.calibrators import get_calibrator
+    from probmetrics.metrics import BrierLoss, MetricsWithCalibration
+    from probmetrics.splitters import CVSplitter
+
+    torch.set_num_threads(1)
+    if options["notion"] == "confidence":
+        y, p = (p.argmax(axis=1) == y).astype(int), p.max(axis=1)
+    scale = 0.5 if p.ndim == 1 else 1.0  # two columns count the error twice
+    p = np.stack([1 - p, p], axis=1) if p.ndim == 1 else p
+    for title, name in (("temperature", "temp-scaling"), ("isotonic", "isotonic")):
+        fitted = get_calibrator(name, calibrate_with_mixture=True)
+        metric = MetricsWithCalibration(BrierLoss(), fitted, CVSplitter(5), random_state=seed)
+        found = metric.compute_all_from_labels_probs(torch.as_tensor(y), torch.as_tensor(p))
+        error = next(float(v) for k, v in found.items() if k.startswith("calib-err"))
+        yield f"variational, {title} (probmetrics)", root(scale * error)
+
+
+def root(squared):
+    """Estimates of squares may be negative."""
+    return np.sqrt(max(squared, 0.0))
+
+
+def run(group, cell, n, seed, peers):
+    """The rows of one draw."""
+    notion, cells = CELLS[group]
+    y, p, truth = cells[cell](n, seed)
+    options = {"notion": notion, "labels": range(p.shape[1] if p.ndim == 2 else 2)}
+    start, found = time.process_time(), {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # negative estimates, absent classes, flat likelihoods
+        if peers:
+            found |= variational(y, p, options, seed)
+        else:
+            found |= searches(y, p, options, seed)
+            found |= untuned(y, p, options)
+    seconds = time.process_time() - start
+    return [(group, cell, n, seed, peers, name, truth, v, seconds) for name, v in found.items()]
+
+
+def study(path, groups, sizes, seeds, peers, n_jobs):
+    """Append the draws that are missing."""
+    done = kept(path, 5)
+    tasks = [
+        delayed(run)(group, cell, n, seed, peers)
+        for n in sizes
+        for group in groups
+        for cell in CELLS[group][1]
+        for seed in range(seeds)
+        if (group, cell, str(n), str(seed), str(peers)) not in done
+    ]
+    append(path, Parallel(n_jobs=n_jobs, return_as="generator")(tasks))
+
+
+def tables(path, folder):
+    """Mean absolute errors × 1000 over the cells of a group, with standard errors."""
+    gaps = defaultdict(lambda: defaultdict(list))
+    for group, cell, n, _, _, name, truth, value, _ in rows_of(path):
+        gaps[group, int(n), name][cell].append(1000 * abs(float(value) - float(truth)))
+    columns = sorted({key[:2] for key in gaps}, key=lambda key: (list(CELLS).index(key[0]), key[1]))
+    names = list(dict.fromkeys(key[2] for key in gaps))
+    found = {key: mean_of_cells(by_cell) for key, by_cell in gaps.items()}
+    rows = [
+        [name, *("{:.1f} ± {:.1f}".format(*found[c, n, name]) if (c, n, name) in found else "–"
+                 for c, n in columns)]
+        for name in names
+    ]  # fmt: skip
+    header = ["estimator", *(f"{group}, {n:,}" for group, n in columns)]
+    write_table(folder, "number", header, rows)
+    drawn, axes = figure(1, len(CELLS), size=(10, 4.4))
+    for ax, group in zip(axes[0], CELLS, strict=True):
+        series = {}
+        for n in sorted({n for c, n in columns if c == group}):
+            pairs = [found.get((group, n, name), (np.nan, np.nan)) for name in names]
+            series[f"n = {n:,}"] = np.transpose(pairs)
+        dots(ax, names, series, spread=0.3)
+        ax.set(title=group, xlabel="mean absolute error × 1000")
+        logarithmic(ax)
+        ax.set_yticklabels(names if ax is axes[0, 0] else [])
+    drawn.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    save(drawn, folder, "number")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--table", action="store_true")
-    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
-    parser.add_argument("--classes", nargs="+", type=int, default=[2, 5, 10])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[500, 2000, 10_000])
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--nested", action="store_true")
-    parser.add_argument("--notions", nargs="+", default=["confidence", "canonical"])
+    parser.add_argument("--out", type=Path, required=True, help="where estimates are kept")
+    parser.add_argument("--tables", type=Path, required=True, help="where tables are written")
+    parser.add_argument("--peers", action="store_true", help="those of probmetrics too")
+    parser.add_argument("--groups", nargs="+", default=list(CELLS), choices=CELLS)
+    parser.add_argument("--sizes", nargs="+", type=int, default=[200, 1000])
+    parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--n-jobs", type=int, default=1)
     options = parser.parse_args()
-    if options.table:
-        table(options.out)
-        return
-    study(
-        options.out,
-        options.models,
-        options.classes,
-        options.sizes,
-        options.seeds,
-        options.nested,
-        options.notions,
-        options.n_jobs,
-    )
+    for peers in (False, True) if options.peers else (False,):
+        study(options.out, options.groups, options.sizes, options.seeds, peers, options.n_jobs)
+    tables(options.out, options.tables)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, log_softmax, softmax
 from sklearn import get_config
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
@@ -82,7 +82,7 @@ def row_blocks(n_rows: int, row_bytes: int, most: float = np.inf) -> Iterator[sl
 
 
 def check_proba(
-    y_proba, *, from_logits: bool = False, name: str = "y_proba", estimator=None, reset: bool = True
+    y_proba, *, name: str = "y_proba", estimator=None, reset: bool = True, option: str = ""
 ) -> np.ndarray:
     """Return probabilities as a float array, (n,) or (n, C), or say which row is not one.
 
@@ -90,14 +90,14 @@ def check_proba(
     ----------
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    from_logits : bool, default=False
-        Whether to apply the softmax to each row first (the logistic function to a 1-D array).
     name : str, default="y_proba"
         The argument that error messages name.
     estimator : object, default=None
         The estimator whose number and names of columns are set (``reset=True``) or compared.
     reset : bool, default=True
         Whether to set them instead of comparing.
+    option : str, default=""
+        What error messages add for those who have logits.
 
     Returns
     -------
@@ -105,8 +105,60 @@ def check_proba(
         float32 input stays float32. Values outside [0, 1] by rounding (4 units in the last
         place) are read as 0 or 1; rows may miss 1 by 1e-5 (float16: 2e-3) and are left as they are.
     """
+    proba = _check_floats(y_proba, name, estimator, reset)
+    if proba.ndim == 2:
+        _check_columns(proba, name)
+        half = getattr(y_proba, "dtype", None) == np.float16
+        _check_rows(proba, 2e-3 if half else SUM_TOLERANCE, name, option)
+    return _check_range(proba, name)
+
+
+def check_predictions(
+    predictions, from_logits: bool | None, *, name: str = "y_proba", estimator=None, reset=True
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return probabilities and, of logits, these without loss.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities or logits, those of the positive class if 1-D.
+    from_logits : bool or None
+        Whether they are logits; None where the caller has no such option.
+    name, estimator, reset
+        As of :func:`check_proba`.
+
+    Returns
+    -------
+    proba : ndarray of the same shape
+        As of :func:`check_proba`; of logits the softmax, or the logistic function, in float64.
+    logits : ndarray of the same shape, float64, or None
+        Logarithms of the rows' probabilities, or the 1-D logits as they are.
+    """
+    if not from_logits:
+        option = "" if from_logits is None else " or from_logits=True"
+        proba = check_proba(predictions, name=name, estimator=estimator, reset=reset, option=option)
+        return proba, None
+    logits = _check_floats(predictions, name, estimator, reset).astype(np.float64, copy=False)
+    _warn_of_probabilities(logits, name)
+    if logits.ndim == 1:
+        return expit(logits), logits
+    _check_columns(logits, name)
+    return softmax(logits, axis=1), normalized_logits(logits)
+
+
+def normalized_logits(X: np.ndarray) -> np.ndarray:
+    """Return log p of logits X, each row less its log-sum-exp; a single column as it is."""
+    z = X.astype(np.float64)
+    for rows in row_blocks(len(z), 8 * z.shape[1], most=2**20):
+        if z.shape[1] > 1:
+            z[rows] = log_softmax(z[rows], axis=1)
+    return z
+
+
+def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
+    """Finite floats of one or two dimensions."""
     with naming(name):
-        proba = y_proba if hasattr(y_proba, "ndim") else np.asarray(y_proba)
+        proba = predictions if hasattr(predictions, "ndim") else np.asarray(predictions)
     _refuse_other_kinds(proba, name)
     if proba.ndim not in (1, 2):
         raise InputError(
@@ -123,14 +175,7 @@ def check_proba(
         else:
             proba = _validate_columns(estimator, proba, reset, options)
     _check_finite(proba, name)
-    if from_logits:
-        _warn_of_probabilities(proba, name)
-        return expit(proba) if proba.ndim == 1 else _softmax(proba, name)
-    if proba.ndim == 2:
-        _check_columns(proba, name)
-        tolerance = 2e-3 if half else SUM_TOLERANCE
-        _check_rows(proba, tolerance, name, "" if estimator is None else " or from_logits=True")
-    return _check_range(proba, name)
+    return proba
 
 
 def _validate_columns(estimator, proba, reset, options):
@@ -219,11 +264,6 @@ def _first(wrong: np.ndarray) -> dict[str, int]:
 def _warn_of_probabilities(logits, name):
     if logits.ndim == 2 and logits.min() >= 0 and np.allclose(logits.sum(axis=1), 1):
         note(f"from_logits=True, but the rows of {name} are probabilities already.")
-
-
-def _softmax(logits: np.ndarray, name: str) -> np.ndarray:
-    _check_columns(logits, name)
-    return softmax(logits, axis=1)
 
 
 def _check_columns(proba: np.ndarray, name: str) -> None:

@@ -36,6 +36,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.special import logsumexp
 
 _Lens: TypeAlias = Callable[..., np.ndarray]
 _ALL = slice(None)
@@ -54,6 +55,9 @@ class Problem(NamedTuple):
     share : float
         π, the share of the problem in sums over problems: 1 where problems are about the same
         samples, else its part of the weight of all samples.
+    logits : ndarray of shape (n_rows, d) or None
+        Of predictions that were logits the logarithms of the features, of a single feature its
+        logit, without the loss of probabilities near 0 and 1.
     rows : slice or ndarray of int
         The samples that the problem is about.
     """
@@ -62,6 +66,7 @@ class Problem(NamedTuple):
     residuals: Any
     weight: np.ndarray
     share: float = 1.0
+    logits: Any = None
     rows: slice | np.ndarray = _ALL
 
     @property
@@ -72,17 +77,27 @@ class Problem(NamedTuple):
     def take(self, places: Any, rows: slice | np.ndarray, weight: np.ndarray) -> Problem:
         """Return the problem about some of its rows, samples ``rows`` of those with ``weight``."""
         residuals = None if self.residuals is None else self.residuals[places]
-        return _problem(self.features[places], residuals, weight, rows)
+        logits = None if self.logits is None else self.logits[places]
+        return _problem(self.features[places], residuals, weight, logits, rows)
+
+    def seen_by(self, function: Any) -> np.ndarray:
+        """Return the features as a calibration-estimation function reads them."""
+        return self.logits if function.reads_logits else self.features
 
 
 def _problem(
-    features: np.ndarray, residuals: Any, weight: np.ndarray, rows: slice | np.ndarray = _ALL
+    features: np.ndarray,
+    residuals: Any,
+    weight: np.ndarray,
+    logits: Any,
+    rows: slice | np.ndarray = _ALL,
 ) -> Problem:
     """A problem about some of the samples, whose weights are given."""
     if isinstance(rows, slice):
-        return Problem(features, residuals, weight)
+        return Problem(features, residuals, weight, logits=logits)
     own, total = weight[rows], weight.sum()
-    return Problem(features, residuals, own, float(own.sum() / total) if total else 0.0, rows)
+    share = float(own.sum() / total) if total else 0.0
+    return Problem(features, residuals, own, share, logits, rows)
 
 
 class Problems(NamedTuple):
@@ -119,19 +134,23 @@ def _one_hot(codes: np.ndarray, width: int, dtype: np.dtype) -> np.ndarray:
     return outcome
 
 
-def _simplex_problem(proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray) -> Problem:
+def _simplex_problem(
+    proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any
+) -> Problem:
     residuals = None if codes is None else _one_hot(codes, proba.shape[1], proba.dtype) - proba
-    return _problem(proba, residuals, weight)
+    return _problem(proba, residuals, weight, logits)
 
 
 def _scalar_problem(
     predicted: np.ndarray,
     hit: np.ndarray | None,
     weight: np.ndarray,
+    logits: Any,
     rows: slice | np.ndarray = _ALL,
 ) -> Problem:
     residuals = None if hit is None else (hit.astype(predicted.dtype) - predicted)[:, None]
-    return _problem(predicted[:, None], residuals, weight, rows)
+    logits = None if logits is None else logits[:, None]
+    return _problem(predicted[:, None], residuals, weight, logits, rows)
 
 
 def _hits(codes: np.ndarray | None, happened: Any) -> np.ndarray | None:
@@ -143,6 +162,25 @@ def _top(proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first most probable class and its probability."""
     top = proba.argmax(axis=1)
     return top, np.take_along_axis(proba, top[:, None], axis=1)[:, 0]
+
+
+def _top_logits(logits: Any, top: np.ndarray) -> Any:
+    """Return log p - log(1 - p) of the class in each row, by log p of all classes (n, C)."""
+    if logits is None:
+        return None
+    others = logits.copy()
+    np.put_along_axis(others, top[:, None], -np.inf, axis=1)
+    return np.take_along_axis(logits, top[:, None], axis=1)[:, 0] - logsumexp(others, axis=1)
+
+
+def _class_logits(logits: Any) -> Any:
+    """Return log p - log(1 - p) of every class; 1 - p ≥ 1/2 of all but the most probable."""
+    if logits is None:
+        return None
+    top = logits.argmax(axis=1)
+    odds = logits - np.log1p(-np.exp(np.minimum(logits, np.log(0.5))))
+    np.put_along_axis(odds, top[:, None], _top_logits(logits, top)[:, None], axis=1)
+    return odds
 
 
 class Notion(str):
@@ -179,9 +217,12 @@ class Notion(str):
     of_largest = False
 
     def problems(
-        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
-        """Translate rows (n, C) of probabilities, the column of each label, and weights."""
+        """Translate rows (n, C) of probabilities, the column of each label, and weights.
+
+        ``logits`` are the logarithms of the rows, of predictions that were logits.
+        """
         raise NotImplementedError
 
     def of_one_column(self) -> Notion:
@@ -209,9 +250,9 @@ class _Canonical(Notion):
     scalar, of_given_classes = False, True
 
     def problems(
-        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
-        return [_simplex_problem(proba, codes, weight)]
+        return [_simplex_problem(proba, codes, weight, logits)]
 
     def of_one_column(self) -> Notion:
         return NOTIONS["binary"]
@@ -224,24 +265,26 @@ class _Confidence(Notion):
     of_largest = True
 
     def problems(
-        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
         top, confidence = _top(proba)
-        return [_scalar_problem(confidence, _hits(codes, top), weight)]
+        return [_scalar_problem(confidence, _hits(codes, top), weight, _top_logits(logits, top))]
 
 
 class _TopLabel(Notion):
     by_class, shares_samples, of_largest = True, False, True
 
     def problems(
-        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
         top, confidence = _top(proba)
+        odds = _top_logits(logits, top)
         problems = []
         for k in range(proba.shape[1]):
             rows = np.flatnonzero(top == k)
             hit = None if codes is None else codes[rows] == k
-            problems.append(_scalar_problem(confidence[rows], hit, weight, rows))
+            own = None if odds is None else odds[rows]
+            problems.append(_scalar_problem(confidence[rows], hit, weight, own, rows))
         return problems
 
     def titles(self, classes: list[str]) -> list[str]:
@@ -252,10 +295,15 @@ class _Classwise(Notion):
     by_class, joint_law, of_given_classes = True, False, True
 
     def problems(
-        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
-        columns = range(proba.shape[1])
-        return [_scalar_problem(proba[:, k], _hits(codes, k), weight) for k in columns]
+        odds = _class_logits(logits)
+        return [
+            _scalar_problem(
+                proba[:, k], _hits(codes, k), weight, None if odds is None else odds[:, k]
+            )
+            for k in range(proba.shape[1])
+        ]
 
     def of_one_column(self) -> Notion:
         return NOTIONS["binary"]
@@ -265,10 +313,12 @@ class _Binary(Notion):
     of_positive_class, of_given_classes = True, True
 
     def problems(
-        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
         positive = proba if proba.ndim == 1 else proba[:, 1]
-        return [_scalar_problem(positive, _hits(codes, 1), weight)]
+        if logits is not None and logits.ndim == 2:
+            logits = logits[:, 1] - logits[:, 0]
+        return [_scalar_problem(positive, _hits(codes, 1), weight, logits)]
 
     def check(self, n_classes: int) -> None:
         if n_classes > 2:
@@ -301,13 +351,13 @@ class _TopK(Notion):
         return int(self[4:])
 
     def problems(
-        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
         """Group each class by its rank, the classes after the k-th sharing group k."""
         order = np.argsort(-proba, axis=1, kind="stable")
         groups = np.full(proba.shape, self.k)
         np.put_along_axis(groups, order[:, : self.k], np.arange(self.k)[None, :], axis=1)
-        return [induced(proba, codes, groups, self.k + 1, weight)]
+        return [induced(proba, codes, groups, self.k + 1, weight, logits)]
 
     def check(self, n_classes: int) -> None:
         if not 1 <= self.k < n_classes:
@@ -327,14 +377,18 @@ def induced(
     groups: np.ndarray,
     n_groups: int,
     weight: np.ndarray,
+    logits: Any = None,
 ) -> Problem:
     """Return the canonical problem of the model that a lens induces."""
     mass = np.zeros((len(proba), n_groups), dtype=proba.dtype)
+    sums = None if logits is None else np.full(mass.shape, -np.inf)
     rows = np.arange(len(proba))
     for k in range(proba.shape[1]):
         mass[rows, groups[:, k]] += proba[:, k]
+        if sums is not None:
+            sums[rows, groups[:, k]] = np.logaddexp(sums[rows, groups[:, k]], logits[:, k])
     np.minimum(mass, 1, out=mass)  # sums of probabilities may pass 1 by rounding
-    return _simplex_problem(mass, None if codes is None else groups[rows, codes], weight)
+    return _simplex_problem(mass, None if codes is None else groups[rows, codes], weight, sums)
 
 
 class Lens(Notion):
@@ -382,7 +436,7 @@ class Lens(Notion):
         return cls(function, int(_groups(function, proba).max()) + 1)
 
     def problems(
-        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
         """Return the problem of the grouped classes."""
         groups = _groups(self.function, proba)
@@ -391,7 +445,7 @@ class Lens(Notion):
                 f"The lens returned group {groups.max()}, which the training samples do not have. "
                 "Let it number the groups in the same way for every sample."
             )
-        return [induced(proba, codes, groups, self.n_groups, weight)]
+        return [induced(proba, codes, groups, self.n_groups, weight, logits)]
 
     def titles(self, classes: list[str]) -> list[str]:
         """Return the number of each group."""
@@ -418,6 +472,13 @@ def _groups(lens: _Lens, proba: np.ndarray) -> np.ndarray:
 def _two_columns(proba: np.ndarray) -> np.ndarray:
     """The rows of 1-D predictions as columns of the negative and the positive class."""
     return np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
+
+
+def _log_columns(logits: np.ndarray | None) -> np.ndarray | None:
+    """Return log(1 - p) and log p of 1-D logits."""
+    if logits is None or logits.ndim == 2:
+        return logits
+    return -np.logaddexp(0, np.column_stack([logits, -logits]))
 
 
 def resolve_notion(notion: str | _Lens, proba: np.ndarray) -> Notion:
@@ -457,6 +518,7 @@ def make_problems(
     codes: np.ndarray | None,
     notion: str | _Lens,
     weight: np.ndarray | None = None,
+    logits: np.ndarray | None = None,
 ) -> list[Problem]:
     """Translate predictions and labels into the problems of a notion.
 
@@ -471,6 +533,9 @@ def make_problems(
         as it returns.
     weight : ndarray of shape (n_samples,), default=None
         The weights of the samples; None weighs them alike.
+    logits : ndarray of the shape of ``proba``, default=None
+        Of predictions that were logits, what
+        :func:`skcal._validation.check_predictions` returns.
 
     Returns
     -------
@@ -487,4 +552,7 @@ def make_problems(
     """
     found = _as_notion(notion, proba)
     weight = np.ones(len(proba)) if weight is None else weight
-    return found.problems(proba if found.of_positive_class else _two_columns(proba), codes, weight)
+    if not found.of_positive_class:
+        proba, logits = _two_columns(proba), _log_columns(logits)
+    options = {} if logits is None else {"logits": logits}
+    return found.problems(proba, codes, weight, **options)

@@ -22,7 +22,6 @@ from skcal._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
     StrOptions,
-    _check_method_params,
     _fit_context,
     _num_samples,
     _routing_enabled,
@@ -38,8 +37,8 @@ from skcal.model_selection.candidates import fast_function
 from skcal.model_selection.errors import ErrorEstimate
 from skcal.notions import resolve_notion
 from skcal.recalibration import Recalibrator
-
-_UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below the lowest
+from skcal.recalibration.classifier_folds import aligned_predictions, fit_fold
+from skcal.recalibration.splits import as_rows, refuse_overlap
 
 
 class OutOfFold(NamedTuple):
@@ -210,10 +209,10 @@ class RecalibratedClassifierCV(
         if frozen:
             self.classifiers_ = [clone(estimator)]
             rows = np.concatenate([test for _, test in splits])
-            predictions = _aligned(estimator, _safe_indexing(X, rows), self.classes_)
+            predictions = aligned_predictions(estimator, _safe_indexing(X, rows), self.classes_)
         else:
             calls = [
-                (_fit_fold, clone(estimator), X, y, *split, routed.estimator.fit, self.classes_)
+                (fit_fold, clone(estimator), X, y, *split, routed.estimator.fit, self.classes_)
                 for split in splits
             ]
             names = [f"fold {k}" for k in range(len(splits))]
@@ -239,10 +238,14 @@ class RecalibratedClassifierCV(
         if sample_weight is not None:
             if "sample_weight" in signature(estimator.fit).parameters:
                 params["sample_weight"] = sample_weight
-            elif not isinstance(estimator, FrozenEstimator):
+            elif not isinstance(estimator, FrozenEstimator) and not _is_given(fit_params):
+                remedy = "Pass a classifier that takes it, or no weights."
+                if hasattr(estimator, "steps"):
+                    step = estimator.steps[-1][0]
+                    remedy = f"Pass {step}__sample_weight to fit, too, for its last step."
                 note(
                     f"{type(estimator).__name__} does not take sample_weight: the recalibrator "
-                    "alone uses it. Pass a classifier that takes it, or no weights."
+                    f"alone uses it. {remedy}"
                 )
         return Bunch(splitter=Bunch(split={}), estimator=Bunch(fit=params))
 
@@ -255,15 +258,9 @@ class RecalibratedClassifierCV(
                 f"less than cv={self.cv} folds. Pass fewer folds or more samples."
             )
         with keeping_filters():
-            splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **params))
-        everyone = np.arange(len(codes))
-        splits = [(everyone[train], everyone[test]) for train, test in splits]
-        tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
-        if tested.max() > 1:
-            raise ValueError(
-                f"cv tests sample {np.argmax(tested > 1)} {tested[tested > 1][0]} times. "
-                "Pass splits whose test sets do not overlap."
-            )
+            pairs = check_cv(self.cv, y, classifier=True).split(X, y, **params)
+            splits = as_rows(pairs, len(codes))
+        refuse_overlap(splits, len(codes))
         return splits
 
     def _fit_recalibrator(self, predictions, rows, codes, weight, sizes, context):
@@ -305,7 +302,7 @@ class RecalibratedClassifierCV(
         """
         check_is_fitted(self)
         proba = [
-            self.recalibrator_.predict_proba(_aligned(one, X, self.classes_))
+            self.recalibrator_.predict_proba(aligned_predictions(one, X, self.classes_))
             for one in self.classifiers_
         ]
         return np.mean(proba, axis=0)
@@ -386,36 +383,6 @@ class RecalibratedClassifierCV(
         return tags
 
 
-@keeping_filters()
-def _fit_fold(classifier, X, y, train, test, params, classes):
-    """A classifier of the training rows, and its predictions for the test rows."""
-    params = _check_method_params(X, params, indices=train)
-    classifier.fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
-    return classifier, _aligned(classifier, _safe_indexing(X, test), classes)
-
-
-@keeping_filters()
-def _aligned(classifier, X, classes):
-    """Probabilities or, of classifiers without, logits, with a column of every class."""
-    known = np.searchsorted(classes, classifier.classes_)
-    if hasattr(classifier, "predict_proba"):
-        proba = np.asarray(classifier.predict_proba(X))
-        if len(known) == len(classes):
-            return proba
-        whole = np.zeros((len(proba), len(classes)), dtype=proba.dtype)
-        whole[:, known] = proba
-        return whole
-    logits = np.asarray(classifier.decision_function(X))
-    if logits.ndim == 1 and len(classes) > 2:
-        logits = np.stack([np.zeros_like(logits), logits], axis=1)
-    if logits.ndim == 2 and logits.shape[1] != len(known):
-        raise ValueError(
-            f"{type(classifier).__name__}.decision_function has {logits.shape[1]} columns for "
-            f"{len(known)} classes. Pass a classifier with a column per class, such as "
-            "SVC(decision_function_shape='ovr')."
-        )
-    if logits.ndim == 1 or len(known) == len(classes):
-        return logits
-    whole = np.full((len(logits), len(classes)), logits.min() - _UNLIKELY)
-    whole[:, known] = logits
-    return whole
+def _is_given(fit_params) -> bool:
+    """Whether there are weights for a step of a pipeline."""
+    return any(name.endswith("__sample_weight") for name in fit_params)

@@ -222,6 +222,19 @@ def test_the_reference_lists_nothing_twice():
     assert len(EVERY) == len(LISTED) > 70
 
 
+def test_every_public_name_is_stable_or_experimental():
+    listed = {}
+    for module, names in re.findall(
+        r"^(skcal\S*)\n((?:   .*\n)+)", TEXTS["api/stability.rst"], re.M
+    ):
+        listed |= {f"{module}.{name}": None for name in re.findall(r"`(\w+)`", names)}
+    found = [id(resolve(name)) for name in listed]
+    assert len(found) == len(set(found)), "a name is in doc/api/stability.rst twice"
+    missing = [name for name, thing in public_names().items() if id(thing) not in found]
+    assert not missing, "say in doc/api/stability.rst what they are"
+    assert set(found) == {id(thing) for thing in public_names().values()}
+
+
 # Docstrings
 
 # Checks of numpydoc 1.7 and later that hold for every public name. Left out are those of the

@@ -21,6 +21,7 @@ LAYERS = [
     "_notes",
     "_parallel",
     "_text",
+    "_cv_results",
     "_html",
     "_files",
     "_frames",

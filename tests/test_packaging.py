@@ -81,6 +81,23 @@ def test_python_versions_are_said_alike():
     assert f"Python ≥ {lowest}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def test_the_version_is_said_alike():
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1]
+    entry = (ROOT / "doc" / "citing.rst").read_text(encoding="utf-8")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.findall(r"^## \[(.+)\](?: - (\d{4}-\d\d-\d\d))?$", changes, re.MULTILINE)
+    assert cited == skcal.__version__
+    assert f"version = {{{skcal.__version__}}}" in entry
+    assert [name for name, _ in releases][:2] == ["Unreleased", skcal.__version__]
+    assert f"date-released: {releases[1][1]}" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_sections_of_the_changelog_are_those_of_keep_a_changelog():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    sections = set(re.findall(r"^### (.+)$", changes, re.MULTILINE))
+    assert sections <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
 def test_the_installed_metadata_is_that_of_the_project():
     metadata = importlib.metadata.metadata("skcal")
     assert metadata["Version"] == skcal.__version__

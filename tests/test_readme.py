@@ -30,10 +30,8 @@ def print_blocks(folder, names):
 def test_the_examples_print_what_is_shown(tmp_path):
     names = {}
     printed = print_blocks(tmp_path, names)
-    shown = [line.split()[:2] for line in SHOWN.splitlines()]
-    got = [line.split()[:2] for line in printed[1].splitlines()]
-    # Candidates, the choice and the estimates; digits after it depend on the BLAS.
-    assert [words for words in got if words in shown] == shown
+    # Every digit: the oldest and the newest versions and two kernels of OpenBLAS print the same.
+    assert printed[1] == SHOWN
     assert any("risk(a) - risk(b) = " in text for text in printed)
     assert_numbers_of_the_first_figure(names["look"], names["recalibrator"])
 

@@ -170,6 +170,19 @@ def test_a_classifier_without_weights_is_warned_of():
         RecalibratedClassifierCV(KNeighborsClassifier(), FEW).fit(X, y, np.ones(200))
 
 
+def test_a_pipeline_has_the_weights_of_its_last_step():
+    X, y = made(200)
+    weight = np.where(y == 1, 3.0, 1.0)
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    recalibrated = RecalibratedClassifierCV(pipeline, FEW)
+    with pytest.warns(UserWarning, match="Pass logisticregression__sample_weight to fit, too"):
+        recalibrated.fit(X, y, weight)
+    fitted = recalibrated.fit(X, y, weight, logisticregression__sample_weight=weight)
+    unweighted = RecalibratedClassifierCV(pipeline, FEW).fit(X, y)
+    for own, other in zip(fitted.classifiers_, unweighted.classifiers_, strict=True):
+        assert not np.allclose(own[-1].coef_, other[-1].coef_)
+
+
 def test_metadata_are_routed_to_the_classifier_and_the_splitter():
     X, y = made(300)
     groups, weight = np.arange(300) // 10, np.where(y == 1, 2.0, 1.0)

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.special import expit, softmax
+from scipy.special import expit, log_softmax, softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
@@ -14,6 +14,7 @@ from skcal import CalibrationErrorEstimator, Zero
 from skcal._validation import (
     InputError,
     check_labels,
+    check_predictions,
     check_proba,
     check_weight,
     column_names,
@@ -90,8 +91,36 @@ def test_rounding_beyond_0_and_1_is_read_as_0_and_1(dtype, columns):
 def test_logits_become_probabilities_on_request():
     logits = np.array([[3.0, -1.0, 0.5], [-800.0, 800.0, 0.0]])
     for given, map_ in ((logits, lambda z: softmax(z, axis=1)), (logits[1], expit)):
+        proba, logarithms = check_predictions(given, True)
         # Two roundings of the same map.
-        np.testing.assert_allclose(check_proba(given, from_logits=True), map_(given), rtol=1e-15)
+        np.testing.assert_allclose(proba, map_(given), rtol=1e-15)
+        expected = given if given.ndim == 1 else log_softmax(given, axis=1)
+        np.testing.assert_array_equal(logarithms, expected)
+
+
+def test_probabilities_of_float32_logits_are_float64():
+    logits = np.array([[20.0, -20.0, 0.5]], dtype=np.float32)
+    for given in (logits, logits[0]):
+        proba, logarithms = check_predictions(given, True)
+        assert proba.dtype == logarithms.dtype == np.float64
+        np.testing.assert_array_equal(proba, check_predictions(given.astype(float), True)[0])
+
+
+@pytest.mark.parametrize("given", [PROBA, POSITIVE])
+def test_probabilities_have_no_logits(given):
+    for option in (None, False):
+        proba, logarithms = check_predictions(given, option)
+        assert logarithms is None
+        np.testing.assert_array_equal(proba, check_proba(given))
+
+
+def test_who_may_have_logits_is_told_of_the_option_where_there_is_one():
+    told = {}
+    for option in (None, False):
+        with pytest.raises(ValueError, match="If these are logits") as error:
+            check_predictions([[3.0, -1.0]], option)
+        told[option] = str(error.value)
+    assert told[False] == told[None].removesuffix(".") + " or from_logits=True."
 
 
 @pytest.mark.filterwarnings("ignore:from_logits=True, but:UserWarning")
@@ -102,7 +131,7 @@ def test_inputs_are_never_changed(proba, dtype, from_logits):
     given = proba.astype(dtype)
     given.setflags(write=False)
     before = given.copy()
-    check_proba(given, from_logits=from_logits)
+    check_predictions(given, from_logits)
     np.testing.assert_array_equal(given, before)
 
 
@@ -157,7 +186,7 @@ NOT_FINITE = [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
 @pytest.mark.parametrize(("value", "word"), NOT_FINITE)
 def test_values_that_are_not_finite_are_refused(value, word, proba, from_logits):
     with pytest.raises(ValueError, match=rf"y_proba.*{word}"):
-        check_proba(with_entry(value, proba=proba), from_logits=from_logits)
+        check_predictions(with_entry(value, proba=proba), from_logits)
 
 
 @pytest.mark.parametrize(("value", "word"), NOT_FINITE[:2])

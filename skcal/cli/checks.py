@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from skcal._text import printable
 from skcal._validation import LOGITS, SWAPPED, InputError, check_labels, check_proba
+from skcal._validation import check_predictions as check_floats
 from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
 
 
@@ -70,11 +72,27 @@ def listed(names, most: int = 12) -> str:
 
 
 def check_predictions(
-    places, proba, labels, classes, pos_label=None, normalize=False
+    places, proba, labels, classes, pos_label=None, normalize=False, from_logits=False
 ) -> Predictions:
     """Check arrays; errors name the file's lines and columns, and what its owner can do."""
+    with telling_places(places, proba):
+        proba = plain_predictions(proba, normalize, from_logits)
+        return _check_arrays(proba, labels, classes, pos_label)
+
+
+def plain_predictions(proba, normalize: bool, from_logits: bool) -> np.ndarray:
+    """Check probabilities, or logits, as they are."""
+    if from_logits:
+        check_floats(proba, True, name="proba")
+        return np.asarray(proba)
+    return check_proba(divide_by_sums(np.asarray(proba)) if normalize else proba, name="proba")
+
+
+@contextmanager
+def telling_places(places: Places, proba):
+    """Let errors about arrays name the file's lines and columns, and what its owner can do."""
     try:
-        return _check_arrays(proba, labels, classes, pos_label, normalize)
+        yield
     except InputError as error:
         remedy = _REMEDIES.get(error.kind)
         if error.kind == "integers":
@@ -97,8 +115,7 @@ _REMEDIES = {
 }
 
 
-def _check_arrays(proba, labels, classes, pos_label, normalize) -> Predictions:
-    proba = check_proba(divide_by_sums(np.asarray(proba)) if normalize else proba, name="proba")
+def _check_arrays(proba, labels, classes, pos_label) -> Predictions:
     if proba.ndim == 1 and classes is None:
         labels, classes = _two_labels(labels, pos_label)
     codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")

@@ -17,7 +17,7 @@ from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
 from skcal.cli.files import align, read_predictions
 from skcal.cli.monitor import watch
 from skcal.cli.parser import parse
-from skcal.cli.recalibrate import check_formats, facts, recalibrate, write_recalibrated
+from skcal.cli.recalibrate import check_targets, facts, recalibrate
 from skcal.cli.tables import STANDARD_INPUT
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import default_resamples, require_matplotlib
@@ -119,6 +119,7 @@ def _read(options, file=None, groups=None) -> Predictions:
         pos_label=options.pos_label,
         normalize=options.normalize,
         ignored=options.ignore,
+        from_logits=getattr(options, "logits", False),
     )
 
 
@@ -149,14 +150,17 @@ def _run_monitor(options):
 
 
 def _run_recalibrate(options):
-    check_formats(options.second, options.out)
-    recalibrator, unlabelled, proba = recalibrate(_read(options), options.second, options)
-    write_recalibrated(options.out, unlabelled, proba)
+    check_targets(options)
+    fit = _read(options) if options.map is None else None
+    recalibrator, n_applied = recalibrate(fit, options)
     if options.json:
-        print(as_json(facts(recalibrator, options, len(proba))))
-    else:
-        print(recalibrator.summary())
-        print(printable(f"\n{len(proba):,} recalibrated predictions are in {options.out}."))
+        print(as_json(facts(recalibrator, options, n_applied)))
+        return
+    print(f"{recalibrator.summary()}\n")
+    if options.save is not None:
+        print(printable(f"The map is in {options.save}."))
+    if options.out is not None:
+        print(printable(f"{n_applied:,} recalibrated predictions are in {options.out}."))
 
 
 def _report(predictions, options, name, **more):

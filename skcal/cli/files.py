@@ -7,6 +7,7 @@ import gzip
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -46,6 +47,7 @@ def read_predictions(
     pos_label: str | None = None,
     normalize: bool = False,
     ignored: Sequence[str] = (),
+    from_logits: bool = False,
 ) -> Predictions:
     """Read predictions and labels from a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz`` file.
 
@@ -69,6 +71,8 @@ def read_predictions(
         Divide each row by its sum, which may miss 1 by 0.05: for rounded probabilities.
     ignored : sequence of str, default=()
         Columns of a table that are neither classes nor labels.
+    from_logits : bool, default=False
+        Whether there are logits in place of probabilities.
 
     Returns
     -------
@@ -80,22 +84,30 @@ def read_predictions(
         Says which line and column are wrong and what to do.
     """
     path = Path(path)
-    readers = {
-        ".csv": read_csv,
-        ".csv.gz": read_csv,
-        ".npz": _read_npz,
-        ".parquet": read_parquet,
-    }
-    ending = ".csv" if str(path) == STANDARD_INPUT else path.suffix.lower()
-    if path.name.lower().endswith(".csv.gz"):
-        ending = ".csv.gz"
-    if ending not in readers:
+    read = {"csv": read_csv, "npz": _read_npz, "parquet": read_parquet}[kind_of(path)]
+    options = {"pos_label": pos_label, "normalize": normalize, "from_logits": from_logits}
+    with telling_damage(path, max_bytes):
+        check = partial(check_predictions, **options)
+        return read(path, label, groups, max_bytes, check, tuple(ignored))
+
+
+def kind_of(path) -> str:
+    """Return "csv", "parquet" or "npz", or raise."""
+    name = Path(path).name.lower()
+    if str(path) == STANDARD_INPUT or name.endswith((".csv", ".csv.gz")):
+        return "csv"
+    if not name.endswith((".parquet", ".npz")):
         raise FileError(f"{path}: unknown kind of file. Pass a .csv, .parquet or .npz file.")
+    return name.rpartition(".")[2]
+
+
+@contextmanager
+def telling_damage(path: Path, max_bytes: float):
+    """Refuse a file that is too large, and let errors about it name it and a remedy."""
     try:
         if str(path) != STANDARD_INPUT:
             check_size(path, path.stat().st_size, max_bytes)
-        check = partial(check_predictions, pos_label=pos_label, normalize=normalize)
-        return readers[ending](path, label, groups, max_bytes, check, tuple(ignored))
+        yield
     except FileError:
         raise
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -151,6 +163,21 @@ def align(first: Predictions, second: Predictions, first_name, second_name) -> P
 
 
 def _read_npz(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
+    with open_archive(path, max_bytes) as data:
+        needed = ["proba", "labels"] if groups is None else ["proba", "labels", groups]
+        missing = [name for name in needed if name not in data]
+        if missing:
+            raise FileError(
+                f"{path}: array {missing[0]!r} is missing (found: {listed(list(data))}). {_SAVE}"
+            )
+        found = None if groups is None else plain_array(path, data, groups)
+        arrays = (plain_array(path, data, name) for name in ("proba", "labels", "classes"))
+        return check(Places(path), *arrays)._replace(groups=found)
+
+
+@contextmanager
+def open_archive(path: Path, max_bytes: float):
+    """The arrays of an .npz file, which hold no more than ``max_bytes``."""
     with path.open("rb") as file:
         if file.read(4) != b"PK\x03\x04":
             raise FileError(f"{path}: not an .npz archive. {_SAVE}")
@@ -160,25 +187,14 @@ def _read_npz(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
                 size = sum(entry.file_size for entry in archive.infolist())
             check_size(path, size, max_bytes)
             file.seek(0)
-            return _from_archive(path, file, groups, check)
+            with np.load(file, allow_pickle=False) as data:
+                yield data
         except _DAMAGES as error:
             raise FileError(f"{path}: a damaged .npz archive. {_SAVE}") from error
 
 
-def _from_archive(path, file, groups, check) -> Predictions:
-    with np.load(file, allow_pickle=False) as data:
-        needed = ["proba", "labels"] if groups is None else ["proba", "labels", groups]
-        missing = [name for name in needed if name not in data]
-        if missing:
-            raise FileError(
-                f"{path}: array {missing[0]!r} is missing (found: {listed(list(data))}). {_SAVE}"
-            )
-        found = None if groups is None else _plain_array(path, data, groups)
-        arrays = (_plain_array(path, data, name) for name in ("proba", "labels", "classes"))
-        return check(Places(path), *arrays)._replace(groups=found)
-
-
-def _plain_array(path, data, name):
+def plain_array(path, data, name):
+    """An array of an archive, None where it is absent."""
     try:
         return data.get(name)
     except ValueError as error:

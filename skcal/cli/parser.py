@@ -58,6 +58,8 @@ def parse(arguments=None) -> argparse.Namespace:
                     f"--notion {notion} is not an option of {options.command}: choose from "
                     f"{', '.join(_REPORTED)}; --search adds the canonical and class-wise error"
                 )
+    if options.command == "recalibrate":
+        _complete_recalibrate(options, parser)
     if [getattr(options, "file", None), getattr(options, "second", None)] == ["-", "-"]:
         parser.error("the standard input can be one file, not both")
     return options
@@ -318,21 +320,46 @@ def _add_recalibrate(commands, parents):
         commands,
         "recalibrate",
         parents,
-        "fit a recalibration map to one file and apply it to another",
+        "fit a recalibration map to one file and apply it to another, or save it",
         "labelled.csv new.csv --out recalibrated.csv",
         "Choose a recalibration map by its held-out loss on labelled predictions and apply it to "
-        "others, .csv or .npz, whose labels are not used and may be absent. The predictions stay "
-        "as they are unless a map is significantly better.",
+        "others, whose labels are not used and may be absent; their other columns stay. The "
+        "predictions stay as they are unless a map is significantly better. With --map the only "
+        "file is APPLY.",
     )
     parser.add_argument("file", metavar="FIT")
-    parser.add_argument("second", metavar="APPLY")
-    parser.add_argument("--out", required=True, metavar="NEW", help="like APPLY, recalibrated")
+    parser.add_argument("second", metavar="APPLY", nargs="?")
+    parser.add_argument("--out", metavar="NEW", help="like APPLY, with recalibrated probabilities")
+    parser.add_argument("--save", metavar="MAP", help="write the fitted map to MAP, as JSON")
+    parser.add_argument("--map", metavar="MAP", help="apply a saved map instead of fitting one")
+    parser.add_argument(
+        "--logits",
+        action="store_true",
+        help="FIT and APPLY hold logits, which lose no digit; NEW holds probabilities",
+    )
     parser.add_argument(
         "--scoring",
         default="neg_log_loss",
         choices=("neg_log_loss", "neg_brier_score"),
         help="what chooses the map (default: neg_log_loss)",
     )
+
+
+def _complete_recalibrate(options, parser):
+    """Check which files there are; with --map the first is APPLY."""
+    if options.map is not None:
+        for name in ("save", "logits", "pos_label"):
+            if getattr(options, name):
+                option = f"--{name.replace('_', '-')}"
+                parser.error(f"{option} is not an option with --map, whose fit has settled that")
+        if options.second is not None:
+            parser.error("with --map there is nothing to fit to: pass APPLY alone")
+        options.file, options.second = None, options.file
+    if (options.second is None) != (options.out is None):
+        lacking = "--out NEW" if options.out is None else "APPLY"
+        parser.error(f"{lacking} is missing: recalibrate FIT APPLY --out NEW")
+    if options.second is None and options.save is None:
+        parser.error("nothing to do: pass APPLY and --out NEW, or --save MAP to keep the map")
 
 
 def at_least(smallest, most=10**6):

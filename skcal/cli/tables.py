@@ -22,6 +22,12 @@ _NO_CLASS = (
 
 def read_parquet(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
     """Read a Parquet table; ``check`` gets its places, probabilities, labels and classes."""
+    frame = read_frame(path, max_bytes)
+    return _from_frame(path, frame, label, groups, max_bytes, check, ignored)
+
+
+def read_frame(path, max_bytes):
+    """The data frame of a Parquet file."""
     try:
         import pandas  # noqa: F401
         from pyarrow import ArrowException, parquet
@@ -31,12 +37,11 @@ def read_parquet(path, label, groups, max_bytes, check, ignored=()) -> Predictio
         ) from error
     try:
         with parquet.ParquetFile(path) as file:
-            frame = _read_within(path, file, max_bytes).to_pandas()
+            return _read_within(path, file, max_bytes).to_pandas()
     except ArrowException as error:
         if isinstance(error, ValueError | LookupError | TypeError | MemoryError | OSError):
             raise  # those that every reader may raise
         raise FileError(f"{path}: a damaged file ({error!r}). Save it again.") from error
-    return _from_frame(path, frame, label, groups, max_bytes, check, ignored)
 
 
 def _read_within(path, file, max_bytes):
@@ -68,11 +73,11 @@ def _read_within(path, file, max_bytes):
 
 def _from_frame(path, frame, label, groups, max_bytes, check, ignored=()) -> Predictions:
     header = [str(name).strip() for name in frame.columns]
-    _check_header(path, header, label, groups, ignored, "the table")
+    check_header(path, header, label, groups, ignored, "the table")
     apart = _apart(header, label, groups, ignored)
     names = [name for k, name in enumerate(header) if k not in apart]
-    _require_cells(path, names, frame)
-    columns = [_column(path, frame, k, header[k]) for k in range(len(header)) if k not in apart]
+    require_cells(path, names, frame)
+    columns = [frame_column(path, frame, k) for k in range(len(header)) if k not in apart]
     labels = _labels(path, frame.iloc[:, apart[0]], max_bytes)
     predictions = _from_table(np.column_stack(columns), labels, check, Places(path, names=names))
     if groups is None:
@@ -105,12 +110,14 @@ def text_array(path, texts: list[str], max_bytes, codes=None) -> np.ndarray:
     return array if codes is None else array[codes]
 
 
-def _column(path, frame, k, name) -> np.ndarray:
+def frame_column(path, frame, k) -> np.ndarray:
+    """Numbers of a column of a data frame."""
     try:
         if frame.dtypes.iloc[k].kind in ("m", "M"):
             raise TypeError("dates or times")
         return frame.iloc[:, k].to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
+        name = str(frame.columns[k]).strip()
         raise FileError(
             f"{path}: column {name!r} holds {frame.dtypes.iloc[k]}, not numbers. {_NO_CLASS}"
         ) from error
@@ -121,21 +128,21 @@ def read_csv(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
 
     A path of ``-`` is the standard input; ``.gz`` is expanded.
     """
-    with _open_text(path, max_bytes) as file:
+    with open_text(path, max_bytes) as file:
         rows = csv.reader(file)
         header = [name.strip() for name in next(rows, [])]
-        _check_header(path, header, label, groups, ignored)
+        check_header(path, header, label, groups, ignored)
         apart = _apart(header, label, groups, ignored)
         group = 0 if groups is None else header.index(groups)
         names = [name for k, name in enumerate(header) if k not in apart]
         values, labels, lines, found = [], [], [], []
         for row in rows:
             if row:
-                values.append(_numbers(path, rows.line_num, header, row, apart))
+                values.append(numbers_of_row(path, rows.line_num, header, row, apart))
                 labels.append(row[apart[0]].strip())
                 found.append(row[group].strip())
                 lines.append(rows.line_num)
-    _require_cells(path, names, values)
+    require_cells(path, names, values)
     array = text_array(path, labels, max_bytes)
     predictions = _from_table(np.array(values), array, check, Places(path, lines, names))
     return predictions._replace(
@@ -143,7 +150,7 @@ def read_csv(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
     )
 
 
-def _open_text(path, max_bytes):
+def open_text(path, max_bytes):
     """The text of a file, of the standard input or of a compressed file, within bounds."""
     if str(path) == STANDARD_INPUT:
         content = sys.stdin.buffer.read(int(max_bytes) + 1)
@@ -162,7 +169,8 @@ def _apart(header, label, groups, ignored) -> list[int]:
     return [header.index(name) for name in dict.fromkeys(names)]
 
 
-def _require_cells(path, names, values):
+def require_cells(path, names, values):
+    """Raise unless there are rows and columns."""
     if not names or not len(values):
         missing = "rows of probabilities below the header" if names else "columns of probabilities"
         raise FileError(
@@ -170,7 +178,8 @@ def _require_cells(path, names, values):
         )
 
 
-def _check_header(path, header, label, groups, ignored=(), first="line 1") -> None:
+def check_header(path, header, label, groups, ignored=(), first="line 1") -> None:
+    """Raise unless every column has a name of its own, and those that options name are there."""
     if not any(header):
         raise FileError(
             f"{path}: {first} is empty. Give a header: the class of each column, and the column "
@@ -206,7 +215,8 @@ def _is_number(text) -> bool:
     return True
 
 
-def _numbers(path, line, header, row, apart) -> list[float]:
+def numbers_of_row(path, line, header, row, apart) -> list[float]:
+    """Numbers of a row of text, of all columns but those apart."""
     if len(row) != len(header):
         raise FileError(
             f"{path}: line {line} has {len(row)} fields, the header {len(header)}. "

@@ -198,6 +198,18 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def write_pvalues(ax, pvalues, rejected, **emphasis) -> list:
+    """Write p-values right of the rows, with emphasis on rejections; NaN is left out."""
+    place = {"transform": ax.get_yaxis_transform(), "verticalalignment": "center"}
+    texts = []
+    for row, (pvalue, reject) in enumerate(zip(pvalues, rejected, strict=True)):
+        if not np.isnan(pvalue):
+            look = {"color": ORANGE, **emphasis} if reject else {"color": "black"}
+            text = f"p = {number(pvalue)}{' *' if reject else ''}"
+            texts.append(ax.text(1.02, row, text, fontsize="small", **look, **place))
+    return texts
+
+
 def default_resamples(n_samples: int) -> int:
     """The number of redrawn outcomes and of resamples unless the user says."""
     return 999 if n_samples <= _LARGE else 199

@@ -15,8 +15,8 @@ from skcal.displays.base import (
     as_label,
     keep_axes,
     make_axes,
-    number,
     styled,
+    write_pvalues,
 )
 from skcal.displays.risk_curves import require_search
 from skcal.hypothesis_tests import adjust_pvalues
@@ -202,20 +202,9 @@ class ComparisonDisplay:
 
     def _draw_tests(self, ax) -> list[Any]:
         """P-values right of the rows; bold where calibration is rejected."""
-        options = {"transform": ax.get_yaxis_transform(), "verticalalignment": "center"}
-        texts = [
-            ax.text(
-                1.02,
-                row,
-                f"p = {number(one.pvalue)}{' *' if one.rejected else ''}",
-                color=ORANGE if one.rejected else "black",
-                fontweight="bold" if one.rejected else "normal",
-                fontsize="small",
-                **options,
-            )
-            for row, one in enumerate(self.classifiers)
-            if not np.isnan(one.pvalue)
-        ]
+        pvalues = [one.pvalue for one in self.classifiers]
+        rejected = [one.rejected for one in self.classifiers]
+        texts = write_pvalues(ax, pvalues, rejected, fontweight="bold")
         if texts:
             adjusted = ", Holm" if len(texts) > 1 else ""
             heading = f"* not calibrated\nat {100 * self.level:g} %{adjusted}"

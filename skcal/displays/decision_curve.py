@@ -147,7 +147,7 @@ class DecisionCurveDisplay(ClassifierDisplay):
         label = as_label(name) if name else "classifier"
         look = styled(kwargs, color=COLOURS[len(others) % len(COLOURS)], linewidth=1.5, label=label)
         [self.line_] = axis.plot(curve.thresholds, curve.net_benefit, **look)
-        self._draw_bands(axis)
+        self._draw_bands(axis, first)
         self._set_limits(axis, first)
         axis.set(xlabel="threshold t", ylabel="net benefit")
         title = ", ".join([*(line.get_label() for line in others), *([label] if name else [])])
@@ -164,11 +164,11 @@ class DecisionCurveDisplay(ClassifierDisplay):
         keep_axes(self, [axis])
         return self
 
-    def _draw_bands(self, axis):
-        curve, label = self.curve, self.line_.get_label()
-        level = percent(curve.confidence_level)
-        limits = (curve.low, curve.high, 0.3, f"{label}, {level} at each threshold")
-        band = (curve.band_low, curve.band_high, 0.15, f"{label}, {level} at all thresholds")
+    def _draw_bands(self, axis, first):
+        """The legend has the bands of the first curve; those of others have their colours."""
+        curve, level = self.curve, percent(self.curve.confidence_level)
+        limits = (curve.low, curve.high, 0.3, f"{level} at each threshold")
+        band = (curve.band_low, curve.band_high, 0.15, f"{level} at all thresholds")
         self.bands_ = [
             axis.fill_between(
                 curve.thresholds,
@@ -177,7 +177,7 @@ class DecisionCurveDisplay(ClassifierDisplay):
                 color=self.line_.get_color(),
                 alpha=alpha,
                 linewidth=0,
-                label=said,
+                label=said if first else None,
             )
             for low, high, alpha, said in (limits, band)
         ]

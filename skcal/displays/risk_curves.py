@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._cv_results import format_setting
 from skcal.model_selection import CalibrationErrorSearchCV
-from skcal.model_selection.summary import format_setting
 
 
 @dataclass(frozen=True, eq=False)

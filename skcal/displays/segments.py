@@ -15,6 +15,7 @@ from skcal.displays.base import (
     make_axes,
     number,
     styled,
+    write_pvalues,
 )
 from skcal.hypothesis_tests.bias_curve import BiasCurve
 from skcal.hypothesis_tests.segments import SegmentTestResult
@@ -131,26 +132,10 @@ class SegmentDisplay:
         several = len({one.outcome for one in self.segments}) > 1
         ax.set_yticklabels([self._label(one, several) for one in self.segments], fontsize="small")
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="small", frameon=False)
-        self.tests_ = [
-            ax.text(
-                1.02,
-                row,
-                f"p = {number(one.pvalue)}{' *' if reject else ''}",
-                transform=ax.get_yaxis_transform(),
-                verticalalignment="center",
-                color=ORANGE if reject else "black",
-                fontsize="small",
-            )
-            for row, (one, reject) in enumerate(zip(self.segments, rejected, strict=True))
-        ]
-        ax.text(
-            1.02,
-            1.01,
-            f"of {self.n_segments:,} segments,\n* at {100 * self.level:g} %, all together",
-            transform=ax.transAxes,
-            fontsize="x-small",
-            verticalalignment="bottom",
-        )
+        self.tests_ = write_pvalues(ax, [one.pvalue for one in self.segments], rejected)
+        heading = f"of {self.n_segments:,} segments,\n* at {100 * self.level:g} %, all together"
+        options = {"fontsize": "x-small", "verticalalignment": "bottom"}
+        ax.text(1.02, 1.01, heading, transform=ax.transAxes, **options)
         if name:
             ax.set_title(as_label(name, 60), fontsize="medium", pad=30)
         keep_axes(self, [ax])

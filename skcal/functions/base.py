@@ -37,11 +37,23 @@ class BilinearFunction(BaseEstimator, ABC):
     A search fits the ``parts`` of a function that combines others, and lets what they say of
     samples that were held out choose the combination, as :class:`skcal.Stacking` declares it.
 
+    A function whose ``reads_logits`` is true, as of recalibration maps with ``from_logits=True``,
+    takes logits as X: logarithms of the features, of a single one its logit.
+
     In every fit a sample of weight 0 is as good as removed, and n means the sum of the weights.
     """
 
     form_: np.ndarray | None
     path_parameter: str | None = None
+
+    @property
+    def reads_logits(self) -> bool:
+        """Whether X of the methods holds logits."""
+        return False
+
+    def reading(self, from_logits: bool) -> BilinearFunction:
+        """Return this function for predictions that are logits, or probabilities."""
+        return self
 
     @property
     def parts(self) -> Sequence[BilinearFunction]:

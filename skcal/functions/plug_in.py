@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.multioutput import MultiOutputRegressor
@@ -91,7 +92,8 @@ class PlugIn(BilinearFunction):
     -----
     Features and residuals must add up to outcomes where outcomes are the target. A class without
     training samples is predicted with probability 0. Of an equivariant function equal features
-    stay in the order of their columns.
+    stay in the order of their columns. A map with ``from_logits=True`` is fitted to logits, which
+    take the place of the features X.
 
     References
     ----------
@@ -120,6 +122,17 @@ class PlugIn(BilinearFunction):
         self.target = target
         self.equivariant = equivariant
 
+    @property
+    def reads_logits(self):
+        """Whether the estimator takes logits."""
+        return bool(getattr(self.estimator, "from_logits", False))
+
+    def reading(self, from_logits):
+        """Return this function for predictions that are logits, or probabilities."""
+        if getattr(self.estimator, "from_logits", from_logits) == from_logits:
+            return self
+        return clone(self).set_params(estimator__from_logits=from_logits)
+
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, sample_weight=None):
         """Fit the estimator to the residuals or to the outcomes.
@@ -127,7 +140,7 @@ class PlugIn(BilinearFunction):
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
-            Features; probabilities where outcomes are the target.
+            Features; probabilities, or logits, where outcomes are the target.
         y : array-like of shape (n_samples,) or (n_samples, m)
             Residuals.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -146,7 +159,9 @@ class PlugIn(BilinearFunction):
         X, residuals, weight = self._validate(X, y, sample_weight)
         self.form_ = None
         self._predicts_outcome = is_classifier(self.estimator) or self.target == "outcome"
-        target = recover_outcomes(X, residuals) if self._predicts_outcome else residuals
+        target = residuals
+        if self._predicts_outcome:
+            target = recover_outcomes(self._features(X), residuals)
         if self.equivariant:
             X, target = self._in_descending_order(X, target)
         if is_classifier(self.estimator):
@@ -189,8 +204,9 @@ class PlugIn(BilinearFunction):
         residual : ndarray of shape (n_samples, m)
         """
         X = self._validate_features(X)
+        features = self._features(X)
         if self._predicts_outcome:
-            check_unit_interval(X)
+            check_unit_interval(features)
         if self.equivariant:
             order = _descending(X)
             ranked = self._predict(np.take_along_axis(X, order, axis=1))
@@ -204,7 +220,11 @@ class PlugIn(BilinearFunction):
                 f"{type(self.estimator).__name__} predicts NaN or infinity for X row "
                 f"{int(np.argmin(finite))}. IsotonicRegression needs out_of_bounds='clip'."
             )
-        return predicted - X if self._predicts_outcome else predicted
+        return predicted - features if self._predicts_outcome else predicted
+
+    def _features(self, X):
+        """Probabilities, of logits too."""
+        return proba_of_logits(X) if self.reads_logits else X
 
     @keeping_filters()
     def _predict(self, X):
@@ -220,6 +240,11 @@ class PlugIn(BilinearFunction):
             1.0 if self.estimator_ is None else self.estimator_.predict_proba(X)
         )
         return proba[:, 1:] if self._n_residuals == 1 else proba
+
+
+def proba_of_logits(X):
+    """Return probabilities (n, d) of logits, of a single column by the logistic function."""
+    return expit(X) if X.shape[1] == 1 else softmax(X, axis=1)
 
 
 def _descending(X):

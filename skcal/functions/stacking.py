@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import Interval, _fit_context
 from skcal.functions.base import BilinearFunction
+from skcal.functions.plug_in import proba_of_logits
 from skcal.pair_risk import pair_products
 
 _ROUNDING = 1e-10  # eigenvalues of a Gram matrix of unit diagonal below this are noise
@@ -79,6 +80,22 @@ class Stacking(BilinearFunction):
         self.functions = functions
         self.cv = cv
         self.random_state = random_state
+
+    @property
+    def reads_logits(self):
+        """Whether one of the functions takes logits."""
+        return any(function.reads_logits for function in self.functions)
+
+    def reading(self, from_logits):
+        """Return this function for predictions that are logits, or probabilities."""
+        own = [function.reading(from_logits) for function in self.functions]
+        changed = any(a is not b for a, b in zip(own, self.functions, strict=True))
+        return clone(self).set_params(functions=own) if changed else self
+
+    def _seen_by(self, function, X):
+        """Features as one of the functions reads them."""
+        same = function.reads_logits == self.reads_logits
+        return X if same else proba_of_logits(X)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, sample_weight=None):
@@ -173,7 +190,8 @@ class Stacking(BilinearFunction):
         for function in self.functions:
             like = next((other for other in fitted if function.shares_factor(other)), None)
             if like is None:
-                fitted.append(clone(function).fit(X, residuals, sample_weight=weight))
+                own = self._seen_by(function, X)
+                fitted.append(clone(function).fit(own, residuals, sample_weight=weight))
             else:
                 fitted.append(function.with_factor_of(like))
         return fitted
@@ -204,10 +222,11 @@ class Stacking(BilinearFunction):
             Products of the functions h with each other and, in the last column, with the
             residuals, over pairs; the same of the corrections ĝ over samples, or zeros.
         """
-        parts = [(function.feature_map(X), function.form_) for function in fitted]
+        seen = [self._seen_by(function, X) for function in fitted]
+        parts = [(f.feature_map(own), f.form_) for f, own in zip(fitted, seen, strict=True)]
         both = [pair_products(parts, residuals, weight)]
         if _all_have_residual(self):
-            corrections = [function.residual(X) for function in fitted]
+            corrections = [f.residual(own) for f, own in zip(fitted, seen, strict=True)]
             both.append(_residual_products(corrections, residuals, weight))
         total = np.zeros((2, len(fitted), len(fitted) + 1))
         for products, (gram, moments) in zip(total, both, strict=False):
@@ -219,7 +238,7 @@ class Stacking(BilinearFunction):
         X = self._validate_features(X)
         if not self._used:
             return np.zeros((len(X), 1))
-        parts = [function.feature_map(X) for function in self._used]
+        parts = [function.feature_map(self._seen_by(function, X)) for function in self._used]
         return (
             sparse.hstack(parts, format="csr")
             if any(sparse.issparse(part) for part in parts)
@@ -234,7 +253,7 @@ class Stacking(BilinearFunction):
         total = np.zeros((len(X), self._n_residuals))
         for function, weight in zip(self.functions_, self.residual_weights_, strict=True):
             if weight > 0:
-                total += weight * function.residual(X)
+                total += weight * function.residual(self._seen_by(function, X))
         return total
 
 

@@ -29,6 +29,7 @@ def cox_test(
     hypothesis: str = "calibrated",
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationTestResult:
     """Likelihood ratio test of the calibration intercept and slope of Cox.
 
@@ -48,6 +49,8 @@ def cox_test(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -79,7 +82,8 @@ def cox_test(
     >>> cox_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label, scalar=True)
+    options = {"labels": labels, "pos_label": pos_label, "from_logits": from_logits}
+    sample = read_sample(y_true, y_proba, notion, scalar=True, **options)
     return of_each_problem(sample, lambda problem: _test(problem, hypothesis))
 
 

@@ -120,9 +120,7 @@ def risk_test(
         notion=sample.notion,
         labels=range(len(sample.classes)) if sample.proba.ndim == 2 else [0, 1],
     ).fit(sample.proba[train], sample.codes[train])
-    held_out = sample._replace(
-        proba=sample.proba[test], codes=sample.codes[test], weight=sample.weight[test]
-    )
+    held_out = sample.take(test)
     functions = [
         fitted
         for fitted, problem in zip(estimator.functions_, held_out.problems(), strict=True)

@@ -207,25 +207,11 @@ def segment_test(
     if not weight.all():  # their samples are not in the problems either
         found = found._replace(members=found.members[:, np.flatnonzero(weight)])
     rng = check_random_state(random_state)
-    form = _FORMS[statistic]
-    titles = sample.notion.titles([str(label) for label in sample.classes.tolist()])
-    parts = []
-    for k, problem in enumerate(sample.problems()):
-        own = titles[k : k + 1] if sample.notion.scalar else titles
-        part = form(problem, found, own, min_samples, rng)
-        if len(part.n_samples):
-            parts.append(part)
-    if not parts:
-        reason = f"make no segment of at least {min_samples} samples of positive weight."
-        raise InputError("features", reason, "Lower min_samples.")
+    parts = _make_parts(_FORMS[statistic], sample, found, min_samples, rng)
     families = [parts] if sample.notion.joint_law else [[part] for part in parts]
     warn_if_few(n_resamples, len(families))
     tested = [step_down(family, n_resamples, rng, n_jobs) for family in families]
-    segments = []
-    for family, (pvalues, _) in zip(families, tested, strict=True):
-        adjusted = iter(np.minimum(len(families) * pvalues, 1).tolist())
-        segments += [one for part in family for one in part.describe(adjusted)]
-    segments.sort(key=lambda one: (one.pvalue, -abs(one.statistic)))
+    segments = _describe(families, [pvalues for pvalues, _ in tested])
     return SegmentTestResult(
         statistic=max(abs(one.statistic) for one in segments),
         pvalue=segments[0].pvalue,
@@ -236,3 +222,27 @@ def segment_test(
         segments=segments,
         n_left_out=found.n_left_out + sum(part.n_left_out for part in parts),
     )
+
+
+def _make_parts(form, sample, found, min_samples, rng) -> list:
+    """The statistics of the problems that have segments."""
+    titles = sample.notion.titles([str(label) for label in sample.classes.tolist()])
+    parts = []
+    for k, problem in enumerate(sample.problems()):
+        own = titles[k : k + 1] if sample.notion.scalar else titles
+        part = form(problem, found, own, min_samples, rng)
+        if len(part.n_samples):
+            parts.append(part)
+    if not parts:
+        reason = f"make no segment of at least {min_samples} samples of positive weight."
+        raise InputError("features", reason, "Lower min_samples.")
+    return parts
+
+
+def _describe(families, pvalues) -> list[Segment]:
+    """Segments of all families, the worst one first; p-values are adjusted for the families."""
+    segments = []
+    for family, own in zip(families, pvalues, strict=True):
+        adjusted = iter(np.minimum(len(families) * own, 1).tolist())
+        segments += [one for part in family for one in part.describe(adjusted)]
+    return sorted(segments, key=lambda one: (one.pvalue, -abs(one.statistic)))

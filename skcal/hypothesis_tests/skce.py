@@ -184,42 +184,28 @@ default="monte-carlo"
     >>> skce_test(data.labels, data.proba, notion="canonical", random_state=0).pvalue
     0.001
     """
+    question: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
     if method == "monte-carlo":
         if class_kernel is not None or estimator == "block":
             raise ValueError(
                 "method='monte-carlo' takes no class_kernel and no estimator='block'. Use "
                 "monte_carlo_test(…, 'squared_kernel_calibration_error', class_kernel=…)."
             )
+        draws: Any = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
         widths = _several_widths(kernel, bandwidth)
         if widths is not None:
-            options = {"notion": notion, "labels": labels, "pos_label": pos_label}
-            sample = read_sample(y_true, y_proba, **options)
-            return _of_widths(
-                sample, kernel, widths, estimator == "biased", n_resamples, random_state, n_jobs
-            )
+            sample = read_sample(y_true, y_proba, **question)
+            return _of_widths(sample, kernel, widths, estimator == "biased", **draws)
         bandwidth = "median" if callable(kernel) else bandwidth
-        return monte_carlo_test(
-            y_true,
-            y_proba,
-            "squared_kernel_calibration_error",
-            notion=notion,
-            n_resamples=n_resamples,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            labels=labels,
-            pos_label=pos_label,
-            method=estimator,
-            kernel=kernel,
-            bandwidth=bandwidth,
-        )
+        options = {**question, **draws, "kernel": kernel, "bandwidth": bandwidth}
+        name = "squared_kernel_calibration_error"
+        return monte_carlo_test(y_true, y_proba, name, method=estimator, **options)
     if np.ndim(bandwidth):
         raise ValueError(
             f"method={method!r} takes one bandwidth. Use method='monte-carlo' for several."
         )
     single: Any = "median" if isinstance(bandwidth, str) else bandwidth
-    sample = read_sample(
-        y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=2
-    )
+    sample = read_sample(y_true, y_proba, **question, at_least=2)
     name = str(sample.notion)
     problems = sample.problems()
     if len(problems) > 1:

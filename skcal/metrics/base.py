@@ -9,7 +9,7 @@ import numpy as np
 from skcal._parallel import over_jobs
 from skcal._validation import (
     check_labels,
-    check_proba,
+    check_predictions,
     check_weight,
     column_names,
     plain_labels,
@@ -32,6 +32,9 @@ class Sample(NamedTuple):
     classes : ndarray of shape (n_classes,)
     notion : Notion
         The notion as :func:`skcal.notions.resolve_notion` returns it.
+    logits : ndarray of the shape of ``proba`` or None
+        Of predictions that were logits, what
+        :func:`skcal._validation.check_predictions` returns.
     """
 
     proba: np.ndarray
@@ -39,10 +42,20 @@ class Sample(NamedTuple):
     weight: np.ndarray
     classes: np.ndarray
     notion: Notion
+    logits: np.ndarray | None = None
 
     def problems(self) -> list[Problem]:
         """Translate into problems; those of ``top-label`` may hold no samples."""
-        return make_problems(self.proba, self.codes, self.notion, self.weight)
+        return make_problems(self.proba, self.codes, self.notion, self.weight, self.logits)
+
+    def take(self, rows: slice | np.ndarray, weight: np.ndarray | None = None) -> Sample:
+        """Return some of the samples, with weights other than their own if these are given."""
+        return self._replace(
+            proba=self.proba[rows],
+            codes=self.codes[rows],
+            weight=self.weight[rows] if weight is None else weight,
+            logits=None if self.logits is None else self.logits[rows],
+        )
 
 
 def read_sample(
@@ -52,6 +65,7 @@ def read_sample(
     sample_weight=None,
     labels=None,
     pos_label=None,
+    from_logits: bool | None = None,
     *,
     at_least: int = 1,
     scalar: bool = False,
@@ -62,8 +76,8 @@ def read_sample(
 
     Parameters
     ----------
-    y_true, y_proba, notion, sample_weight, labels, pos_label
-        The arguments as users pass them.
+    y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
+        The arguments as users pass them; ``from_logits=None`` where there is no such option.
     at_least : int
         Fewest samples of positive weight that the metric needs.
     scalar : bool
@@ -74,13 +88,14 @@ def read_sample(
         What error messages call ``y_proba``.
     """
     columns = column_names(y_proba)
-    proba = check_proba(y_proba, name=proba_name)
+    proba, logits = check_predictions(y_proba, from_logits, name=proba_name)
     if pos_label is not None:
         if np.ndim(pos_label):
             raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
         labels = order_labels(y_true, proba, labels, columns, pos_label, notion)
         if proba.ndim == 2 and labels[0] == pos_label:
             proba, labels = proba[:, ::-1], labels[::-1]
+            logits = None if logits is None else logits[:, ::-1]
     codes, classes = check_labels(y_true, proba, labels, columns=columns, proba_name=proba_name)
     weight = check_weight(sample_weight, len(proba), rescale=False)  # they may be counts
     if not _SMALLEST < weight.max() < 1 / _SMALLEST:
@@ -88,6 +103,7 @@ def read_sample(
     if not weight.all():
         keep = weight > 0
         proba, codes, weight = proba[keep], codes[keep], weight[keep]
+        logits = None if logits is None else logits[keep]
     if len(proba) < at_least:
         raise ValueError(
             f"{proba_name} has {len(proba)} sample(s) of positive weight; the metric needs "
@@ -103,7 +119,7 @@ def read_sample(
         raise ValueError(
             f"notion={notion!r} is several problems or a vector. Use 'binary' or 'confidence'."
         )
-    return Sample(proba, codes, weight, classes, notion)
+    return Sample(proba, codes, weight, classes, notion, logits)
 
 
 def order_labels(y_true, proba, labels, columns, pos_label, notion) -> list:

@@ -138,6 +138,7 @@ def calibration_bins(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationBins:
     """Bin predictions: the table behind binned metrics and reliability diagrams.
 
@@ -167,6 +168,8 @@ def calibration_bins(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -195,7 +198,7 @@ def calibration_bins(
     >>> bins.count, bins.gap.ravel().round(3)
     (array([3, 1]), array([0.067, 0.1  ]))
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, TABLE)
     return tabulate(moments, sample.notion, sample.classes, confidence_level)

@@ -85,6 +85,7 @@ def expected_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float | np.ndarray:
     """Binned calibration error, ECE: (Σ_b n_b/n ‖mean residual of bin b‖^q)^(1/q).
 
@@ -137,6 +138,8 @@ def expected_calibration_error(
         labels, sorted, must be as many as columns.
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -191,7 +194,7 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 2, 2], proba, notion="classwise"), 6)
     0.866667
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     distance = resolve_distance(distance, norm, debias)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, (*GAPS, *_DEBIAS[debias]))
@@ -238,6 +241,7 @@ def maximum_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Largest gap between frequency and mean prediction of any bin, MCE.
 
@@ -268,6 +272,8 @@ default="total-variation"
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -298,7 +304,7 @@ default="total-variation"
     >>> maximum_calibration_error(y, p, n_bins=2)
     0.125
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, GAPS)
     return largest_error(moments, min_bin_samples, distance)

@@ -19,7 +19,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from skcal._html import ShownRounded
 from skcal._parallel import over_jobs
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import check_labels, check_proba, check_weight, column_names, naming
+from skcal._validation import check_labels, check_predictions, check_weight, column_names, naming
 from skcal.metrics.base import read_sample
 from skcal.metrics.events import surprises, warn_if_few_events
 from skcal.metrics.resampling import resample_counts
@@ -214,7 +214,9 @@ def _check(metric, y_true, y_proba, sample_weight, labels, params):
     The weights are None for a metric that has none.
     """
     columns = column_names(y_proba)
-    proba = check_proba(y_proba)
+    logits = bool(params.get("from_logits", False))
+    proba, own = check_predictions(y_proba, logits)
+    proba = own if own is not None else proba
     with naming("y_true"):
         y = np.asarray(y_true)
         check_consistent_length(y, proba)
@@ -233,7 +235,8 @@ def _check(metric, y_true, y_proba, sample_weight, labels, params):
 
 
 def _warn_if_few_events(y, proba, weight, params):
-    options = {name: params[name] for name in ("labels", "pos_label") if name in params}
+    names = ("labels", "pos_label", "from_logits")
+    options = {name: params[name] for name in names if name in params}
     with suppress(ValueError):  # a metric of your own may take other labels, and others raise
         sample = read_sample(y, proba, sample_weight=weight, **options)
         remedy = "Use more samples, or monte_carlo_test."

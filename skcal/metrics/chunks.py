@@ -12,7 +12,7 @@ from sklearn.utils import check_consistent_length
 
 from skcal._validation import (
     check_labels,
-    check_proba,
+    check_predictions,
     check_weight,
     column_names,
     naming,
@@ -150,6 +150,7 @@ class Columns:
         The notion, resolved: not "auto".
     pos_label : label or None
         The first of two columns, if that is the positive class.
+    from_logits : bool
     """
 
     shape: tuple
@@ -157,12 +158,13 @@ class Columns:
     labels: list
     notion: str
     pos_label: Any
+    from_logits: bool
 
     @classmethod
-    def of(cls, chunks: list[Chunk], notion, labels, pos_label) -> Columns:
+    def of(cls, chunks: list[Chunk], notion, labels, pos_label, from_logits) -> Columns:
         """Read the columns of the first chunk, and the labels of all."""
         y, y_proba = chunks[0][:2]
-        names, proba = column_names(y_proba), check_proba(y_proba)
+        names, (proba, _) = column_names(y_proba), check_predictions(y_proba, from_logits)
         if len(chunks) > 1:
             n_classes = 2 if proba.ndim == 1 else proba.shape[1]
             y = np.concatenate([_distinct(chunk.y_true, n_classes) for chunk in chunks])
@@ -175,18 +177,18 @@ class Columns:
                 _require_both(classes, y)
         first = proba.ndim == 2 and pos_label is not None and classes[0] == pos_label
         notion = notion if callable(notion) else resolve_notion(notion, proba)
-        return cls(proba.shape[1:], names, classes, notion, pos_label if first else None)
+        positive = pos_label if first else None
+        return cls(proba.shape[1:], names, classes, notion, positive, from_logits)
 
     def read(self, y_true, y_proba, sample_weight) -> Sample:
         """Check a chunk; it may be left without samples of positive weight."""
         self._compare(np.shape(y_proba)[1:], column_names(y_proba))
-        options = {"labels": self.labels, "pos_label": self.pos_label}
+        names = ("labels", "pos_label", "from_logits")
+        options = {name: getattr(self, name) for name in names}
         sample = read_sample(y_true, y_proba, notion=self.notion, scalar=True, **options)
         weight = _check_chunk_weight(sample_weight, len(sample.proba))
         keep = slice(None) if weight.all() else weight > 0
-        return sample._replace(
-            proba=sample.proba[keep], codes=sample.codes[keep], weight=weight[keep]
-        )
+        return sample.take(keep, weight[keep])
 
     def _compare(self, shape, names) -> None:
         if shape != self.shape:
@@ -199,16 +201,16 @@ class Columns:
                 f"y_proba has the columns {names[:8]}, where earlier chunks have {self.names[:8]}."
             )
 
-    def require_options(self, notion, labels) -> None:
+    def require_options(self, notion, labels, from_logits) -> None:
         """Raise unless the options of an accumulator without samples fit."""
         notion = resolve_notion(notion, np.zeros((1, *self.shape)))
         labels = self.labels if labels is None else np.asarray(labels).tolist()
-        self.require(replace(self, notion=notion, labels=labels))
+        self.require(replace(self, notion=notion, labels=labels, from_logits=from_logits))
 
     def require(self, other: Columns) -> None:
         """Raise unless another accumulator's columns mean the same."""
         self._compare(other.shape, other.names)
-        for name in ("labels", "notion", "pos_label"):
+        for name in ("labels", "notion", "pos_label", "from_logits"):
             own, others = getattr(self, name), getattr(other, name)
             if own != others:
                 raise ValueError(

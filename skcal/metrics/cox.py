@@ -76,6 +76,7 @@ def cox_recalibration(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CoxRecalibration:
     """Calibration intercept and slope of Cox with standard errors and intervals.
 
@@ -95,6 +96,8 @@ def cox_recalibration(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def cox_recalibration(
     Notes
     -----
     Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that floor (logit ±36.04), and can dominate the
-    slope.
+    slope. Logits have no floor.
 
     The intervals are those of the profile likelihood, as R's ``confint`` gives them for a logistic
     regression. They need no symmetry, which few events do not have; an end is infinite where the
@@ -138,7 +141,7 @@ def cox_recalibration(
     [-0.71, 2.89]
     """
     logit, outcome, weight, notion = read_logits(
-        y_true, y_proba, notion, sample_weight, labels, pos_label
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
     )
     check_both(outcome)
     check_overlap(logit, outcome)
@@ -174,6 +177,7 @@ def calibration_intercept(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Calibration in the large: a in logit P(Y = 1) = a + logit(p).
 
@@ -191,6 +195,8 @@ def calibration_intercept(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -219,7 +225,7 @@ def calibration_intercept(
     -1.0986
     """
     logit, outcome, weight, _ = read_logits(
-        y_true, y_proba, notion, sample_weight, labels, pos_label
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
     )
     check_both(outcome)
     return float(fit_intercept(logit, outcome, weight).coefficients[0])
@@ -233,6 +239,7 @@ def calibration_slope(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Calibration slope: b in logit P(Y = 1) = a + b logit(p).
 
@@ -250,6 +257,8 @@ def calibration_slope(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -277,7 +286,7 @@ def calibration_slope(
     0.721
     """
     logit, outcome, weight, _ = read_logits(
-        y_true, y_proba, notion, sample_weight, labels, pos_label
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
     )
     check_both(outcome)
     check_overlap(logit, outcome)
@@ -301,6 +310,7 @@ def integrated_calibration_index(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Integrated calibration index, ICI: mean ``|ĉ(p_i) - p_i|`` for a smooth calibration curve ĉ.
 
@@ -324,6 +334,8 @@ def integrated_calibration_index(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -359,7 +371,7 @@ def integrated_calibration_index(
     0.17
     """
     logit, outcome, weight, _ = read_logits(
-        y_true, y_proba, notion, sample_weight, labels, pos_label
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
     )
     check_both(outcome)
     if estimator is None or isinstance(estimator, str):
@@ -384,9 +396,11 @@ def _fitted_gap(estimator, logit, outcome, weight, weighted):
     return np.abs(smoother.predict_proba(X)[:, 1] - expit(logit))
 
 
-def read_logits(y_true, y_proba, notion, sample_weight, labels, pos_label):
+def read_logits(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits):
     """Logits (n,), outcomes 0/1 and weights of the one problem of the notion, and its name."""
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, single=True)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, single=True
+    )
     [problem] = sample.problems()
     return *logits(problem), sample.notion
 
@@ -394,7 +408,9 @@ def read_logits(y_true, y_proba, notion, sample_weight, labels, pos_label):
 def logits(problem):
     """Logits (n,), outcomes 0/1 and weights of a problem of single probabilities."""
     outcome = problem.outcomes[:, 0].astype(np.float64)
-    return log_probabilities(problem.features)[:, 0], outcome, problem.weight
+    own = problem.logits
+    own = log_probabilities(problem.features) if own is None else own
+    return own[:, 0], outcome, problem.weight
 
 
 def check_overlap(logit, outcome):

@@ -42,6 +42,7 @@ def cross_fitted_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Calibration error without bins, such as ECE, by a function that is fitted to other samples.
 
@@ -78,6 +79,8 @@ def cross_fitted_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -113,12 +116,13 @@ def cross_fitted_calibration_error(
     >>> round(cross_fitted_calibration_error(y, P, random_state=0), 3)
     0.025
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     weight = sample.weight / sample.weight.mean()
     data = Problems(sample._replace(weight=weight).problems(), weight)
     if function is None:
         width = data.parts[0].features.shape[1]
         function = fast_function(sample.notion, width, len(weight))
+    function = function.reading(from_logits)
     if not hasattr(function, "residual"):
         raise ValueError(
             f"function={function!r} has no residual(X). Pass TwoStepKernelRidge, PlugIn, Binning "

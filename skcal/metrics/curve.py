@@ -86,6 +86,7 @@ def calibration_curve(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationCurve:
     """Smooth calibration curve with pointwise and simultaneous limits of the curve itself.
 
@@ -115,6 +116,8 @@ def calibration_curve(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -180,7 +183,7 @@ def calibration_curve(
     >>> bool((curve.band_high < curve.prediction).all())  # predictions are too high
     True
     """
-    found = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    found = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     x, outcome = found.prediction, found.happened
     check_both(outcome)
     grid = _grid(x) if at is None else read_increasing(at, "at")

@@ -85,6 +85,7 @@ def net_benefit(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Net benefit of treating where the prediction is at least a threshold.
 
@@ -107,6 +108,8 @@ def net_benefit(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -132,7 +135,7 @@ def net_benefit(
     >>> round(net_benefit([1, 0, 0, 1, 0], [0.9, 0.3, 0.1, 0.2, 0.0], threshold=0.2), 2)
     0.35
     """
-    found = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    found = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     shares, values = treated(found, np.array([threshold]))
     return float(mean_of(shares, values)[0])
 
@@ -151,6 +154,7 @@ def decision_curve(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> DecisionCurve:
     """Net benefit by threshold, with pointwise and simultaneous limits.
 
@@ -173,6 +177,8 @@ def decision_curve(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -194,8 +200,9 @@ def decision_curve(
     which they fail where few are treated; the simultaneous ones by a normal process that has the
     empirical covariance. Of 1,000 data sets of each of uniform predictions, calibrated and too
     high, and events of 5 % and 1 %, at n = 200 and 1,000, the 95 % limits held in 93 % to 100 % at
-    each default threshold, and the band at all of them in 95 % to 100 %. Net benefit and treat_all
-    rest on the same samples: where they are close, their difference is more certain than either.
+    each default threshold, and the band at all of them in 95 % to 100 %; with weights that undo
+    case-control sampling in 96 % or more, and in 99 %. Net benefit and treat_all rest on the same
+    samples: where they are close, their difference is more certain than either.
 
     O(n log n).
 
@@ -217,7 +224,7 @@ def decision_curve(
     >>> curve.net_benefit.round(2), curve.treat_all.round(2)
     (array([0.28, 0.2 , 0.15]), array([ 0.26,  0.04, -0.34]))
     """
-    found = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    found = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     grid = _THRESHOLDS if thresholds is None else read_increasing(thresholds, "thresholds", True)
     shares, values = treated(found, grid)
     total = float(np.sum((found.weight / found.weight.sum()) ** 2))

@@ -21,8 +21,8 @@ from skcal.metrics.moments import (
     BinMoments,
     bin_moments,
     brier_losses,
-    clip_probabilities,
     log_losses,
+    problem_losses,
 )
 
 _GROUPS = {
@@ -80,6 +80,7 @@ def score_decomposition(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> ScoreDecomposition:
     """Proper score = miscalibration - discrimination + uncertainty, and what happens within bins.
 
@@ -94,7 +95,7 @@ def score_decomposition(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     score : {"brier", "log-loss"}, default="brier"
         "log-loss" is in nats; as scikit-learn's, it takes probabilities below the resolution of
-        their dtype (2.2e-16 in float64) for that resolution.
+        their dtype (2.2e-16 in float64) for that resolution; logits have no such bound.
     notion : str or callable, default="classwise"
         What is predicted. "classwise" decomposes the sum over classes of the scores of one class
         against the rest: for "brier" the multi-class score, the sum over classes of
@@ -117,6 +118,8 @@ default="isotonic"
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -156,7 +159,7 @@ default="isotonic"
     >>> parts.score, parts.miscalibration, parts.discrimination, parts.uncertainty
     (0.1875, 0.0625, 0.0625, 0.1875)
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     if strategy == "isotonic":
         return _isotonic_parts(sample, score)
     names = _PARTS if score == "brier" else ("weight", "outcomes", "log_loss")
@@ -171,6 +174,7 @@ def sharpness(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Variance of the predicted probabilities, summed over classes; ``y_true`` plays no part.
 
@@ -188,6 +192,8 @@ def sharpness(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -206,7 +212,7 @@ def sharpness(
     >>> sharpness([0, 1], [0.25, 0.75])
     0.0625
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     return prediction_variance(bin_moments(sample, BinRule(1, "uniform"), _SPREAD))
 
 
@@ -240,9 +246,7 @@ def _against_isotonic(problem, score):
     weight = problem.weight / problem.weight.sum()
     outcomes = problem.outcomes.astype(np.float64)
     base_rate = np.broadcast_to(weight @ outcomes, outcomes.shape)
-    x = problem.features
-    x = clip_probabilities(x) if score == "log-loss" else x.astype(np.float64)
-    own = weight @ loss(x, outcomes)
+    own = weight @ problem_losses(problem, score)
     best = weight @ loss(_isotonic_frequencies(problem), outcomes)
     uncertainty = weight @ loss(base_rate, outcomes)
     return own, own - best, uncertainty - best, uncertainty

@@ -69,6 +69,7 @@ def calibration_error_interval(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> ErrorInterval:
     """Interval of the debiased binned error of norm 2, without resamples.
 
@@ -94,6 +95,8 @@ def calibration_error_interval(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -160,7 +163,15 @@ def calibration_error_interval(
     (0.56, 0.6, 0.64)
     """
     sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, at_least=2, scalar=True
+        y_true,
+        y_proba,
+        notion,
+        sample_weight,
+        labels,
+        pos_label,
+        from_logits,
+        at_least=2,
+        scalar=True,
     )
     remedy = "Use more samples, or monte_carlo_test."
     warn_if_few_events(surprises(sample), FEWEST_EVENTS, "the interval", remedy)

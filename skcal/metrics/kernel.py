@@ -56,6 +56,7 @@ def squared_kernel_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float | np.ndarray | tuple[float | np.ndarray, float]:
     """Squared kernel calibration error, SKCE: the mean of k(x_i, x_j) ⟨δ_i, δ_j⟩ over pairs.
 
@@ -103,6 +104,8 @@ def squared_kernel_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -149,7 +152,7 @@ def squared_kernel_calibration_error(
     blocks = {"linear": 2, "block": block_size}.get(method)
     at_least = {"biased": 1, "block": block_size or 2}.get(method, 2)
     sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, at_least=at_least
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, at_least=at_least
     )
 
     standard_errors: list[float] = []
@@ -279,6 +282,7 @@ def maximum_mean_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Maximum mean calibration error, MMCE: the root of the biased SKCE of confidences.
 
@@ -299,6 +303,8 @@ def maximum_mean_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -326,7 +332,9 @@ def maximum_mean_calibration_error(
     >>> maximum_mean_calibration_error([0, 1], [[0.75, 0.25], [0.25, 0.75]], notion="confidence")
     0.25
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, scalar=True
+    )
 
     def measure(problem):
         width = Kernel.of("laplacian", bandwidth, problem.features)
@@ -360,6 +368,7 @@ def squared_mean_embedding_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float:
     """Squared mean embedding calibration error at test locations, UCME.
 
@@ -393,6 +402,8 @@ def squared_mean_embedding_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -422,7 +433,7 @@ def squared_mean_embedding_calibration_error(
     >>> squared_mean_embedding_calibration_error([0, 1], [0.5, 0.5], locations=[0.5], bandwidth=1.0)
     0.0
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     rng = check_random_state(random_state)
 
     def measure(problem):

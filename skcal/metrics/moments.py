@@ -163,7 +163,7 @@ class RowTerms:
 
     @property
     def _errors(self):
-        return brier_losses(self._x, self._outcomes)[:, None]
+        return problem_losses(self.problem, "brier")[:, None]
 
     @property
     def _deviations(self):
@@ -175,13 +175,26 @@ class RowTerms:
 
     @property
     def _log_loss(self):
-        return log_losses(clip_probabilities(self.problem.features), self._outcomes)[:, None]
+        return problem_losses(self.problem, "log-loss")[:, None]
 
 
 def clip_probabilities(x: np.ndarray) -> np.ndarray:
     """Keep probabilities off 0 and 1 by the resolution of their dtype; float64."""
     floor = np.finfo(x.dtype).eps
     return np.clip(x, floor, 1 - floor).astype(np.float64)
+
+
+def problem_losses(problem: Problem, score: str) -> np.ndarray:
+    """Brier or logarithmic loss of each prediction of a problem, of logits without a bound."""
+    outcomes = problem.outcomes.astype(np.float64)
+    if score == "brier":
+        return brier_losses(problem.features.astype(np.float64), outcomes)
+    z = problem.logits
+    if z is None:
+        return log_losses(clip_probabilities(problem.features), outcomes)
+    if z.shape[1] == 1:
+        return np.logaddexp(0, np.where(outcomes == 1, -z, z))[:, 0]
+    return -np.take_along_axis(z, outcomes.argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
 def brier_losses(x, outcomes):
@@ -324,6 +337,4 @@ def sample_blocks(sample: Sample) -> Iterator[Sample]:
     n_classes = 1 if sample.proba.ndim == 1 else sample.proba.shape[1]
     row_bytes = max(_BLOCK_BYTES // BLOCK_ROWS, 40 * n_classes)
     for rows in row_blocks(len(sample.proba), row_bytes, most=_BLOCK_BYTES):
-        yield sample._replace(
-            proba=sample.proba[rows], codes=sample.codes[rows], weight=sample.weight[rows]
-        )
+        yield sample.take(rows)

@@ -83,6 +83,7 @@ def murphy_diagram(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> MurphyDiagram:
     """Mean elementary score by threshold, of one classifier or two with their difference.
 
@@ -112,6 +113,8 @@ def murphy_diagram(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` and ``compare`` hold logits, of which no digit is lost.
 
     Returns
     -------
@@ -164,6 +167,7 @@ def murphy_diagram(
         "sample_weight": sample_weight,
         "labels": labels,
         "pos_label": pos_label,
+        "from_logits": from_logits,
     }
     found = read_outcome(y_true, y_proba, **options)
     second = None if compare is None else _read_second(y_true, compare, found, options)

@@ -179,6 +179,8 @@ def make_calibration_scorer(
         raise TypeError(f"greater_is_better={greater_is_better!r} must be True or False.")
     if "labels" in metric_params:
         raise TypeError("labels are those of the estimator's classes_. Leave labels= out.")
+    if metric_params.get("from_logits"):
+        raise TypeError("Scorers ask predict_proba for probabilities. Leave from_logits= out.")
     try:  # a misspelt option raises
         inspect.signature(metric).bind_partial(None, None, labels=None, **metric_params)
     except TypeError as error:

@@ -41,6 +41,7 @@ def smooth_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float | np.ndarray:
     """Smooth calibration error, smECE: ``∫ |mean_i K_σ(t, x_i) δ_i| dt`` over [0, 1].
 
@@ -66,6 +67,8 @@ def smooth_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -101,7 +104,9 @@ def smooth_calibration_error(
     >>> round(error, 6)
     0.1875
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, scalar=True
+    )
     return estimate(sample, lambda problem: _smooth_error(problem, bandwidth), average=average)
 
 
@@ -254,6 +259,7 @@ def kolmogorov_smirnov_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float | np.ndarray:
     """Cumulative calibration error: ``max_t |mean_i 1[x_i ≤ t] δ_i|``.
 
@@ -277,6 +283,8 @@ def kolmogorov_smirnov_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -307,7 +315,9 @@ def kolmogorov_smirnov_calibration_error(
     >>> kolmogorov_smirnov_calibration_error([0, 0, 1, 1], [0.25, 0.5, 0.5, 0.75])
     0.0625
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, scalar=True
+    )
     return estimate(sample, lambda problem: _cumulative_error(problem, kuiper), average=average)
 
 
@@ -353,6 +363,7 @@ def kernel_density_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> float | np.ndarray:
     """L^q calibration error of a Dirichlet kernel density: (mean_i ‖ĝ_{-i}(x_i)‖_q^q)^(1/q).
 
@@ -384,6 +395,8 @@ def kernel_density_calibration_error(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
 
     Returns
     -------
@@ -412,7 +425,9 @@ def kernel_density_calibration_error(
     >>> round(kernel_density_calibration_error(y, p), 6)
     0.125
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, at_least=2)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, at_least=2
+    )
     # A class that is predicted once ("top-label") has no other samples.
     return estimate(
         sample,

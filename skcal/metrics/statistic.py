@@ -118,7 +118,7 @@ def prepare_counts(metric: Any, y, proba, weight, params: dict) -> Callable | No
         if parameter.default is not parameter.empty
     }
     options = {**defaults, **params, "sample_weight": weight}
-    who = ("notion", "sample_weight", "labels", "pos_label")
+    who = ("notion", "sample_weight", "labels", "pos_label", "from_logits")
     sample = read_sample(y, proba, **{name: options.pop(name, None) for name in who})
     return counts(sample, **options)
 

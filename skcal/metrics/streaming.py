@@ -55,6 +55,8 @@ class CalibrationAccumulator(BaseEstimator):
         numbers.
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether predictions are logits, of which no digit is lost.
 
     Attributes
     ----------
@@ -107,14 +109,25 @@ class CalibrationAccumulator(BaseEstimator):
         "edges": ["array-like", None],
         "labels": ["array-like", None],
         "pos_label": "no_validation",
+        "from_logits": ["boolean"],
     }
 
-    def __init__(self, notion="auto", *, n_bins=15, edges=None, labels=None, pos_label=None):
+    def __init__(
+        self,
+        notion="auto",
+        *,
+        n_bins=15,
+        edges=None,
+        labels=None,
+        pos_label=None,
+        from_logits=False,
+    ):
         self.notion = notion
         self.n_bins = n_bins
         self.edges = edges
         self.labels = labels
         self.pos_label = pos_label
+        self.from_logits = from_logits
 
     # Accumulating
 
@@ -166,7 +179,7 @@ class CalibrationAccumulator(BaseEstimator):
         for chunk in chunks:
             try:
                 if self._columns is None:
-                    options = self.notion, self.labels, self.pos_label
+                    options = self.notion, self.labels, self.pos_label, self.from_logits
                     self._columns = Columns.of(chunks, *options)
                 sample = self._columns.read(*chunk[:3])
             except ValueError as error:
@@ -216,7 +229,7 @@ class CalibrationAccumulator(BaseEstimator):
         if not hasattr(other, "_table"):
             return self
         if not hasattr(self, "_table"):
-            other._columns.require_options(self.notion, self.labels)
+            other._columns.require_options(self.notion, self.labels, self.from_logits)
             self._adopt(other)
             return self
         self._columns.require(other._columns)
@@ -380,7 +393,12 @@ def _score_sums(sample: Sample) -> np.ndarray:
         hit = codes == proba.argmax(axis=1)
         squares = np.einsum("ij,ij->i", proba, proba, dtype=np.float64)
         brier = squares - 2 * own.astype(np.float64) + 1
-    loss = -np.log(clip_probabilities(own))
+    if sample.logits is None:
+        loss = -np.log(clip_probabilities(own))
+    elif proba.ndim == 1:
+        loss = np.logaddexp(0, np.where(codes == 1, -sample.logits, sample.logits))
+    else:
+        loss = -np.take_along_axis(sample.logits, codes[:, None], axis=1)[:, 0]
     return np.stack([np.ones(len(own)), hit, loss, brier]) @ sample.weight
 
 

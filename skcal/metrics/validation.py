@@ -126,6 +126,7 @@ def validation_measures(
     n_resamples: int = 199,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
     random_state: Any = None,
 ) -> ValidationMeasures:
     """Calibration in the large, slope, ICI, C-statistic and scaled Brier score with intervals.
@@ -145,6 +146,8 @@ def validation_measures(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -193,12 +196,23 @@ def validation_measures(
     >>> round(found.ici.estimate, 2), round(found.c_statistic.estimate, 2)
     (0.15, 0.86)
     """
-    sample = read_sample(y_true, y_proba, notion="binary", labels=labels, pos_label=pos_label)
+    sample = read_sample(
+        y_true,
+        y_proba,
+        notion="binary",
+        labels=labels,
+        pos_label=pos_label,
+        from_logits=from_logits,
+    )
     [problem] = sample.problems()
     x, outcome = problem.features[:, 0].astype(np.float64), problem.outcomes[:, 0]
-    options = {"notion": "binary", "labels": sample.classes}
     cox = cox_recalibration(
-        sample.classes[sample.codes], sample.proba, confidence_level=confidence_level, **options
+        sample.classes[sample.codes],
+        sample.proba if sample.logits is None else sample.logits,
+        notion="binary",
+        confidence_level=confidence_level,
+        labels=sample.classes,
+        from_logits=from_logits,
     )
     rate = _prevalence(outcome, confidence_level)
     mean = float(x.mean())

@@ -71,7 +71,7 @@ def fit_parts(
 def parts_of(stack: BilinearFunction, data: Problems) -> list:
     """The fitted parts of each problem, None where it has too few samples."""
     return [
-        stack.fit_parts(problem.features, problem.residuals, problem.weight)
+        stack.fit_parts(problem.seen_by(stack), problem.residuals, problem.weight)
         if has_pairs(problem)
         else None
         for problem in data.parts
@@ -81,7 +81,7 @@ def parts_of(stack: BilinearFunction, data: Problems) -> list:
 def _held_out(stack, fitted, problem) -> HeldOut | None:
     if fitted is None or not has_pairs(problem):
         return None
-    X, residuals, weight = problem.features, problem.residuals, problem.weight
+    X, residuals, weight = problem.seen_by(stack), problem.residuals, problem.weight
     zero = pair_risk_path(np.zeros((len(X), 1)), residuals, [None], sample_weight=weight)
     pairs = float(weight @ (weight.sum() - weight))
     products = stack.products(fitted, X, residuals, weight)

@@ -135,7 +135,7 @@ def _implied_standard_error(one, other, data) -> float:
 
 def _weighted_residuals(function, part) -> np.ndarray:
     """Σ_{j≠i} w_j h_ij δ_j of each sample i, (n_rows, m)."""
-    phi, form = function.feature_map(part.features), as_factor(function.form_)
+    phi, form = function.feature_map(part.seen_by(function)), as_factor(function.form_)
     own = part.weight * rowwise_quadratic(phi, form)
     return times(phi, form) @ (phi.T @ (part.weight[:, None] * part.residuals)) - (
         own[:, None] * part.residuals

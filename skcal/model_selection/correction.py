@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import _num_samples
-from skcal._validation import check_proba, check_weight
+from skcal._validation import check_predictions, check_weight
 from skcal.model_selection import engine
 from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.notions import NOTIONS, Problems, make_problems
@@ -110,9 +110,10 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         fitted = self.estimator_
-        options = {"from_logits": fitted.from_logits, "estimator": fitted, "reset": False}
-        proba = check_proba(X, name="X", **options).astype(np.float64, copy=False)
-        problems = make_problems(proba, None, fitted.notion_)
+        options = {"name": "X", "estimator": fitted, "reset": False}
+        proba, logits = check_predictions(X, fitted.from_logits, **options)
+        proba = proba.astype(np.float64, copy=False)
+        problems = make_problems(proba, None, fitted.notion_, logits=logits)
         data = Problems(problems, np.ones(len(proba)))
         corrections = engine.corrections(fitted.functions_, data)
         if proba.ndim == 1:

@@ -27,7 +27,8 @@ def fit(template: BilinearFunction, data: Problems) -> Fit:
     for problem in data.parts:
         if has_pairs(problem):
             function = clone(template)
-            function.fit(problem.features, problem.residuals, sample_weight=problem.weight)
+            X = problem.seen_by(function)
+            function.fit(X, problem.residuals, sample_weight=problem.weight)
         else:
             function = no_correction()
         fitted.append(function)
@@ -52,7 +53,7 @@ def pointwise(fitted: Fit, data: Problems) -> np.ndarray:
     total = np.zeros(len(data.weight))
     for function, problem in zip(fitted, data.parts, strict=True):
         if len(problem.features):
-            total[problem.rows] += function.predict(problem.features)
+            total[problem.rows] += function.predict(problem.seen_by(function))
     return total
 
 
@@ -64,7 +65,7 @@ def plug_in(fitted: Fit, data: Problems) -> float:
 def corrections(fitted: Fit, data: Problems) -> list[np.ndarray]:
     """ĝ at the samples of each problem, (n_rows, m)."""
     return [
-        function.residual(problem.features)
+        function.residual(problem.seen_by(function))
         if len(problem.features)
         else np.zeros(problem.features.shape)
         for function, problem in zip(fitted, data.parts, strict=True)
@@ -178,7 +179,8 @@ def _add_scores(own, fitted, data):
     for function, problem in zip(fitted, data.parts, strict=True):
         if has_pairs(problem):
             counted = True
-            value = own(function, problem.features, problem.residuals, problem.weight)
+            X = problem.seen_by(function)
+            value = own(function, X, problem.residuals, problem.weight)
             total = total + value * problem.share
     if not counted:
         raise_no_pairs(len(data.weight))
@@ -188,7 +190,7 @@ def _add_scores(own, fitted, data):
 def _add_risks(own, fitted, data):
     """``own`` over problems as risks with standard errors."""
     risks = [
-        own(function, problem.features, problem.residuals, problem.weight)
+        own(function, problem.seen_by(function), problem.residuals, problem.weight)
         if has_pairs(problem)
         else None
         for function, problem in zip(fitted, data.parts, strict=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from skcal.model_selection.adaptive import Spread
 from skcal.model_selection.estimates import OneStepEstimate
@@ -49,12 +50,20 @@ def _l2_gain(part: Problem, correction, n_samples) -> Gain:
     return _direction_gain(direction, part, correction)
 
 
+def proba_of_outcomes(part: Problem) -> np.ndarray:
+    """The features, of a single one (p, 1 - p), which of logits is no difference."""
+    p = part.features.astype(np.float64)
+    if p.shape[1] > 1:
+        return p
+    return np.hstack([p, 1 - p if part.logits is None else expit(-part.logits)])
+
+
 def _log_gain(part: Problem, correction, n_samples) -> Gain:
     """Gain of log loss of q ∝ max(p + ĝ, p / √n): no outcome becomes impossible by a correction."""
-    p = part.features.astype(np.float64)
-    scalar = p.shape[1] == 1
+    p = proba_of_outcomes(part)
+    scalar = correction.shape[1] == 1
     if scalar:
-        p, correction = np.hstack([p, 1 - p]), np.hstack([correction, -correction])
+        correction = np.hstack([correction, -correction])
     q = np.maximum(p + correction, p / np.sqrt(n_samples))
     q /= q.sum(axis=1, keepdims=True)
     ratio = np.divide(q, p, out=np.ones_like(q), where=(p > 0) & (q > 0))

@@ -27,13 +27,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from skcal._html import ShownRounded, rounded
 from skcal._notes import note
 from skcal.model_selection.adaptive import SquaredError
-from skcal.model_selection.error_terms import GAINS, half, one_step_gain
+from skcal.model_selection.error_terms import GAINS, half, one_step_gain, proba_of_outcomes
 from skcal.model_selection.estimates import (
     OneStepEstimate,
     median_of_one_steps,
@@ -143,22 +145,22 @@ def estimate_error(
     estimate : ErrorEstimate
     """
     check_kind(kind)
+    estimate_of = partial(ErrorEstimate, kind, notion, squared=squared)
     value, error = squared_error.value, squared_error.standard_error
     if kind == "squared":
-        return ErrorEstimate(kind, notion, value, error, one_step=squared, squared=squared)
+        return estimate_of(value, error, one_step=squared)
     root = float(np.sqrt(max(value, 0.0)))
     if kind == "rms":
         error = float(min(error / (2 * root), np.sqrt(error))) if root else float(np.sqrt(error))
-        return ErrorEstimate(kind, notion, root, error, one_step=squared, squared=squared)
+        return estimate_of(root, error, one_step=squared)
     if squared is None:
         raise ValueError(_NO_RESIDUAL)
     if kind == "log" and _is_infinite(data):
-        return ErrorEstimate(kind, notion, np.inf, np.nan, one_step=squared, squared=squared)
+        return estimate_of(np.inf, np.nan, one_step=squared)
     parts = list(zip(data.parts, corrections, strict=True))
-    one_step, plug_in = one_step_gain(
-        [GAINS[kind](*part, len(data.weight)) for part in parts], data
-    )
-    signs = {}
+    gains = [GAINS[kind](*part, len(data.weight)) for part in parts]
+    one_step, plug_in = one_step_gain(gains, data)
+    signs: dict[str, Any] = {}
     if kind == "log":
         # The mean of what is too low and what is too high by the error of ĝ, to first order.
         doubt = max(0.0, 1 - 1 / squared_error.z**2) if squared_error.z > 0 else 0.0
@@ -169,15 +171,7 @@ def estimate_error(
         if kind == "l1" and notion.scalar:
             signs = {"over": float(root * sizes[0]), "under": float(root * sizes[1])}
             estimate = signs["over"] + signs["under"]
-    return ErrorEstimate(
-        kind,
-        notion,
-        float(estimate),
-        one_step.standard_error,
-        one_step=one_step,
-        squared=squared,
-        **signs,
-    )
+    return estimate_of(float(estimate), one_step.standard_error, one_step=one_step, **signs)
 
 
 KINDS = ("squared", "rms", *GAINS)
@@ -192,10 +186,10 @@ def check_kind(kind: str) -> None:
 def _is_infinite(data: Problems) -> bool:
     """Whether something happened that was given probability 0, with a warning."""
     for part in data.parts:
-        p, happened = part.features, part.outcomes
+        p, happened = proba_of_outcomes(part), part.outcomes
+        if happened.shape[1] == 1:
+            happened = np.hstack([happened, 1 - happened])
         impossible = (happened == 1) & (p <= 0)
-        if p.shape[1] == 1:
-            impossible |= (happened == 0) & (p >= 1)
         if impossible.any():
             row = np.flatnonzero(impossible.any(axis=1))[0]
             sample = np.arange(len(data.weight))[part.rows][row]

@@ -8,7 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import _fit_context
-from skcal._validation import check_labels, check_proba, check_weight, column_names
+from skcal._validation import check_labels, check_predictions, check_weight, column_names
 from skcal.functions import BilinearFunction, KroneckerKernelRidge
 from skcal.functions.base import telling_places
 from skcal.model_selection import engine
@@ -65,8 +65,9 @@ class CalibrationErrorEstimator(BaseEstimator):
         The class of each column. None: the names of a data frame's columns, when these name all
         labels; else the sorted labels, when they tell.
     from_logits : bool, default=False
-        Whether the predictions are logits, to which the softmax (1-D: the logistic function) is
-        applied.
+        Whether the predictions are logits. A recalibration map, as in
+        ``PlugIn(TemperatureScaling())``, takes them without loss, any other function their
+        probabilities.
 
     Attributes
     ----------
@@ -160,14 +161,15 @@ class CalibrationErrorEstimator(BaseEstimator):
         TypeError
             If the function is not a calibration-estimation function.
         """
-        function = _check_function(self.function)
-        proba = check_proba(X, from_logits=self.from_logits, name="X", estimator=self)
+        function = _check_function(self.function).reading(self.from_logits)
+        proba, logits = check_predictions(X, self.from_logits, name="X", estimator=self)
         codes, self.classes_ = check_labels(
             y, proba, self.labels, columns=column_names(X), name="y", proba_name="X"
         )
         weight = check_weight(sample_weight, len(proba))
         self.notion_ = resolve_notion(self.notion, proba)
-        data = Problems(make_problems(proba, codes, self.notion_, weight), weight)
+        problems = make_problems(proba, codes, self.notion_, weight, logits)
+        data = Problems(problems, weight)
         self.functions_ = engine.fit(function, data)
         return self
 
@@ -271,12 +273,14 @@ class CalibrationErrorEstimator(BaseEstimator):
     def _problems(self, X, sample_weight, *labels) -> Problems:
         """Check the arguments; the problems of the notion, with residuals if labelled."""
         check_is_fitted(self)
-        proba = check_proba(X, from_logits=self.from_logits, name="X", estimator=self, reset=False)
+        proba, logits = check_predictions(
+            X, self.from_logits, name="X", estimator=self, reset=False
+        )
         codes = None
         for y in labels:
             codes, _ = check_labels(y, proba, self.classes_, name="y", proba_name="X")
         weight = check_weight(sample_weight, len(proba))
-        return Problems(make_problems(proba, codes, self.notion_, weight), weight)
+        return Problems(make_problems(proba, codes, self.notion_, weight, logits), weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

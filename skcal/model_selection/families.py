@@ -10,11 +10,11 @@ from operator import itemgetter
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 
+from skcal._cv_results import with_settings
 from skcal._notes import Note, listen, note
 from skcal._parallel import one_by_one, over_jobs
 from skcal.functions import BilinearFunction, Zero
@@ -132,8 +132,11 @@ def ranking(families, columns, with_residual=False) -> list[tuple[Family, int]]:
     return [(family, setting) for _, family, setting in scored]
 
 
-def make_families(candidates, memory=None) -> list[Family]:
-    """Expand (function, param_grid) pairs; functions that can cache get the ``memory``."""
+def make_families(candidates, memory=None, from_logits=False) -> list[Family]:
+    """Expand (function, param_grid) pairs; functions that can cache get the ``memory``.
+
+    Recalibration maps take logits if ``from_logits`` and probabilities otherwise.
+    """
     families: list[Family] = []
     for function, grid in candidates:
         try:
@@ -142,6 +145,8 @@ def make_families(candidates, memory=None) -> list[Family]:
                 function = clone(function).set_params(memory=memory)
             with telling_places(function, set().union(*settings)):
                 functions = [clone(function).set_params(**setting) for setting in settings]
+            function = function.reading(from_logits)
+            functions = [one.reading(from_logits) for one in functions]
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"candidates[{len(families)}], {family_name(function)}: {error}"
@@ -342,16 +347,7 @@ def merge_results(families) -> dict:
     ]
     for key in shared:
         merged[key] = np.concatenate([family.results[key] for family in families])
-    for name in dict.fromkeys(name for setting in params for name in setting):
-        column = np.ma.masked_all(len(params), dtype=object)
-        for row, setting in enumerate(params):
-            if name in setting:
-                column[row] = setting[name]
-        merged[f"param_{name}"] = column
-    merged["params"] = params
-    rank = rankdata(-merged["mean_test_score"], method="min")
-    merged["rank_test_score"] = rank.astype(np.int32)
-    return merged
+    return with_settings(merged, params)
 
 
 def group_families(families) -> list[list[Family]]:
@@ -399,7 +395,7 @@ def try_families(families, problem, weight, rows, n_rows=30):
 
 
 def _fit_error(function, problem, weight, rows):
-    arguments = [problem.features[rows], problem.residuals[rows]]
+    arguments = [problem.seen_by(function)[rows], problem.residuals[rows]]
     if weight is not None and weight[rows].any():
         arguments.append(weight[rows])
     try:

@@ -19,7 +19,7 @@ from skcal._sklearn_compat import (
     one_blas_thread,
 )
 from skcal._summaries import Summarized, Summary
-from skcal._validation import check_labels, check_proba, check_weight, column_names
+from skcal._validation import check_labels, check_predictions, check_weight, column_names
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
 from skcal.model_selection.correction import FunctionCorrection
@@ -71,7 +71,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         The class of each column. None: the names of a data frame's columns, when these name all
         labels; else the sorted labels, when they tell.
     from_logits : bool, default=False
-        Whether the predictions are logits.
+        Whether the predictions are logits: recalibration maps among the candidates then take them
+        without loss, and other functions their probabilities.
     cv : int ≥ 3, cross-validation splitter or iterable, default=5
         The blocks: an int K means shuffled ones, and K (K - 1) / 2 fits of every function; of a
         splitter they are the validation sets, which must hold every sample once. With ``outer_cv``
@@ -256,7 +257,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
             the splits, the splits overlap, or a candidate cannot be fitted; said before the long
             work.
         """
-        proba = check_proba(X, from_logits=self.from_logits, name="X", estimator=self)
+        proba, logits = check_predictions(X, self.from_logits, name="X", estimator=self)
         codes, self.classes_ = check_labels(
             y, proba, self.labels, columns=column_names(X), name="y", proba_name="X"
         )
@@ -265,7 +266,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         samples = Samples(np.asarray(X), self.classes_[codes], weight)
         plans = make_plans(self, samples)
         full_weight = check_weight(weight, len(proba))
-        problems = make_problems(proba, codes, self.notion_, full_weight)
+        problems = make_problems(proba, codes, self.notion_, full_weight, logits)
         if not self.notion_.shares_samples:
             warn_of_small_problems(plans, problems, samples, self.classes_)
         problem = max(problems, key=lambda problem: len(problem.features))
@@ -290,7 +291,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     def _families(self, width, samples, plan):
         n_train = samples.total_weight(plan.trainings[0].rows)
         candidates = resolve_candidates(self.candidates, self.notion_, width, n_train)
-        return make_families(candidates, self.memory)
+        return make_families(candidates, self.memory, self.from_logits)
 
     def _estimator(self, function, functions):
         """An estimator that holds functions which are fitted."""
@@ -495,7 +496,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     def _checked(self, X):
         """Compare the columns with those of ``fit``; return an array."""
         check_is_fitted(self)
-        check_proba(X, from_logits=self.from_logits, name="X", estimator=self, reset=False)
+        check_predictions(X, self.from_logits, name="X", estimator=self, reset=False)
         return np.asarray(X)
 
     def _summary(self) -> Summary:

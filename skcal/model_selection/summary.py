@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import math
 
+from skcal._cv_results import format_setting
 from skcal._summaries import Summary
 from skcal._text import number
 from skcal.model_selection.candidates import family_name
 from skcal.model_selection.error_text import error_facts, error_text
 
 _LEVEL = 0.95
-
-
-def format_setting(setting: dict) -> str:
-    """Short text of a parameter setting."""
-    parts = []
-    for name, value in setting.items():
-        short = name.rsplit("__", 1)[-1]
-        parts.append(f"{short}={value:.3g}" if isinstance(value, float) else f"{short}={value}")
-    return ", ".join(parts) or "-"
 
 
 def as_dict(search) -> dict:

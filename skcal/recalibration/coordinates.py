@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, log_softmax
+from scipy.special import expit
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._validation import read_probabilities, row_blocks
+from skcal._validation import read_probabilities
 
 #: Smallest probability whose logarithm is taken: 2⁻⁵² ≈ 2.2e-16, so that log p ≥ -36.04.
 PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
@@ -27,15 +27,6 @@ def log_probabilities(X: np.ndarray, floor: float = PROBABILITY_FLOOR) -> np.nda
     if X.shape[1] == 1:
         return log_p - np.log(np.maximum(1 - X, PROBABILITY_FLOOR))
     return log_p
-
-
-def normalized_logits(X: np.ndarray) -> np.ndarray:
-    """Return log p of logits X, each row less its log-sum-exp; a single column as it is."""
-    z = X.astype(np.float64)
-    for rows in row_blocks(len(z), 8 * z.shape[1], most=2**20):
-        if z.shape[1] > 1:
-            z[rows] = log_softmax(z[rows], axis=1)
-    return z
 
 
 def square_roots(X: np.ndarray) -> np.ndarray:

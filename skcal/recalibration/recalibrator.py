@@ -6,12 +6,10 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.model_selection import KFold, check_cv
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._cv_results import with_settings
 from skcal._notes import listen
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
@@ -19,20 +17,21 @@ from skcal._sklearn_compat import (
     StrOptions,
     _fit_context,
     as_tasks,
-    keeping_filters,
 )
 from skcal._summaries import Summarized, Summary
-from skcal._validation import check_labels, check_proba, check_weight, column_names, read_logits
+from skcal._validation import check_proba, check_weight, column_names, read_logits
+from skcal.recalibration.cross_fits import SCORES, compare, cross_fits, cross_fitted
 from skcal.recalibration.default_maps import default_candidates, default_max_samples
-from skcal.recalibration.losses import LOSSES, LossComparison, of_outcomes
+from skcal.recalibration.labels import labels_of
+from skcal.recalibration.losses import LOSSES, LossComparison
 from skcal.recalibration.mixture import LabelledPredictions, fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
 from skcal.recalibration.selection import make_map_families, try_maps
 from skcal.recalibration.selection_text import summary_of
+from skcal.recalibration.splits import splits_that_choose
 
-_SCORES = {"log_loss": "neg_log_loss", "brier_score": "neg_brier_score"}
 _LEVEL = 0.05
-_LOSSES = {score: loss for loss, score in _SCORES.items()}
+_LOSSES = {score: loss for loss, score in SCORES.items()}
 
 
 class Recalibrator(
@@ -64,7 +63,8 @@ class Recalibrator(
         choice, there is no mixture: of so many samples one map is as good.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; of single probabilities (negative class, positive class). None:
-        the names of a data frame's columns, when these name all labels; else the sorted labels.
+        the names of a data frame's columns, when these name all labels; else the sorted labels,
+        with a warning where single probabilities are clearly those of the first.
     from_logits : bool, default=False
         Whether the predictions are logits, which the maps then use as they are.
     max_samples : int, default=None
@@ -200,7 +200,8 @@ class Recalibrator(
         if candidates is None:
             candidates = default_candidates(data.n_classes)
         families = make_map_families(candidates, self.from_logits)
-        splits = self._splits(data)
+        most = self.max_samples or default_max_samples(data.n_classes)
+        splits = splits_that_choose(data, self.cv, most, self.random_state)
         n_chosen = len(np.unique(np.concatenate([test for _, test in splits])))
         mix = self.mix and len(splits) > 2 and n_chosen == data.n_positive and len(families) > 2
         n_fits = sum(len(family.settings) for family in families) * len(splits)
@@ -223,10 +224,7 @@ class Recalibrator(
     def _read(self, X, y, sample_weight) -> LabelledPredictions:
         columns = column_names(X)
         predictions = self._predictions(X, y, reset=True)
-        single = predictions[:, 0] if predictions.shape[1] == 1 else predictions
-        codes, self.classes_ = check_labels(
-            y, single, self.labels, columns=columns, name="y", proba_name="X", any_two=True
-        )
+        codes, self.classes_ = labels_of(y, predictions, self.labels, columns=columns)
         return LabelledPredictions(predictions, codes, check_weight(sample_weight, len(codes)))
 
     def _predictions(self, X, y=None, reset=False) -> np.ndarray:
@@ -235,28 +233,10 @@ class Recalibrator(
             X = np.asarray(X)[:, None]
         if self.from_logits:
             return read_logits(self, X, y, reset)
+        options = {"name": "X", "estimator": self, "reset": reset, "option": " or from_logits=True"}
         if np.ndim(X) == 2 and np.shape(X)[1] == 1:
-            return check_proba(np.asarray(X)[:, 0], name="X", estimator=self, reset=reset)[:, None]
-        return check_proba(X, name="X", estimator=self, reset=reset)
-
-    def _splits(self, data):
-        """Training and test rows, of the samples that choose."""
-        rng = check_random_state(self.random_state)
-        n_samples, most = len(data.codes), self.max_samples or default_max_samples(data.n_classes)
-        seed = rng.randint(2**31 - 1)
-        everyone = np.arange(n_samples)
-        chosen = everyone[data.weight > 0]
-        if len(chosen) > most:
-            chosen = np.sort(rng.choice(chosen, most, replace=False))
-        if isinstance(self.cv, Integral):
-            if len(chosen) < 2:
-                raise ValueError(
-                    f"n_samples={len(chosen)}: a map that is judged on other samples needs 2. Pass "
-                    "more samples."
-                )
-            folds = KFold(min(self.cv, len(chosen)), shuffle=True, random_state=seed)
-            return [(chosen[train], chosen[test]) for train, test in folds.split(chosen)]
-        return _given_splits(self.cv, data, chosen)
+            return check_proba(np.asarray(X)[:, 0], **options)[:, None]
+        return check_proba(X, **options)
 
     def _set_results(self, trial):
         splits = range(len(trial.tests))
@@ -282,24 +262,10 @@ class Recalibrator(
 
     def _judge(self, trial, data, splits):
         """Before and after, each fold by a map that others of the folds chose."""
-        self._cross_fits = []
-        for number, (train, test) in enumerate(splits):
-            others = [k for k in range(len(splits)) if k != number] or [number]
-            setting = trial.choose(others, self.do_no_harm) if self.best_index_ else 0
-            fitted = trial.held_out[setting][number].fitted
-            self._cross_fits.append((test, fitted, int(np.count_nonzero(data.weight[train]))))
-        rows, after = self._cross_fitted(data.X)
+        unchanged = self.best_index_ == 0
         self._identity = fit_map(trial.maps[0], data)
-        identity = self._identity.predict_proba(data.X[rows])
-        codes, weight = data.codes[rows], data.weight[rows]
-        self.comparison_ = {
-            name: LossComparison.of(
-                of_outcomes(LOSSES[score](identity), codes),
-                of_outcomes(LOSSES[score](after), codes),
-                weight,
-            )
-            for name, score in _SCORES.items()
-        }
+        self._cross_fits = cross_fits(trial, data, splits, self.do_no_harm, unchanged)
+        self.comparison_ = compare(self._cross_fits, self._identity, data)
 
     def cross_fit_predict_proba(self, X):
         """Recalibrate the training samples by maps that have not seen them.
@@ -319,7 +285,7 @@ class Recalibrator(
         check_is_fitted(self)
         if not self._cross_fits:
             raise ValueError("A recalibrator that was read from JSON has no cross-fitted maps.")
-        return self._cross_fitted(self._predictions(X))
+        return cross_fitted(self._cross_fits, self._predictions(X), len(self.classes_))
 
     def unchanged_proba(self, X):
         """Probabilities of all classes before recalibration, (n_samples, n_classes).
@@ -335,16 +301,6 @@ class Recalibrator(
         """
         check_is_fitted(self)
         return self._identity.predict_proba(self._predictions(X))
-
-    def _cross_fitted(self, predictions):
-        n_classes = len(self.classes_)
-        rows = np.concatenate([test for test, _, _ in self._cross_fits])
-        parts = [
-            mapped_proba(fitted, predictions[test], n_train, n_classes)
-            for test, fitted, n_train in self._cross_fits
-        ]
-        order = np.argsort(rows)
-        return rows[order], np.concatenate(parts)[order]
 
     def predict_proba(self, X):
         """Recalibrated probabilities.
@@ -423,56 +379,16 @@ class Recalibrator(
         return tags
 
 
-@keeping_filters()
-def _given_splits(cv, data, chosen):
-    """The splits of a splitter or an iterable, without what was not drawn."""
-    n_samples = len(data.codes)
-    drawn, everyone = np.zeros(n_samples, dtype=bool), np.arange(n_samples)
-    drawn[chosen] = True
-    try:
-        pairs = [
-            (everyone[train], everyone[test])
-            for train, test in check_cv(cv, data.codes, classifier=True).split(data.X, data.codes)
-        ]
-    except (ValueError, IndexError) as error:
-        raise ValueError(f"cv cannot split {n_samples} samples. ({error})") from error
-    count = np.bincount(np.concatenate([test for _, test in pairs]), minlength=n_samples)
-    if count.max() > 1:
-        raise ValueError(
-            f"cv tests sample {int(np.argmax(count > 1))} {int(count[count > 1][0])} times. Pass "
-            "splits whose test sets do not overlap."
-        )
-    pairs = [(train[drawn[train]], test[drawn[test]]) for train, test in pairs]
-    empty = [k for k, pair in enumerate(pairs) if min(map(len, pair)) == 0]
-    if empty:
-        raise ValueError(
-            f"cv leaves no sample in a part of split {empty[0]} of {n_samples} samples. Pass fewer "
-            "splits or more samples."
-        )
-    return pairs
-
-
 def _results(trial, means) -> dict:
     """``cv_results_`` of all settings."""
-    n_settings = len(trial.maps)
-    params = [trial.setting(k) for k in range(n_settings)]
     results: dict = {}
     for column, name in enumerate(("fit", "score")):
         times = np.array([[one.times[column] for one in row] for row in trial.held_out])
         results[f"mean_{name}_time"], results[f"std_{name}_time"] = times.mean(1), times.std(1)
-    names = dict.fromkeys(name for setting in params for name in setting)
-    for name in names:
-        values = np.ma.masked_all(n_settings, dtype=object)
-        for row, setting in enumerate(params):
-            if name in setting:
-                values[row] = setting[name]
-        results[f"param_{name}"] = values
-    results["params"] = params
     scores = np.stack([-trial.mean_losses([split]) for split in range(len(trial.tests))], axis=1)
     for split, score in enumerate(scores.T):
         results[f"split{split}_test_score"] = score
     results["mean_test_score"] = -means
     with np.errstate(invalid="ignore"):
         results["std_test_score"] = scores.std(axis=1)
-    results["rank_test_score"] = rankdata(means, method="min").astype(np.int32)
-    return results
+    return with_settings(results, [trial.setting(k) for k in range(len(trial.maps))])

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from skcal._cv_results import format_setting
 from skcal._summaries import Summary
+from skcal._text import printable
 from skcal.recalibration.mixture import Mixture
 
 
-def format_setting(setting: dict) -> str:
-    """Short text of a parameter setting."""
-    parts = []
+def _shown(setting: dict) -> str:
+    """Short text of a map's parameters, of a mixture its weights."""
     if isinstance(setting["map"], Mixture):
-        shown = np.sort(setting["map"].weights)[::-1]
-        return "weights " + ", ".join(f"{weight:.2f}" for weight in shown[:3])
-    for name, value in setting.items():
-        if name == "map":
-            continue
-        short = name.rsplit("__", 1)[-1]
-        parts.append(f"{short}={value:.3g}" if isinstance(value, float) else f"{short}={value}")
-    return ", ".join(parts) or "-"
+        largest = np.sort(setting["map"].weights)[::-1]
+        return "weights " + ", ".join(f"{weight:.2f}" for weight in largest[:3])
+    return format_setting({name: value for name, value in setting.items() if name != "map"})
 
 
 def summary_of(recalibrator) -> Summary:
@@ -39,10 +35,11 @@ def summary_of(recalibrator) -> Summary:
 
 
 def _heading(recalibrator) -> str:
-    return (
-        f"{recalibrator.n_samples_:,} predictions, {len(recalibrator.classes_)} classes; "
-        "losses of samples that were held out"
-    )
+    classes = recalibrator.classes_.tolist()
+    what = f", {len(classes)} classes"
+    if recalibrator.n_features_in_ == 1:
+        what = f" of P({printable(str(classes[1]))})"
+    return f"{recalibrator.n_samples_:,} predictions{what}; losses of samples that were held out"
 
 
 def _table(recalibrator) -> list[tuple[str, ...]]:
@@ -57,7 +54,7 @@ def _table(recalibrator) -> list[tuple[str, ...]]:
         rows.append(
             (
                 name,
-                format_setting(setting),
+                _shown(setting),
                 "infinite" if np.isinf(comparison.before) else f"{comparison.before:.5f}",
                 *(("-", "") if name == recalibrator.best_name_ else _gap(comparison)),
             )
@@ -73,7 +70,7 @@ def _records(recalibrator):
     for name, setting, comparison in found:
         yield {
             "candidate": name,
-            "parameters": format_setting(setting),
+            "parameters": _shown(setting),
             "loss": comparison.before,
             "loss_above_chosen": comparison.difference,
             "standard_error": comparison.standard_error,

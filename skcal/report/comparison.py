@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from skcal._cv_results import format_setting
 from skcal.functions import Zero
 from skcal.hypothesis_tests import compare_calibration
-from skcal.model_selection.summary import format_setting
 from skcal.notions import Notion
 from skcal.report.numbers import Attempts, fit_search, measure, run_searches, tuned_error
 from skcal.report.parts import Data, Measures, Settings

@@ -106,12 +106,14 @@ def decision_of(data: Data, settings: Settings) -> dict | None:
     return _written(whole) | {"at_prevalence": at_prevalence}
 
 
-def draw_decision(decision: dict, name: str):
-    """Plot what :func:`decision_of` wrote down, on a figure that pyplot does not know of."""
-    parts = _read(decision)
-    del parts["at_prevalence"]
+def draw_decisions(measures: list[Measures]):
+    """Plot what :func:`decision_of` wrote down of some models, on axes that they share."""
     figure = _figure(_SIZE)
-    DecisionCurveDisplay(DecisionCurve(**parts), name=name).plot(ax=figure.subplots())
+    axis = figure.subplots()
+    for one in measures:
+        parts = _read(one.decision or {})
+        del parts["at_prevalence"]
+        DecisionCurveDisplay(DecisionCurve(**parts), name=one.name).plot(ax=axis)
     return figure
 
 

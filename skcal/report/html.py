@@ -6,7 +6,14 @@ from html import escape
 
 from skcal._html import CONTROLS
 from skcal._text import number, percent
-from skcal.report.figure import draw, draw_curve, draw_decision, reliability, single_panels, svg_uri
+from skcal.report.figure import (
+    draw,
+    draw_curve,
+    draw_decisions,
+    reliability,
+    single_panels,
+    svg_uri,
+)
 from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
 from skcal.report.parts import LEVEL
 from skcal.report.rows import (
@@ -155,12 +162,11 @@ def _figure(report, parts) -> str:
         f'src="{svg_uri(draw_curve(part.curve, part.name))}">\n'
         for part in curves[: len(display.panels)]
     )
-    decisions = [part for part in curves if part.decision is not None]
-    images += "".join(
-        f'<img alt="{escape(f"Decision curve: {part.name}")}" '
-        f'src="{svg_uri(draw_decision(part.decision, part.name))}">\n'
-        for part in decisions[: len(display.panels)]
-    )
+    whole = parts[0] is report.overall  # groups are too many for a third figure each
+    decisions = [part for part in curves if whole and part.decision is not None]
+    if decisions:
+        names = escape(f"Decision curve: {', '.join(str(part.name) for part in decisions)}")
+        images += f'<img alt="{names}" src="{svg_uri(draw_decisions(decisions))}">\n'
     left_out = ""
     if display.n_panels_left_out:
         left_out = f"The {len(display.panels)} with the largest ECE of {len(parts)}. "

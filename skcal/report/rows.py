@@ -6,8 +6,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from skcal._cv_results import format_setting
 from skcal._text import number, percent
-from skcal.model_selection.summary import format_setting
 from skcal.report.cautions import STANDING
 from skcal.report.overview import powerless
 from skcal.report.parts import Measures

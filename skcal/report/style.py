@@ -26,6 +26,7 @@ _RULES = """
 & .skcal-panels { display: flex; flex-wrap: wrap; justify-content: center; gap: 1rem; }
 & .skcal-panels img { flex: 1 1 16rem; max-width: 28rem; min-width: 0; }
 & .skcal-panels:has(img:nth-child(4):last-child) img { flex-basis: 20rem; } /* 2 + 2, not 3 + 1 */
+& .skcal-panels:has(img:nth-child(5):last-child) img { max-width: 18rem; } /* 3 + 2, alike */
 & figcaption { color: var(--soft); font-size: .875rem; }
 & .skcal-measures th { width: 30%; font-weight: 600; }
 & .skcal-measures td:nth-child(2) { font-weight: 600; text-align: right; white-space: nowrap; }

@@ -1,14 +1,15 @@
 """Held-out losses of recalibrated predictions: skcal's default, scikit-learn's and probmetrics'.
 
-Run ``python tests/benchmarks/recalibration.py OUT [--networks FOLDER] [--tabular] [--methods …]``;
+Run ``python tests/benchmarks/recalibration.py OUT [--networks FOLDER] [--tabular] [--seeds N]``;
 the methods of packages that are absent are left out. OUT is a folder: the losses of every sample
 are kept there by case and method, so that runs may be repeated and added to. FOLDER holds ``.npz``
-files with arrays ``proba`` and ``labels``. The table is printed by ``--table``.
+files with arrays ``proba`` and ``labels``. ``--table`` prints cases, ``--tables`` writes means.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -32,9 +33,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+from study_tools import dots, figure, mean_and_error, save, write_table
+
 #: Losses of impossible outcomes are those of this probability, as of scikit-learn's log_loss.
 FLOOR = np.finfo(float).eps
-SEEDS = range(3)
 
 
 class Case(NamedTuple):
@@ -65,13 +68,13 @@ class Passing(ClassifierMixin, BaseEstimator):
         return self.classes_[X.argmax(axis=1)]
 
 
-def network_cases(folder) -> Iterator[Case]:
+def network_cases(folder, seeds) -> Iterator[Case]:
     """Yield 1,000 and 5,000 samples of each file, judged on 5,000 others."""
     for path in sorted(Path(folder).glob("*.npz")):
         with np.load(path) as data:
             proba, labels = data["proba"], data["labels"]
         proba = proba / proba.sum(axis=1, keepdims=True)
-        for seed in SEEDS:
+        for seed in seeds:
             order = np.random.default_rng(seed).permutation(len(labels))
             test = order[:5000]
             for n in (1000, 5000):
@@ -109,10 +112,10 @@ def _classifiers():
     return models
 
 
-def tabular_cases() -> Iterator[Case]:
+def tabular_cases(seeds) -> Iterator[Case]:
     """Yield classifiers of packaged and made data, trained on a third or 4,000 samples."""
     for data_name, X, y, sizes in _datasets():
-        for seed in SEEDS:
+        for seed in seeds:
             n_train = min(4000, len(y) // 3)
             split = train_test_split(X, y, train_size=n_train, stratify=y, random_state=seed)
             X_train, X_rest, y_train, y_rest = split
@@ -192,14 +195,67 @@ def run(cases, methods, out) -> None:
             np.savez(path, log=log, brier=brier, seconds=seconds, chosen=chosen)
 
 
-def table(out, loss) -> None:
-    """Print mean losses, the best other method and the paired difference to it."""
+def read(out, loss):
+    """Return {case: {method: (losses, seconds, chosen map)}}."""
     found: dict = {}
     for path in sorted(Path(out).glob("*.npz")):
         case, name = path.stem.rsplit(" ", 1)
         with np.load(path) as data:
             values = data[loss], float(data["seconds"]), str(data["chosen"])
         found.setdefault(case, {})[name] = values
+    return found
+
+
+def by_group(out, loss):
+    """Losses of the methods in the cases of each data set and size, in that order."""
+    groups: dict = {}
+    for case, by_name in read(out, loss).items():
+        group = " ".join(case.split()[1:-1]).replace("n=", "")
+        groups.setdefault(group, []).append({k: v[0] for k, v in by_name.items()})
+    return dict(sorted(groups.items(), key=lambda item: (item[0].split()[0], len(item[0]))))
+
+
+def row_of(group, cases, names):
+    """Mean losses, in how many cases skcal's is the lowest, in how many it is above the raw one."""
+    means = [np.mean([case[k].mean() for case in cases if k in case]) for k in names]
+    lowest = [
+        case["skcal"].mean() <= min(v.mean() for k, v in case.items() if k != "raw")
+        for case in cases
+    ]
+    worse = sum(_z(case["skcal"] - case["raw"]) > 1 for case in cases)
+    shown = (f"{mean:.4f}" for mean in means)
+    return [group, len(cases), *shown, sum(lowest), worse]
+
+
+def write_tables(out, folder, title) -> None:
+    """Mean losses over classifiers and seeds, as table, and how far they are above skcal's."""
+    losses = {loss: by_group(out, loss) for loss in ("log", "brier")}
+    drawn, axes = figure(1, 2, size=(10, 1.6 + 0.36 * len(losses["log"])))
+    for ax, (loss, groups) in zip(axes[0], losses.items(), strict=True):
+        tried = set().union(*(case for cases in groups.values() for case in cases))
+        names = [name for name in METHODS if name in tried]
+        header = [f"{loss} loss", "cases", *names, "skcal lowest", "worse than raw"]
+        rows = [row_of(group, cases, names) for group, cases in groups.items()]
+        write_table(folder, f"{title}_{loss}", header, rows)
+        series = {}
+        for name in names:
+            gaps = [
+                [case[name].mean() - case["skcal"].mean() for case in cases if name in case]
+                for cases in groups.values()
+            ]
+            if name != "skcal":
+                series[name] = np.transpose([mean_and_error(values) for values in gaps])
+        dots(ax, list(groups), series, spread=0.7)
+        ax.axvline(0, color="black", linewidth=0.9)
+        ax.set_xscale("symlog", linthresh=0.01)
+        ax.set_xlabel(f"{loss} loss above that of skcal")
+    drawn.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=8)
+    save(drawn, folder, title)
+
+
+def table(out, loss) -> None:
+    """Print mean losses, the best other method and the paired difference to it."""
+    found = read(out, loss)
     names = list(METHODS)
     print(f"{loss} loss".ljust(36), *(name.rjust(11) for name in names), " best other   z  z(raw)")
     counts = {"worse than the best other by a s.e.": 0, "worse than raw by a s.e.": 0, "best": 0}
@@ -231,16 +287,21 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--networks")
     parser.add_argument("--tabular", action="store_true")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--tables", type=Path, help="where tables of means are written")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--table", nargs="*", choices=("log", "brier"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.networks:
-        run(network_cases(options.networks), options.methods, options.out)
+        run(network_cases(options.networks, range(options.seeds)), options.methods, options.out)
     if options.tabular:
-        run(tabular_cases(), options.methods, options.out)
+        run(tabular_cases(range(options.seeds)), options.methods, options.out)
     for loss in options.table or ():
         table(options.out, loss)
+    if options.tables:
+        title = "maps_networks" if options.networks else "maps_tabular"
+        write_tables(options.out, options.tables, title)
 
 
 if __name__ == "__main__":

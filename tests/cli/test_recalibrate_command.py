@@ -1,14 +1,26 @@
 """The command recalibrate."""
 
 import csv
+import gzip
+import io
 import json
+import sys
 
 import numpy as np
 import pytest
 from report_cases import predictions
 
-from skcal import Recalibrator
+from skcal import Recalibrator, TemperatureScaling
 from skcal.cli.commands import main
+from skcal.recalibration import recalibrator as recalibrator_module
+
+NAMES = ["a", "b", "c"]
+
+
+@pytest.fixture(autouse=True)
+def few_candidates(monkeypatch):
+    few = [TemperatureScaling()]
+    monkeypatch.setattr(recalibrator_module, "default_candidates", lambda n_classes: few)
 
 
 @pytest.fixture
@@ -124,3 +136,166 @@ def test_files_that_cannot_be_written_are_said_before_the_work(run, tmp_path):
     assert "another kind of file" in error
     error = run("recalibrate", fit, tmp_path / "none.csv", "--out", tmp_path / "o.csv", status=2)
     assert "none.csv: No such file" in error
+
+
+@pytest.fixture
+def fitted():
+    """Labels and predictions of three classes, and a recalibrator of the first 200."""
+    labels, proba = predictions(300)
+    recalibrator = Recalibrator(labels=NAMES, random_state=0)
+    return labels, proba, recalibrator.fit(proba[:200], np.array(NAMES)[labels[:200]])
+
+
+@pytest.fixture
+def fit_file(fitted, tmp_path):
+    labels, proba, _ = fitted
+    return table(tmp_path / "fit.csv", labels[:200], proba[:200], NAMES)
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "npz", "-"])
+def test_every_kind_of_file_is_applied_to_and_keeps_its_other_columns(
+    run, tmp_path, monkeypatch, fitted, fit_file, kind
+):
+    labels, proba, recalibrator = fitted
+    proba = proba[200:]
+    text = table(tmp_path / "source.csv", labels[200:], proba, NAMES, order=[2, 1, 0])
+    new, out = tmp_path / f"new.{kind}", tmp_path / f"out.{kind}"
+    if kind == "-":
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.read_bytes())))
+        new, out = "-", tmp_path / "out.csv"
+    elif kind == "parquet":
+        pd = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        frame = pd.DataFrame(proba[:, ::-1], columns=NAMES[::-1])
+        frame.insert(0, "id", [f"s{i}" for i in range(100)])
+        frame.assign(label="a").to_parquet(new)
+    elif kind == "npz":
+        ids = [f"s{i}" for i in range(100)]
+        np.savez(new, proba=proba[:, ::-1], classes=NAMES[::-1], id=ids)
+    else:
+        content = text.read_bytes()
+        new.write_bytes(gzip.compress(content) if kind == "csv.gz" else content)
+    run("recalibrate", fit_file, new, "--id", "id", "--out", out)
+    expected = recalibrator.predict_proba(proba)
+    if kind == "npz":
+        with np.load(out) as data:
+            assert np.array_equal(data["proba"], expected[:, ::-1])
+            assert data["id"][7] == "s7"
+        return
+    if kind == "parquet":
+        frame = pd.read_parquet(out)
+        assert frame.columns.tolist() == ["id", "c", "b", "a", "label"]
+        assert np.array_equal(frame[NAMES], expected)
+        assert frame["id"][7] == "s7"
+        return
+    content = gzip.decompress(out.read_bytes()) if kind == "csv.gz" else out.read_bytes()
+    (tmp_path / "plain.csv").write_bytes(content)
+    assert np.array_equal(values(tmp_path / "plain.csv", NAMES), expected)
+    assert content.splitlines()[8].startswith(b"s7,")
+
+
+def test_a_saved_map_is_applied_later_to_the_last_bit(run, tmp_path, fitted, fit_file):
+    labels, proba, recalibrator = fitted
+    saved, out = tmp_path / "map.json", tmp_path / "out.csv"
+    text = run("recalibrate", fit_file, "--id", "id", "--save", saved)
+    assert text.endswith(f"The map is in {saved}.\n")
+    assert saved.read_text(encoding="utf-8") == recalibrator.to_json()
+    new = table(tmp_path / "n.csv", labels[200:], proba[200:], NAMES, labelled=False)
+    found = json.loads(run("recalibrate", "--map", saved, new, "--out", out, "--json"))
+    assert np.array_equal(values(out, NAMES), recalibrator.predict_proba(proba[200:]))
+    assert (found["map"], found["applied_to"], found["fitted_to"]) == (str(saved), str(new), None)
+    assert found["chosen"] == recalibrator.best_name_
+    assert "comparison" not in found
+    both = run("recalibrate", fit_file, new, "--id", "id", "--out", out, "--save", saved)
+    assert f"The map is in {saved}." in both
+    assert f"100 recalibrated predictions are in {out}." in both
+
+
+def test_logits_are_fitted_and_applied_without_loss(run, tmp_path):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(300, 3)) * 3
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+    z *= 20
+    fit, new = tmp_path / "fit.npz", tmp_path / "new.npz"
+    np.savez(fit, proba=z[:200], labels=y[:200])
+    np.savez(new, proba=z[200:])
+    out, saved, again = (tmp_path / name for name in ("out.npz", "map.json", "again.npz"))
+    run("recalibrate", fit, new, "--out", out, "--logits", "--save", saved)
+    own = Recalibrator(labels=range(3), from_logits=True, random_state=0).fit(z[:200], y[:200])
+    run("recalibrate", "--map", saved, new, "--out", again)
+    for written in (out, again):
+        with np.load(written) as data:
+            assert np.array_equal(data["proba"], own.predict_proba(z[200:]))
+    assert "sums to" in run("recalibrate", fit, "--save", saved, status=2)
+
+
+def test_labels_that_are_names_are_read_as_in_other_commands(run, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=200)
+    y = np.where(rng.uniform(size=200) < p**3, "ill", "well")
+    ids = [f"s{i}" for i in range(200)]
+    fit = write(tmp_path / "fit.csv", ["id", "p", "truth"], zip(ids, p, y, strict=True))
+    new = write(tmp_path / "new.csv", ["p", "id"], zip(p[:5], ids, strict=False))
+    out, more = tmp_path / "out.csv", ("--id", "id", "--label", "truth")
+    run("recalibrate", fit, new, "--out", out, *more, "--pos-label", "ill")
+    own = Recalibrator(labels=["well", "ill"], random_state=0).fit(p, y)
+    assert np.allclose(values(out, ["p"])[:, 0], own.predict_proba(p[:5])[:, 1], rtol=1e-12)
+    assert "--pos-label" in run("recalibrate", fit, new, "--out", out, *more, status=2)
+    other = write(tmp_path / "n.csv", ["p", "q"], [[0.5, 1]])
+    more = (*more, "--pos-label", "ill")
+    error = run("recalibrate", fit, other, "--out", out, *more, status=2)
+    assert "2 columns that may be predictions (columns: p, q)" in error
+    assert "--ignore" in error
+
+
+def test_rows_that_were_rounded_are_divided_by_their_sums(run, tmp_path, fitted):
+    labels, proba, _ = fitted
+    rounded = [[*row, NAMES[y]] for row, y in zip(proba.round(2), labels, strict=True)]
+    file, out = write(tmp_path / "r.csv", [*NAMES, "label"], rounded), tmp_path / "out.csv"
+    assert "--normalize" in run("recalibrate", file, file, "--out", out, status=2)
+    run("recalibrate", file, file, "--out", out, "--normalize")
+    assert np.allclose(values(out, NAMES).sum(axis=1), 1)
+
+
+def test_a_file_that_is_too_large_is_refused(run, tmp_path, fit_file):
+    options = "--id", "id", "--out", tmp_path / "o.csv", "--max-size", "1e-6"
+    assert "Raise --max-size" in run("recalibrate", fit_file, fit_file, *options, status=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit.csv"], "nothing to do: pass APPLY and --out NEW, or --save MAP"),
+        (["fit.csv", "new.csv"], "--out NEW is missing"),
+        (["fit.csv", "--out", "out.csv"], "APPLY is missing"),
+        (["fit.csv", "new.csv", "--map", "map.json", "--out", "o.csv"], "pass APPLY alone"),
+        (["new.csv", "--map", "map.json"], "--out NEW is missing"),
+        (["new.csv", "--map", "m.json", "--out", "o.csv", "--logits"], "--logits is not an option"),
+        (["new.csv", "--map", "m.json", "--out", "o.csv", "--save", "n"], "--save is not an"),
+    ],
+)
+def test_what_is_missing_is_said_with_the_usage(arguments, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["recalibrate", *arguments])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", "is no JSON"), ("{}", "holds no recalibrator"), (None, "No such file")],
+)
+def test_a_file_that_is_no_map_is_named(run, tmp_path, fit_file, content, message):
+    saved = tmp_path / "map.json"
+    if content is not None:
+        saved.write_text(content)
+    error = run("recalibrate", "--map", saved, fit_file, "--out", tmp_path / "o.csv", status=2)
+    assert "map.json: " in error
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_the_summary_cannot_be_mixed_with_the_table(run, fit_file):
+    error = run("recalibrate", fit_file, fit_file, "--id", "id", "--out", "-", status=2)
+    assert "Pass the name of a file" in error

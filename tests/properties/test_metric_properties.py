@@ -20,6 +20,7 @@ from property_cases import (
     seeds,
     state,
 )
+from scipy.special import expit, softmax
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import metrics
@@ -161,7 +162,8 @@ def test_every_public_metric_is_a_case_or_a_tool():
     assert {name for name, _ in CASES} == set(METRICS)
     for name in set(METRICS) - {"accumulator"}:
         parameters = inspect.signature(METRICS[name]).parameters
-        assert {"notion", "sample_weight", "labels", "pos_label"} <= set(parameters)
+        options = {"notion", "sample_weight", "labels", "pos_label", "from_logits"}
+        assert options <= set(parameters)
         assert list(parameters)[:2] == ["y_true", "y_proba"]
 
 
@@ -308,6 +310,24 @@ def test_float32_gives_the_float64_answer_where_both_are_exact(name, notion, che
             assert_same_outcome(one, other, rtol=max(1e-6, gap(name)["rtol"]), atol=1e-8)
 
     check(holds, sample=samples())
+
+
+# Maps see more digits of logits, and stop elsewhere: test_search_of_logits.py.
+@pytest.mark.parametrize(
+    ("name", "notion"), [case for case in CASES if case[0] != "cross_fitted_calibration_error"]
+)
+def test_logits_give_the_answer_of_their_probabilities(name, notion, check):
+    def holds(sample):
+        y, proba = sample
+        z = np.log((16 * proba + 1) / 19)
+        y, z, question = ask(notion, y, z if notion != "binary" else z - z[:, [0]])
+        proba = softmax(z, axis=1) if z.ndim == 2 else expit(z)
+        options = {**OPTIONS.get(name, {}), **question}
+        one = outcome(METRICS[name], y, proba, **options)
+        other = outcome(METRICS[name], y, z, from_logits=True, **options)
+        assert_same_outcome(one, other, rtol=max(1e-6, gap(name)["rtol"]), atol=1e-8)
+
+    check(holds, examples=4, sample=samples())
 
 
 @pytest.mark.parametrize("name", sorted({name for name, notion in CASES if notion == "binary"}))

@@ -29,6 +29,13 @@ def test_numbers_and_curves_are_those_of_the_public_functions():
     assert page.count('alt="Calibration curve: ') == page.count('alt="Decision curve: ') == 1
 
 
+def test_groups_have_numbers_but_no_figure_of_decisions():
+    y, p = binary()
+    report = calibration_report(y, p, groups=np.arange(400) % 2, **OPTIONS)
+    assert [len(part.decision["thresholds"]) for part in report.groups] == [100, 100]
+    assert report._repr_html_().count('alt="Decision curve: ') == 1
+
+
 def test_several_classes_have_none_of_it():
     overall = plain_report().overall
     assert overall.validation is overall.curve is overall.decision is None

@@ -1,0 +1,61 @@
+"""Which of two named labels single predictions are about."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skcal import BetaCalibration, Recalibrator, TemperatureScaling
+
+FEW = [TemperatureScaling()]
+FITS = [TemperatureScaling(), BetaCalibration(), Recalibrator(FEW, random_state=0)]
+
+
+@pytest.fixture
+def sick():
+    """P(ill) and labels, of which "ill" is the first in order."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=300)
+    return p, np.where(rng.uniform(size=300) < p, "ill", "well")
+
+
+@pytest.mark.parametrize("fit", FITS, ids=lambda fit: type(fit).__name__)
+@pytest.mark.parametrize("shape", [(300,), (300, 1)])
+def test_predictions_of_the_first_label_are_told_of_once_at_the_call(sick, fit, shape):
+    p, y = sick
+    with pytest.warns(UserWarning, match="predictions of 'well'.*higher for 'ill'") as caught:
+        fit.fit(p.reshape(shape), y)
+    assert [one.filename for one in caught] == [__file__]
+
+
+@pytest.mark.parametrize("fit", FITS, ids=lambda fit: type(fit).__name__)
+def test_predictions_of_the_second_label_are_read_without_a_word(sick, fit):
+    p, y = sick
+    fit.fit(1 - p, y)
+    assert fit.classes_.tolist() == ["ill", "well"]
+    proba = fit.predict_proba(1 - p)
+    assert np.corrcoef(proba[:, 1], 1 - p)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("y", ["noise", "few", "0 and 1"])
+def test_what_is_not_clear_is_not_told(sick, y):
+    p = sick[0]
+    given = {
+        "noise": np.random.default_rng(1).choice(["a", "b"], size=300),
+        "few": np.array(["a"] + 299 * ["b"]),
+        "0 and 1": (p < 0.5).astype(int),
+    }[y]
+    TemperatureScaling().fit(p, given)
+
+
+def test_labels_of_the_recalibrator_settle_it(sick):
+    p, y = sick
+    fitted = Recalibrator(FEW, labels=["well", "ill"], random_state=0).fit(p, y)
+    assert fitted.classes_.tolist() == ["well", "ill"]
+    assert fitted.summary().startswith("300 predictions of P(ill); losses")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = Recalibrator(FEW, random_state=0).fit(1 - p, y)
+    np.testing.assert_allclose(
+        fitted.predict_proba(p)[:, ::-1], other.predict_proba(1 - p), rtol=1e-9
+    )
