@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
+from sklearn.base import ClassifierMixin as _ClassifierMixin
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing
@@ -161,6 +162,12 @@ def _drop_filters(before):
 keeping_filters = _Together(_passing_filters, lambda before: None, _drop_filters)
 
 
+class ClassifierMixin(_ClassifierMixin):
+    """scikit-learn's, whose ``score`` sets filters of warnings for an instant."""
+
+    score = keeping_filters()(_ClassifierMixin.score)
+
+
 class _NamingSignature(Signature):
     """Lets errors of ``bind`` name the function and the parameter that may be meant."""
 
@@ -199,6 +206,7 @@ def validate_params(parameter_constraints, **options):
 __all__ = [
     "BaseScorer",
     "CallbackSupportMixin",
+    "ClassifierMixin",
     "HasMethods",
     "Interval",
     "StrOptions",

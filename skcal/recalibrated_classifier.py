@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.svm import LinearSVC
@@ -20,6 +20,7 @@ from skcal._notes import listen, note
 from skcal._parallel import one_by_one
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
+    ClassifierMixin,
     HasMethods,
     StrOptions,
     _fit_context,

@@ -88,7 +88,7 @@ OTHER_METHODS = {
     **dict.fromkeys(["get_params", "set_params", "get_metadata_routing"], "scikit-learn's own"),
     **dict.fromkeys(["fit", "partial_fit", "update", "merge", "from_json"], "calls of their own"),
     **dict.fromkeys(["score_path", "serving_value", "shares_factor", "with_factor_of"], "searches"),
-    **dict.fromkeys(["best_weights", "combined", "fit_parts", "products"], "searches"),
+    **dict.fromkeys(["reading", "best_weights", "combined", "fit_parts", "products"], "searches"),
     "fit_transform": "fit and transform",
     "save": "writes a file",
     "plot": "draws: a call of its own",
@@ -102,7 +102,7 @@ def needed_by(takes):
 
 def methods(thing):
     """The public methods of an object, and its required arguments."""
-    for name in dir(thing):
+    for name in dir(type(thing)):  # of an estimator dir sets the filters of warnings
         method = None if name.startswith("_") else getattr(thing, name, None)
         if inspect.ismethod(method) and not name.endswith("_request") and name not in OTHER_METHODS:
             takes = inspect.signature(method).parameters
