@@ -535,7 +535,7 @@ def make_problems(
         The weights of the samples; None weighs them alike.
     logits : ndarray of the shape of ``proba``, default=None
         Of predictions that were logits, what
-        :func:`skcal._validation.check_predictions` returns.
+        ``skcal._validation.check_predictions`` returns.
 
     Returns
     -------

@@ -26,7 +26,7 @@ from skcal.pair_risk import pair_risk, pair_risk_path, quadratic_form
 class BilinearFunction(BaseEstimator, ABC):
     """A function h(x, x') = φ(x)ᵀ M φ(x') that estimates ⟨E[δ | x], E[δ | x']⟩.
 
-    Subclasses implement ``fit(X, y, sample_weight=None)``, which calls :meth:`_validate` and sets
+    Subclasses implement ``fit(X, y, sample_weight=None)``, which calls ``_validate`` and sets
     ``form_`` (M, or None for the identity), and ``feature_map(X)`` (φ). Those with
     h(x, x') = ⟨ĝ(x), ĝ(x')⟩ have ``residual(X)`` instead, the estimate ĝ of E[δ | x] and φ.
 

@@ -131,14 +131,14 @@ class DirichletKernelDensity(BilinearFunction):
         return isinstance(other, DirichletKernelDensity)
 
     def with_factor_of(self, fitted):
-        """See :class:`BilinearFunction`; it has the samples of ``fitted``."""
+        """See ``BilinearFunction``; it has the samples of ``fitted``."""
         function = clone(self)
         vars(function).update({k: v for k, v in vars(fitted).items() if k != "bandwidth"})
         function.bandwidth_ = function._width(function.bandwidth)
         return function
 
     def score_path(self, X, y, values, sample_weight=None):
-        """See :class:`BilinearFunction`; products with training samples are computed once."""
+        """See ``BilinearFunction``; products with training samples are computed once."""
         check_is_fitted(self)
         for bandwidth in values:
             self.__class__(bandwidth)._validate_params()

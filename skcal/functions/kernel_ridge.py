@@ -149,7 +149,7 @@ class _KernelRidge(BilinearFunction):
         return min(values)
 
     def with_factor_of(self, fitted):
-        """See :class:`BilinearFunction`; it takes O(r²)."""
+        """See ``BilinearFunction``; it takes O(r²)."""
         function = clone(self)
         own = {*self.get_params(), "form_", "coef_"}
         vars(function).update({k: v for k, v in vars(fitted).items() if k not in own})
@@ -157,7 +157,7 @@ class _KernelRidge(BilinearFunction):
         return function
 
     def score_path(self, X, y, values, sample_weight=None):
-        """See :class:`BilinearFunction`; the features of the samples are computed once."""
+        """See ``BilinearFunction``; the features of the samples are computed once."""
         check_is_fitted(self)
         alphas = np.asarray(values, dtype=np.float64)
         if not (alphas.size and (alphas > 0).all()):

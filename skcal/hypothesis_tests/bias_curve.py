@@ -23,7 +23,7 @@ from skcal.metrics.base import read_sample
 
 @dataclass(frozen=True, eq=False)
 class BiasCurve(CalibrationTestResult):
-    """Result of :func:`bias_curve`, beside what every test returns.
+    """Result of :func:`~skcal.hypothesis_tests.bias_curve`, beside what every test returns.
 
     Attributes
     ----------

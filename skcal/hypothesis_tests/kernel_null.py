@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, compress
 
 import numpy as np
 
@@ -70,7 +70,8 @@ def null_squares_of_blocks(X: np.ndarray, kernel: Kernel, A: np.ndarray, size: i
 class LargestOfWidths:
     """The largest standardised SKCE of several kernels, as a function of blocks of outcomes.
 
-    Each is divided by its standard deviation under H0, which does not depend on outcomes.
+    Each is divided by its standard deviation under H0, which does not depend on outcomes. Kernels
+    that are so narrow that rounding exceeds that deviation are left out, unless all are.
     """
 
     chunk = KernelStatistic.chunk
@@ -78,9 +79,13 @@ class LargestOfWidths:
     def __init__(self, problem: Problem, kernels: list[Kernel], biased: bool):
         X, n = problem.features.astype(np.float64, copy=False), len(problem.weight)
         A = np.eye(X.shape[1])
-        self.statistics = [KernelStatistic(problem, kernel, biased) for kernel in kernels]
+        statistics = [KernelStatistic(problem, kernel, biased) for kernel in kernels]
         squares = np.array([null_squares(X, kernel, A) for kernel in kernels])
         scales = np.sqrt(2 * squares) / max(n * (n - 1), 1)
+        resolved = scales > [statistic.slack for statistic in statistics]
+        if resolved.any():
+            statistics, scales = list(compress(statistics, resolved)), scales[resolved]
+        self.statistics = statistics
         self.scales = np.where(scales > 0, scales, 1.0)[:, None]
         spread = (X * (1 - X)).sum(axis=1)  # E‖δ_i‖²
         means = [statistic.own @ spread / n**2 if biased else 0.0 for statistic in self.statistics]

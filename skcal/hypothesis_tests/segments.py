@@ -27,7 +27,7 @@ _SHOWN = 5  # of the segments in the text
 
 @dataclass(frozen=True, eq=False)
 class SegmentTestResult(CalibrationTestResult):
-    """Result of :func:`segment_test`, beside what every test returns.
+    """Result of :func:`~skcal.hypothesis_tests.segment_test`, beside what every test returns.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ class Sample(NamedTuple):
         The notion as :func:`skcal.notions.resolve_notion` returns it.
     logits : ndarray of the shape of ``proba`` or None
         Of predictions that were logits, what
-        :func:`skcal._validation.check_predictions` returns.
+        ``skcal._validation.check_predictions`` returns.
     """
 
     proba: np.ndarray

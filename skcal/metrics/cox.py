@@ -35,7 +35,7 @@ class CoxRecalibration(ShownRounded):
     ----------
     intercept, slope : float
         a and b; 0 and 1 are calibrated. b < 1: predictions too extreme. With b free, a is not what
-        :func:`calibration_intercept` gives; that is ``intercept_in_the_large``.
+        :func:`~skcal.metrics.calibration_intercept` gives; that is ``intercept_in_the_large``.
     intercept_standard_error, slope_standard_error : float
         The standard errors by the Fisher information; samples count with their weights.
     intercept_in_the_large, intercept_in_the_large_standard_error : float

@@ -33,7 +33,7 @@ class OneStepEstimate(ShownRounded):
         Estimate; negative values are possible.
     standard_error : float
         The standard error of the mean of the terms, given the fitted function, and no less than
-        what the predictions imply: see :func:`one_step`.
+        what the predictions imply: see ``one_step``.
     terms : ndarray of shape (n_samples,)
         The independent terms ψ_i, whose (weighted) mean is the value.
     """

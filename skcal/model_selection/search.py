@@ -102,7 +102,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     squared_error_ : float
         The estimate of the squared calibration error: the form that the samples can bear, of the
         product mean ⟨δ, ĝ⟩, debiased cells and both, shrunk towards 0 where it cannot be told from
-        0; see :mod:`skcal.model_selection.adaptive`. Negative values are possible.
+        0; see ``skcal.model_selection.adaptive``. Negative values are possible.
     standard_error_ : float
         The standard error of ``squared_error_``.
     calibration_error_ : float

@@ -48,7 +48,7 @@ def adjust_prevalence(
     See Also
     --------
     estimate_prevalence : the new prevalence from predictions without labels.
-    Recalibrator : learns a map from labels of the place of use.
+    skcal.Recalibrator : learns a map from labels of the place of use.
 
     References
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from numbers import Integral
 
@@ -18,6 +19,7 @@ from skcal._sklearn_compat import (
     StrOptions,
     _fit_context,
     as_tasks,
+    one_blas_thread,
 )
 from skcal._summaries import Summarized, Summary
 from skcal._validation import check_proba, check_weight, column_names, read_logits
@@ -32,6 +34,7 @@ from skcal.recalibration.selection_text import summary_of
 from skcal.recalibration.splits import splits_that_choose
 
 _LEVEL = 0.05
+_MANY_PROBABILITIES = 2**22  # from here on several BLAS threads pay
 _LOSSES = {score: loss for loss, score in SCORES.items()}
 
 
@@ -197,6 +200,10 @@ class Recalibrator(
             nothing to fit to.
         """
         data = self._read(X, y, sample_weight)
+        with one_blas_thread() if data.X.size < _MANY_PROBABILITIES else nullcontext():
+            return self._fit(data, X, y)
+
+    def _fit(self, data: LabelledPredictions, X, y):
         candidates = self.candidates
         if candidates is None:
             candidates = default_candidates(data.n_classes)

@@ -24,7 +24,7 @@ from skcal.report.text import as_text
 
 @dataclass(frozen=True, eq=False)
 class CalibrationReport:
-    """What :func:`calibration_report` found: numbers, of which text, HTML and figure are views.
+    """What :func:`skcal.calibration_report` found: numbers; text, HTML and figure are views.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class CalibrationReport:
 
     See Also
     --------
-    calibration_report : The function that makes a report.
+    skcal.calibration_report : The function that makes a report.
 
     Examples
     --------

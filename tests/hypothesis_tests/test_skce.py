@@ -403,6 +403,14 @@ def test_several_widths_go_with_several_problems(notion):
     assert np.isfinite(result.estimate)
 
 
+def test_a_width_whose_error_rounding_hides_does_not_decide():
+    # The nearest of 100-class predictions are 50 widths of 0.01 apart: in float32 it sees nothing.
+    data = make_dirichlet(250, n_classes=100, model="M2", random_state=3)
+    result = skce_test(data.labels, data.proba, notion="canonical", n_resamples=99, random_state=3)
+    assert result.pvalue == 0.01
+    assert result.null_distribution.mean() < 2  # in standard deviations
+
+
 def test_several_widths_are_for_monte_carlo_and_positive():
     y, proba = sample("canonical")
     with pytest.raises(ValueError, match=r"takes one bandwidth\. Use method='monte-carlo'"):
