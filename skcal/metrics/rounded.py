@@ -7,6 +7,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcal._floats import ignoring
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError
 
@@ -66,5 +67,5 @@ def divide_by_sums(proba: np.ndarray, tolerance: float = ROUNDING, name: str = "
 
 def misses_1(values: np.ndarray, tolerance: float = ROUNDING) -> np.ndarray:
     """Rows whose sum is not explained by rounding."""
-    with np.errstate(all="ignore"):
+    with ignoring("all"):
         return ~(np.abs(values.sum(axis=1, dtype=np.float64) - 1) <= tolerance)
