@@ -228,12 +228,12 @@ def table_of(outcomes):
 @pytest.mark.parametrize(
     "count", [pytest.param(250, id="quick"), pytest.param(10**5, marks=pytest.mark.slow)]
 )
-def test_any_call_is_answered_as_the_plain_call_or_refused(count, capsys):
-    wrong = run(count, capsys)
+def test_any_call_is_answered_as_the_plain_call_or_refused(count):
+    wrong = run(count)
     assert not wrong, "\n".join(wrong[:20])
 
 
-def run(count, capsys=None):
+def run(count):
     pytest.importorskip("matplotlib")
     plain = Plain()
     todo = jobs(count, plain) if count > 1000 else quick_jobs(count)
@@ -241,10 +241,12 @@ def run(count, capsys=None):
     with ThreadPoolExecutor(8) as pool:
         outcomes = list(pool.map(lambda job: one_call(job, plain), todo))
     after = process_state()
-    assert after == before
     wrong = [f"{name}, {one}" for name, one in outcomes if one not in ("answered", "refused")]
+    wrong += [
+        f"{key}: {before[key]} is now {after[key]}" for key in after if after[key] != before[key]
+    ]
     if count > 1000:
-        print(*table_of(outcomes), *wrong[:400], sep="\n", file=sys.__stdout__)
+        print(*table_of(outcomes), *wrong, sep="\n", file=sys.__stdout__)
     return wrong
 
 
