@@ -426,7 +426,8 @@ def _draw_histogram(ax, panel, style):
     decade = 10 ** int(np.log10(most))
     strip.set_yticks([1, decade] if decade > 1 else [1], minor=False)
     strip.set_yticks([], minor=True)
-    strip.set_yticklabels([f"{tick:,}" for tick in strip.get_yticks()], fontsize="x-small")
+    strip.yaxis.set_major_formatter("{x:,.0f}")  # set_yticklabels sets the filters of warnings
+    strip.tick_params(axis="y", labelsize="x-small")
     strip.tick_params(labelbottom=False)
     strip.spines[["top", "right"]].set_visible(False)
     return bars
