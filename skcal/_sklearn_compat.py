@@ -159,11 +159,11 @@ _PASSING = [
         np.exceptions.VisibleDeprecationWarning,  # labels
         LinAlgWarning,  # logistic regression
     )
-]
+] + [("always", None, DeprecationWarning, None, 0)]  # pandas, where data types are compared
 
 
 def _passing_filters():
-    """Filters of warnings that scikit-learn sets for an instant, where they are set."""
+    """Filters of warnings that scikit-learn and pandas set for an instant, where they are set."""
     return [one for one in warnings.filters if one in _PASSING]
 
 

@@ -159,7 +159,9 @@ def scored(scorer, y, X):
 
 def mended(y, X, w=None):
     inner = skcal.Recalibrator([skcal.TemperatureScaling()], random_state=0)
-    model = skcal.RecalibratedClassifierCV(DecisionTreeClassifier(max_depth=2), inner, cv=2)
+    model = skcal.RecalibratedClassifierCV(
+        DecisionTreeClassifier(max_depth=2, random_state=0), inner, cv=2
+    )
     model.fit(X, y, **weighted(w))
     return ask(model, X=X, y=y)
 
@@ -311,7 +313,7 @@ CALLS |= {
     "ProbabilityInteractions": of_estimator(skcal.ProbabilityInteractions()),
     "Mixture": of_estimator(Mixture([Identity(), skcal.TemperatureScaling()], [0.5, 0.5])),
     "ClassifierProbabilities": of_estimator(
-        skcal.ClassifierProbabilities(DecisionTreeClassifier(max_depth=2)),
+        skcal.ClassifierProbabilities(DecisionTreeClassifier(max_depth=2, random_state=0)),
         exact=False,
         foreign=True,
     ),

@@ -57,7 +57,8 @@ def divide_by_sums(proba: np.ndarray, tolerance: float = ROUNDING, name: str = "
     """Return rows divided by their sums; what is no row of numbers as it is."""
     if proba.ndim != 2 or proba.dtype.kind != "f" or not np.isfinite(proba).all():
         return proba
-    total = proba.sum(axis=1, dtype=np.float64)
+    with ignoring("over"):
+        total = proba.sum(axis=1, dtype=np.float64)
     wrong = misses_1(proba, tolerance)
     if wrong.any():
         row = int(np.argmax(wrong))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcal._notes import Note, listen, pass_on
 from skcal._sklearn_compat import ClassifierMixin, _num_samples, keeping_filters
-from skcal._validation import FLOATS, check_weight, naming, plain_labels
+from skcal._validation import FLOATS, check_weight, naming, plain_labels, refuse_no_numbers
 from skcal.recalibration.identity import Identity
 
 _STEPS = 200
@@ -131,6 +131,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
+        refuse_no_numbers(X, "X")
         with naming("X"):
             X = check_array(X, dtype=FLOATS, ensure_2d=False, input_name="X")
         weight = check_weight(sample_weight, len(X))
