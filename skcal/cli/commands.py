@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import warnings
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, redirect_stdout, suppress
 from functools import partial
@@ -49,10 +50,13 @@ def main(arguments=None) -> int:
         "recalibrate": _run_recalibrate,
     }
     try:
-        with _output(options.quiet):
+        with _output(options.quiet), _warnings(options.quiet):
             status = commands[options.command](options) or 0
             sys.stdout.flush()
         return status
+    except KeyboardInterrupt:
+        print("skcal: interrupted", file=sys.stderr)
+        return 128 + 2  # as a shell says of SIGINT
     except BrokenPipeError:  # whoever reads, such as `head`, has read enough
         _close_output()
         return 128 + 13  # as a shell says of SIGPIPE
@@ -72,6 +76,19 @@ def _output(quiet):
         yield
         return
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        yield
+
+
+@contextmanager
+def _warnings(quiet):
+    """Print warnings as messages, without the line of code that they are about."""
+
+    def show(message, *_, **__):
+        if not quiet:
+            print(f"skcal: {printable(' '.join(str(message).split()))}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
         yield
 
 

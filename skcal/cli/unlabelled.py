@@ -99,7 +99,7 @@ def _read_csv(path, wanted, max_bytes) -> Unlabelled:
         rows, lines, values = [], [], []
         for row in reader:
             if row:
-                values.append(numbers_of_row(path, reader.line_num, header, row, apart))
+                values.append(numbers_of_row(path, reader.line_num, header, row, apart, not values))
                 lines.append(reader.line_num)
                 rows.append(row)
     require_cells(path, header, values)
