@@ -59,6 +59,8 @@ html_sidebars = {
         "glossary",
         "benchmarks",
         "changelog",
+        "evidence",
+        "levels",
         "citing",
         "contributing",
     )

@@ -13,7 +13,6 @@ The truth of a draw is the mean over its predictions. Run
 """
 
 import argparse
-import itertools
 import time
 import warnings
 from collections import defaultdict
@@ -29,6 +28,7 @@ from study_tools import (
     kept,
     logarithmic,
     mean_of_cells,
+    means_of_column,
     rows_of,
     save,
     write_table,
@@ -295,13 +295,23 @@ def write_tables(path, folder):
     sizes = sorted({key[1] for key in gaps})
     for title, groups in TABLES.items():
         rows = []
-        for kind, name in itertools.product(KINDS, names):
-            keys = [(group, n, kind, name) for group in groups for n in sizes]
-            if any(key in found for key in keys):
-                shown = ["{:.1f} ± {:.1f}".format(*found[k]) if k in found else "–" for k in keys]
-                times = [t for key in keys if key[1] == sizes[1] for t in seconds.get(key, [])]
-                time_taken = f"{np.median(times):.2f} s" if times else "–"
-                rows.append([KINDS[kind], name, *shown, time_taken])
+        for kind in KINDS:
+            columns = [
+                {
+                    name: gaps[group, n, kind, name]
+                    for name in names
+                    if (group, n, kind, name) in gaps
+                }
+                for group in groups
+                for n in sizes
+            ]
+            texts = [means_of_column(column) for column in columns]
+            for name in names:
+                times = [t for group in groups for t in seconds[group, sizes[1], kind, name]]
+                if any(name in text for text in texts):
+                    shown = (text.get(name, "–") for text in texts)
+                    time_taken = f"{np.median(times):.2f} s" if times else "–"
+                    rows.append([KINDS[kind], name, *shown, time_taken])
         header = [f"{group}, {n:,}" for group in groups for n in sizes]
         write_table(folder, title, ["error", "estimator", *header, f"time, {sizes[1]:,}"], rows)
     draw_errors(found, names, sizes, folder)

@@ -5,6 +5,7 @@ them, so that nobody copies a number by hand.
 """
 
 import csv
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -57,9 +58,23 @@ def mean_and_error(values):
 
 def mean_of_cells(by_cell):
     """The mean over cells of the means of their draws, with its standard error over the draws."""
-    found = [mean_and_error(values) for values in by_cell.values()]
+    found = [mean_and_error(values) for values in by_cell.values() if np.isfinite(values).any()]
+    if not found:
+        return np.nan, np.nan
     means, errors = np.transpose(found)
     return means.mean(), np.sqrt(np.sum(errors**2)) / len(means)
+
+
+def means_of_column(column):
+    """Texts of :func:`mean_of_cells`, with a star where fewer draws than elsewhere had a result."""
+    draws = {name: np.isfinite([*chain(*cells.values())]).sum() for name, cells in column.items()}
+    most = max(draws.values(), default=0)
+    texts = {}
+    for name, by_cell in column.items():
+        mean, error = mean_of_cells(by_cell)
+        spread = f" ± {error:.1f}" if np.isfinite(error) else ""
+        texts[name] = f"{mean:.1f}{spread}" + "*" * bool(draws[name] < most)
+    return texts
 
 
 def dots(ax, names, series, ticks=None, *, spread=0.5):

@@ -29,6 +29,7 @@ from study_tools import (
     kept,
     logarithmic,
     mean_of_cells,
+    means_of_column,
     rows_of,
     save,
     write_table,
@@ -145,14 +146,17 @@ def variational(y, p, options, seed):
     for title, name in (("temperature", "temp-scaling"), ("isotonic", "isotonic")):
         fitted = get_calibrator(name, calibrate_with_mixture=True)
         metric = MetricsWithCalibration(BrierLoss(), fitted, CVSplitter(5), random_state=seed)
-        found = metric.compute_all_from_labels_probs(torch.as_tensor(y), torch.as_tensor(p))
-        error = next(float(v) for k, v in found.items() if k.startswith("calib-err"))
+        try:
+            found = metric.compute_all_from_labels_probs(torch.as_tensor(y), torch.as_tensor(p))
+            error = next(float(v) for k, v in found.items() if k.startswith("calib-err"))
+        except ValueError:  # no positives among the samples of a fit
+            error = np.nan
         yield f"variational, {title} (probmetrics)", root(scale * error)
 
 
 def root(squared):
     """Estimates of squares may be negative."""
-    return np.sqrt(max(squared, 0.0))
+    return np.sqrt(np.maximum(squared, 0.0))
 
 
 def run(group, cell, n, seed, peers):
@@ -193,14 +197,14 @@ def tables(path, folder):
         gaps[group, int(n), name][cell].append(1000 * abs(float(value) - float(truth)))
     columns = sorted({key[:2] for key in gaps}, key=lambda key: (list(CELLS).index(key[0]), key[1]))
     names = list(dict.fromkeys(key[2] for key in gaps))
-    found = {key: mean_of_cells(by_cell) for key, by_cell in gaps.items()}
-    rows = [
-        [name, *("{:.1f} ± {:.1f}".format(*found[c, n, name]) if (c, n, name) in found else "–"
-                 for c, n in columns)]
-        for name in names
-    ]  # fmt: skip
+    texts = [
+        means_of_column({name: gaps[*column, name] for name in names if (*column, name) in gaps})
+        for column in columns
+    ]
+    rows = [[name, *(text.get(name, "–") for text in texts)] for name in names]
     header = ["estimator", *(f"{group}, {n:,}" for group, n in columns)]
     write_table(folder, "number", header, rows)
+    found = {key: mean_of_cells(by_cell) for key, by_cell in gaps.items()}
     drawn, axes = figure(1, len(CELLS), size=(10, 4.4))
     for ax, group in zip(axes[0], CELLS, strict=True):
         series = {}

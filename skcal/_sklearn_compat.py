@@ -1,12 +1,19 @@
 """The only module that imports private or version-dependent names of scikit-learn."""
 
+import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from difflib import get_close_matches
+from functools import partial
 from inspect import Signature
 from threading import Lock
+from typing import Any
 
+import numpy as np
+from scipy.linalg import LinAlgWarning
+from sklearn.base import ClassifierMixin as _ClassifierMixin
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing
@@ -63,46 +70,102 @@ def as_tasks(results: Iterable, names: Iterable[str], estimator, context) -> Ite
         yield result
 
 
-_blas_lock = Lock()
-_blas_holders: set[object] = set()
-_blas_before: list[tuple] = []  # the libraries, and how many threads each had
+class _Together:
+    """A context of the whole process, from when the first thread enters until the last has left.
 
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Leave BLAS one thread until the last who is inside, in whatever thread of Python, has left.
-
-    How many threads BLAS has is said once for the whole process.
+    Parameters
+    ----------
+    read : callable
+        Returns what is to be restored.
+    change, restore : callable
+        Are given that.
     """
-    holder = object()
-    try:
-        _hold(holder)
-        yield
-    finally:
+
+    def __init__(self, read: Callable, change: Callable, restore: Callable) -> None:
+        self._read, self._change, self._restore = read, change, restore
+        self._before: Any = None
+        self._forget_others()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget_others)
+
+    def _forget_others(self):
+        """A forked child has none of the other threads, one of which may have held the lock."""
+        self._lock = Lock()
+        self._inside: set[object] = set()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        holder = object()
         try:
-            _release(holder)
-        except BaseException:  # an interrupt just now
-            _release(holder)
-            raise
+            self._enter(holder)
+            yield
+        finally:
+            try:
+                self._leave(holder)
+            except BaseException:  # an interrupt just now
+                self._leave(holder)
+                raise
+
+    def _enter(self, holder):
+        with self._lock:
+            self._inside.add(holder)
+            if self._before is None:
+                self._before = self._read()
+                self._change(self._before)
+
+    def _leave(self, holder):
+        with self._lock:
+            self._inside.discard(holder)
+            if not self._inside and self._before is not None:
+                self._restore(self._before)
+                self._before = None
 
 
-def _hold(holder):
-    with _blas_lock:
-        _blas_holders.add(holder)
-        if not _blas_before:
-            blas = _get_threadpool_controller().select(user_api="blas").lib_controllers
-            _blas_before.extend([(library, library.num_threads) for library in blas])
-            for library, _ in _blas_before:
-                library.set_num_threads(1)
+def _blas_threads():
+    """The libraries, and how many threads each has, which is said once for the whole process."""
+    blas = _get_threadpool_controller().select(user_api="blas").lib_controllers
+    return [(library, library.num_threads) for library in blas]
 
 
-def _release(holder):
-    with _blas_lock:
-        _blas_holders.discard(holder)
-        if not _blas_holders:
-            for library, count in _blas_before:
-                library.set_num_threads(count)
-            _blas_before.clear()
+def _set_blas_threads(before, count=None):
+    for library, own in before:
+        library.set_num_threads(count or own)
+
+
+one_blas_thread = _Together(_blas_threads, partial(_set_blas_threads, count=1), _set_blas_threads)
+
+
+_PASSING = [
+    ("error", None, category, None, 0)
+    for category in (
+        np.exceptions.ComplexWarning,  # arrays
+        np.exceptions.VisibleDeprecationWarning,  # labels
+        LinAlgWarning,  # logistic regression
+    )
+]
+
+
+def _passing_filters():
+    """Filters of warnings that scikit-learn sets for an instant, where they are set."""
+    return [one for one in warnings.filters if one in _PASSING]
+
+
+def _drop_filters(before):
+    for one in _passing_filters():
+        if one not in before:
+            with suppress(ValueError):  # another thread was faster
+                warnings.filters.remove(one)  # type: ignore[attr-defined]
+
+
+# Around checks of scikit-learn and the estimators of others. Their ``catch_warnings`` restores what
+# each thread found, so that threads which overlap leave the filter of one of them to the process.
+keeping_filters = _Together(_passing_filters, lambda before: None, _drop_filters)
+
+
+class ClassifierMixin(_ClassifierMixin):
+    """scikit-learn's, whose ``score`` sets filters of warnings for an instant."""
+
+    score = keeping_filters()(_ClassifierMixin.score)
 
 
 class _NamingSignature(Signature):
@@ -143,6 +206,7 @@ def validate_params(parameter_constraints, **options):
 __all__ = [
     "BaseScorer",
     "CallbackSupportMixin",
+    "ClassifierMixin",
     "HasMethods",
     "Interval",
     "StrOptions",
@@ -152,6 +216,7 @@ __all__ = [
     "_routing_enabled",
     "_safe_indexing",
     "as_tasks",
+    "keeping_filters",
     "one_blas_thread",
     "validate_parameter_constraints",
     "validate_params",

@@ -15,6 +15,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from skcal._notes import note
+from skcal._sklearn_compat import keeping_filters
 
 FLOATS = (np.float64, np.float32)
 
@@ -193,26 +194,33 @@ def _validate_columns(estimator, proba, reset, options):
 
 
 @contextmanager
-def naming(name: str):
-    """Let errors of numpy and scikit-learn name the argument; overflow makes infinities."""
+def naming(name: str, *others: str):
+    """Let errors of numpy and scikit-learn name the argument; overflow makes infinities.
+
+    Errors that name it or one of the others stay as they are.
+    """
     try:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"), keeping_filters():
             yield
     except OverflowError as error:
         raise InputError(name, f"holds a number too large for float64 ({error}).") from error
     except (ValueError, TypeError) as error:
-        if re.search(rf"\b{re.escape(name)}\b", str(error)):
+        if any(re.search(rf"\b{re.escape(one)}\b", str(error)) for one in (name, *others)):
             raise
         if isinstance(error, TypeError):
             raise TypeError(f"{name}: {error}") from error
         raise InputError(name, f": {error}") from error
 
 
-def _refuse_other_kinds(array, name: str) -> None:
-    dtypes = array.dtypes if hasattr(array, "columns") else [getattr(array, "dtype", None)]
-    for dtype in dtypes:
+def _refuse_dates(array, name: str) -> None:
+    frame = hasattr(array, "columns") and hasattr(array, "dtypes")
+    for dtype in array.dtypes if frame else [getattr(array, "dtype", None)]:
         if getattr(dtype, "kind", None) in ("m", "M"):
             raise InputError(name, f"holds dates or times ({dtype}).", "Pass numbers.")
+
+
+def _refuse_other_kinds(array, name: str) -> None:
+    _refuse_dates(array, name)
     kind = getattr(getattr(array, "dtype", None), "kind", None)
     if kind not in ("U", "S", "O", "T") or not array.size:
         return
@@ -224,6 +232,12 @@ def _refuse_other_kinds(array, name: str) -> None:
             remedy = "Pass one weight per sample."
         found = str(np.asarray(array).flat[0])
         raise InputError(name, f"holds {found!r}, not a number.", remedy, row=0)
+
+
+def refuse_no_numbers(array, name: str) -> None:
+    """Raise for what scikit-learn reads as numbers: masked entries and dates."""
+    _refuse_masked(array, name)
+    _refuse_dates(array, name)
 
 
 def _refuse_masked(array, name: str) -> None:
@@ -567,14 +581,20 @@ def check_weight(sample_weight, n_samples: int, *, rescale: bool = True) -> np.n
 def weight_of_pairs(total: Any, squares: Any) -> Any:
     """Σ_{i≠j} w_i w_j = (Σ w)² - Σ w², or an error where rounding leaves nothing of it."""
     pairs = total**2 - squares
-    if np.sum(total**2) * _UNEQUAL >= np.sum(pairs) and np.sum(squares) > 0:
+    if np.sum(squares) > 0:
+        refuse_lost_pairs(np.sum(pairs), np.sum(total**2))
+    return pairs
+
+
+def refuse_lost_pairs(pairs: float, squared_total: float) -> None:
+    """Raise where pairs of different samples vanish in rounding beside one sample."""
+    if squared_total * _UNEQUAL >= pairs:
         raise InputError(
             "sample_weight",
             "is so unequal that the pairs of different samples vanish in rounding: one sample has "
             "nearly all of the weight.",
             "Lower that weight, or drop the sample.",
         )
-    return pairs
 
 
 def check_confidence_level(level: Any) -> None:
@@ -588,28 +608,38 @@ def check_confidence_level(level: Any) -> None:
 @contextmanager
 def telling_shapes(X, y=None):
     """Let errors about X tell its shape instead of its values, and whether X and y are swapped."""
-    try:
-        yield
-    except ValueError as error:
-        text, swapped = str(error), " Are X and y swapped?"
-        if text.startswith("Expected 2D array, got 1D array"):
-            raise InputError(
-                "X",
-                f"has shape {np.shape(X)}.",
-                "Reshape your data by X.reshape(-1, 1) if it is single probabilities, P(positive "
-                f"class); else pass (n_samples, n_classes).{swapped * _are_probabilities(y)}",
-                lead="Expected 2D array, got 1D array instead: ",
-            ) from None
-        if text.startswith("could not convert string to float"):
-            remedy = f"Pass probabilities.{swapped}"
-            raise InputError("X", f"holds strings: {text}.", remedy) from None
-        raise
+    refuse_no_numbers(X, "X")
+    with naming("X", "y"):
+        try:
+            yield
+        except ValueError as error:
+            text, swapped = str(error), " Are X and y swapped?"
+            if text.startswith("Expected 2D array, got 1D array"):
+                raise InputError(
+                    "X",
+                    f"has shape {np.shape(X)}.",
+                    "Reshape your data by X.reshape(-1, 1) if it is single probabilities, "
+                    "P(positive class); else pass (n_samples, n_classes)."
+                    f"{swapped * _are_probabilities(y)}",
+                    lead="Expected 2D array, got 1D array instead: ",
+                ) from None
+            if text.startswith("could not convert string to float"):
+                remedy = f"Pass probabilities.{swapped}"
+                raise InputError("X", f"holds strings: {text}.", remedy) from None
+            raise
 
 
 def _are_probabilities(y) -> bool:
     """Whether there are fractions, and none negative as residuals are."""
     array = np.asarray(y)
     return array.dtype.kind == "f" and bool((array % 1 != 0).any() and (array >= 0).all())
+
+
+def as_floats(values: Any, name: str) -> np.ndarray:
+    """Real numbers of any shape as float64, finite or not."""
+    options = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0}
+    with naming(name):
+        return check_array(values, dtype=np.float64, ensure_all_finite=False, **options)
 
 
 def check_unit_interval(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
+from numbers import Integral
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -276,6 +277,9 @@ def _dirichlet(
 ) -> np.ndarray:
     if concentration <= 0:
         raise ValueError(f"concentration={concentration!r} must be > 0.")
+    for name, count, least in (("n_samples", n_samples, 1), ("n_classes", n_classes, 2)):
+        if not isinstance(count, Integral) or isinstance(count, bool) or count < least:
+            raise ValueError(f"{name}={count!r} must be an integer ≥ {least}.")
     return rng.dirichlet(np.full(n_classes, concentration), size=n_samples)
 
 

@@ -21,6 +21,7 @@ from sklearn.metrics.pairwise import (
 from skcal._cholesky import IndefiniteError, pivoted_cholesky
 from skcal._matrices import times_rows
 from skcal._parallel import over_jobs
+from skcal._sklearn_compat import keeping_filters
 from skcal._validation import row_blocks
 
 _KernelLike: TypeAlias = str | Callable[..., np.ndarray]
@@ -62,7 +63,7 @@ def kernel_matrix(
             )
     else:
         # X was checked; to check it again costs as much as a narrow kernel matrix.
-        with config_context(assume_finite=True):
+        with config_context(assume_finite=True), keeping_filters():
             values = pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
     if not np.isfinite(values).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
@@ -123,6 +124,7 @@ class Kernel(NamedTuple):
             return np.exp(-self.gamma * cdist(X, Z, "sqeuclidean"))
         return kernel_matrix(X, Z, self.name, {"gamma": self.gamma})
 
+    @keeping_filters()
     def paired(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """k(x_i, z_i) for each row."""
         X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)

@@ -41,7 +41,7 @@ from skcal._matrices import (
     times,
     times_rows,
 )
-from skcal._validation import check_weight, row_blocks
+from skcal._validation import check_weight, refuse_lost_pairs, row_blocks
 
 _Scatter: TypeAlias = dict[tuple[int, int], Matrix]  # blocks of ZᵀWZ
 
@@ -227,8 +227,7 @@ def pair_risk_path(
     phi, residuals = _check_parts(phi, residuals)
     phi, residuals = phi.astype(np.float64, copy=False), residuals.astype(np.float64, copy=False)
     weight = check_weight(sample_weight, len(residuals))
-    pairs = weight @ (weight.sum() - weight)
-    _require_pairs(pairs, int(np.count_nonzero(weight)))
+    pairs = _weight_of_pairs(weight)
     norms = rowwise_dot(residuals, residuals)
     # With few samples pairs are the cheaper way.
     few = not sparse.issparse(phi) and len(phi) < phi.shape[1]
@@ -266,8 +265,7 @@ def plug_in_risks(
     """
     residuals = np.asarray(residuals, dtype=np.float64).reshape(len(residuals), -1)
     weight = check_weight(sample_weight, len(residuals))
-    pairs = weight @ (weight.sum() - weight)
-    _require_pairs(pairs, int(np.count_nonzero(weight)))
+    pairs = _weight_of_pairs(weight)
     root = np.sqrt(weight)
     weighted, norms = times_rows(residuals, root), rowwise_dot(residuals, residuals)
     constant = square_of_products(weighted)
@@ -429,14 +427,22 @@ def _u_statistic(sums: np.ndarray, own: np.ndarray, weight: np.ndarray) -> PairR
     """U-statistic and Hájek projection from row sums Σ_j w_j ℓ_ij and the diagonal ℓ_ii."""
     total = weight.sum()
     others = total - weight
-    pairs = weight @ others
-    _require_pairs(pairs, int(np.count_nonzero(weight)))
+    pairs = _weight_of_pairs(weight)
     row_sums = sums - weight * own
     value = float(weight @ row_sums / pairs)
     # A row of weight 0 has no influence, and the only row of positive weight no others.
     mean = np.divide(row_sums, others, out=np.full_like(sums, value), where=others > 0)
     influence = 2 * weight / total * (mean - value)
     return PairRisk(value, float(np.linalg.norm(influence)), influence)
+
+
+def _weight_of_pairs(weight: np.ndarray) -> float:
+    """Σ_{i≠j} w_i w_j, or an error where there are none or rounding leaves nothing of them."""
+    total = weight.sum()
+    pairs = weight @ (total - weight)
+    _require_pairs(pairs, int(np.count_nonzero(weight)))
+    refuse_lost_pairs(pairs, total**2)
+    return pairs
 
 
 def _require_pairs(pairs: float, n_positive: int = 0) -> None:

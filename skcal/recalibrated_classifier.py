@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.svm import LinearSVC
@@ -20,6 +20,7 @@ from skcal._notes import listen, note
 from skcal._parallel import one_by_one
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
+    ClassifierMixin,
     HasMethods,
     StrOptions,
     _fit_context,
@@ -27,6 +28,7 @@ from skcal._sklearn_compat import (
     _routing_enabled,
     _safe_indexing,
     as_tasks,
+    keeping_filters,
 )
 from skcal._summaries import Summarized, Summary
 from skcal._validation import check_weight
@@ -185,12 +187,14 @@ class RecalibratedClassifierCV(
         ValueError
             If there are less than two classes, or test sets overlap.
         """
-        check_classification_targets(y)
-        X, y = indexable(X, y)
+        with keeping_filters():
+            check_classification_targets(y)
+            X, y = indexable(X, y)
         if not _num_samples(X):
             raise ValueError("X has 0 samples. A classifier needs samples of two classes or more.")
         estimator = self._estimator()
-        y = column_or_1d(y, warn=True)
+        with keeping_filters():
+            y = column_or_1d(y, warn=True)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -218,7 +222,8 @@ class RecalibratedClassifierCV(
             rows = np.concatenate([test for _, test in splits])
             predictions = np.concatenate([own for _, own in fits])
             if self.ensemble is False:
-                self.classifiers_ = [clone(estimator).fit(X, y, **routed.estimator.fit)]
+                with keeping_filters():
+                    self.classifiers_ = [clone(estimator).fit(X, y, **routed.estimator.fit)]
         sizes = [len(test) for _, test in splits]
         self._fit_recalibrator(predictions, rows, codes, weight, sizes, context)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -253,8 +258,9 @@ class RecalibratedClassifierCV(
                 f"Class {self.classes_.tolist()[counts.argmin()]!r} has {counts.min()} samples, "
                 f"less than cv={self.cv} folds. Pass fewer folds or more samples."
             )
-        pairs = check_cv(self.cv, y, classifier=True).split(X, y, **params)
-        splits = as_rows(pairs, len(codes))
+        with keeping_filters():
+            pairs = check_cv(self.cv, y, classifier=True).split(X, y, **params)
+            splits = as_rows(pairs, len(codes))
         refuse_overlap(splits, len(codes))
         return splits
 

@@ -153,6 +153,25 @@ def test_every_page_is_in_a_table_of_contents(page):
     assert name.as_posix() in listed | {"index"}, folder
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_includes_is_there(page):
+    text, folder = TEXTS[page], PAGES[page].parent
+    included = re.findall(r"^ *(?:\.\. (?:include|image)::|:file:) (\S+)$", text, re.MULTILINE)
+    others = re.findall(r":doc:`(?:[^`<]*<)?([^`>]+)>?`", text)
+    paths = [folder / name for name in included] + [
+        (DOC / name[1:] if name[0] == "/" else folder / name).with_suffix(".rst")
+        for name in others
+        if "auto_examples" not in name
+    ]
+    assert [path for path in paths if not path.exists()] == []
+
+
+def test_links_of_markdown_lead_somewhere():
+    for path in DOC.parent.glob("*.md"):
+        for link in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8")):
+            assert link.startswith("https://") or (DOC.parent / link).exists(), (path.name, link)
+
+
 def test_the_table_of_tests_holds_rows_of_the_module_docstring():
     rows = re.findall(r"^\S.* {2,}\d.* %.*$", TEXTS["guide/calibrated.rst"], re.MULTILINE)
     assert len(rows) > 10

@@ -1,5 +1,6 @@
 """Threads and interrupts leave what the whole process shares as it was."""
 
+import os
 import random
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import textwrap
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +27,11 @@ from skcal import (
     Zero,
     calibration_report,
 )
-from skcal._sklearn_compat import one_blas_thread
+from skcal._sklearn_compat import keeping_filters, one_blas_thread
 from skcal.hypothesis_tests import skce_test
 from skcal.metrics import bootstrap_interval, expected_calibration_error
 
+CONTEXT_AWARE = getattr(sys.flags, "context_aware_warnings", False)  # of Python 3.14
 CANDIDATES = [
     (Zero(), {}),
     (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-2]}),
@@ -134,6 +137,53 @@ def test_one_blas_thread_ends_when_the_last_has_left():
         assert process_state()["threads"] == before
 
 
+COMPLEX = ("error", None, np.exceptions.ComplexWarning, None, 0)
+
+
+@pytest.mark.skipif(CONTEXT_AWARE, reason="each thread has filters of its own")
+def test_filters_of_checks_that_overlap_are_dropped_when_the_last_has_left():
+    with warnings.catch_warnings():
+        before = list(warnings.filters)
+        first, second = keeping_filters(), keeping_filters()
+        first.__enter__()
+        outer, inner = warnings.catch_warnings(), warnings.catch_warnings()
+        outer.__enter__()
+        warnings.simplefilter("error", np.exceptions.ComplexWarning)
+        second.__enter__()
+        inner.__enter__()
+        outer.__exit__(None, None, None)
+        first.__exit__(None, None, None)
+        inner.__exit__(None, None, None)
+        assert warnings.filters[0] == COMPLEX  # what two checks of scikit-learn leave
+        second.__exit__(None, None, None)
+        assert warnings.filters == before
+
+
+def test_filters_of_the_user_are_kept():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", np.exceptions.ComplexWarning)
+        with keeping_filters():
+            warnings.simplefilter("ignore", ResourceWarning)
+            before = list(warnings.filters)
+        assert warnings.filters == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="without fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_threads_of_its_parent():
+    inside = keeping_filters()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(inside.__enter__).result()
+        with keeping_filters._lock:
+            child = os.fork()
+            if not child:
+                with keeping_filters():
+                    pass
+                os._exit(bool(keeping_filters._inside))
+        inside.__exit__(None, None, None)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 class Interrupting(LinearRegression):
     """Raises KeyboardInterrupt at some fit."""
 
@@ -147,7 +197,7 @@ class Interrupting(LinearRegression):
 
 
 @pytest.mark.parametrize("fits", [1, 2, 5])
-@pytest.mark.parametrize("work", [search, calibration_report])
+@pytest.mark.parametrize("work", [search, partial(calibration_report, random_state=0)])
 def test_an_interrupted_fit_leaves_no_trace(data, fits, work):
     before = process_state()
     Interrupting.left = fits

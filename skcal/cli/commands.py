@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-import warnings
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, redirect_stdout, suppress
-from functools import partial
 from pathlib import Path
 
 from skcal._notes import Note, listen
@@ -50,8 +48,8 @@ def main(arguments=None) -> int:
         "recalibrate": _run_recalibrate,
     }
     try:
-        with _output(options.quiet), _warnings(options.quiet):
-            status = commands[options.command](options) or 0
+        with _output(options.quiet):
+            status = _told(commands[options.command], options)
             sys.stdout.flush()
         return status
     except KeyboardInterrupt:
@@ -79,17 +77,15 @@ def _output(quiet):
         yield
 
 
-@contextmanager
-def _warnings(quiet):
-    """Print warnings as messages, without the line of code that they are about."""
-
-    def show(message, *_, **__):
-        if not quiet:
-            print(f"skcal: {printable(' '.join(str(message).split()))}", file=sys.stderr)
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show
-        yield
+def _told(command, options) -> int:
+    """The exit status of a command; what it notes goes to the error stream, each note once."""
+    notes: list[Note] = []
+    try:
+        return listen(notes, command, options) or 0
+    finally:
+        if not options.quiet:
+            for text in dict.fromkeys(note.message for note in notes):
+                print(f"skcal: {printable(' '.join(text.split()))}", file=sys.stderr)
 
 
 def _refuse(text) -> int:
@@ -229,9 +225,9 @@ def _run_plot(options):
     proba, labels, classes = _read(options)[:3]
     notion = _one_notion(options)
     drawn = len(labels) * resolve_notion(notion, proba).values_per_row(len(classes))
-    notes: list[Note] = []
-    make = partial(
-        ReliabilityDisplay.from_predictions,
+    display = ReliabilityDisplay.from_predictions(
+        labels,
+        proba,
         labels=classes,
         notion=notion,
         method=options.method,
@@ -242,10 +238,7 @@ def _run_plot(options):
         name=Path(_name(options.file)).name,
         plot=False,
     )
-    display = listen(notes, make, labels, proba)
     save_figure(draw(display), options.out)
-    for text in dict.fromkeys(note.message for note in notes):
-        print(f"skcal: {text}", file=sys.stderr)
 
 
 def _run_test(options):

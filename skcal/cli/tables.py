@@ -137,7 +137,8 @@ def read_csv(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
         apart = _apart(header, label, groups, ignored)
         group = 0 if groups is None else header.index(groups)
         names = [name for k, name in enumerate(header) if k not in apart]
-        values, labels, lines, found = [], [], [], []
+        values: list[list[float]] = []
+        labels, lines, found = [], [], []
         for row in rows:
             if row:
                 values.append(numbers_of_row(path, rows.line_num, header, row, apart, not values))

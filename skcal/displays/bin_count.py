@@ -231,7 +231,8 @@ class BinCountDisplay(ClassifierDisplay):
             self.n_bins, self.debiased_error, "s-", color=GREEN, markersize=4, label="debiased"
         )
         ax.set(xscale="log", xlabel=f"number of {self.strategy} bins", xticks=_ticks(self.n_bins))
-        ax.set_xticklabels([f"{tick:,}" for tick in _ticks(self.n_bins)], fontsize="small")
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+        ax.tick_params(axis="x", labelsize="small")
         ax.set_xticks([], minor=True)
         ax.set_ylabel("calibration error (norm 2)")
         ax.set_ylim(bottom=0)

@@ -382,13 +382,14 @@ def _draw_curve(ax, panel, style, kwargs, many):
 
 
 def _without_bins(facts) -> str:
-    """A second line of the legend, and a third where the lower bound shows an error."""
+    """A second line of the legend, and one a side where the lower bound shows an error."""
     if facts is None or facts["estimate"] is None:
         return ""
     text = f"\nwithout bins {number(facts['estimate'])}"
     if facts["standard_error"] is not None:
         text += f" ± {number(facts['standard_error'])} (s.e.)"
-    return f"{text}\n{facts['reading']}" if facts["reading"] else text
+    reading = (facts["reading"] or "").replace(", ", ",\n")  # on one line it is wider than the axes
+    return f"{text}\n{reading}" if reading else text
 
 
 def _draw_bars(ax, panel, style):
@@ -426,7 +427,8 @@ def _draw_histogram(ax, panel, style):
     decade = 10 ** int(np.log10(most))
     strip.set_yticks([1, decade] if decade > 1 else [1], minor=False)
     strip.set_yticks([], minor=True)
-    strip.set_yticklabels([f"{tick:,}" for tick in strip.get_yticks()], fontsize="x-small")
+    strip.yaxis.set_major_formatter("{x:,.0f}")  # set_yticklabels sets the filters of warnings
+    strip.tick_params(axis="y", labelsize="x-small")
     strip.tick_params(labelbottom=False)
     strip.spines[["top", "right"]].set_visible(False)
     return bars

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
 
+from skcal._sklearn_compat import keeping_filters
 from skcal.displays.base import axis_limit, fitted_functions, require_residual
 from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction
@@ -249,6 +250,7 @@ class _Isotonic:
 
     depends_on_outcomes = True
 
+    @keeping_filters()
     def __call__(self, points, hits, grid):
         frequency = hits / points.mass
         fitted = isotonic_regression(frequency, sample_weight=points.mass, y_min=0, y_max=1)

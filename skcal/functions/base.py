@@ -12,7 +12,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcal._validation import FLOATS, check_unit_interval, check_weight, telling_shapes
+from skcal._validation import (
+    FLOATS,
+    check_unit_interval,
+    check_weight,
+    naming,
+    refuse_no_numbers,
+    telling_shapes,
+)
 from skcal.pair_risk import pair_risk, pair_risk_path, quadratic_form
 
 
@@ -172,7 +179,8 @@ class BilinearFunction(BaseEstimator, ABC):
 
     def _check_residuals(self, y):
         """Residuals (n, m) of the width of the fit."""
-        residuals = check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
+        with naming("y"):
+            residuals = check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
         residuals = residuals.reshape(len(residuals), -1)
         if residuals.shape[1] != self._n_residuals:
             raise ValueError(
@@ -183,6 +191,10 @@ class BilinearFunction(BaseEstimator, ABC):
 
     def _validate(self, X, y, sample_weight):
         """Check fit's arguments; return (X, residuals (n, m), weight) without weightless rows."""
+        if y is not None:
+            refuse_no_numbers(y, "y")
+            with naming("y"):
+                y = check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
         with telling_shapes(X, y):
             X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
         residuals = np.asarray(y, dtype=np.float64).reshape(len(X), -1)

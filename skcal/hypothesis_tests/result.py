@@ -10,7 +10,7 @@ from scipy.stats import false_discovery_control, norm
 
 from skcal._html import ShownRounded
 from skcal._notes import note
-from skcal._validation import check_confidence_level, naming
+from skcal._validation import as_floats, check_confidence_level
 from skcal.model_selection.estimator import ConfidenceInterval
 
 
@@ -110,8 +110,7 @@ def adjust_pvalues(pvalues: ArrayLike, method: str = "holm") -> np.ndarray:
     >>> adjust_pvalues([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
-    with naming("pvalues"):
-        pvalues = np.asarray(pvalues, dtype=np.float64)
+    pvalues = as_floats(pvalues, "pvalues")
     if pvalues.ndim != 1 or not len(pvalues) or not ((pvalues >= 0) & (pvalues <= 1)).all():
         raise ValueError(f"pvalues must be a 1-D array of numbers in [0, 1], got {pvalues}.")
     if method in ("bh", "by"):

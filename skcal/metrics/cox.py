@@ -13,7 +13,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 
 from skcal._html import ShownRounded
-from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
+from skcal._sklearn_compat import HasMethods, Interval, StrOptions, keeping_filters, validate_params
 from skcal.metrics.base import read_sample
 from skcal.metrics.logistic import (
     fit_intercept,
@@ -385,6 +385,7 @@ def integrated_calibration_index(
     return float(np.quantile(gap, quantile, method="inverted_cdf", weights=weight))
 
 
+@keeping_filters()
 def _fitted_gap(estimator, logit, outcome, weight, weighted):
     """Distance of a classifier's curve from each prediction."""
     smoother, X = clone(estimator), logit[:, None]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
 
-from skcal._sklearn_compat import StrOptions, validate_params
+from skcal._sklearn_compat import StrOptions, keeping_filters, validate_params
 from skcal.functions import BilinearFunction
 from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import engine
@@ -159,6 +159,7 @@ def _estimate(kind, notion, data: Problems, function, splits):
     return estimate_error(kind, notion, data, corrections, *squared), data, corrections
 
 
+@keeping_filters()
 def _splits(sample: Sample, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
     everyone = np.arange(len(sample.codes))
     if not isinstance(cv, Integral):

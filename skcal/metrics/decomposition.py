@@ -14,7 +14,7 @@ from sklearn.isotonic import isotonic_regression
 
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
 from skcal._html import ShownRounded
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._sklearn_compat import Interval, StrOptions, keeping_filters, validate_params
 from skcal.metrics.base import read_sample
 from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.moments import (
@@ -230,6 +230,7 @@ def _isotonic_parts(sample, score):
     return ScoreDecomposition(*total.tolist())
 
 
+@keeping_filters()
 def _isotonic_frequencies(problem):
     """Isotonic regression of the outcomes at each prediction, equal ones together."""
     group = np.unique(problem.features[:, 0], return_inverse=True)[1]

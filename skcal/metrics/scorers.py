@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from skcal._sklearn_compat import BaseScorer, validate_parameter_constraints
-from skcal._validation import plain_labels
+from skcal._sklearn_compat import BaseScorer, keeping_filters, validate_parameter_constraints
+from skcal._validation import InputError, naming, plain_labels, refuse_no_numbers
 from skcal.metrics.base import another
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.cox import integrated_calibration_index
@@ -74,7 +74,11 @@ class CalibrationScorer(BaseScorer):
                 f"{type(estimator).__name__} has no predict_proba, which this scorer needs. Use "
                 "another classifier, or CalibratedClassifierCV around it."
             )
-        proba = np.asarray(estimator.predict_proba(X))
+        with keeping_filters():
+            proba = estimator.predict_proba(X)
+        refuse_no_numbers(proba, "predict_proba")
+        with naming("predict_proba"):
+            proba = np.asarray(proba)
         proba, labels = _align(proba, estimator.classes_, y_true, options.get("pos_label"))
         score = self._score_func(y_true, proba, labels=labels, **options)
         if not isinstance(score, Real):
@@ -88,6 +92,9 @@ class CalibrationScorer(BaseScorer):
 def _align(proba, classes, y_true, pos_label):
     """P(positive) for two classes; columns of zeros for labels that the classifier lacks."""
     labels, y = np.asarray(classes), plain_labels(y_true, "y_true")
+    if proba.ndim != 2 or proba.shape[1] != len(labels):
+        reason = f"has shape {proba.shape}, classes_ {len(labels)} entries."
+        raise InputError("predict_proba", reason, "Use a classifier with a column per class.")
     known = set(labels.tolist())
     unknown = [label for label in dict.fromkeys(y.tolist()) if label not in known]
     if len(unknown):
@@ -106,7 +113,7 @@ def _align(proba, classes, y_true, pos_label):
 
 def _refuse_other_kinds(label, known) -> None:
     """Refuse a label that the classifier never saw."""
-    if isinstance(label, str) != isinstance(known, str):
+    if any(isinstance(label, kind) != isinstance(known, kind) for kind in (str, Real)):
         raise ValueError(
             f"y_true holds {label!r}, classes_ of the estimator {known!s}: labels of another type. "
             "Score with labels as in fit."

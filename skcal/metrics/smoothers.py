@@ -10,6 +10,7 @@ from scipy.special import expit, ndtri
 from sklearn.isotonic import isotonic_regression
 from sklearn.preprocessing import SplineTransformer
 
+from skcal._sklearn_compat import keeping_filters
 from skcal.metrics.logistic import logistic_coefficients
 from skcal.metrics.proportion import clopper_pearson
 from skcal.recalibration.coordinates import log_probabilities
@@ -70,6 +71,7 @@ class Curve(NamedTuple):
     limits: np.ndarray | None = None
 
 
+@keeping_filters()
 def spline_curve(points: Points, grid, level: float | None = None) -> Curve:
     """Logistic regression on cubic splines of the logit, straight beyond the outer of 5 knots.
 
@@ -136,6 +138,7 @@ def _loess_weights(points: Points, grid) -> np.ndarray:
     return found
 
 
+@keeping_filters()
 def isotonic_curve(points: Points, grid) -> Curve:
     """Isotonic regression of the outcomes, straight between predictions."""
     fitted = isotonic_regression(points.frequency, sample_weight=points.mass, y_min=0, y_max=1)

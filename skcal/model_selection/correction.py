@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._validation import check_predictions
+from skcal._sklearn_compat import ClassifierMixin, _num_samples
+from skcal._validation import check_predictions, check_weight
 from skcal.model_selection import engine
 from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.notions import NOTIONS, Problems, make_problems
@@ -75,7 +76,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         estimator = clone(self.estimator).fit(X, y, sample_weight)
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        weight = check_weight(sample_weight, _num_samples(X))
         return self._set(estimator, int(np.count_nonzero(weight)))
 
     def _set(self, fitted, n_samples):

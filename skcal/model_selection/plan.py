@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
 from skcal._notes import note
+from skcal._sklearn_compat import keeping_filters
 
 _SHUFFLES = 100  # tries to keep every class in every training set
 
@@ -242,6 +243,7 @@ def _splitter(cv, seed):
     return KFold(cv, shuffle=True, random_state=seed) if isinstance(cv, Integral) else check_cv(cv)
 
 
+@keeping_filters()
 def _split(cv, data, name, n_test=0):
     try:
         pairs = cv.split(data.X, data.y)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import HasMethods, _fit_context
+from skcal._sklearn_compat import HasMethods, _fit_context, keeping_filters
 
 
 class ClassifierProbabilities(TransformerMixin, BaseEstimator):
@@ -61,10 +61,12 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        self.classifier_ = clone(self.classifier).fit(X, y, **params)
+        with keeping_filters():
+            self.classifier_ = clone(self.classifier).fit(X, y, **params)
         self.classes_ = self.classifier_.classes_
         return self
 
+    @keeping_filters()
     def transform(self, X):
         """Return probabilities of shape (n_samples, n_classes)."""
         check_is_fitted(self)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import InputError, check_weight
+from skcal._validation import InputError, as_floats, check_weight
 
 
 def _check_e_values(e_values: ArrayLike) -> np.ndarray:
-    e_values = np.asarray(e_values, dtype=np.float64)
+    e_values = as_floats(e_values, "e_values")
     if e_values.ndim != 1 or not len(e_values):
         reason = f"has shape {e_values.shape}."
         raise InputError("e_values", reason, "Pass one e-value a stream, at least one.")

@@ -108,7 +108,8 @@ class Evidence:
             return
         ratios, (size, impossible), bias_sums, error_sums, *learned = found
         share = _not_started(self.totals[1]) - _not_started(self.totals[1] + size)
-        self.log_wealth = np.logaddexp(self.log_wealth, np.log(share)) + ratios
+        with np.errstate(divide="ignore"):  # nothing starts beside a batch of nearly all weight
+            self.log_wealth = np.logaddexp(self.log_wealth, np.log(share)) + ratios
         self.log_starts = np.logaddexp(self.log_starts, np.log(size)) + ratios
         self.totals += [size, size, 0.0, impossible]
         self.bias_sums += bias_sums

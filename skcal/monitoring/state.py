@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skcal._text import read_json
 from skcal._validation import plain_labels
 from skcal.monitoring.history import MOST_ROWS
 from skcal.monitoring.layout import Layout
@@ -61,7 +62,7 @@ def _plain(array: np.ndarray) -> list:
 def load(cls, text: str):
     """Read a monitor of a class; raises ValueError where the text is not one's state."""
     try:
-        document = json.loads(text)
+        document = read_json(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise _wrong("text", f"is not JSON ({error})") from error
     if not isinstance(document, dict) or document.get("format") != _FORMAT:

@@ -6,17 +6,19 @@ from abc import abstractmethod
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._notes import note
-from skcal._sklearn_compat import _fit_context
+from skcal._sklearn_compat import ClassifierMixin, _fit_context
 from skcal._validation import (
     check_weight,
     column_names,
+    naming,
     normalized_logits,
     read_logits,
     read_probabilities,
+    refuse_no_numbers,
     row_blocks,
 )
 from skcal.recalibration.coordinates import PROBABILITY_FLOOR, log_probabilities
@@ -120,8 +122,10 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
     def _check(self, X, y=None, reset=True):
         """X as floats of shape (n_samples, n_columns)."""
         one_number = reset or self.n_features_in_ == 1
-        if one_number and not hasattr(X, "columns") and np.asarray(X).ndim == 1:
-            X = np.asarray(X).reshape(-1, 1)
+        refuse_no_numbers(X, "X")
+        with naming("X"):
+            if one_number and not hasattr(X, "columns") and np.asarray(X).ndim == 1:
+                X = np.asarray(X).reshape(-1, 1)
         X = (read_logits if self.from_logits else read_probabilities)(self, X, y, reset)
         if self._of_single_probability and X.shape[1] > 2:
             raise ValueError(

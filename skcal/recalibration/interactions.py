@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import Interval, StrOptions, _fit_context
+from skcal._sklearn_compat import Interval, StrOptions, _fit_context, keeping_filters
 from skcal._validation import read_probabilities
 
 
@@ -63,6 +63,7 @@ class ProbabilityInteractions(TransformerMixin, BaseEstimator):
         read_probabilities(self, X, y)
         return self
 
+    @keeping_filters()
     def transform(self, X):
         """Return the products, (n_samples, d²) or (n_samples, d (n_knots + 1))."""
         check_is_fitted(self)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from skcal._notes import note
-from skcal._validation import InputError, check_labels
+from skcal._validation import InputError, check_labels, plain_labels
 
 _CLEAR = 3.0  # standard errors
 
 
 def map_labels(y, X: np.ndarray, columns):
     """Column numbers and classes; names of a data frame's columns count if they name all labels."""
-    if columns is not None and not set(np.ravel(y).tolist()) <= set(columns):
-        columns = None
     try:
+        if columns is not None and not set(plain_labels(y, "y").tolist()) <= set(columns):
+            columns = None
         return labels_of(y, X, columns=columns if X.shape[1] > 1 else None)
     except InputError as error:  # recalibration maps have no option labels
         remedies = {

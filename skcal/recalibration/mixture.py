@@ -6,12 +6,15 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._notes import Note, listen, pass_on
+from skcal._sklearn_compat import ClassifierMixin, _num_samples, keeping_filters
+from skcal._validation import FLOATS, check_weight, naming, plain_labels
 from skcal.recalibration.identity import Identity
 
 _STEPS = 200
@@ -40,6 +43,7 @@ class LabelledPredictions(NamedTuple):
         return int(np.count_nonzero(self.weight))
 
 
+@keeping_filters()
 def fit_map(estimator, data: LabelledPredictions):
     """Fit a clone; weights that are all equal are not passed on.
 
@@ -57,6 +61,7 @@ def fit_map(estimator, data: LabelledPredictions):
     return estimator
 
 
+@keeping_filters()
 def plain_proba(fitted, X: np.ndarray, n_classes: int) -> np.ndarray:
     """Probabilities (n, C) of a fitted map, 0 for classes that it does not know."""
     proba = np.asarray(fitted.predict_proba(X), dtype=np.float64)
@@ -126,8 +131,10 @@ class Mixture(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
-        data = LabelledPredictions(np.asarray(X), np.asarray(y), weight)
+        with naming("X"):
+            X = check_array(X, dtype=FLOATS, ensure_2d=False, input_name="X")
+        weight = check_weight(sample_weight, len(X))
+        data = LabelledPredictions(X.reshape(len(X), -1), plain_labels(y, "y"), weight)
         self.estimators_ = [fit_map(one, data) for one in self.estimators]
         self.classes_ = np.arange(data.n_classes)
         return self
@@ -135,10 +142,14 @@ class Mixture(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X):
         """Return the weighted mean of the maps' probabilities, (n_samples, n_classes)."""
         check_is_fitted(self)
-        total = np.zeros((len(X), len(self.classes_)))
+        total = np.zeros((_num_samples(X), len(self.classes_)))
         for fitted, weight in zip(self.estimators_, self.weights, strict=True):
             total += weight * plain_proba(fitted, X, len(self.classes_))
         return total
+
+    def predict(self, X):
+        """Return the column of the most probable class of each sample."""
+        return self.predict_proba(X).argmax(axis=1)
 
 
 def mixture_weights(log_losses: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:

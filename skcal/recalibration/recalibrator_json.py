@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from skcal._text import read_json
 from skcal.recalibration.base import RecalibrationMap
 from skcal.recalibration.identity import Identity, Smoothed
 from skcal.recalibration.mixture import Mixture
@@ -67,7 +68,7 @@ def _told(fitted) -> dict:
 def recalibrator_from_text(recalibrator, text: str) -> None:
     """Set the attributes of a recalibrator that predict."""
     try:
-        told = json.loads(text)
+        told = read_json(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"The text is no JSON: {error}. Pass what to_json() returned.") from None
     if not isinstance(told, dict) or told.get("recalibrator") != FORMAT:

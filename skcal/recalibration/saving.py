@@ -27,6 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from skcal._text import read_json
+
 FORMAT = 1
 _KEYS = {
     "map": str,
@@ -102,7 +104,7 @@ def from_text(text, known: dict[str, Any]):
 
 def _read(text):
     try:
-        told = json.loads(text)
+        told = read_json(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"The text is no JSON: {error}. Pass what to_json() returned.") from None
     if not isinstance(told, dict):

@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.preprocessing import SplineTransformer
 
 from skcal._bins import quantile
-from skcal._sklearn_compat import Interval
+from skcal._sklearn_compat import Interval, keeping_filters
 from skcal.recalibration.penalized import PenalizedScaling
 
 
@@ -78,6 +78,7 @@ class SplineScaling(PenalizedScaling):
         knots = np.unique([p.min(), *inner, p.max()])
         self.knots_ = np.array([0.0, 1.0]) if len(knots) == 1 else knots
 
+    @keeping_filters()
     def _features(self, z):
         knots = self.knots_[:, None]
         splines = SplineTransformer(knots=knots, extrapolation="constant").fit(knots)

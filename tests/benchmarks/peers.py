@@ -341,9 +341,16 @@ def write_tables(path, folder):
             n = sizes[-1]
             (ours, own_peak), (theirs, peak) = found[what, "skcal", n], found[what, package, n]
             times = f"{ours:.3g} s", f"{theirs:.3g} s", f"{theirs / ours:.1f}"
-            memory = f"{own_peak:.0f} MB", f"{peak:.0f} MB"
+            more = f"{peak / own_peak:.1f}" if own_peak >= 1 else "–"
+            memory = f"{own_peak:.0f} MB", f"{peak:.0f} MB", more
             rows.append([what, package, f"{n:,}", *times, *memory])
-    header = ["what", "peer", "n", "skcal", "peer's time", "ratio", "skcal's memory", "peer's"]
+    sides = "skcal", "peer", "ratio"
+    header = [
+        "what",
+        "peer",
+        "n",
+        *(f"{key}: {side}" for key in ("time", "memory") for side in sides),
+    ]
     write_table(folder, "costs", header, rows)
     draw(found, folder)
 

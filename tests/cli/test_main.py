@@ -200,7 +200,6 @@ def test_the_demonstration_searches_two_notions_of_two_classifiers():
         assert all(s["one_step"]["lower_confidence_bound"] > 0 for s in report["searches"])
 
 
-@pytest.mark.filterwarnings("always:.*without an array:UserWarning")
 def test_text_labels_without_classes_are_told_the_order_of_the_columns(tmp_path, capsys):
     proba = np.array([[0.2, 0.7, 0.1], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8]] * 10)
     arrays = {"proba": proba, "labels": np.array(["mid", "low", "high"] * 10)}

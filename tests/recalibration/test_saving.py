@@ -137,7 +137,7 @@ GOOD = json.loads(
         ({"parameters": {}}, "do not fit together: 'temperature'"),
         ({"parameters": {"temperature": "1"}}, "no finite number"),
         ({"parameters": {"temperature": [1.0, 2.0, 3.0]}}, "do not fit together"),
-        ({"parameters": {"temperature": float("nan")}}, "no finite number"),
+        ({"parameters": {"temperature": float("nan")}}, "NaN is no number of JSON"),
         ({"parameters": {"temperature": None}}, "no finite number"),
         ({"classes": [0]}, "distinct"),
         ({"classes": [0, 0]}, "distinct"),
