@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skcal import _tables
 from skcal._tables import tex
+from skcal.report.group_rows import OUTCOME_COLUMNS, outcome_reading, outcome_rows
 from skcal.report.rows import records_of, rows_of
 
 _COLUMNS = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
@@ -27,11 +28,17 @@ def as_csv(report) -> str:
 
 
 def as_latex(report) -> str:
-    """A ``tabular`` of booktabs: each number with its explanation."""
+    """A ``tabular`` of booktabs: each number with its explanation; one of groups of one outcome."""
     rows = [
         ("  " * row.indented + row.quantity, row.shown, row.detail)
         for row in rows_of(report.overall, report.settings)
     ]
     title, sides = f"Calibration report: {report.overall.name}", r"lrp{0.6\linewidth}"
     cells = [[tex(cell) for cell in row] for row in rows]
-    return _tables.as_latex(title, sides, ("quantity", "value", ""), cells)
+    table = _tables.as_latex(title, sides, ("quantity", "value", ""), cells)
+    outcomes = [[tex(cell) for cell in row] for row in outcome_rows(report)]
+    if not outcomes:
+        return table
+    columns = [tex(name) for name in OUTCOME_COLUMNS]
+    title = f"{title}, groups. {outcome_reading(report)}"
+    return f"{table}\n{_tables.as_latex(title, 'lrrrrrr', columns, outcomes)}"
