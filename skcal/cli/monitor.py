@@ -56,7 +56,7 @@ def watch(predictions: Predictions, notion: str, options) -> int:
         kept = [*digests, *([digest] if digest else [])][-_KEPT:]
         with replacing(path, "w", encoding="utf-8") as file:
             file.write(json.dumps({**json.loads(monitor.to_json()), "batches": kept}))
-    print(as_json(_facts(monitor)) if options.json else monitor)
+    options.say(as_json(_facts(monitor)) if options.json else monitor)
     return int(monitor.alarm_ is not None)
 
 
