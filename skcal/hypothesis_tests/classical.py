@@ -96,21 +96,25 @@ def spiegelhalter_test(
 
 def _excess_brier(problem):
     """Spiegelhalter's z; of vectors with the Brier score Σ_k (o_k - x_k)²."""
-    X, delta = problem.features.astype(np.float64), problem.residuals.astype(np.float64)
-    terms = np.sum(delta * (1 - 2 * X), axis=1)
-    if X.shape[1] == 1:
-        outcomes = np.hstack([X, 1 - X])  # a hit or a miss, and what the term is then
-        values = np.hstack([(1 - X) * (1 - 2 * X), -X * (1 - 2 * X)])
+    X, delta = (
+        array.astype(np.float64, copy=False) for array in (problem.features, problem.residuals)
+    )
+    if X.shape[1] == 1:  # the moments of a hit's and a miss's term in closed form
+        x = X[:, 0]
+        terms, uncertain, squares = delta[:, 0] * (1 - 2 * x), x * (1 - x), (1 - 2 * x) ** 2
+        variances = uncertain * squares
+        fourth_moments = variances * squares * (1 - 3 * uncertain)
     else:
-        outcomes, values = X, 2 * (np.sum(X**2, axis=1, keepdims=True) - X)
-    variances = np.sum(outcomes * values**2, axis=1)
+        terms = np.sum(delta * (1 - 2 * X), axis=1)
+        values = 2 * (np.sum(X**2, axis=1, keepdims=True) - X)
+        variances, fourth_moments = (np.sum(X * values**k, axis=1) for k in (2, 4))
     deviation = np.sqrt(variances.sum())
     if deviation <= _ROUNDING * len(X):
         raise ValueError(
             "Spiegelhalter's z has a variance of 0: every prediction in y_proba is 0, 0.5 or 1. "
             "Use monte_carlo_test."
         )
-    warn_of_limit(variances, np.sum(outcomes * values**4, axis=1))
+    warn_of_limit(variances, fourth_moments)
     z = float(terms.sum() / deviation)
     seen = terms.std(ddof=1) if len(X) > 1 else 0.0  # "top-label" may have one sample of a class
     spread = max(seen * np.sqrt(len(X)), deviation)
