@@ -40,8 +40,8 @@ def as_latex(report) -> str:
     text = _tabular(f"Calibration report: {name}", sides, ("quantity", "value", ""), rows)
     if report.groups:
         width = len(GROUP_COLUMNS)
-        rows = [row[:width] for row in group_rows(report)]
-        text += "\n" + _tabular("Groups", "l" + "r" * (width - 1), GROUP_COLUMNS, rows)
+        of_groups = [row[:width] for row in group_rows(report)]
+        text += "\n" + _tabular("Groups", "l" + "r" * (width - 1), GROUP_COLUMNS, of_groups)
     if report.comparison is not None:
         columns = "quantity", name, report.comparison.second.name, ""
         title, sides = verdict(report), r"lrrp{0.4\linewidth}"
