@@ -100,8 +100,10 @@ def test_results_without_a_text_of_their_own_print_the_same_table():
     assert f"slope interval{' ' * 25}low {low:.4g}, high {high:.4g}" in lines
     assert "standard error of the square" in str(calibration_error_interval(y, p))
     rows = str(validation_measures(positive, p[:, 0], n_resamples=19, random_state=0)).splitlines()
-    assert rows[0] == "Validation of 300 predictions; 95 % intervals; curve by splines"
-    assert rows[6].split()[:3] == ["intercept", "in", "the"]
+    assert rows[0] == (
+        f"Validation of 300 predictions, {positive.sum()} events; 95 % intervals; curve by splines"
+    )
+    assert rows[6].split()[:3] == ["calibration", "in", "the"]
     assert len({len(row) for row in rows[2:]}) == 1  # aligned
 
 

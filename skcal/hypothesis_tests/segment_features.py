@@ -79,13 +79,15 @@ def read_columns(features, n_samples):
     """Return name and values of each column."""
     names = list(features) if isinstance(features, dict) else column_names(features)
     if names is None:
-        array = np.asarray(features)
+        array, name = np.asarray(features), None
         if array.ndim == 1:
             array = array[:, None]
+            name = getattr(features, "name", None)  # of a pandas Series
         if array.ndim != 2:
             reason = f"has {array.ndim} dimensions."
             raise InputError("features", reason, "Pass (n_samples, n_features).")
-        columns = [(f"feature {k}", column) for k, column in enumerate(array.T)]
+        names = [f"feature {k}" for k in range(array.shape[1])] if name is None else [str(name)]
+        columns = list(zip(names, array.T, strict=True))
     else:
         columns = [(str(name), np.asarray(features[name])) for name in names]
     if not columns:

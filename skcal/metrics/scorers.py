@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
@@ -222,9 +223,11 @@ def get_scorer(name: str) -> CalibrationScorer:
     """
     plain = str(name).removeprefix("neg_")
     if plain == name or plain not in _SCORERS:
+        near = get_close_matches(f"neg_{plain}", get_scorer_names(), n=1, cutoff=0.7)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
         raise ValueError(
-            f"{name!r} is not a scorer of skcal (scikit-learn's are in sklearn.metrics). Use one "
-            f"of get_scorer_names(): {', '.join(get_scorer_names())}."
+            f"{name!r} is not a scorer of skcal (scikit-learn's are in sklearn.metrics). {hint}Use "
+            f"one of get_scorer_names(): {', '.join(get_scorer_names())}."
         )
     metric, params = _SCORERS[plain]
     return make_calibration_scorer(metric, **params)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,100 +11,14 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
-from skcal import _html
-from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._text import as_columns, percent
 from skcal.metrics.base import read_sample
 from skcal.metrics.cox import cox_recalibration
 from skcal.metrics.proportion import clopper_pearson
 from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
+from skcal.metrics.validation_result import Measure, ValidationMeasures
 
 _QUANTILES = {"e50": 0.5, "e90": 0.9, "emax": 1.0}
-
-
-class Measure(NamedTuple):
-    """A number with the ends of its interval."""
-
-    estimate: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class ValidationMeasures:
-    """Calibration, discrimination and overall performance of predictions of one outcome.
-
-    Every measure is (estimate, low, high).
-
-    Attributes
-    ----------
-    prevalence : Measure
-        The share of positive outcomes, with its Clopper-Pearson interval.
-    mean_prediction : Measure
-        The mean of the predictions; no interval (NaN).
-    observed_expected_ratio : Measure
-        Prevalence over mean prediction, O/E; above 1 predictions are too low. Clopper-Pearson,
-        given the predictions.
-    intercept_in_the_large, slope : Measure
-        Calibration-in-the-large and calibration slope by logistic recalibration, with profile
-        likelihood intervals; 0 and 1 are calibrated.
-    ici, e50, e90, emax : Measure
-        Mean, median, 90 % quantile and maximum of the distance of the smooth calibration curve
-        from the prediction, with basic bootstrap intervals, not below 0. Biased upwards.
-    c_statistic : Measure
-        Area under the ROC curve, with DeLong's interval on the logit scale.
-    brier_score : Measure
-        Mean (y - p)², with its normal interval.
-    scaled_brier_score : Measure
-        1 - Brier score / (prevalence (1 - prevalence)), the index of prediction accuracy.
-    method : str
-        What smoothed the curve.
-    confidence_level : float
-    n_samples : int
-    """
-
-    prevalence: Measure
-    mean_prediction: Measure
-    observed_expected_ratio: Measure
-    intercept_in_the_large: Measure
-    slope: Measure
-    ici: Measure
-    e50: Measure
-    e90: Measure
-    emax: Measure
-    c_statistic: Measure
-    brier_score: Measure
-    scaled_brier_score: Measure
-    method: str
-    confidence_level: float
-    n_samples: int
-
-    @property
-    def measures(self) -> dict[str, Measure]:
-        """The measures by name."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in found.items() if isinstance(value, Measure)}
-
-    def to_frame(self):
-        """Return a pandas DataFrame, a row for each measure."""
-        pd = import_pandas()
-        return pd.DataFrame.from_dict(self.measures, orient="index", columns=Measure._fields)
-
-    def _shown(self):
-        title = f"Validation of {self.n_samples:,} predictions"
-        said = f"{percent(self.confidence_level)} intervals; curve by {self.method}"
-        rows = [(name.replace("_", " "), *value) for name, value in self.measures.items()]
-        return title, said, ("measure", *Measure._fields), rows
-
-    def __str__(self):
-        title, said, columns, rows = self._shown()
-        cells = [[_html.rounded(cell) for cell in row] for row in (columns, *rows)]
-        return "\n".join([f"{title}; {said}", "", *as_columns(cells)])
-
-    def _repr_html_(self):
-        title, said, columns, rows = self._shown()
-        return _html.result(title, _html.table(columns, rows), _html.notes([said]))
 
 
 @validate_params(
@@ -231,6 +144,7 @@ def validation_measures(
         method=method,
         confidence_level=confidence_level,
         n_samples=len(x),
+        n_events=int(outcome.sum()),
     )
 
 

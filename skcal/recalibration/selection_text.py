@@ -14,7 +14,8 @@ def _shown(setting: dict) -> str:
     """Short text of a map's parameters, of a mixture its weights."""
     if isinstance(setting["map"], Mixture):
         largest = np.sort(setting["map"].weights)[::-1]
-        return "weights " + ", ".join(f"{weight:.2f}" for weight in largest[:3])
+        more = ", …" if np.count_nonzero(largest) > 3 else ""
+        return "weights " + ", ".join(f"{weight:.2f}" for weight in largest[:3]) + more
     return format_setting({name: value for name, value in setting.items() if name != "map"})
 
 

@@ -14,15 +14,20 @@ from skcal.report.figure import (
     single_panels,
     svg_uri,
 )
+from skcal.report.group_rows import (
+    GROUP_COLUMNS,
+    OUTCOME_COLUMNS,
+    group_rows,
+    outcome_reading,
+    outcome_rows,
+)
 from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
 from skcal.report.parts import LEVEL
 from skcal.report.rows import (
-    GROUP_COLUMNS,
     Row,
     all_warnings,
     by_kind,
     class_rows,
-    group_rows,
     heading,
     how_made,
     pvalue,
@@ -227,7 +232,11 @@ def _comparison(report) -> str:
 
 
 def _groups(report) -> str:
-    return _table(GROUP_COLUMNS, group_rows(report)) + _list(by_kind(report.groups))
+    outcomes = outcome_rows(report)
+    table = _table(GROUP_COLUMNS, group_rows(report))
+    if outcomes:
+        table += f"{_table(OUTCOME_COLUMNS, outcomes)}<p>{outcome_reading(report)}</p>\n"
+    return table + _list(by_kind(report.groups))
 
 
 def _segments(found) -> str:

@@ -18,9 +18,10 @@ def verdict_of(measures: Measures, settings: dict) -> str:
     bound = error["lower_confidence_bound"]
     if bound is not None and bound > 0:
         level = percent(error["confidence_level"])
+        least = number(bound, 4 if bound < 0.01 else 3)
         side = f"; they are {error['reading']}" if error["reading"] else ""
         return (
-            f"Miscalibrated: the {what} are off by {size}, at least {number(bound, 3)} at {level} "
+            f"Miscalibrated: the {what} are off by {size}, at least {least} at {level} "
             f"confidence{side}. {_remedy(measures)}"
         )
     if ece is not None and ece.pvalue <= LEVEL:

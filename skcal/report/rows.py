@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from skcal._cv_results import format_setting
 from skcal._text import number, percent
+from skcal.metrics.validation_result import MEASURE_NAMES
 from skcal.report.cautions import STANDING
-from skcal.report.overview import powerless
 from skcal.report.parts import Measures
+
+BIASED = ", which leaves out what noise adds to the estimate"
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def rows_of(measures: Measures, settings: dict) -> list[Row]:
     if measures.without_bins is not None:
         rows.append(_without_bins(measures.without_bins))
     if measures.mce is not None:
-        rows.append(_mce(measures.mce))
+        rows.append(_mce(measures.mce, measures.ece))
     rows += [
         Row(
             f"SKCE ({part.notion})",
@@ -148,7 +150,7 @@ def _ece(ece, level):
     bins = f"mean gap of {ece.n_bins} {ece.strategy} bins"
     interval = f"{percent(level)} basic bootstrap interval [{number(ece.low)}, {number(ece.high)}]"
     if not ece.low <= ece.estimate <= ece.high:
-        interval += ", which leaves out what noise adds to the estimate"
+        interval += BIASED
     limit = f"on average, ≤ {number(ece.null_limit)} in {percent(level)} of draws"
     return [
         Row("ECE", ece.estimate, f"{bins}; {interval}", ece.notion, ece.low, ece.high),
@@ -176,13 +178,15 @@ def _without_bins(facts):
     return Row(facts["name"], facts["estimate"], detail, facts["notion"], bound)
 
 
-def _mce(mce):
+def _mce(mce, mean):
     where = (
         f"largest gap of {mce.n_bins} {mce.strategy} bins: from {mce.left:.3g} to {mce.right:.3g}"
     )
     gap = f"{mce.count:,} samples, predicted {mce.prediction:.3f}, observed {mce.frequency:.3f}"
     bins = "bin" if mce.n_left_out == 1 else "bins"
     guard = f"{mce.n_left_out} {bins} of fewer than {mce.min_bin_samples} samples left out"
+    if mean is not None and mean.estimate > mce.estimate:
+        guard += ", whose larger gaps count in the ECE"
     return Row("MCE", mce.estimate, f"{where}, {gap}; {guard}", mce.notion)
 
 
@@ -200,18 +204,15 @@ def _score(part):
 
 
 _VALIDATION = {
-    "observed_expected_ratio": ("O/E ratio", "observed over expected; above 1 predictions are low"),
-    "intercept_in_the_large": (
-        "calibration in the large",
-        "logistic intercept at slope 1; ideal 0",
-    ),
-    "slope": ("calibration slope", "below 1 predictions are too extreme"),
-    "ici": ("ICI", "mean distance of a spline curve from the prediction"),
-    "e50": ("E50", "its median"),
-    "e90": ("E90", "its 90 % quantile"),
-    "emax": ("Emax", "its maximum"),
-    "c_statistic": ("C-statistic", "area under the ROC curve"),
-    "scaled_brier_score": ("scaled Brier score", "1 − Brier score / that of the prevalence"),
+    "observed_expected_ratio": "observed over expected; above 1 predictions are low",
+    "intercept_in_the_large": "logistic intercept at slope 1; ideal 0",
+    "slope": "below 1 predictions are too extreme",
+    "ici": "mean distance of a spline curve from the prediction",
+    "e50": "its median",
+    "e90": "its 90 % quantile",
+    "emax": "its maximum",
+    "c_statistic": "area under the ROC curve",
+    "scaled_brier_score": "1 − Brier score / that of the prevalence",
 }
 
 
@@ -225,13 +226,17 @@ def _validation(found: dict, level) -> list[Row]:
             f"mean prediction {mean}; {percent(level)} interval [{number(low)}, {number(high)}]"
         )
         rows.append(Row("prevalence", prevalence, detail, "binary", low, high))
-    for name, (quantity, meaning) in _VALIDATION.items():
+    for name, meaning in _VALIDATION.items():
         if name in found:
             value, low, high = found[name]
             ends = f"[{_end(low, '−∞')}, {_end(high, '∞')}]"
             indented = name in ("e50", "e90", "emax")
             detail = f"{meaning}; {percent(level)} interval {ends}"
-            rows.append(Row(quantity, value, detail, "binary", low, high, indented=indented))
+            if high is not None and value > high:
+                detail += BIASED
+            rows.append(
+                Row(MEASURE_NAMES[name], value, detail, "binary", low, high, indented=indented)
+            )
     return rows
 
 
@@ -257,48 +262,6 @@ def class_rows(measures: Measures) -> list[tuple]:
 
 
 MEDIAN_WIDTH = "the median width"
-
-GROUP_COLUMNS = (
-    "group",
-    "n",
-    "accuracy",
-    "tuned",
-    "at least",
-    "ECE",
-    "if calibrated ≤",
-    "p (Holm)",
-)
-
-
-NO_POWER = "too few samples to show an error as large as that of all"
-
-
-def group_rows(report) -> list[tuple[str, ...]]:
-    """A row of text for each group, as GROUP_COLUMNS names them, and a note."""
-    return [
-        (
-            measures.name,
-            f"{measures.overview.n_samples:,}",
-            *map(number, _group_numbers(measures)),
-            "–" if p is None else f"{p:.2g}",
-            NO_POWER if powerless(measures, report.overall) else "",
-        )
-        for measures, p in zip(report.groups, report.group_pvalues, strict=True)
-    ]
-
-
-def _group_numbers(measures):
-    tuned = measures.tuned[0] if measures.tuned else {}
-    one_step = tuned.get("one_step") or {}
-    bound = one_step.get("lower_confidence_bound")
-    ece = measures.ece
-    return (
-        measures.overview.accuracy,
-        tuned.get("calibration_error"),
-        None if bound is None else root(bound),
-        None if ece is None else ece.estimate,
-        None if ece is None else ece.null_limit,
-    )
 
 
 def heading(report) -> str:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from skcal import _tables
 from skcal._tables import tex
 from skcal._text import printable
+from skcal.report.group_rows import (
+    GROUP_COLUMNS,
+    OUTCOME_COLUMNS,
+    group_rows,
+    outcome_reading,
+    outcome_rows,
+)
 from skcal.report.paired_rows import comparison_rows, paired_lines, paired_records, verdict
-from skcal.report.rows import GROUP_COLUMNS, group_rows, records_of, rows_of
+from skcal.report.rows import records_of, rows_of
 
 _COLUMNS = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
 
@@ -30,24 +37,44 @@ def as_csv(report) -> str:
 
 
 def as_latex(report) -> str:
-    """A ``tabular`` of booktabs for all samples, one for groups and one for two models."""
+    """A ``tabular`` of booktabs for all samples, and those of groups and of two models."""
+    return "\n".join([_measures(report), *_groups(report), *_comparison(report)])
+
+
+def _measures(report) -> str:
     rows = [
         ("  " * row.indented + row.quantity, row.shown, row.detail)
         for row in rows_of(report.overall, report.settings)
     ]
-    name = report.overall.name
     sides = r"lrp{0.6\linewidth}"
-    text = _tabular(f"Calibration report: {name}", sides, ("quantity", "value", ""), rows)
-    if report.groups:
-        width = len(GROUP_COLUMNS)
-        of_groups = [row[:width] for row in group_rows(report)]
-        text += "\n" + _tabular("Groups", "l" + "r" * (width - 1), GROUP_COLUMNS, of_groups)
-    if report.comparison is not None:
-        columns = "quantity", name, report.comparison.second.name, ""
-        title, sides = verdict(report), r"lrrp{0.4\linewidth}"
-        text += "\n" + _tabular(title, sides, columns, comparison_rows(report))
-        text += "".join(f"% {printable(line)}\n" for line in paired_lines(report))
-    return text
+    return _tabular(_title(report), sides, ("quantity", "value", ""), rows)
+
+
+def _groups(report) -> list[str]:
+    if not report.groups:
+        return []
+    width = len(GROUP_COLUMNS)
+    title, rows = f"{_title(report)}, groups", [row[:width] for row in group_rows(report)]
+    tables = [_tabular(title, "l" + "r" * (width - 1), GROUP_COLUMNS, rows)]
+    outcomes = outcome_rows(report)
+    if outcomes:
+        title = f"{title}. {outcome_reading(report)}"
+        tables.append(_tabular(title, "lrrrrrr", OUTCOME_COLUMNS, outcomes))
+    return tables
+
+
+def _comparison(report) -> list[str]:
+    """Two models side by side, and in comments what the paired tests say."""
+    if report.comparison is None:
+        return []
+    columns = "quantity", report.overall.name, report.comparison.second.name, ""
+    title, rows = f"{_title(report)}, two models. {verdict(report)}", comparison_rows(report)
+    notes = "".join(f"% {printable(line)}\n" for line in paired_lines(report))
+    return [_tabular(title, r"lrrp{0.4\linewidth}", columns, rows) + notes]
+
+
+def _title(report) -> str:
+    return f"Calibration report: {report.overall.name}"
 
 
 def _tabular(title, sides, columns, rows) -> str:

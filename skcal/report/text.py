@@ -6,13 +6,18 @@ import textwrap
 
 from skcal._text import as_columns, number, printable
 from skcal.displays.base import as_label
-from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
-from skcal.report.rows import (
+from skcal.report.group_rows import (
     GROUP_COLUMNS,
     NO_POWER,
+    OUTCOME_COLUMNS,
+    group_rows,
+    outcome_reading,
+    outcome_rows,
+)
+from skcal.report.paired_rows import comparison_rows, paired_lines, verdict
+from skcal.report.rows import (
     all_warnings,
     class_rows,
-    group_rows,
     heading,
     how_made,
     rows_of,
@@ -77,7 +82,12 @@ def _groups(report) -> list[str]:
     lines = as_columns([GROUP_COLUMNS, *_named([row[:width] for row in rows])])
     marks = [""] + ["  *" if row[width] else "" for row in rows]
     lines = [line + mark for line, mark in zip(lines, marks, strict=True)]
-    return [*lines, f"* {NO_POWER}"] if any(marks) else lines
+    if any(marks):
+        lines.append(f"* {NO_POWER}")
+    outcomes = outcome_rows(report)
+    if outcomes:
+        lines += ["", *as_columns([OUTCOME_COLUMNS, *_named(outcomes)]), outcome_reading(report)]
+    return lines
 
 
 def _named(rows):

@@ -103,6 +103,14 @@ def test_the_interval_is_that_of_clopper_and_pearson():
         assert_allclose([one.low, one.high], exact, atol=1e-9)
 
 
+def test_a_series_names_its_segments():
+    pd = pytest.importorskip("pandas")
+    y, p, _ = draw(200)
+    site = pd.Series(np.where(np.arange(200) % 2, "Ghent", "Leiden"), name="site")
+    result = segment_test(y, p, site, n_resamples=19, random_state=0)
+    assert {one.name for one in result.segments} == {"site = Ghent", "site = Leiden"}
+
+
 def test_a_vector_is_worst_in_the_class_that_is_off():
     data = make_dirichlet(3000, n_classes=3, random_state=0)
     half = np.arange(3000) < 1500

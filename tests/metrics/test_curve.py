@@ -202,7 +202,7 @@ def test_validation_measures_are_those_of_their_definitions():
         assert name == "mean_prediction" or low < estimate < high, name
     two = validation_measures(y, np.column_stack([1 - p, p]), random_state=0, n_resamples=49)
     assert_allclose(list(two.measures.values()), list(found.measures.values()))
-    assert "c statistic" in found._repr_html_()
+    assert "C-statistic" in found._repr_html_()
 
 
 def test_the_interval_of_the_c_statistic_is_delongs():

@@ -378,3 +378,10 @@ def test_what_is_no_number_is_named(problem, metric, options, kind):
     scorer = make_calibration_scorer(metric, **options)
     with pytest.raises(TypeError, match=f"{metric.__name__} returns {kind}, not a number"):
         scorer(GaussianNB().fit(X, y), X, y)
+
+
+def test_a_name_without_its_sign_is_answered_with_the_right_one():
+    with pytest.raises(ValueError, match="Did you mean 'neg_expected_calibration_error'"):
+        get_scorer("expected_calibration_error")
+    with pytest.raises(ValueError, match=r"sklearn.metrics\). Use one of get_scorer_names"):
+        get_scorer("accuracy")

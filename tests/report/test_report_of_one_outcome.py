@@ -29,11 +29,32 @@ def test_numbers_and_curves_are_those_of_the_public_functions():
     assert page.count('alt="Calibration curve: ') == page.count('alt="Decision curve: ') == 1
 
 
-def test_groups_have_numbers_but_no_figure_of_decisions():
+def test_groups_have_numbers_but_no_figure_of_decisions(tmp_path):
     y, p = binary()
     report = calibration_report(y, p, groups=np.arange(400) % 2, **OPTIONS)
     assert [len(part.decision["thresholds"]) for part in report.groups] == [100, 100]
-    assert report._repr_html_().count('alt="Decision curve: ') == 1
+    page = report._repr_html_()
+    assert page.count('alt="Decision curve: ') == 1
+    odd = np.arange(400) % 2 == 1
+    found = validation_measures(y[odd], p[odd], n_resamples=19, random_state=0)
+    ratio = "{:.2f} ({:.2f} to {:.2f})".format(*found.observed_expected_ratio)
+    cells = ["200", str(y[odd].sum()), f"{p[odd].sum():.1f}", ratio]
+    assert "Ranges in parentheses are 95 % intervals." in str(report)
+    [line] = [line for line in str(report).splitlines() if ratio in line]
+    assert line.split("  ")[0] == "1"
+    assert all(cell in line for cell in cells)
+    assert ratio in page
+    report.save(tmp_path / "report.tex")
+    assert " & ".join(["1", *cells]) in (tmp_path / "report.tex").read_text()
+
+
+def test_an_mce_below_the_ece_is_explained():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.3, 6, 600)
+    y = (rng.random(600) < np.where(p > 0.2, p / 4, p)).astype(int)
+    report = calibration_report(y, p, **OPTIONS)
+    assert report.overall.mce.estimate < report.overall.ece.estimate
+    assert "whose larger gaps count in the ECE" in " ".join(str(report).split())
 
 
 def test_several_classes_have_none_of_it():

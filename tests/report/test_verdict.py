@@ -11,9 +11,10 @@ from report_cases import HOSTILE, OPTIONS, binary_report, full_report, plain_rep
 
 from skcal.displays import ReliabilityDisplay
 from skcal.report import calibration_report
+from skcal.report.group_rows import group_rows
 from skcal.report.inputs import read_groups
 from skcal.report.overview import powerless, verdict_of
-from skcal.report.rows import all_warnings, group_rows
+from skcal.report.rows import all_warnings
 from skcal.report.tables import records
 
 

@@ -1,0 +1,54 @@
+"""Validation measures in the forms of a manuscript."""
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skcal.metrics import validation_measures
+
+
+def measured(n=400):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=n)
+    return validation_measures(rng.random(n) < p**1.5, p, n_resamples=39, random_state=0)
+
+
+def test_the_heading_counts_samples_and_events():
+    found = measured()
+    assert found.n_events == round(400 * found.prevalence.estimate)
+    assert str(found).startswith(f"Validation of 400 predictions, {found.n_events} events; 95 %")
+    assert found.summary() == str(found)
+
+
+def test_the_paragraph_says_every_measure_as_it_is_rounded():
+    found = measured()
+    said = found.summary(format="paragraph")
+    low, high = found.slope.low, found.slope.high
+    assert f"calibration slope {found.slope.estimate:.2f} ({low:.2f} to {high:.2f})" in said
+    assert f"expected {400 * found.mean_prediction.estimate:.1f}, O/E ratio" in said
+    assert f"off by {found.ici.estimate:.3f} (" in said
+    assert "nan" not in said
+
+
+def test_csv_holds_all_digits_and_latex_a_row_for_each_measure():
+    found = measured()
+    rows = list(csv.DictReader(io.StringIO(found.summary(format="csv"))))
+    assert [row["measure"] for row in rows] == list(found.measures)
+    assert [float(row["estimate"]) for row in rows] == [m.estimate for m in found.measures.values()]
+    assert rows[1]["low"] == ""
+    latex = found.summary(format="latex")
+    assert latex.count(r" \\") == 1 + len(rows)
+    assert r"95 \% interval" in latex
+    with pytest.raises(ValueError, match=r"format='html' is unknown. Use one of text, paragraph"):
+        found.summary(format="html")
+
+
+def test_an_interval_that_leaves_its_estimate_out_is_explained():
+    plain = measured()
+    assert "outside its interval" not in str(plain)
+    biased = replace(plain, e50=plain.e50._replace(high=plain.e50.estimate / 2))
+    assert str(biased).splitlines()[-1].startswith("E50: outside its interval")
+    assert "outside its interval" in biased._repr_html_()
