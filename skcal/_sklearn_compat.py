@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from difflib import get_close_matches
 from functools import partial
 from inspect import Signature
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,11 @@ class _Together:
         Returns what is to be restored.
     change, restore : callable
         Are given that.
+
+    Notes
+    -----
+    Its lock is not that of a ``with``: an interrupt between the two would keep it for ever, as
+    Python 3.14 allows.
     """
 
     def __init__(self, read: Callable, change: Callable, restore: Callable) -> None:
@@ -90,7 +95,7 @@ class _Together:
 
     def _forget_others(self):
         """A forked child has none of the other threads, one of which may have held the lock."""
-        self._lock = Lock()
+        self._lock = RLock()
         self._inside: set[object] = set()
 
     @contextmanager
@@ -107,18 +112,30 @@ class _Together:
                 raise
 
     def _enter(self, holder):
-        with self._lock:
+        try:
+            self._lock.acquire()
             self._inside.add(holder)
             if self._before is None:
                 self._before = self._read()
                 self._change(self._before)
+        finally:  # of no function of Python, which an interrupt may stop before the lock is free
+            try:  # noqa: SIM105
+                self._lock.release()
+            except RuntimeError:  # interrupted before it was acquired
+                pass
 
     def _leave(self, holder):
-        with self._lock:
+        try:
+            self._lock.acquire()
             self._inside.discard(holder)
             if not self._inside and self._before is not None:
                 self._restore(self._before)
                 self._before = None
+        finally:
+            try:  # noqa: SIM105
+                self._lock.release()
+            except RuntimeError:
+                pass
 
 
 def _blas_threads():

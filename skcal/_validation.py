@@ -14,6 +14,7 @@ from sklearn import get_config
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
+from skcal._floats import ignoring
 from skcal._notes import note
 from skcal._sklearn_compat import keeping_filters
 
@@ -206,7 +207,7 @@ def naming(name: str, *others: str):
     Errors that name it or one of the others stay as they are.
     """
     try:
-        with np.errstate(over="ignore"), keeping_filters():
+        with ignoring("over"), keeping_filters():
             yield
     except OverflowError as error:
         raise InputError(name, f"holds a number too large for float64 ({error}).") from error
@@ -252,7 +253,7 @@ def _refuse_masked(array, name: str) -> None:
 
 
 def _check_finite(array: np.ndarray, name: str) -> None:
-    with np.errstate(all="ignore"):
+    with ignoring("all"):
         total = array.sum()  # finite only if all entries are, and without a temporary array
     if np.isfinite(total) or np.isfinite(array).all():
         return

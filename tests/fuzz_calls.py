@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skcal
@@ -104,7 +103,7 @@ def methods(thing):
     """The public methods of an object, and its required arguments."""
     for name in dir(type(thing)):  # of an estimator dir sets the filters of warnings
         method = None if name.startswith("_") else getattr(thing, name, None)
-        if inspect.ismethod(method) and not name.endswith("_request") and name not in OTHER_METHODS:
+        if inspect.ismethod(method) and name[:4] != "set_" and name not in OTHER_METHODS:
             takes = inspect.signature(method).parameters
             yield method, takes, needed_by(takes)
 
@@ -160,7 +159,7 @@ def scored(scorer, y, X):
 
 def mended(y, X, w=None):
     inner = skcal.Recalibrator([skcal.TemperatureScaling()], random_state=0)
-    model = skcal.RecalibratedClassifierCV(GaussianNB(), inner, cv=2)
+    model = skcal.RecalibratedClassifierCV(DecisionTreeClassifier(max_depth=2), inner, cv=2)
     model.fit(X, y, **weighted(w))
     return ask(model, X=X, y=y)
 
@@ -198,12 +197,15 @@ def displayed(kind, y, X, w=None, **given):
     arguments = before or {"y_proba": X}
     options = {**FEW, **weighted(w), **given, "plot": False}
     takes = inspect.signature(kind.from_predictions).parameters
-    options = {key: value for key, value in options.items() if key in takes}
+    if kind is not displays.RecalibrationDisplay:  # which hands options on
+        options = {key: value for key, value in options.items() if key in takes}
     return drawn(kind.from_predictions(y, **arguments, **options))
 
 
 def displayed_of_estimator(kind, y, X):
-    return drawn(kind.from_estimator(Told(X), X, y, plot=False))
+    takes = inspect.signature(kind.from_predictions).parameters
+    options = {key: value for key, value in FEW.items() if key in takes}
+    return drawn(kind.from_estimator(Told(X), X, y, plot=False, **options))
 
 
 def of_result(kind, make, y, X):
@@ -279,7 +281,9 @@ def of_displays():
 
 
 def prevalences(function, X, *others, **options):
-    shape = np.shape(np.asarray(X))
+    shape = ()
+    with suppress(ValueError, TypeError):
+        shape = np.shape(np.asarray(X))
     one = np.arange(1, shape[1] + 1) / sum(range(shape[1] + 1)) if len(shape) == 2 else 0.3
     return function(X, prevalence=one, **dict.fromkeys(others, one), **options)
 

@@ -47,6 +47,7 @@ MAY_BE_NAN = re.compile(
     r"_test .*(standard_error|estimate|class_pvalues|class_statistics)$|calibration_bins"
     r"|_curve .*(standard_error|estimate|low|high)|measures .mean_prediction.(low|high)$"
     r"|Monitor.*(e_value|detector|frame|history|\.[01]$)|Estimator.*standard_error$"
+    r"|Display|report|Recalibrator|ClassifierCV|Monitor .2"  # results of the same as data
 )
 
 
@@ -65,7 +66,7 @@ def numbers(result, name="", depth=0):
             return {name: result.astype(np.float64).ravel()}
         result = result.tolist() if result.dtype.kind == "O" else []
     if isinstance(result, float | int | np.number):
-        return {name: np.array([float(result)])}
+        return {name: np.array([float(result) if abs(result) < 1e300 else np.inf])}
     if isinstance(result, list | tuple) and not hasattr(result, "_fields"):
         parts = enumerate(result)
     else:
@@ -166,6 +167,8 @@ def judge(call, given, found, plain):
         return f"other numbers: {expected.keys() ^ found.keys()}"
     rtol, atol = (1e-3, 1e-4) if given.coarse else (1e-6, 1e-8)
     for key, one in expected.items():
+        if re.search(r"(fit|score)_time|seconds", key):
+            continue
         same = np.isclose(found.get(key, one), one, rtol, atol, equal_nan=True)
         # A logarithm is cut where the type has its precision.
         if not same.all() and not key.endswith("log_loss"):
@@ -228,12 +231,12 @@ def table_of(outcomes):
 @pytest.mark.parametrize(
     "count", [pytest.param(250, id="quick"), pytest.param(10**5, marks=pytest.mark.slow)]
 )
-def test_any_call_is_answered_as_the_plain_call_or_refused(count, capsys):
-    wrong = run(count, capsys)
+def test_any_call_is_answered_as_the_plain_call_or_refused(count):
+    wrong = run(count)
     assert not wrong, "\n".join(wrong[:20])
 
 
-def run(count, capsys=None):
+def run(count):
     pytest.importorskip("matplotlib")
     plain = Plain()
     todo = jobs(count, plain) if count > 1000 else quick_jobs(count)
@@ -241,10 +244,12 @@ def run(count, capsys=None):
     with ThreadPoolExecutor(8) as pool:
         outcomes = list(pool.map(lambda job: one_call(job, plain), todo))
     after = process_state()
-    assert after == before
     wrong = [f"{name}, {one}" for name, one in outcomes if one not in ("answered", "refused")]
+    wrong += [
+        f"{key}: {before[key]} is now {after[key]}" for key in after if after[key] != before[key]
+    ]
     if count > 1000:
-        print(*table_of(outcomes), *wrong[:400], sep="\n", file=sys.__stdout__)
+        print(*table_of(outcomes), *wrong, sep="\n", file=sys.__stdout__)
     return wrong
 
 

@@ -18,6 +18,7 @@ ROOT = Path(skcal.__file__).parent
 # Lower layers first; a layer imports lower ones and its own modules only.
 LAYERS = [
     "_sklearn_compat",
+    "_floats",
     "_notes",
     "_parallel",
     "_text",

@@ -10,6 +10,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import RLock
 
 import numpy as np
 import pytest
@@ -182,6 +183,32 @@ def test_a_forked_child_does_not_wait_for_threads_of_its_parent():
                 os._exit(bool(keeping_filters._inside))
         inside.__exit__(None, None, None)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+class InterruptedLock:
+    """Interrupts who has just acquired it, as Python 3.14 may at the begin of a ``with``."""
+
+    def __init__(self):
+        self.lock, self.interrupts = RLock(), 1
+
+    def acquire(self):
+        self.lock.acquire()
+        self.interrupts -= 1
+        if self.interrupts == 0:
+            raise KeyboardInterrupt
+
+    def release(self):
+        self.lock.release()
+
+
+@pytest.mark.parametrize("shared", [keeping_filters, one_blas_thread])
+def test_an_interrupt_at_a_lock_leaves_it_free(shared, monkeypatch):
+    monkeypatch.setattr(shared, "_lock", InterruptedLock())
+    with pytest.raises(KeyboardInterrupt), shared():
+        pass
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(shared().__enter__).result(timeout=60)
+    shared._inside.clear()
 
 
 class Interrupting(LinearRegression):

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -49,9 +49,9 @@ def main(arguments=None) -> int:
         "recalibrate": _run_recalibrate,
     }
     try:
-        with _output(options.quiet):
-            status = commands[options.command](options) or 0
-            sys.stdout.flush()
+        options.say = _say_nothing if options.quiet else print
+        status = commands[options.command](options) or 0
+        sys.stdout.flush()
         return status
     except BrokenPipeError:  # whoever reads, such as `head`, has read enough
         _close_output()
@@ -65,14 +65,8 @@ def main(arguments=None) -> int:
         return _refuse(text)
 
 
-@contextmanager
-def _output(quiet):
-    """Where commands print: nowhere if nothing is to be printed."""
-    if not quiet:
-        yield
-        return
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
-        yield
+def _say_nothing(*parts, **options):
+    """Print for ``--quiet``: the process's standard output is that of all its threads."""
 
 
 def _refuse(text) -> int:
@@ -91,13 +85,13 @@ def _run_demonstration(options):
         evaluate(name, predictions, options) for name, predictions in demonstration(options.seed)
     ]
     if options.json:
-        print(as_json(reports))
+        options.say(as_json(reports))
 
 
 def _run_evaluate(options):
     report = evaluate(_name(options.file), _read(options), options)
     if options.json:
-        print(as_json([report]))
+        options.say(as_json([report]))
     gate = report.get("gate", {"status": 0})
     if gate["status"] == 2 or (gate["status"] and not options.quiet):
         print(printable(f"skcal: {gate['reading']}"), file=sys.stderr)
@@ -129,7 +123,7 @@ def _run_report(options):
     name = Path(_name(options.file)).name
     report = _report(predictions, options, name, groups=predictions.groups)
     _save(report, options)
-    print(report.to_json() if options.json else report)
+    options.say(report.to_json() if options.json else report)
 
 
 def _run_compare(options):
@@ -141,7 +135,7 @@ def _run_compare(options):
         names = options.file, options.second
     report = _report(first, options, names[0], compare=second.proba, compare_name=names[1])
     _save(report, options)
-    print(report.to_json() if options.json else comparison_text(report))
+    options.say(report.to_json() if options.json else comparison_text(report))
 
 
 def _run_monitor(options):
@@ -154,13 +148,13 @@ def _run_recalibrate(options):
     fit = _read(options) if options.map is None else None
     recalibrator, n_applied = recalibrate(fit, options)
     if options.json:
-        print(as_json(facts(recalibrator, options, n_applied)))
+        options.say(as_json(facts(recalibrator, options, n_applied)))
         return
-    print(f"{recalibrator.summary()}\n")
+    options.say(f"{recalibrator.summary()}\n")
     if options.save is not None:
-        print(printable(f"The map is in {options.save}."))
+        options.say(printable(f"The map is in {options.save}."))
     if options.out is not None:
-        print(printable(f"{n_applied:,} recalibrated predictions are in {options.out}."))
+        options.say(printable(f"{n_applied:,} recalibrated predictions are in {options.out}."))
 
 
 def _report(predictions, options, name, **more):
@@ -259,10 +253,10 @@ def _status_of_tests(adjusted, options) -> int:
 
 def _print_tests(facts, predictions, options):
     if options.json:
-        print(as_json(facts))
+        options.say(as_json(facts))
         return
     n = len(predictions.labels)
-    print(printable(f"H0: calibrated. {n:,} predictions in {_name(options.file)}\n"))
+    options.say(printable(f"H0: calibrated. {n:,} predictions in {_name(options.file)}\n"))
     table = [
         (
             fact["notion"],
@@ -274,7 +268,7 @@ def _print_tests(facts, predictions, options):
         for fact in facts
     ]
     header = ("notion", "estimate", "p", "p (Holm)", "test")
-    print("\n".join(as_columns([header, *table], "<>>><")))
+    options.say("\n".join(as_columns([header, *table], "<>>><")))
 
 
 def _tests(predictions, notion, options):

@@ -39,7 +39,7 @@ def evaluate(name, predictions, options) -> dict:
     gates: list[dict] = []
     report = {"name": name, **_scores(predictions, notions), "searches": []}
     if not options.json:
-        print(_heading(report), flush=True)
+        options.say(_heading(report), flush=True)
     for notion in notions:
         search = _PatientSearch(
             notion=notion,
@@ -58,9 +58,9 @@ def evaluate(name, predictions, options) -> dict:
         if not options.json:
             more = [error_line(fact, 19) for fact in facts if fact["kind"] != "l1"]  # it has that
             lines = [search.summary(), *more]
-            print("\n" + "\n".join(lines), flush=True)
+            options.say("\n" + "\n".join(lines), flush=True)
     if not options.json:
-        print()
+        options.say()
     if gates:
         report["gate"] = max(gates, key=lambda gate: (gate["status"] == 1, gate["status"]))
     return report

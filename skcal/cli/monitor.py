@@ -41,7 +41,7 @@ def watch(predictions: Predictions, notion: str, options) -> int:
     monitor.update(predictions.proba, predictions.labels)
     with replacing(path, "w", encoding="utf-8") as file:
         file.write(monitor.to_json())
-    print(as_json(_facts(monitor)) if options.json else monitor)
+    options.say(as_json(_facts(monitor)) if options.json else monitor)
     return int(monitor.alarm_ is not None)
 
 

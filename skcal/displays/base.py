@@ -7,9 +7,8 @@ from math import ceil
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import keeping_filters
 from skcal.metrics.base import Sample
-from skcal.metrics.scorers import _align
+from skcal.metrics.scorers import _align, predicted
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 
 # Okabe & Ito's palette, which colour-blind readers tell apart.
@@ -51,8 +50,7 @@ class ClassifierDisplay:
                 f"estimator={estimator!r} has no predict_proba or no classes_. Pass a fitted "
                 "classifier with probabilities, or use from_predictions."
             )
-        with keeping_filters():
-            proba = np.asarray(estimator.predict_proba(X))
+        proba = predicted(estimator, X)
         proba, labels = _align(proba, estimator.classes_, y, options.get("pos_label"))
         options = {"name": type(estimator).__name__, **options}
         return cls.from_predictions(y, proba, labels=labels, **options)  # type: ignore[attr-defined]

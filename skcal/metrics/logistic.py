@@ -12,6 +12,7 @@ from scipy.special import expit
 from scipy.special import logit as log_odds
 from scipy.stats import chi2
 
+from skcal._floats import ignoring
 from skcal.model_selection.estimator import ConfidenceInterval
 
 _ITERATIONS, _HALVINGS = 100, 30
@@ -40,7 +41,8 @@ def fit_intercept(logit, outcome, weight) -> LogisticFit:
     sample = logit, outcome, weight
     a = brentq(_intercept_score, *bracket, args=sample, xtol=1e-13, maxiter=1000)
     frequency = expit(a + logit)
-    variance = 1 / (weight @ (frequency * (1 - frequency)))
+    with ignoring("divide"):  # of certain predictions alone
+        variance = 1 / (weight @ (frequency * (1 - frequency)))
     best = log_likelihood(a + logit, outcome, weight)
     return LogisticFit(np.array([a]), np.array([[variance]]), best)
 

@@ -7,8 +7,9 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcal._floats import ignoring
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import InputError
+from skcal._validation import InputError, naming
 
 ROUNDING = 0.05  # by which a sum of rounded probabilities may miss 1
 
@@ -47,7 +48,9 @@ def normalize_proba(y_proba: ArrayLike, *, tolerance: float = ROUNDING) -> np.nd
     >>> round(expected_calibration_error([0, 2], normalize_proba(rounded)), 3)
     0.482
     """
-    return divide_by_sums(np.asarray(y_proba), tolerance, "y_proba")
+    with naming("y_proba"):
+        proba = np.asarray(y_proba)
+    return divide_by_sums(proba, tolerance, "y_proba")
 
 
 def divide_by_sums(proba: np.ndarray, tolerance: float = ROUNDING, name: str = "proba"):
@@ -66,5 +69,5 @@ def divide_by_sums(proba: np.ndarray, tolerance: float = ROUNDING, name: str = "
 
 def misses_1(values: np.ndarray, tolerance: float = ROUNDING) -> np.ndarray:
     """Rows whose sum is not explained by rounding."""
-    with np.errstate(all="ignore"):
+    with ignoring("all"):
         return ~(np.abs(values.sum(axis=1, dtype=np.float64) - 1) <= tolerance)

@@ -75,11 +75,7 @@ class CalibrationScorer(BaseScorer):
                 f"{type(estimator).__name__} has no predict_proba, which this scorer needs. Use "
                 "another classifier, or CalibratedClassifierCV around it."
             )
-        with keeping_filters():
-            proba = estimator.predict_proba(X)
-        refuse_no_numbers(proba, "predict_proba")
-        with naming("predict_proba"):
-            proba = np.asarray(proba)
+        proba = predicted(estimator, X)
         proba, labels = _align(proba, estimator.classes_, y_true, options.get("pos_label"))
         score = self._score_func(y_true, proba, labels=labels, **options)
         if not isinstance(score, Real):
@@ -88,6 +84,15 @@ class CalibrationScorer(BaseScorer):
                 "scorer of a function that returns one of its numbers."
             )
         return self._sign * score
+
+
+def predicted(estimator, X) -> np.ndarray:
+    """What a classifier predicts, as an array."""
+    with keeping_filters():
+        proba = estimator.predict_proba(X)
+    refuse_no_numbers(proba, "predict_proba")
+    with naming("predict_proba"):
+        return np.asarray(proba)
 
 
 def _align(proba, classes, y_true, pos_label):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skcal._floats import ignoring
 from skcal.monitoring.evidence import N_SUMS, estimate
 
 MOST_ROWS = 256
@@ -42,7 +43,7 @@ class History:
         table = dict(zip(_FIRST, self.rows.T, strict=False))
         sums = self.rows[:, len(_FIRST) :]
         count, bias = np.diff(sums[:, :2], axis=0, prepend=0.0).T
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with ignoring("divide", "invalid"):
             recent = bias / count
         limits = estimate(sums, alpha)._asdict()
         unknown = np.where(sums[:, 0] > 0, 0.0, np.nan)  # of a notion without a common bias
@@ -58,5 +59,5 @@ class History:
 
 def as_e_value(logarithm):
     """Return the exponential; what is too large for float64 is infinite."""
-    with np.errstate(over="ignore"):
+    with ignoring("over"):
         return np.exp(logarithm)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
+from skcal._floats import ignoring
 from skcal._html import ShownRounded
 from skcal._text import number
 
 
 def log_losses(proba: np.ndarray) -> np.ndarray:
     """Return -log p of every outcome, (n, C); infinite where p is 0."""
-    with np.errstate(divide="ignore"):
+    with ignoring("divide"):
         return -np.log(proba)
 
 

@@ -160,6 +160,7 @@ def estimate_prevalence(
     """
     proba = check_proba(y_proba)
     weight = check_weight(sample_weight, len(proba))
+    proba, weight = proba[weight > 0], weight[weight > 0]
     old = _shares(prevalence, "prevalence", proba)
     if not (old > 0).all():
         raise InputError("prevalence", "has a class of share 0.", "Leave out its column.")

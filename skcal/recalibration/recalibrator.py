@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._cv_results import with_settings
+from skcal._floats import ignoring
 from skcal._notes import listen
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
@@ -397,6 +398,6 @@ def _results(trial, means) -> dict:
     for split, score in enumerate(scores.T):
         results[f"split{split}_test_score"] = score
     results["mean_test_score"] = -means
-    with np.errstate(invalid="ignore"):
+    with ignoring("invalid"):
         results["std_test_score"] = scores.std(axis=1)
     return with_settings(results, [trial.setting(k) for k in range(len(trial.maps))])

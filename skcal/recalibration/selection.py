@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
+from skcal._floats import ignoring
 from skcal._notes import Note, listen, note, pass_on
 from skcal._parallel import one_by_one
 from skcal._validation import row_blocks
@@ -133,7 +134,7 @@ def hold_out(fitted, identity, test, n_train, scoring, seconds=0.0) -> HeldOut:
         logs[rows] = (
             losses[rows] if scoring == "neg_log_loss" else of_outcomes(log_losses(q), codes)
         )
-        with np.errstate(invalid="ignore"):
+        with ignoring("invalid"):
             gain = np.where(p > 0, LOSSES[scoring](p) - after, 0)
         mean = np.einsum("ij,ij->i", p, gain)
         surprise += float(weight @ (of_outcomes(gain, codes) - mean))

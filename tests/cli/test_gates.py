@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from report_cases import CANDIDATES
 
+from skcal.cli import commands
 from skcal.cli.commands import main
 from skcal.cli.evaluate import _gate
 from skcal.cli.files import FileError, read_predictions
@@ -94,6 +95,15 @@ def test_silence_is_of_every_command(command, table, tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
     assert main(["report", str(tmp_path / "absent.csv"), "--quiet"]) == 2
     assert "No such file" in capsys.readouterr().err
+
+
+def test_what_is_quiet_leaves_the_output_of_other_threads(table, monkeypatch):
+    """The standard output is that of the whole process."""
+    seen, before = [], sys.stdout
+    monkeypatch.setattr(commands, "_read", lambda *_, **__: seen.append(sys.stdout) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["test", str(table), "--quiet"])
+    assert seen == [before]
 
 
 @pytest.mark.parametrize(
