@@ -6,15 +6,16 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from difflib import get_close_matches
-from functools import partial
+from functools import partial, wraps
 from inspect import Signature
 from threading import RLock
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
+from sklearn import get_config, set_config
 from sklearn.base import ClassifierMixin as _ClassifierMixin
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context as _sklearn_fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
@@ -205,6 +206,30 @@ class _NamingSignature(Signature):
             raise TypeError(f"{self.name}() {text}") from None
 
 
+def _restoring_config(function):
+    """The function, after whose interrupt scikit-learn's configuration is as before.
+
+    What sets it around a call may itself be interrupted before it restores.
+    """
+
+    @wraps(function)
+    def restoring(*args, **kwargs):
+        before = get_config()
+        try:
+            return function(*args, **kwargs)
+        except KeyboardInterrupt:
+            set_config(**before)
+            raise
+
+    return restoring
+
+
+def _fit_context(**options):
+    """scikit-learn's decorator of fits."""
+    decorate = _sklearn_fit_context(**options)
+    return lambda method: _restoring_config(decorate(method))
+
+
 def validate_params(parameter_constraints, **options):
     """scikit-learn's decorator, which binds the arguments by the function's signature.
 
@@ -215,7 +240,7 @@ def validate_params(parameter_constraints, **options):
     def named(function):
         function.__signature__ = _NamingSignature.from_callable(function)
         function.__signature__.name = function.__qualname__
-        return decorate(function)
+        return _restoring_config(decorate(function))
 
     return named
 

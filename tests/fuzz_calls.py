@@ -327,7 +327,11 @@ CALLS |= {
         exact=False,
     ),
     "RecalibratedClassifierCV": Call(
-        mended, {"y": "labels", "X": "proba", "w": "weight"}, seldom=True, exact=False
+        mended,
+        {"y": "labels", "X": "proba", "w": "weight"},
+        seldom=True,
+        exact=False,
+        foreign=True,
     ),
     "FunctionCorrection": of_estimator(
         FunctionCorrection(skcal.CalibrationErrorEstimator(skcal.Binning(3), "canonical"))

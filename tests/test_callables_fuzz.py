@@ -75,7 +75,7 @@ def numbers(result, name="", depth=0):
         parts = [(key, one) for key, one in fields.items() if str(key)[:1] != "_"]
     found = {}
     for key, one in parts:
-        key = re.sub(r"(class \d)\.0", r"\1", str(key))  # as labels are written
+        key = re.sub(r"((?:class|predicted) \d)\.0", r"\1", str(key))  # as labels are written
         found |= numbers(one, f"{name}.{key}", depth + 1)
     return found
 

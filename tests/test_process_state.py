@@ -14,6 +14,7 @@ from threading import RLock
 
 import numpy as np
 import pytest
+import sklearn
 from joblib import parallel_config
 from process_state import process_state
 from sklearn.linear_model import LinearRegression
@@ -259,6 +260,19 @@ def test_an_interrupt_in_any_room_leaves_no_trace(data, name, monkeypatch):
                 pass
         assert process_state() == before, key
     assert reached
+
+
+def test_an_interrupt_that_stops_scikit_learn_from_restoring_leaves_its_configuration(data):
+    before = sklearn.get_config()
+
+    class Interrupted(LinearRegression):
+        def fit(self, X, y, sample_weight=None):
+            sklearn.set_config(assume_finite=True)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(*data, [PlugIn(Interrupted())])
+    assert sklearn.get_config() == before
 
 
 SCRIPT = """

@@ -134,6 +134,6 @@ def test_everything_that_is_saved_leaves_the_old_file_whole(tmp_path):
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "skcal: command.png: File too large.\n"
+    assert done.stderr.splitlines()[-1] == "skcal: command.png: File too large."
     assert {one.name for one in tmp_path.iterdir()} == {*NAMES, "predictions.csv"}
     assert all((tmp_path / name).read_bytes() == old for name in NAMES)

@@ -13,6 +13,7 @@ from scipy.special import logit as log_odds
 from scipy.stats import chi2
 
 from skcal._floats import ignoring
+from skcal._validation import InputError
 from skcal.model_selection.estimator import ConfidenceInterval
 
 _ITERATIONS, _HALVINGS = 100, 30
@@ -36,6 +37,9 @@ def fit_intercept(logit, outcome, weight) -> LogisticFit:
     Newton's method would not do: the likelihood is flat where p is 0 or 1.
     """
     centre = log_odds(weight @ outcome / weight.sum())
+    if not np.isfinite(centre):
+        reason = "leaves one of two outcomes no weight beside rounding."
+        raise InputError("sample_weight", reason, "Lower the largest weight.")
     bracket = centre - logit.max() - 1, centre - logit.min() + 1
     # Not a closure: brentq's cycle of references would keep its arrays until a collection.
     sample = logit, outcome, weight

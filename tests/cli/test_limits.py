@@ -51,6 +51,16 @@ def test_parquet_is_held_to_what_it_expands_to(write, tmp_path):
     assert pa.default_memory_pool().bytes_allocated() == before
 
 
+def test_numbers_in_parquet_are_counted_before_they_are_read(tmp_path, monkeypatch):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "numbers.parquet"
+    parquet.write_table(pa.table({"p": [0.5] * 2**17, "label": [1] * 2**17}), path)
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda *_, **__: 1 / 0)
+    with pytest.raises(FileError, match="--max-size"):
+        read_predictions(path, max_bytes=2**20)
+
+
 def test_lists_in_parquet_are_refused_unread(tmp_path):
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
