@@ -37,6 +37,11 @@ def test_what_is_not_shown_is_not_claimed():
     hidden = {**overall.without_bins, "lower_confidence_bound": -0.01, "reading": ""}
     unclear = replace(overall, without_bins=hidden)
     assert verdict_of(unclear, settings).startswith("Miscalibrated by the test of ECE (p = 0.01)")
+    assert "with a lower limit of 0" in verdict_of(unclear, settings)
+    low = replace(unclear, validation={"observed_expected_ratio": [1.294, 1.09, 1.52]})
+    assert verdict_of(low, settings).endswith("1.29 times as frequent as predicted (1.09 to 1.52).")
+    level = replace(unclear, validation={"observed_expected_ratio": [1.2, 0.9, 1.52]})
+    assert "frequent" not in verdict_of(level, settings)
     calm = replace(unclear, ece=replace(overall.ece, pvalue=0.4))
     assert verdict_of(calm, settings).startswith("No miscalibration is shown")
     assert "cannot be told from none here" in verdict_of(calm, settings)
