@@ -24,6 +24,7 @@ FLOATS = (np.float64, np.float32)
 SUM_TOLERANCE = 1e-5
 # Averages of probabilities leave [0, 1] by a few units in the last place; those are rounding.
 ROUNDING_ULPS = 4
+_ROUNDED = 0.01  # what rows of rounded numbers may miss
 _LARGEST_WEIGHT = 2.0**20
 _UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
 
@@ -109,7 +110,7 @@ def check_proba(
     proba = _check_floats(y_proba, name, estimator, reset)
     if proba.ndim == 2:
         _check_columns(proba, name)
-        half = getattr(y_proba, "dtype", None) == np.float16
+        half = _is_half(y_proba)
         _check_rows(proba, 2e-3 if half else SUM_TOLERANCE, name, option)
     return _check_range(proba, name)
 
@@ -168,7 +169,7 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
             "Pass (n_samples,) probabilities of the positive class or (n_samples, n_classes) rows.",
         )
     _refuse_masked(proba, name)
-    half = getattr(proba, "dtype", None) == np.float16
+    half = _is_half(proba)
     options = {"dtype": np.float32 if half else FLOATS, "ensure_all_finite": False}
     with naming(name):
         if estimator is None:
@@ -177,6 +178,11 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
             proba = _validate_columns(estimator, proba, reset, options)
     _check_finite(proba, name)
     return proba
+
+
+def _is_half(array) -> bool:
+    """Whether the numbers are float16, of numpy or of a tensor."""
+    return str(getattr(array, "dtype", "")).removeprefix("torch.") == "float16"
 
 
 def _validate_columns(estimator, proba, reset, options):
@@ -254,7 +260,10 @@ def _check_finite(array: np.ndarray, name: str) -> None:
     where = _first(~np.isfinite(array))
     value = "NaN" if np.isnan(array[tuple(where.values())]) else "infinity"
     lead = f"Input {name} contains {value}: "
-    raise InputError(name, ".", "Drop or mend that sample.", **where, lead=lead)
+    remedy = "Drop or mend that sample."
+    if np.isneginf(array[tuple(where.values())]):
+        remedy = f"For logits in which classes are masked pass numpy.maximum({name}, -1e4)."
+    raise InputError(name, ".", remedy, **where, lead=lead)
 
 
 def _first(wrong: np.ndarray) -> dict[str, int]:
@@ -272,7 +281,7 @@ def _check_columns(proba: np.ndarray, name: str) -> None:
         raise InputError(
             name,
             "has a single column (n_features = 1), where a column per class is needed.",
-            "Pass the probabilities of the positive class as a 1-D array.",
+            f"Pass that of the positive class as a 1-D array, {name}.ravel().",
         )
 
 
@@ -284,6 +293,8 @@ def _check_rows(proba: np.ndarray, tolerance: float, name: str, option: str) -> 
         return
     row = int(np.argmax(wrong))
     kind, remedy = "sum", "Pass predict_proba output, or divide each row by its sum."
+    if abs(total[row] - 1) < _ROUNDED:
+        remedy = f"If it was rounded (float16, text), pass skcal.metrics.normalize_proba({name})."
     if abs(total[row] - 100) < 1 and proba.min() >= 0:
         kind, remedy = "", "If these are percentages, divide by 100."
     elif proba.min() < 0 or proba.max() > 1 + tolerance:

@@ -140,6 +140,7 @@ def test_inputs_are_never_changed(proba, dtype, from_logits):
 SUM = (
     r"^y_proba row 1 sums to {}, not 1\. Pass predict_proba output, or divide each row by its sum\."
 )
+ROUNDED = r"^y_proba row 1 sums to {}, not 1\. If it was rounded .* skcal\.metrics\.normalize_proba"
 LOGITS = r"^y_proba row 1 sums to {}, not 1\. If .* logits, apply scipy\.special\.softmax\(.*1\)\.$"
 RANGE = r"^y_proba row 1{} is {}, not a probability in \[0, 1\]\. .*predict_proba.*softmax or expit"
 NEAR = r"^y_proba row 1{} is {}, not a probability in \[0, 1\]\. .*numpy\.clip\(y_proba, 0, 1\)"
@@ -148,10 +149,11 @@ NEAR = r"^y_proba row 1{} is {}, not a probability in \[0, 1\]\. .*numpy\.clip\(
 @pytest.mark.parametrize(
     ("proba", "match"),
     [
-        (with_entry(0.251), SUM.format(r"1\.001")),
-        (with_entry(0.249), SUM.format(r"0\.999")),
-        (with_entry(0.25 + 2e-5), SUM.format(r"1\.00002")),
-        (with_entry(0.251).astype(np.float32), SUM.format(r"1\.001")),
+        (with_entry(0.251), ROUNDED.format(r"1\.001")),
+        (with_entry(0.35), SUM.format(r"1\.1")),
+        (with_entry(0.249), ROUNDED.format(r"0\.999")),
+        (with_entry(0.25 + 2e-5), ROUNDED.format(r"1\.00002")),
+        (with_entry(0.251).astype(np.float32), ROUNDED.format(r"1\.001")),
         (with_entry(0.26).astype(np.float16), SUM.format(r"1\.01\d*")),
         ([[0.5, 0.5], [3.0, 1.0]], LOGITS.format("4")),
         ([[0.5, 0.5], [-3.0, 1.0]], LOGITS.format("-2")),
@@ -163,7 +165,7 @@ NEAR = r"^y_proba row 1{} is {}, not a probability in \[0, 1\]\. .*numpy\.clip\(
         ([0.5, 1.0000001, 0.0], NEAR.format("", r"1\.0000001")),
         ([0, 2, 1], RANGE.format("", "2")),  # labels in the place of probabilities
         (np.ma.masked_greater(PROBA, 0.7), r"^y_proba is masked\. Drop the masked rows"),
-        (PROBA[:, :1], r"^y_proba has a single column.*as a 1-D array"),
+        (PROBA[:, :1], r"^y_proba has a single column.*as a 1-D array, y_proba\.ravel\(\)"),
         (0.5, r"^y_proba has 0 dimensions\. Pass \(n_samples,\) prob"),
         (PROBA[None], r"^y_proba has 3 dimensions\. Pass \(n_samples,\) prob"),
         (np.empty(0), r"0 sample\(s\).*minimum of 1"),
@@ -193,6 +195,33 @@ def test_values_that_are_not_finite_are_refused(value, word, proba, from_logits)
 def test_the_row_of_the_first_value_that_is_not_finite_is_named(value, word):
     with pytest.raises(ValueError, match=rf"(?s)(?=.*{word}).*y_proba.*row 1\b"):
         check_proba(with_entry(value))
+
+
+def test_logits_of_masked_classes_have_a_remedy_that_gives_their_softmax():
+    logits = np.log(PROBA)
+    logits[1, 0] = -np.inf
+    with pytest.raises(ValueError, match=r"row 1, column 0.*numpy\.maximum\(y_proba, -1e4\)"):
+        check_predictions(logits, True)
+    proba, _ = check_predictions(np.maximum(logits, -1e4), True)
+    np.testing.assert_allclose(proba[1], softmax(logits[1]), atol=1e-15)
+
+
+def test_tensors_in_half_precision_are_read_as_arrays_are():
+    class Tensor:
+        """As of torch, whose dtypes are not numpy's."""
+
+        def __init__(self, array):
+            self.array, self.ndim, self.shape = array, array.ndim, array.shape
+            self.dtype = f"torch.{array.dtype}"
+
+        def __len__(self):
+            return len(self.array)
+
+        def __array__(self, dtype=None, copy=None):
+            return self.array.astype(dtype or self.array.dtype)
+
+    half = with_entry(0.2505).astype(np.float16)
+    np.testing.assert_array_equal(check_proba(Tensor(half)), check_proba(half))
 
 
 def test_messages_name_the_argument_that_the_caller_has():

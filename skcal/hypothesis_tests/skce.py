@@ -133,7 +133,8 @@ default="monte-carlo"
     ------
     ValueError
         If the input is not valid, there are fewer than two blocks, the bound of a callable
-        kernel is missing, or several widths go with another method than "monte-carlo".
+        kernel is missing, the method does not use an option that is given, or several widths go
+        with another method than "monte-carlo".
 
     Notes
     -----
@@ -184,6 +185,7 @@ default="monte-carlo"
     >>> skce_test(data.labels, data.proba, notion="canonical", random_state=0).pvalue
     0.001
     """
+    _refuse_unused(method, estimator, block_size)
     question: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
     if method == "monte-carlo":
         if class_kernel is not None or estimator == "block":
@@ -223,6 +225,16 @@ default="monte-carlo"
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     test = _bootstrap if method == "asymptotic" else _spectral
     return test(problem, root, width, n_resamples, rng, name)
+
+
+def _refuse_unused(method, estimator, block_size):
+    if block_size is not None and "block" not in (method, estimator):
+        raise ValueError(f"block_size={block_size} is not used by method={method!r}. Use 'block'.")
+    if estimator != "unbiased" and method not in ("monte-carlo", "distribution-free"):
+        raise ValueError(
+            f"estimator={estimator!r} is not used by method={method!r}, which has its own. The "
+            "linear and the block estimator are method='block'."
+        )
 
 
 def _bound(problem, class_kernel, kernel, kernel_bound):

@@ -170,6 +170,10 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
 
+    def _formula_told(self):
+        """The formula of this fit, for which the numbers of columns and classes may matter."""
+        return self._formula
+
     def to_json(self):
         """The fitted map as JSON text, with its formula.
 

@@ -91,6 +91,9 @@ class DirichletCalibration(PenalizedScaling):
             return np.hstack([np.logaddexp(0, z), -np.logaddexp(0, -z)]) * [-1.0, 1.0]
         return z
 
+    def _features_told(self):
+        return "log(p)" if self.n_features_in_ == 1 else "z"
+
     def _inverse_penalty(self, shape):
         inverse = np.full(shape, self.C)
         if shape[1] > 1:

@@ -14,6 +14,13 @@ from skcal.recalibration.penalized import PenalizedScaling
 
 _CHOLESKY_MAX_CLASSES = 30  # its Hessian has (C (C + 1))² entries
 
+_TOLD = {  # coordinates of a single column and of several, as text
+    "probability": ("p[1:]", "p"),
+    "square-root": ("sqrt(p[::-1])", "sqrt(p)"),
+    "log": ("z[1:]", "z"),
+    "log-ratio": ("z[1:]", "z - mean(z)"),
+}
+
 
 class MatrixScaling(RecalibrationMap):
     """An affine map of log-probabilities: logistic regression on them.
@@ -91,6 +98,11 @@ class MatrixScaling(RecalibrationMap):
             self.coef_, self.intercept_ = logistic.coef_, logistic.intercept_
             self.n_iter_ = int(np.max(logistic.n_iter_))
 
+    def _formula_told(self):
+        own = f"coef @ {'z[1:]' if self.n_features_in_ == 1 else 'z'} + intercept"
+        own = f"(0, {own})" if len(self.present_) == 2 else own
+        return f"softmax({own}) of the classes present, 0 of others"
+
     def _map(self, z):
         logits = np.full((len(z), len(self.classes_)), -np.inf)
         own = z @ self.coef_.T + self.intercept_
@@ -164,7 +176,7 @@ class StructuredMatrixScaling(PenalizedScaling):
         "C_off_diagonal": [Interval(Real, 0, None, closed="neither"), None],
         "C_intercept": [Interval(Real, 0, None, closed="neither"), None],
     }
-    _formula = "softmax(z / temperature + f @ coef + intercept), f the coordinates of p"
+    _formula = "softmax(z / temperature + f @ coef + intercept)"
 
     def __init__(
         self,
@@ -186,6 +198,9 @@ class StructuredMatrixScaling(PenalizedScaling):
 
     def _features(self, z):
         return coordinates_of_logarithms(self.coordinates, z)
+
+    def _features_told(self):
+        return _TOLD[self.coordinates][0 if self.n_features_in_ == 1 else 1]
 
     def _inverse_penalty(self, shape):
         inverse = np.full(shape, self.C)

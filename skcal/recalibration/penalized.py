@@ -34,6 +34,17 @@ class PenalizedScaling(RecalibrationMap):
     def _features(self, z):
         """f(p), shape (n_samples, n_features)."""
 
+    def _features_told(self):
+        """f(p) as text, of z and p; not needed of maps of one probability."""
+
+    def _formula_told(self):
+        if self._of_single_probability:
+            return self._formula
+        shift = "f @ coef + intercept"
+        shift = f"(0, {shift})" if self.coef_.shape[1] == 1 else shift
+        p = "softmax(z)" if self.n_features_in_ == 1 else "exp(z)"
+        return f"softmax(z / temperature + {shift}), f = {self._features_told()}, p = {p}"
+
     def _start(self, z, weight):
         """Learn what the features need before any is computed."""
 

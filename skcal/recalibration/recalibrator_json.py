@@ -7,8 +7,10 @@ The keys of the object:
 ``classes``, ``n_features_in``, ``from_logits``
     As of a fitted :class:`skcal.Recalibrator`.
 ``n_samples``
-    n: what is answered is (n q + 1 / C) / (n + 1) for the probabilities q of the map and C classes,
-    except of the identity, whose q is answered.
+    n, the number of samples.
+``formula``
+    What is answered for the probabilities q of the map and C classes, as text: (n q + 1 / C) /
+    (n + 1), except of the identity, whose q is answered.
 ``map``
     One of ``{"map": "Identity"}``, the probabilities as they are; ``{"map": "Smoothed", "strength":
     a, "estimator": map}``, the map of (p + a) / (1 + a C); ``{"map": "Mixture", "weights": [...],
@@ -41,11 +43,19 @@ def recalibrator_to_text(recalibrator) -> str:
             "from_logits": bool(recalibrator.from_logits),
             "n_samples": int(recalibrator.n_samples_),
             "name": recalibrator.best_name_,
+            "formula": _formula(recalibrator),
             "map": _told(recalibrator.best_estimator_),
         },
         allow_nan=False,
         ensure_ascii=False,
     )
+
+
+def _formula(recalibrator) -> str:
+    if isinstance(recalibrator.best_estimator_, Identity):
+        return "q, the probabilities of the map"
+    n, n_classes = recalibrator.n_samples_, len(recalibrator.classes_)
+    return f"({n} q + 1 / {n_classes}) / {n + 1}, q the probabilities of the map"
 
 
 def _told(fitted) -> dict:

@@ -11,13 +11,15 @@ The keys of the object:
 ``n_features_in``, ``classes``
     The number of columns of X, and the class of each column of the answer.
 ``z``
-    How z is computed from a row of X, as text.
+    How z is computed from a row x of X, as text: logits of the classes, of a single column (0, the
+    second class's), for maps of one probability the second class's alone.
 ``probability_floor``
     Where probabilities are mapped, what smaller ones count as.
 ``parameters``
     What the fit learnt: numbers and (nested) lists of them.
 ``formula``
-    The answer as a function of z, as text; ⊙ and powers are element by element.
+    The answer as a function of z, as text; ⊙, powers, roots and exp are element by element, ``@``
+    is the product of row and matrix, and (0, …) puts a 0 before a single number.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def to_text(fitted) -> str:
             "z": _description_of_z(fitted),
             "probability_floor": getattr(fitted, "_floor", None),
             "parameters": parameters,
-            "formula": fitted._formula,
+            "formula": fitted._formula_told(),
         },
         allow_nan=False,
         ensure_ascii=False,
@@ -68,12 +70,12 @@ def _plain(value):
 
 def _description_of_z(fitted):
     """How z comes from a row x of X."""
-    if fitted.from_logits:
-        if fitted.n_features_in_ == 1:
-            return "x"
-        return "x[1] - x[0]" if fitted._of_single_probability else "x - log(sum(exp(x)))"
     if fitted.n_features_in_ == 1:
-        return "log(max(x, probability_floor)) - log(max(1 - x, 2^-52))"
+        logit = "log(max(x, probability_floor)) - log(max(1 - x, 2^-52))"
+        logit = "x" if fitted.from_logits else logit
+        return logit if fitted._of_single_probability else f"(0, {logit})"
+    if fitted.from_logits:
+        return "x[1] - x[0]" if fitted._of_single_probability else "x - log(sum(exp(x)))"
     logs = "log(max(x, probability_floor))"
     return f"({logs})[1] - ({logs})[0]" if fitted._of_single_probability else logs
 

@@ -15,7 +15,6 @@ from skcal.notions import Notion
 from skcal.report.comparison import Comparison
 from skcal.report.figure import reliability
 from skcal.report.overview import verdict_of
-from skcal.report.paired_rows import paired_records
 from skcal.report.parts import LEVEL, Measures
 from skcal.report.rows import all_warnings
 from skcal.report.segment_audit import SegmentAudit
@@ -123,8 +122,6 @@ class CalibrationReport:
         """
         pd = import_pandas()
         rows = tables.records(self)
-        if self.comparison is not None:
-            rows += paired_records(self)
         return pd.DataFrame(rows).astype(dict.fromkeys(("value", "low", "high", "pvalue"), float))
 
     def plot(self, ax=None, *, groups=False):
@@ -155,9 +152,9 @@ class CalibrationReport:
         ----------
         path : path-like
             ``.html``, ``.json``, ``.txt``, ``.csv`` (numbers in full; text that a spreadsheet would
-            evaluate gets an apostrophe) or ``.tex`` (a table for the package booktabs). The same
-            report gives the same bytes. A file of this
-            name is replaced as a whole, or stays as it is if that fails.
+            evaluate gets an apostrophe) or ``.tex`` (tables for the package booktabs, of
+            groups and of two models too). The same report gives the same bytes. A file of this name
+            is replaced as a whole, or stays as it is if that fails.
 
         Raises
         ------

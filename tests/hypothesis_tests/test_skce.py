@@ -502,3 +502,17 @@ def test_bounds_never_reject_calibrated_predictions_here(estimator):
         y = draw(rng, proba)
         options = {"notion": "canonical", "method": "distribution-free", "estimator": estimator}
         assert skce_test(y, proba, **options).pvalue > 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"method": "asymptotic", "block_size": 2}, "block_size=2 is not used by .*'asymptotic'"),
+        ({"block_size": 2}, "block_size=2 is not used by method='monte-carlo'"),
+        ({"method": "asymptotic", "estimator": "block"}, "estimator='block' is not used .*'block'"),
+        ({"method": "block", "estimator": "biased"}, "estimator='biased' is not used"),
+    ],
+)
+def test_options_that_the_method_does_not_use_are_refused(options, match):
+    with pytest.raises(ValueError, match=match):
+        skce_test([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.3], **options)

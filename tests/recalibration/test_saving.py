@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 import skcal
 from skcal import MatrixScaling, TemperatureScaling, VectorScaling
 from skcal.recalibration import RecalibrationMap
+from skcal.recalibration.coordinates import COORDINATES
 
 SCALAR = {"BetaCalibration", "IsotonicCalibration", "QuadraticScaling", "SplineScaling"}
 SCALAR |= {"VennAbers"}
@@ -36,7 +37,8 @@ def fit(name, d, from_logits, rng, labels=None):
 @pytest.mark.parametrize("from_logits", [False, True])
 @pytest.mark.parametrize(("name", "d"), CASES)
 def test_what_is_read_predicts_the_same_to_the_bit(name, d, from_logits, rng):
-    fitted, X = fit(name, d, from_logits, rng, labels=["d", "c", "b", "a"])
+    labels = ["c", "d"] if d == 1 else ["d", "c", "b", "a"]  # a single column is of the second
+    fitted, X = fit(name, d, from_logits, rng, labels=labels)
     read = RecalibrationMap.from_json(fitted.to_json())
     assert type(read) is type(fitted)
     assert read.get_params() == fitted.get_params()
@@ -98,6 +100,52 @@ def test_the_formula_gives_the_prediction(name, d, from_logits, rng):
     found = evaluate(told, X)
     if found is not None:
         assert_allclose(found, fitted.predict_proba(X), atol=1e-9)
+
+
+def by_its_text(told, x):
+    """Probabilities of a row by the texts of z and of the formula, which are nearly Python."""
+    known = {"softmax": softmax, "log": np.log, "exp": np.exp, "sqrt": np.sqrt, "mean": np.mean}
+    known |= {"max": np.maximum, "sum": np.sum, "argmax": np.argmax, "σ": expit, "x": x}
+    known |= {"probability_floor": told["probability_floor"], "n_classes": len(told["classes"])}
+    known |= {name: np.array(value) for name, value in told["parameters"].items()}
+
+    def value(text):
+        text = text.replace("^", "**").replace("⊙", "*").replace("(0, ", "np.append(0, ")
+        return np.atleast_1d(eval(text, {"np": np, "__builtins__": {}}, known))
+
+    known["z"] = value(told["z"])
+    formula, *where = (
+        told["formula"].replace(" of the classes present, 0 of others", "").split(", f = ")
+    )
+    if where:
+        features, p = where[0].split(", p = ")
+        known["p"] = value(p)
+        known["f"] = value(features)
+    return value(formula)
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("d", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("TemperatureScaling", {}),
+        ("ClassBasedTemperatureScaling", {}),
+        ("VectorScaling", {}),
+        ("StructuredVectorScaling", {}),
+        ("MatrixScaling", {}),
+        ("DirichletCalibration", {}),
+        *(("StructuredMatrixScaling", {"coordinates": name}) for name in COORDINATES),
+    ],
+)
+def test_the_texts_alone_tell_the_prediction(name, options, d, from_logits, rng):
+    fitted, X = fit(name, d, from_logits, rng)
+    fitted = type(fitted)(from_logits=from_logits, **options).fit(
+        X, rng.integers(max(2, d), size=80)
+    )
+    told = json.loads(fitted.to_json())
+    for x, expected in zip(X[:3], fitted.predict_proba(X[:3]), strict=True):
+        assert_allclose(by_its_text(told, x[0] if d == 1 else x), expected, rtol=1e-6)
 
 
 def test_matrices_are_read_by_their_formulas(rng):

@@ -94,6 +94,25 @@ def test_csv_holds_every_number_in_full_and_no_formula(tmp_path):
     assert rows[0]["name"] == HOSTILE
 
 
+def test_latex_has_a_table_of_groups_and_one_of_two_models(tmp_path):
+    labels, proba = predictions(200)
+    softer = np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)
+    groups = np.repeat(["a_1", "b"], 100)
+    report = calibration_report(
+        labels, proba, compare=softer, compare_name="B_2", groups=groups, **OPTIONS
+    )
+    report.save(tmp_path / "report.tex")
+    first, of_groups, of_two = (tmp_path / "report.tex").read_text().split("\n\n")
+    assert first.count("tabular}") == of_groups.count("tabular}") == of_two.count("tabular}") == 2
+    assert "\na\\_1 & 100 & " in of_groups
+    assert " & B\\_2 & " in of_two
+    assert f"accuracy & {report.overall.overview.accuracy:.4f} & " in of_two
+    notes = [line for line in of_two.splitlines() if line.startswith("% ")]
+    assert len(notes) == 1 + len(report.comparison.tests)
+    paired = [one for one in records(report) if one["part"] == "paired"]
+    assert [one["pvalue"] for one in paired] == [test.pvalue for test in report.comparison.tests]
+
+
 def test_latex_is_escaped(tmp_path):
     labels, proba = predictions(100)
     name = "50 % of A_1 & \\input{x}\n"
