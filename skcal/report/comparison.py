@@ -143,17 +143,15 @@ def _score_tests(first, second, settings) -> list[PairedTest]:
     z = norm.isf((1 - settings.confidence_level) / 2)
     brier = "Brier score", brier_losses, _brier_scale(first, settings)
     tests = []
-    for measure, losses, scale in (brier, ("log loss", log_losses, 1.0)):
-        one, other = (
-            scale * of_outcomes(losses(data.rows), data.codes) for data in (first, second)
-        )
-        found = LossComparison.of(one, other, np.ones(len(first.codes)))
+    for name, losses, scale in (brier, ("log loss", log_losses, 1.0)):
+        one, other = (of_outcomes(losses(data.rows), data.codes) for data in (first, second))
+        found = LossComparison.of(scale * one, scale * other, np.ones(len(one)))
         if np.isfinite(found.standard_error):
             half = z * found.standard_error
             ends = found.difference - half, found.difference + half
-            how = "normal limit", len(first.codes)
+            how = "normal limit", len(one)
             tests.append(
-                PairedTest(settings.notion, measure, found.difference, *ends, found.pvalue, *how)
+                PairedTest(settings.notion, name, found.difference, *ends, found.pvalue, *how)
             )
     return tests
 

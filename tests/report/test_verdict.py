@@ -108,9 +108,10 @@ def test_latex_has_a_table_of_groups_and_one_of_two_models(tmp_path):
     assert " & B\\_2 & " in of_two
     assert f"accuracy & {report.overall.overview.accuracy:.4f} & " in of_two
     notes = [line for line in of_two.splitlines() if line.startswith("% ")]
-    assert len(notes) == 1 + len(report.comparison.tests)
+    tests = [*report.comparison.tests, *report.comparison.score_tests]
+    assert len(notes) == 1 + len(tests)
     paired = [one for one in records(report) if one["part"] == "paired"]
-    assert [one["pvalue"] for one in paired] == [test.pvalue for test in report.comparison.tests]
+    assert [one["pvalue"] for one in paired] == [test.pvalue for test in tests]
 
 
 def test_latex_is_escaped(tmp_path):
