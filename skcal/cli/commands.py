@@ -7,7 +7,6 @@ import os
 import sys
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from skcal._notes import Note, listen
@@ -50,9 +49,12 @@ def main(arguments=None) -> int:
     }
     try:
         options.say = _say_nothing if options.quiet else print
-        status = commands[options.command](options) or 0
+        status = _told(commands[options.command], options)
         sys.stdout.flush()
         return status
+    except KeyboardInterrupt:
+        print("skcal: interrupted", file=sys.stderr)
+        return 128 + 2  # as a shell says of SIGINT
     except BrokenPipeError:  # whoever reads, such as `head`, has read enough
         _close_output()
         return 128 + 13  # as a shell says of SIGPIPE
@@ -67,6 +69,17 @@ def main(arguments=None) -> int:
 
 def _say_nothing(*parts, **options):
     """Print for ``--quiet``: the process's standard output is that of all its threads."""
+
+
+def _told(command, options) -> int:
+    """The exit status of a command; what it notes goes to the error stream, each note once."""
+    notes: list[Note] = []
+    try:
+        return listen(notes, command, options) or 0
+    finally:
+        if not options.quiet:
+            for text in dict.fromkeys(note.message for note in notes):
+                print(f"skcal: {printable(' '.join(text.split()))}", file=sys.stderr)
 
 
 def _refuse(text) -> int:
@@ -206,9 +219,9 @@ def _run_plot(options):
     proba, labels, classes = _read(options)[:3]
     notion = _one_notion(options)
     drawn = len(labels) * resolve_notion(notion, proba).values_per_row(len(classes))
-    notes: list[Note] = []
-    make = partial(
-        ReliabilityDisplay.from_predictions,
+    display = ReliabilityDisplay.from_predictions(
+        labels,
+        proba,
         labels=classes,
         notion=notion,
         method=options.method,
@@ -219,10 +232,7 @@ def _run_plot(options):
         name=Path(_name(options.file)).name,
         plot=False,
     )
-    display = listen(notes, make, labels, proba)
     save_figure(draw(display), options.out)
-    for text in dict.fromkeys(note.message for note in notes):
-        print(f"skcal: {text}", file=sys.stderr)
 
 
 def _run_test(options):

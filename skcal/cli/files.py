@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from skcal._notes import note
 from skcal.cli.checks import (
     FileError,
     Places,
@@ -171,8 +172,15 @@ def _read_npz(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
                 f"{path}: array {missing[0]!r} is missing (found: {listed(list(data))}). {_SAVE}"
             )
         found = None if groups is None else plain_array(path, data, groups)
-        arrays = (plain_array(path, data, name) for name in ("proba", "labels", "classes"))
-        return check(Places(path), *arrays)._replace(groups=found)
+        arrays = [plain_array(path, data, name) for name in ("proba", "labels", "classes")]
+        predictions = check(Places(path), *arrays)._replace(groups=found)
+    names = [str(name) for name in predictions.classes]
+    if arrays[2] is None and arrays[0].ndim == 2 and arrays[1].dtype.kind in "US":
+        note(
+            f"{path}: without an array 'classes' the columns are taken to be in the order of the "
+            f"sorted labels, {listed(names)}. Save classes=… to say which they are."
+        )
+    return predictions
 
 
 @contextmanager

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import sys
 from pathlib import Path
 
 import numpy as np
 
 from skcal._files import replacing
-from skcal._text import as_json
+from skcal._text import as_json, printable
 from skcal.cli.checks import FileError, Predictions, check_size, listed
+from skcal.cli.tables import STANDARD_INPUT
 from skcal.monitoring import CalibrationMonitor
+
+_KEPT = 400  # batches whose content is known again
 
 
 def watch(predictions: Predictions, notion: str, options) -> int:
     """Update the state file by a batch, print what is known, and return the exit status.
+
+    The state also holds digests of the last files, so that none is added twice by mistake: evidence
+    that is counted twice is none. The standard input is not known again.
 
     Parameters
     ----------
@@ -21,8 +30,8 @@ def watch(predictions: Predictions, notion: str, options) -> int:
     notion : str
         "auto" if none was asked for.
     options : Namespace
-        ``state``, ``alpha``, ``run_length``, ``max_size`` and ``json``; None for what was not
-        given, since a state file knows.
+        ``file``, ``again``, ``state``, ``alpha``, ``run_length``, ``max_size``, ``quiet`` and
+        ``json``; None for what was not given, since a state file knows.
 
     Returns
     -------
@@ -30,30 +39,54 @@ def watch(predictions: Predictions, notion: str, options) -> int:
         1 after an alarm, else 0.
     """
     path = Path(options.state)
+    digests: list[str] = []
     if path.exists():
-        monitor = _read(path, options)
+        monitor, digests = _read(path, options)
         _compare(monitor, notion, options)
         predictions = _aligned(predictions, monitor.classes_, options)
     else:
         alpha = 0.05 if options.alpha is None else options.alpha
         given = {"alpha": alpha, "run_length": options.run_length}
         monitor = CalibrationMonitor(notion, labels=predictions.classes, **given)
-    monitor.update(predictions.proba, predictions.labels)
-    with replacing(path, "w", encoding="utf-8") as file:
-        file.write(monitor.to_json())
+    digest = _digest(options.file)
+    if digest in digests and not options.again:
+        _tell_repeated(options)
+    else:
+        monitor.update(predictions.proba, predictions.labels)
+        kept = [*digests, *([digest] if digest else [])][-_KEPT:]
+        with replacing(path, "w", encoding="utf-8") as file:
+            file.write(json.dumps({**json.loads(monitor.to_json()), "batches": kept}))
     options.say(as_json(_facts(monitor)) if options.json else monitor)
     return int(monitor.alarm_ is not None)
 
 
-def _read(path: Path, options) -> CalibrationMonitor:
+def _digest(file) -> str | None:
+    """What knows the content of a file again; None of the standard input."""
+    if file == STANDARD_INPUT:
+        return None
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()[:16]
+
+
+def _tell_repeated(options) -> None:
+    if not options.quiet:
+        text = f"skcal: {options.file} was added before and is not added again (--again adds it)."
+        print(printable(text), file=sys.stderr)
+
+
+def _read(path: Path, options) -> tuple[CalibrationMonitor, list[str]]:
+    """The monitor of a state file, and the digests of the files that it has seen."""
     check_size(path, path.stat().st_size, options.max_size * 2**30)
     try:
-        monitor = CalibrationMonitor.from_json(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        monitor = CalibrationMonitor.from_json(text)
     except ValueError as error:
-        raise FileError(f"{path}: {error} The order is STATE, then FILE.") from error
+        told = str(error).removeprefix("text ")
+        raise FileError(f"{path}: {told} The order is STATE, then FILE.") from error
     if not monitor.n_samples_seen_:
         raise FileError(f"{path}: a monitor without samples. Remove it to begin.")
-    return monitor
+    digests = json.loads(text).get("batches", [])
+    return monitor, digests if isinstance(digests, list) else []
 
 
 def _compare(monitor: CalibrationMonitor, notion: str, options) -> None:

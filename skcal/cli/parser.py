@@ -58,11 +58,23 @@ def parse(arguments=None) -> argparse.Namespace:
                     f"--notion {notion} is not an option of {options.command}: choose from "
                     f"{', '.join(_REPORTED)}; --search adds the canonical and class-wise error"
                 )
+    if options.command == "evaluate":
+        _check_limit(options, parser)
     if options.command == "recalibrate":
         _complete_recalibrate(options, parser)
     if [getattr(options, "file", None), getattr(options, "second", None)] == ["-", "-"]:
         parser.error("the standard input can be one file, not both")
     return options
+
+
+def _check_limit(options, parser):
+    """Refuse a limit that no error can be above, such as one in per cent."""
+    kind, limit = (options.error or ["l1"])[0], options.max_error
+    if limit is not None and limit >= 2 and kind != "log":
+        parser.error(
+            f"--max-error {limit:g}: no {kind} error is above 2. Errors are in units of "
+            f"probability: {limit:g} % is {limit / 100:g}"
+        )
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -294,8 +306,9 @@ def _add_monitor(commands, parents):
         parents,
         "watch a model: add a batch to the evidence, exit with 1 after an alarm",
         "state.json today.csv --notion confidence",
-        "Add a batch of predictions and labels to the evidence in STATE. Exit status: 0 no alarm, "
-        "1 alarm, 2 the batch could not be read, and STATE is as it was.",
+        "Add a batch of predictions and labels to the evidence in STATE. A file that was added "
+        "already, as when a job runs twice, is not added again. Exit status: 0 no alarm, 1 alarm, "
+        "2 the batch could not be read, and STATE is as it was.",
     )
     parser.add_argument("state", metavar="STATE", help="of the monitor, JSON; made if absent")
     parser.add_argument("file", metavar="FILE")
@@ -311,6 +324,9 @@ def _add_monitor(commands, parents):
         metavar="SAMPLES",
         help="for a new STATE: alarm by the e-detector, on average not before so many samples of a "
         "calibrated model",
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="add a file even if one of the same content was added"
     )
     parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
 
@@ -383,15 +399,22 @@ def _jobs(text):
     return number
 
 
+def _number(text):
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, such as 0.05") from None
+
+
 def _share(text):
-    number = float(text)
+    number = _number(text)
     if not 0 < number < 1:
         raise argparse.ArgumentTypeError(f"{number} must be between 0 and 1")
     return number
 
 
 def _positive(text):
-    number = float(text)
+    number = _number(text)
     if not number > 0:
         raise argparse.ArgumentTypeError(f"{number} must be above 0")
     return number

@@ -14,6 +14,8 @@ from skcal.metrics.rounded import misses_1
 
 STANDARD_INPUT = "-"
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
+_SEPARATORS = {";": "semicolons", "\t": "tabulators", "|": "bars"}
+_GZIP = b"\x1f\x8b"  # what compressed content begins with
 _NO_CLASS = (
     "Remove columns that are no classes, or name them by --ignore; name that of the labels by "
     "--label, that of subgroups by --groups (command report)."
@@ -126,7 +128,7 @@ def frame_column(path, frame, k) -> np.ndarray:
 def read_csv(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
     """Read a table of comma-separated text, as :func:`read_parquet` does.
 
-    A path of ``-`` is the standard input; ``.gz`` is expanded.
+    A path of ``-`` is the standard input; what gzip has compressed is expanded.
     """
     with open_text(path, max_bytes) as file:
         rows = csv.reader(file)
@@ -135,10 +137,11 @@ def read_csv(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
         apart = _apart(header, label, groups, ignored)
         group = 0 if groups is None else header.index(groups)
         names = [name for k, name in enumerate(header) if k not in apart]
-        values, labels, lines, found = [], [], [], []
+        values: list[list[float]] = []
+        labels, lines, found = [], [], []
         for row in rows:
             if row:
-                values.append(numbers_of_row(path, rows.line_num, header, row, apart))
+                values.append(numbers_of_row(path, rows.line_num, header, row, apart, not values))
                 labels.append(row[apart[0]].strip())
                 found.append(row[group].strip())
                 lines.append(rows.line_num)
@@ -154,6 +157,10 @@ def open_text(path, max_bytes):
     """The text of a file, of the standard input or of a compressed file, within bounds."""
     if str(path) == STANDARD_INPUT:
         content = sys.stdin.buffer.read(int(max_bytes) + 1)
+        if content.startswith(_GZIP):
+            check_size(path, len(content), max_bytes)
+            with gzip.open(io.BytesIO(content)) as packed:
+                content = packed.read(int(max_bytes) + 1)
     elif path.suffix.lower() == ".gz":
         with gzip.open(path) as packed:
             content = packed.read(int(max_bytes) + 1)
@@ -186,16 +193,20 @@ def check_header(path, header, label, groups, ignored=(), first="line 1") -> Non
             "of labels."
         )
     remedy = "Name the column of labels by --label."
-    if len(header) == 1 and ";" in header[0]:
-        remedy = "Separate the fields by commas, not semicolons."
+    separator = next((one for one in ";\t|" if one in header[0]), None)
+    if len(header) == 1 and separator:
+        remedy = f"Separate the fields by commas, not {_SEPARATORS[separator]}."
     elif header and all(_is_number(name) for name in header):
         remedy = "Give a header: the class of each column, and the column of labels."
     options = {**dict.fromkeys(ignored, "--ignore"), groups: "--groups", label: "--label"}
     for name, option in options.items():
         if name is not None and name not in header:
+            if name != label:
+                remedy = f"Name a column by {option}."
+                if "," in name and option == "--ignore":
+                    remedy = "Repeat --ignore for each column."
             raise FileError(
-                f"{path}: {first} has no column {name!r} (columns: {listed(header)}). "
-                f"{remedy if name == label else f'Name a column by {option}.'}"
+                f"{path}: {first} has no column {name!r} (columns: {listed(header)}). {remedy}"
             )
     for name in header:
         if not name:
@@ -215,25 +226,32 @@ def _is_number(text) -> bool:
     return True
 
 
-def numbers_of_row(path, line, header, row, apart) -> list[float]:
-    """Numbers of a row of text, of all columns but those apart."""
+def numbers_of_row(path, line, header, row, apart, first=False) -> list[float]:
+    """Numbers of a row of text, of all columns but those apart; ``first`` of the rows or not."""
     if len(row) != len(header):
         raise FileError(
             f"{path}: line {line} has {len(row)} fields, the header {len(header)}. "
             "Give one a column."
         )
-    numbers = []
-    for k, text in enumerate(row):
-        if k in apart:
-            continue
-        try:
-            numbers.append(float(text))
-        except ValueError:
-            place = f"{path}: line {line}, column {header[k]!r} is"
-            if not text.strip():
-                raise FileError(f"{place} empty. Give a probability, or drop the row.") from None
-            raise FileError(f"{place} {text!r}, not a number. {_NO_CLASS}") from None
-    return numbers
+    try:
+        return [float(text) for k, text in enumerate(row) if k not in apart]
+    except ValueError:
+        raise FileError(f"{path}: line {line}{_no_number(header, row, apart, first)}") from None
+
+
+def _no_number(header, row, apart, first) -> str:
+    """What is wrong with a row: of the first one that its columns may be no classes."""
+    if [text.strip() for text in row] == header:
+        return " repeats the header. Remove it."
+    texts = [k for k, text in enumerate(row) if k not in apart and not _is_number(text)]
+    place = f", column {header[texts[0]]!r} is"
+    if not row[texts[0]].strip():
+        return f"{place} empty. Give a probability, or drop the row."
+    told = f"{place} {row[texts[0]]!r}, not a number"
+    if not first:
+        return f"{told}. Give a probability, or drop the row."
+    others = [repr(header[k]) for k in texts[1:]]
+    return f"{told}{f'; nor are {listed(others)}' if others else ''}. {_NO_CLASS}"
 
 
 def _from_table(values, labels, check, places) -> Predictions:

@@ -96,10 +96,11 @@ def _read_csv(path, wanted, max_bytes) -> Unlabelled:
         header = [name.strip() for name in next(reader, [])]
         columns = _columns(path, header, wanted)
         apart = set(range(len(header))) - set(columns)
-        rows, lines, values = [], [], []
+        values: list[list[float]] = []
+        rows, lines = [], []
         for row in reader:
             if row:
-                values.append(numbers_of_row(path, reader.line_num, header, row, apart))
+                values.append(numbers_of_row(path, reader.line_num, header, row, apart, not values))
                 lines.append(reader.line_num)
                 rows.append(row)
     require_cells(path, header, values)

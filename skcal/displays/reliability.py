@@ -382,13 +382,14 @@ def _draw_curve(ax, panel, style, kwargs, many):
 
 
 def _without_bins(facts) -> str:
-    """A second line of the legend, and a third where the lower bound shows an error."""
+    """A second line of the legend, and one a side where the lower bound shows an error."""
     if facts is None or facts["estimate"] is None:
         return ""
     text = f"\nwithout bins {number(facts['estimate'])}"
     if facts["standard_error"] is not None:
         text += f" ± {number(facts['standard_error'])} (s.e.)"
-    return f"{text}\n{facts['reading']}" if facts["reading"] else text
+    reading = (facts["reading"] or "").replace(", ", ",\n")  # on one line it is wider than the axes
+    return f"{text}\n{reading}" if reading else text
 
 
 def _draw_bars(ax, panel, style):

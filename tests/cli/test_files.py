@@ -61,6 +61,16 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ("cat,dog,label\n50,50,cat\n", "line 2 sums to 100, not 1. If these are percentages"),
         (",cat,dog,label\n0,0.5,0.5,cat\n", "column without a name.*index=False"),
         ("cat;dog;label\n0.5;0.5;cat\n", "by commas, not semicolons"),
+        ("cat\tdog\tlabel\n0.5\t0.5\tcat\n", "by commas, not tabulators"),
+        ("cat,dog,label\n0.5,0.5,cat\ncat,dog,label\n", r"line 3 repeats the header\. Remove it"),
+        (
+            "cat,dog,label\n0.5,0.5,cat\n0.5,n/a,cat\n",
+            r"'n/a', not a number\. Give a probability, or drop the row\.$",
+        ),
+        (
+            "id,cat,dog,at,label\nA1,0.5,0.5,May,cat\n",
+            r"column 'id' is 'A1', not a number; nor are 'at'\. Remove columns that are no classes",
+        ),
         ("0.5,0.5,1\n0.4,0.6,2\n", "line 1 has no column 'label'.*Give a header"),
         ("cat,dog,label\n0.5,0.5,cat\n0.5,0.6,cat\n", "line 3 sums to 1.1, not 1.*divide each row"),
         ("cat,dog,label\n0.5,0.5,cat\n1.5,-0.5,cat\n", "line 3, column 'cat' is 1.5, not a prob"),

@@ -150,6 +150,21 @@ def test_evaluate_exits_with_1_only_where_the_bound_is_above_the_limit(table, ca
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ("5", "no l1 error is above 2. Errors are in units of probability: 5 % is 0.05"),
+        ("5%", "'5%' is not a number, such as 0.05"),
+        ("0", "0.0 must be above 0"),
+    ],
+)
+def test_a_limit_that_no_error_can_exceed_is_refused(table, capsys, limit, message):
+    with pytest.raises(SystemExit) as stopped:
+        main(["evaluate", str(table), *IGNORED, "--max-error", limit])
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+
+
 def test_what_cannot_be_told_exits_with_2():
     class Search:
         notion_ = "binary"
@@ -177,6 +192,8 @@ def test_the_standard_input_and_compressed_tables_are_read_alike(table, tmp_path
     assert plain.classes.tolist() == ["no", "yes"]
     with pytest.raises(FileError, match=r"holds .* GB, more than"):
         read_predictions(packed, ignored=ignored, max_bytes=len(packed.read_bytes()) + 1)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed.read_bytes())))
+    assert read_predictions("-", ignored=ignored).proba.tolist() == plain.proba.tolist()
     packed.write_bytes(packed.read_bytes()[:-20])
     with pytest.raises(FileError, match=r"a damaged \.gz file"):
         read_predictions(packed, ignored=ignored)
@@ -188,6 +205,8 @@ def test_the_standard_input_and_compressed_tables_are_read_alike(table, tmp_path
 def test_columns_that_are_left_out_must_exist_and_may_be_groups_too(table):
     with pytest.raises(FileError, match=r"no column 'weight'.* Name a column by --ignore"):
         read_predictions(table, ignored=("weight",))
+    with pytest.raises(FileError, match=r"no column 'id,site'.* Repeat --ignore for each column"):
+        read_predictions(table, ignored=("id,site",))
     found = read_predictions(table, groups="site", ignored=("id",))
     assert found.groups.tolist()[:4] == ["s0", "s1", "s2", "s0"]
     assert found.proba.shape == (120, 2)

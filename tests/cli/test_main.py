@@ -198,3 +198,29 @@ def test_the_demonstration_searches_two_notions_of_two_classifiers():
         assert [search["notion"] for search in report["searches"]] == ["confidence", "canonical"]
         # Both classifiers are far from calibrated, and the search shows it.
         assert all(s["one_step"]["lower_confidence_bound"] > 0 for s in report["searches"])
+
+
+def test_text_labels_without_classes_are_told_the_order_of_the_columns(tmp_path, capsys):
+    proba = np.array([[0.2, 0.7, 0.1], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8]] * 10)
+    arrays = {"proba": proba, "labels": np.array(["mid", "low", "high"] * 10)}
+    np.savez(tmp_path / "p.npz", **arrays)
+    command = ["test", str(tmp_path / "p.npz"), "--resamples", "19", "--notion", "confidence"]
+    main(command)
+    told = capsys.readouterr().err
+    assert told.startswith(f"skcal: {tmp_path / 'p.npz'}: without an array 'classes' the columns")
+    assert "the order of the sorted labels, high, low, mid. Save classes=" in told
+    assert told.count("\n") == 1
+    main([*command, "--quiet"])
+    assert capsys.readouterr().err == ""
+    np.savez(tmp_path / "p.npz", **arrays, classes=["low", "mid", "high"])
+    main(command)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_interrupt_is_one_line_and_a_status_that_no_gate_returns(npz, capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skcal.cli.commands.evaluate", interrupted)
+    assert main(["evaluate", str(npz), "--max-error", "0.1"]) == 130
+    assert capsys.readouterr().err == "skcal: interrupted\n"

@@ -121,6 +121,32 @@ def test_bad_input_leaves_the_state_as_it_was(run, tmp_path):
     assert "a monitor without samples" in run(file, status=2)
 
 
+def test_a_file_is_added_once_unless_it_is_asked_for_again(run, tmp_path, capsys):
+    files = [write(tmp_path / f"{seed}.csv", *batch(seed)) for seed in range(2)]
+    for file in files:
+        printed = run(file)
+    before = run.state.read_bytes()
+    for file in files:  # the jobs of two days run once more
+        assert main(["monitor", str(run.state), file]) == 0
+        captured = capsys.readouterr()
+        assert "was added before and is not added again" in captured.err
+        assert captured.out == printed
+    assert main(["monitor", str(run.state), files[0], "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert run.state.read_bytes() == before
+    assert run(files[0], "--again").startswith("450 samples")
+    assert run(files[1]).startswith("450 samples")
+
+
+def test_a_state_of_the_library_can_be_gone_on_with(run, tmp_path):
+    proba, labels = batch(0)
+    run.state.write_text(CalibrationMonitor(labels=NAMES).update(proba, labels).to_json())
+    assert run(write(tmp_path / "batch.csv", *batch(1))).startswith("300 samples")
+    state = json.loads(run.state.read_text())
+    assert len(state.pop("batches")) == 1
+    assert CalibrationMonitor.from_json(json.dumps(state)).n_samples_seen_ == 300
+
+
 def test_a_state_that_cannot_be_written_is_an_error(tmp_path, capsys):
     file = write(tmp_path / "batch.csv", *batch(0))
     assert main(["monitor", str(tmp_path / "no" / "state.json"), file]) == 2

@@ -15,6 +15,7 @@ from skcal import (
 )
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import as_label
+from skcal.displays.reliability import _without_bins
 from skcal.hypothesis_tests import monte_carlo_test
 from skcal.metrics import (
     bootstrap_interval,
@@ -362,3 +363,10 @@ def test_curves_of_many_predictions_are_fitted_to_groups_of_them():
     [panel] = numbers_of(y, proba, method="isotonic", n_resamples=19).panels
     expected = IsotonicRegression().fit(proba, y).predict(panel.prediction)
     assert np.abs(panel.frequency - expected).mean() < 0.01
+
+
+def test_the_legend_has_a_line_a_side_so_that_it_is_no_wider_than_the_axes():
+    facts = {"estimate": 0.05, "standard_error": 0.01}
+    facts["reading"] = "too high by 0.03 above 0.4, too low by 0.02 from 0.001 to 0.2"
+    lines = _without_bins(facts).split("\n")
+    assert lines[-2:] == ["too high by 0.03 above 0.4,", "too low by 0.02 from 0.001 to 0.2"]
