@@ -23,7 +23,6 @@ from sklearn.base import clone
 from sklearn.metrics import brier_score_loss, log_loss
 
 from skcal import CalibrationErrorSearchCV, KroneckerKernelRidge, Zero
-from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import (
     adjust_pvalues,
     compare_calibration,
@@ -192,30 +191,17 @@ def test_the_figure_shows_the_interval_of_the_table():
 
 def test_text_numbers_figure_and_page_say_the_same_error_without_bins():
     report = plain_report()
-    labels, proba = predictions()
-    expected = cross_fitted_calibration_error(labels, proba, random_state=0)
-    options = {"random_state": 0, "n_resamples": 19, "plot": False}
-    [panel] = ReliabilityDisplay.from_predictions(labels, proba, **options).panels
-    assert report.overall.without_bins == panel.without_bins
+    expected = search_of("confidence").error("l1").estimate  # as the command evaluate prints it
+    assert report.overall.without_bins == report.overall.tuned[0]["l1"]
     assert report.overall.without_bins["estimate"] == expected
     assert report.overall.diagram["without_bins"] == report.overall.without_bins
     read = json.loads(report.to_json())["overall"]["without_bins"]
-    assert read["over"] == panel.without_bins["over"]
+    assert read["over"] == report.overall.without_bins["over"]
     [line] = [line for line in str(report).splitlines() if line.startswith("ECE without bins")]
     assert f" {expected:.4f} " in line
     frame = report.to_frame().set_index("quantity")
     assert frame.loc["ECE without bins", "value"] == expected
     assert f"; without bins {expected:.4f}" in report._repr_html_()
-
-
-def test_of_too_many_samples_for_a_display_the_error_without_bins_is_that_of_the_search(
-    monkeypatch,
-):
-    monkeypatch.setattr("skcal.displays.reliability._MOST_WITHOUT_BINS", 100)
-    labels, proba = predictions()
-    report = calibration_report(labels, proba, **OPTIONS)
-    assert report.overall.without_bins == report.overall.tuned[0]["l1"]
-    assert report.overall.diagram["without_bins"] == report.overall.without_bins
 
 
 def test_the_interval_says_where_it_leaves_out_its_estimate():
