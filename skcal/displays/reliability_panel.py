@@ -59,7 +59,8 @@ class ReliabilityPanel:
     without_bins : dict or None
         The error without bins by cross-fitted corrections: ``estimate``, ``standard_error``,
         ``lower_confidence_bound``, its parts ``over`` and ``under``, and ``reading``, the side and
-        place in words where the bound is above 0. None for more than 200,000 samples.
+        place in words where the bound is above 0. It is by one function, and that of a search, in
+        a report too, by the best of many. None for more than 200,000 samples.
     limit : float
         Where both axes end: 1, of rare events less.
     n_above : int

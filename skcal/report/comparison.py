@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import clone
 
 from skcal._cv_results import format_setting
 from skcal.functions import Zero
 from skcal.hypothesis_tests import compare_calibration
 from skcal.notions import Notion
+from skcal.recalibration.losses import LossComparison, brier_losses, log_losses, of_outcomes
 from skcal.report.numbers import Attempts, fit_search, measure, run_searches, tuned_error
 from skcal.report.parts import Data, Measures, Settings
 
@@ -44,11 +46,12 @@ class SameEstimator:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A second model on the same samples."""
+    """A second model on the same samples; ``tests`` are of calibration, the others of scores."""
 
     second: Measures
     estimators: list[SameEstimator]
     tests: list[PairedTest]
+    score_tests: list[PairedTest]
     warnings: list[str]
 
 
@@ -72,6 +75,7 @@ def compare_models(name: str, first: Data, second: Data, settings: Settings, sea
         measures,
         [part for part in estimators if part is not None],
         [part for part in tests if part is not None],
+        _score_tests(first, second, settings),
         attempt.messages,
     )
 
@@ -132,3 +136,26 @@ def _paired(measure, first, second, settings, notion, **options) -> PairedTest:
     return PairedTest(
         notion, measure, test.estimate, low, high, test.pvalue, test.method, len(first.codes)
     )
+
+
+def _score_tests(first, second, settings) -> list[PairedTest]:
+    """Normal tests of equal scores; without that of a log loss that is infinite."""
+    z = norm.isf((1 - settings.confidence_level) / 2)
+    brier = "Brier score", brier_losses, _brier_scale(first, settings)
+    tests = []
+    for name, losses, scale in (brier, ("log loss", log_losses, 1.0)):
+        one, other = (of_outcomes(losses(data.rows), data.codes) for data in (first, second))
+        found = LossComparison.of(scale * one, scale * other, np.ones(len(one)))
+        if np.isfinite(found.standard_error):
+            half = z * found.standard_error
+            ends = found.difference - half, found.difference + half
+            how = "normal limit", len(one)
+            tests.append(
+                PairedTest(settings.notion, name, found.difference, *ends, found.pvalue, *how)
+            )
+    return tests
+
+
+def _brier_scale(data, settings) -> float:
+    """2 where the report's Brier score counts both of two columns."""
+    return 2.0 if len(data.classes) == 2 and not settings.notion.of_positive_class else 1.0

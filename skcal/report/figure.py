@@ -28,10 +28,7 @@ _SIZE = (4.2, 5.8)
 def diagram_of(
     name: str, data: Data, settings: Settings, ece: BinnedError | None, of_search: dict | None
 ) -> dict:
-    """The panel of a reliability display, with the interval and limit of the table.
-
-    Of more samples than a display estimates the error without bins of, it is that of the search.
-    """
+    """The panel of a reliability display, with the interval, limit and error of the table."""
     display = ReliabilityDisplay.from_predictions(
         data.labels,
         data.proba,
@@ -46,7 +43,7 @@ def diagram_of(
     [panel] = display.panels
     if ece is not None:
         panel = replace(panel, error_interval=(ece.low, ece.high), null_error=ece.null_limit)
-    if panel.without_bins is None:
+    if of_search is not None:
         panel = replace(panel, without_bins=of_search)
     return _written(panel) | {"error_interval": list(panel.error_interval)}
 

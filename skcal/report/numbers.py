@@ -133,7 +133,7 @@ def measure(name: str, data: Data, settings: Settings, searches: list, attempt) 
         curve=attempt("calibration curve", curve_of, data, settings),
         decision=attempt("decision curve", decision_of, data, settings),
         validation=attempt("validation", _validation, data, settings),
-        without_bins=(diagram or {}).get("without_bins") or of_search,
+        without_bins=of_search or (diagram or {}).get("without_bins"),
         diagram=diagram,
         warnings=[*caution(data, overview, ece, tuned), *attempt.messages],
     )

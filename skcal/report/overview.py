@@ -26,13 +26,22 @@ def verdict_of(measures: Measures, settings: dict) -> str:
         )
     if ece is not None and ece.pvalue <= LEVEL:
         return (
-            f"Miscalibrated by the test of ECE (p = {ece.pvalue:.2g}); how far the {what} are off, "
-            f"estimated as {size}, is not shown beyond chance. More samples would tell."
+            f"Miscalibrated by the test of ECE (p = {ece.pvalue:.2g}). By how much is uncertain: "
+            f"the {what} are estimated to be off by {size}, with a lower limit of 0, and more "
+            f"samples would tell.{_frequency(measures)}"
         )
     return (
         f"No miscalibration is shown: the {what} are estimated to be off by {size}, and "
         f"calibrated ones could show as much.{_power(measures)}"
     )
+
+
+def _frequency(measures) -> str:
+    """On which side single predictions are, where that is shown."""
+    ratio, low, high = (measures.validation or {}).get("observed_expected_ratio", [None] * 3)
+    if low is None or high is None or low <= 1 <= high:
+        return ""
+    return f" Events are {ratio:.2f} times as frequent as predicted ({low:.2f} to {high:.2f})."
 
 
 def _remedy(measures) -> str:

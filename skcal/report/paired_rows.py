@@ -78,19 +78,24 @@ def paired_records(report) -> list[dict]:
             "pvalue": test.pvalue,
             "detail": _how(test),
         }
-        for test in report.comparison.tests
+        for test in _tests(report)
     ]
 
 
 def paired_lines(report) -> list[str]:
-    """What the paired tests say."""
-    level = percent(report.settings["confidence_level"])
+    """What the paired tests say, those of scores last."""
+    level, names = percent(report.settings["confidence_level"]), " minus ".join(_compared(report))
+    of_scores = report.comparison.score_tests
     return [
-        f"{test.notion} {test.measure}, {' minus '.join(_compared(report))}: "
+        f"{test.measure if test in of_scores else f'{test.notion} {test.measure}'}, {names}: "
         f"{test.estimate:+.2e}, {level} interval "
         f"[{test.low:+.2e}, {test.high:+.2e}], {pvalue(test.pvalue)} ({_how(test)})"
-        for test in report.comparison.tests
+        for test in _tests(report)
     ]
+
+
+def _tests(report) -> list:
+    return [*report.comparison.tests, *report.comparison.score_tests]
 
 
 def _how(test) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from report_cases import (
     CANDIDATES,
     HOSTILE,
@@ -17,11 +18,11 @@ from report_cases import (
     plain_report,
     predictions,
 )
+from scipy.stats import norm, sem, ttest_1samp
 from sklearn.base import clone
 from sklearn.metrics import brier_score_loss, log_loss
 
 from skcal import CalibrationErrorSearchCV, KroneckerKernelRidge, Zero
-from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import (
     adjust_pvalues,
     compare_calibration,
@@ -190,30 +191,17 @@ def test_the_figure_shows_the_interval_of_the_table():
 
 def test_text_numbers_figure_and_page_say_the_same_error_without_bins():
     report = plain_report()
-    labels, proba = predictions()
-    expected = cross_fitted_calibration_error(labels, proba, random_state=0)
-    options = {"random_state": 0, "n_resamples": 19, "plot": False}
-    [panel] = ReliabilityDisplay.from_predictions(labels, proba, **options).panels
-    assert report.overall.without_bins == panel.without_bins
+    expected = search_of("confidence").error("l1").estimate  # as the command evaluate prints it
+    assert report.overall.without_bins == report.overall.tuned[0]["l1"]
     assert report.overall.without_bins["estimate"] == expected
     assert report.overall.diagram["without_bins"] == report.overall.without_bins
     read = json.loads(report.to_json())["overall"]["without_bins"]
-    assert read["over"] == panel.without_bins["over"]
+    assert read["over"] == report.overall.without_bins["over"]
     [line] = [line for line in str(report).splitlines() if line.startswith("ECE without bins")]
     assert f" {expected:.4f} " in line
     frame = report.to_frame().set_index("quantity")
     assert frame.loc["ECE without bins", "value"] == expected
     assert f"; without bins {expected:.4f}" in report._repr_html_()
-
-
-def test_of_too_many_samples_for_a_display_the_error_without_bins_is_that_of_the_search(
-    monkeypatch,
-):
-    monkeypatch.setattr("skcal.displays.reliability._MOST_WITHOUT_BINS", 100)
-    labels, proba = predictions()
-    report = calibration_report(labels, proba, **OPTIONS)
-    assert report.overall.without_bins == report.overall.tuned[0]["l1"]
-    assert report.overall.diagram["without_bins"] == report.overall.without_bins
 
 
 def test_the_interval_says_where_it_leaves_out_its_estimate():
@@ -296,6 +284,45 @@ def test_paired_tests_are_those_of_compare_calibration():
     assert (tests[2].estimate, tests[2].pvalue) == (expected.estimate, expected.pvalue)
 
 
+def test_paired_tests_of_scores_are_those_of_their_differences():
+    labels, first = predictions()
+    second = predictions(power=1.0)[1]
+    report = full_report()
+    brier, log_loss = report.comparison.score_tests
+    hits = np.eye(first.shape[1])[labels]
+    squares = ((hits - first) ** 2 - (hits - second) ** 2).sum(axis=1)
+    logs = np.log(second[hits == 1] / first[hits == 1])
+    for test, differences in ((brier, squares), (log_loss, logs)):
+        expected = ttest_1samp(differences, 0)
+        assert_allclose(test.estimate, differences.mean(), rtol=1e-10)
+        assert_allclose(test.pvalue, expected.pvalue, rtol=0.1)  # of the normal limit
+        assert_allclose(
+            (test.low, test.high),
+            differences.mean() + norm.ppf([0.025, 0.975]) * sem(differences),
+            rtol=1e-10,
+        )
+    # They are of the scores that the report prints.
+    for test, one, other in zip(
+        (brier, log_loss), report.overall.scores, report.comparison.second.scores, strict=False
+    ):
+        assert test.measure == one.name
+        assert_allclose(test.estimate, one.score - other.score, rtol=1e-10)
+    assert "Brier score, <script>" in str(report)
+
+
+def test_paired_brier_scores_of_two_columns_are_those_of_the_notion():
+    labels, proba = binary()
+    both, other = np.column_stack([1 - proba, proba]), np.column_stack([1 - proba**1.5, proba**1.5])
+    for notion in ("binary", "confidence"):
+        report = calibration_report(
+            labels, both, compare=other, notion=notion, **OPTIONS | {"n_resamples": 19}
+        )
+        [one, *_], [two, *_] = report.overall.scores, report.comparison.second.scores
+        assert_allclose(
+            report.comparison.score_tests[0].estimate, one.score - two.score, rtol=1e-10
+        )
+
+
 def test_of_many_samples_some_are_searched_and_the_report_says_so():
     labels, proba = predictions()
     report = calibration_report(labels, proba, max_search_samples=200, **OPTIONS)
@@ -366,11 +393,12 @@ def test_frame_holds_the_paired_tests():
     report = full_report()
     frame = report.to_frame()
     paired = frame[frame["part"] == "paired"]
-    tests = report.comparison.tests
+    tests = [*report.comparison.tests, *report.comparison.score_tests]
     assert paired["notion"].tolist() == [test.notion for test in tests]
     assert paired["value"].tolist() == [test.estimate for test in tests]
     assert paired["pvalue"].tolist() == [test.pvalue for test in tests]
-    assert set(paired["quantity"]) == {"squared error, difference", "SKCE, difference"}
+    measures = ("squared error", "SKCE", "Brier score", "log loss")
+    assert set(paired["quantity"]) == {f"{measure}, difference" for measure in measures}
     assert set(paired["name"]) == {f"{HOSTILE} minus second {HOSTILE}"}
     assert not (plain_report().to_frame()["part"] == "paired").any()
 

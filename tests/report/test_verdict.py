@@ -37,6 +37,11 @@ def test_what_is_not_shown_is_not_claimed():
     hidden = {**overall.without_bins, "lower_confidence_bound": -0.01, "reading": ""}
     unclear = replace(overall, without_bins=hidden)
     assert verdict_of(unclear, settings).startswith("Miscalibrated by the test of ECE (p = 0.01)")
+    assert "with a lower limit of 0" in verdict_of(unclear, settings)
+    low = replace(unclear, validation={"observed_expected_ratio": [1.294, 1.09, 1.52]})
+    assert verdict_of(low, settings).endswith("1.29 times as frequent as predicted (1.09 to 1.52).")
+    level = replace(unclear, validation={"observed_expected_ratio": [1.2, 0.9, 1.52]})
+    assert "frequent" not in verdict_of(level, settings)
     calm = replace(unclear, ece=replace(overall.ece, pvalue=0.4))
     assert verdict_of(calm, settings).startswith("No miscalibration is shown")
     assert "cannot be told from none here" in verdict_of(calm, settings)
@@ -103,9 +108,10 @@ def test_latex_has_a_table_of_groups_and_one_of_two_models(tmp_path):
     assert " & B\\_2 & " in of_two
     assert f"accuracy & {report.overall.overview.accuracy:.4f} & " in of_two
     notes = [line for line in of_two.splitlines() if line.startswith("% ")]
-    assert len(notes) == 1 + len(report.comparison.tests)
+    tests = [*report.comparison.tests, *report.comparison.score_tests]
+    assert len(notes) == 1 + len(tests)
     paired = [one for one in records(report) if one["part"] == "paired"]
-    assert [one["pvalue"] for one in paired] == [test.pvalue for test in report.comparison.tests]
+    assert [one["pvalue"] for one in paired] == [test.pvalue for test in tests]
 
 
 def test_latex_is_escaped(tmp_path):
