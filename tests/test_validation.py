@@ -10,7 +10,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from skcal import CalibrationErrorEstimator, Zero
+from skcal import Binning, CalibrationErrorEstimator, VectorScaling, Zero
 from skcal._validation import (
     InputError,
     check_labels,
@@ -21,6 +21,7 @@ from skcal._validation import (
     row_blocks,
 )
 from skcal.metrics import expected_calibration_error
+from skcal.recalibration import Mixture
 
 PROBA = np.array([[0.25, 0.25, 0.5], [0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
 POSITIVE = np.array([0.25, 0.5, 0.75])
@@ -468,3 +469,13 @@ def test_an_entry_of_an_arrow_table_is_refused_by_row_and_column():
         check_proba(table)
     with pytest.raises(InputError, match="y_proba row 0 holds 'x', not a number"):
         check_proba(pa.table({"a": ["x"], "b": ["y"]}))
+
+
+@pytest.mark.parametrize("kind", ["masked", "dates"])
+@pytest.mark.parametrize("one", [Binning(2), VectorScaling(), Mixture([VectorScaling()], [1.0])])
+def test_maps_and_functions_read_no_masked_entries_and_no_dates(one, kind):
+    p = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
+    X = np.ma.masked_equal(p, 0.75) if kind == "masked" else np.rint(p).astype("datetime64[D]")
+    y = p - 0.25 if isinstance(one, Binning) else [0, 1, 1]
+    with pytest.raises(InputError, match=r"X (is masked|holds dates)"):
+        one.fit(X, y)

@@ -102,3 +102,12 @@ def test_one_heavy_weight_is_exact_or_refused(data, method, heaviest):
     if method == "block":
         pairs[:60, 60:] = pairs[60:, :60] = 0
     assert_allclose(found, np.sum(pairs * h) / pairs.sum(), rtol=1e-7)
+
+
+def test_risks_whose_pairs_vanish_beside_one_weight_are_refused(data):
+    P, y = data
+    weight = np.where(np.arange(len(y)) == 7, 1e17, 1.0)
+    fitted = CalibrationErrorEstimator(TwoStepKernelRidge(1e-2), "confidence").fit(P, y)
+    for ask in (fitted.score, fitted.risk):
+        with pytest.raises(InputError, match="so unequal that the pairs"):
+            ask(P, y, weight)
