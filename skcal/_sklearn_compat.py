@@ -160,11 +160,11 @@ _PASSING = [
         np.exceptions.VisibleDeprecationWarning,  # labels
         LinAlgWarning,  # logistic regression
     )
-] + [("always", None, DeprecationWarning, None, 0)]  # pandas, where data types are compared
+]
 
 
 def _passing_filters():
-    """Filters of warnings that scikit-learn and pandas set for an instant, where they are set."""
+    """Filters of warnings that scikit-learn sets for an instant, where they are set."""
     return [one for one in warnings.filters if one in _PASSING]
 
 
@@ -206,19 +206,20 @@ class _NamingSignature(Signature):
             raise TypeError(f"{self.name}() {text}") from None
 
 
-def _restoring_config(function):
-    """The function, after whose interrupt scikit-learn's configuration is as before.
+def _restoring(function):
+    """The function, after whose interrupt scikit-learn's and numpy's settings are as before.
 
-    What sets it around a call may itself be interrupted before it restores.
+    What sets them for an instant may itself be interrupted before it restores.
     """
 
     @wraps(function)
     def restoring(*args, **kwargs):
-        before = get_config()
+        config, errors = get_config(), np.geterr()
         try:
             return function(*args, **kwargs)
         except KeyboardInterrupt:
-            set_config(**before)
+            set_config(**config)
+            np.seterr(**errors)
             raise
 
     return restoring
@@ -227,7 +228,7 @@ def _restoring_config(function):
 def _fit_context(**options):
     """scikit-learn's decorator of fits."""
     decorate = _sklearn_fit_context(**options)
-    return lambda method: _restoring_config(decorate(method))
+    return lambda method: _restoring(decorate(method))
 
 
 def validate_params(parameter_constraints, **options):
@@ -240,7 +241,7 @@ def validate_params(parameter_constraints, **options):
     def named(function):
         function.__signature__ = _NamingSignature.from_callable(function)
         function.__signature__.name = function.__qualname__
-        return _restoring_config(decorate(function))
+        return _restoring(decorate(function))
 
     return named
 

@@ -44,7 +44,7 @@ class Call:
     lenient : bool
         Documented to return what is no probability as it is.
     foreign : bool
-        Refused by a classifier of scikit-learn, which names no argument.
+        May be refused by a classifier of scikit-learn, which names no argument.
     """
 
     def __init__(self, function, kinds, *, seldom=False, exact=True, lenient=False, foreign=False):
@@ -312,11 +312,6 @@ CALLS |= {
     "LogProbabilities": of_estimator(skcal.LogProbabilities()),
     "ProbabilityInteractions": of_estimator(skcal.ProbabilityInteractions()),
     "Mixture": of_estimator(Mixture([Identity(), skcal.TemperatureScaling()], [0.5, 0.5])),
-    "ClassifierProbabilities": of_estimator(
-        skcal.ClassifierProbabilities(DecisionTreeClassifier(max_depth=2, random_state=0)),
-        exact=False,
-        foreign=True,
-    ),
     "CalibrationErrorEstimator": of_estimator(skcal.CalibrationErrorEstimator(skcal.Binning(3))),
     "CalibrationErrorSearchCV": of_estimator(
         skcal.CalibrationErrorSearchCV(CANDIDATES, cv=3, random_state=0), seldom=True, exact=False

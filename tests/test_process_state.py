@@ -262,17 +262,18 @@ def test_an_interrupt_in_any_room_leaves_no_trace(data, name, monkeypatch):
     assert reached
 
 
-def test_an_interrupt_that_stops_scikit_learn_from_restoring_leaves_its_configuration(data):
-    before = sklearn.get_config()
+def test_an_interrupt_that_stops_others_from_restoring_leaves_their_settings(data):
+    before = process_state()
 
     class Interrupted(LinearRegression):
         def fit(self, X, y, sample_weight=None):
             sklearn.set_config(assume_finite=True)
+            np.seterr(invalid="raise")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         search(*data, [PlugIn(Interrupted())])
-    assert sklearn.get_config() == before
+    assert process_state() == before
 
 
 SCRIPT = """
