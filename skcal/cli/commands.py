@@ -72,14 +72,16 @@ def _say_nothing(*parts, **options):
 
 
 def _told(command, options) -> int:
-    """The exit status of a command; what it notes goes to the error stream, each note once."""
+    """The exit status of a command; what it notes goes to the error stream, each note once.
+
+    Of a command that fails the error alone is said.
+    """
     notes: list[Note] = []
-    try:
-        return listen(notes, command, options) or 0
-    finally:
-        if not options.quiet:
-            for text in dict.fromkeys(note.message for note in notes):
-                print(f"skcal: {printable(' '.join(text.split()))}", file=sys.stderr)
+    status = listen(notes, command, options) or 0
+    if not options.quiet:
+        for text in dict.fromkeys(note.message for note in notes):
+            print(f"skcal: {printable(' '.join(text.split()))}", file=sys.stderr)
+    return status
 
 
 def _refuse(text) -> int:

@@ -103,6 +103,8 @@ COVERED_BY_OTHERS = {
     "Smoothed": "a map of smoothed predictions: tests/recalibration",
     "Mixture": "a mean of maps: tests/recalibration",
     "Recalibrator": "chooses among maps: tests/recalibration",
+    "adjust_prevalence": "a formula: tests/recalibration/test_prevalence.py",
+    "estimate_prevalence": "a likelihood: tests/recalibration/test_prevalence.py",
 }
 VECTORS = ("canonical", "top-2", "lens")
 SCALAR_ONLY = {
