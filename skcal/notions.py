@@ -55,19 +55,19 @@ class Problem(NamedTuple):
     share : float
         π, the share of the problem in sums over problems: 1 where problems are about the same
         samples, else its part of the weight of all samples.
-    rows : slice or ndarray of int
-        The samples that the problem is about.
     logits : ndarray of shape (n_rows, d) or None
         Of predictions that were logits the logarithms of the features, of a single feature its
         logit, without the loss of probabilities near 0 and 1.
+    rows : slice or ndarray of int
+        The samples that the problem is about.
     """
 
     features: np.ndarray
     residuals: Any
     weight: np.ndarray
     share: float = 1.0
-    rows: slice | np.ndarray = _ALL
     logits: Any = None
+    rows: slice | np.ndarray = _ALL
 
     @property
     def outcomes(self) -> np.ndarray:
@@ -97,7 +97,7 @@ def _problem(
         return Problem(features, residuals, weight, logits=logits)
     own, total = weight[rows], weight.sum()
     share = float(own.sum() / total) if total else 0.0
-    return Problem(features, residuals, own, share, rows, logits)
+    return Problem(features, residuals, own, share, logits, rows)
 
 
 class Problems(NamedTuple):

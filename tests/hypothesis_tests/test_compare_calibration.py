@@ -64,7 +64,7 @@ def pair_matrix(proba, y, notion, degree):
     """W_ij ⟨δ_i, δ_j⟩ of all problems."""
     n = len(y)
     H = np.zeros((n, n))
-    for X, D, _, share, rows, _ in make_problems(proba, y, notion):
+    for X, D, _, share, *_, rows in make_problems(proba, y, notion):
         if len(X) > 1:
             psi = whitened(X, degree)
             own = np.arange(n)[rows]
