@@ -232,10 +232,7 @@ def _fit_context(**options):
 
 
 def validate_params(parameter_constraints, **options):
-    """scikit-learn's decorator, which binds the arguments by the function's signature.
-
-    A wrapper would add a frame, and warnings would name its line.
-    """
+    """scikit-learn's decorator, which binds the arguments by the function's signature."""
     decorate = _validate_params(parameter_constraints, **options)
 
     def named(function):

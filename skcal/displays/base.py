@@ -155,6 +155,21 @@ def in_inches(ax, edge: int):
     return blended_transform_factory(ax.transAxes, up)
 
 
+def legend_below(ax, **options):
+    """A legend below the labels of the axes."""
+    look = {"fontsize": "x-small", "frameon": False, "bbox_to_anchor": (0.5, -0.45)} | options
+    return ax.legend(loc="upper center", bbox_transform=in_inches(ax, 0), **look)
+
+
+def draw_bands(ax, x, curve, colour, labels) -> list:
+    """The pointwise limits of a curve and its simultaneous band, which is paler."""
+    limits = (curve.low, curve.high, 0.3), (curve.band_low, curve.band_high, 0.15)
+    return [
+        ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0, label=label)
+        for (low, high, alpha), label in zip(limits, labels, strict=True)
+    ]
+
+
 def as_label(text, width: int = 32) -> str:
     """A name that fits: its start and end if longer, no formula, nothing that does not print."""
     text = " ".join(str(text).split())

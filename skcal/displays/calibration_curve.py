@@ -11,8 +11,9 @@ from skcal.displays.base import (
     ClassifierDisplay,
     as_label,
     axis_limit,
-    in_inches,
+    draw_bands,
     keep_axes,
+    legend_below,
     limit_axes,
     make_axes,
     styled,
@@ -163,31 +164,13 @@ class CalibrationCurveDisplay(ClassifierDisplay):
         axis.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
         look = styled(kwargs, color=BLUE, linewidth=1.5, label=f"curve by {curve.method}")
         [self.line_] = axis.plot(curve.prediction, curve.frequency, **look)
-        limits = (curve.low, curve.high, 0.3, f"{level} at each point")
-        band = (curve.band_low, curve.band_high, 0.15, f"{level} of the whole curve")
-        self.bands_ = [
-            axis.fill_between(
-                curve.prediction,
-                low,
-                high,
-                color=self.line_.get_color(),
-                alpha=alpha,
-                linewidth=0,
-                label=label,
-            )
-            for low, high, alpha, label in (limits, band)
-        ]
+        said = f"{level} at each point", f"{level} of the whole curve"
+        self.bands_ = draw_bands(axis, curve.prediction, curve, self.line_.get_color(), said)
         self._draw_histogram(axis)
         limit_axes(axis, self.limit)
         title = f"{curve.notion}\nn = {curve.n_samples:,}"
         axis.set_title(f"{as_label(name)}\n{title}" if name else title, fontsize="small")
-        axis.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.45),
-            bbox_transform=in_inches(axis, 0),
-            fontsize="x-small",
-            frameon=False,
-        )
+        legend_below(axis)
         keep_axes(self, [axis])
         return self
 

@@ -10,8 +10,9 @@ from skcal.displays.base import (
     GREY,
     ClassifierDisplay,
     as_label,
-    in_inches,
+    draw_bands,
     keep_axes,
+    legend_below,
     make_axes,
     styled,
 )
@@ -153,34 +154,16 @@ class DecisionCurveDisplay(ClassifierDisplay):
         title = ", ".join([*(line.get_label() for line in others), *([label] if name else [])])
         facts = f"{curve.notion}, n = {curve.n_samples:,}"
         axis.set_title(f"{title}\n{facts}" if title else facts, fontsize="small")
-        axis.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.45),
-            bbox_transform=in_inches(axis, 0),
-            ncols=2,
-            fontsize="x-small",
-            frameon=False,
-        )
+        legend_below(axis, ncols=2)
         keep_axes(self, [axis])
         return self
 
     def _draw_bands(self, axis, first):
         """The legend has the bands of the first curve; those of others have their colours."""
         curve, level = self.curve, percent(self.curve.confidence_level)
-        limits = (curve.low, curve.high, 0.3, f"{level} at each threshold")
-        band = (curve.band_low, curve.band_high, 0.15, f"{level} at all thresholds")
-        self.bands_ = [
-            axis.fill_between(
-                curve.thresholds,
-                low,
-                high,
-                color=self.line_.get_color(),
-                alpha=alpha,
-                linewidth=0,
-                label=said if first else None,
-            )
-            for low, high, alpha, said in (limits, band)
-        ]
+        said = f"{level} at each threshold", f"{level} at all thresholds"
+        labels = said if first else (None, None)
+        self.bands_ = draw_bands(axis, curve.thresholds, curve, self.line_.get_color(), labels)
 
     def _set_limits(self, axis, first):
         """Up to the last threshold at which somebody is treated; down to a little below 0."""

@@ -12,8 +12,8 @@ from skcal.displays.base import (
     GREY,
     ORANGE,
     as_label,
-    in_inches,
     keep_axes,
+    legend_below,
     make_axes,
     styled,
 )
@@ -206,11 +206,4 @@ class MonitorDisplay:
 
 
 def _legend(ax) -> None:
-    ax.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.5),
-        bbox_transform=in_inches(ax, 0),
-        fontsize="small",
-        frameon=False,
-        ncols=2,
-    )
+    legend_below(ax, bbox_to_anchor=(0.5, -0.5), fontsize="small", ncols=2)

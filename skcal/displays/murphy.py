@@ -11,8 +11,8 @@ from skcal.displays.base import (
     ORANGE,
     ClassifierDisplay,
     as_label,
-    in_inches,
     keep_axes,
+    legend_below,
     make_axes,
     styled,
 )
@@ -167,13 +167,7 @@ class MurphyDisplay(ClassifierDisplay):
             facts = f"{diagram.notion}, n = {diagram.n_samples:,}"
             title = " − ".join(shown) if axis is not axes[0] else ", ".join(shown)
             axis.set_title(f"{title}\n{facts}" if title else facts, fontsize="small")
-            axis.legend(
-                loc="upper center",
-                bbox_to_anchor=(0.5, -0.45),
-                bbox_transform=in_inches(axis, 0),
-                fontsize="x-small",
-                frameon=False,
-            )
+            legend_below(axis)
         keep_axes(self, axes)
         return self
 

@@ -13,8 +13,8 @@ from skcal.displays.base import (
     MAX_PANELS,
     ORANGE,
     as_label,
-    in_inches,
     keep_axes,
+    legend_below,
     make_axes,
     note_left_out,
     number,
@@ -185,15 +185,8 @@ class NullDistributionDisplay:
         ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
         ax.set_title(self._title(panel, name), fontsize="small")
         tail = Patch(color=ORANGE, label=f"{panel.n_as_extreme:,} at least as large")
-        legend = ax.legend(
-            handles=[self.lines_[-1], bars, tail],
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.5),
-            bbox_transform=in_inches(ax, 0),
-            fontsize="x-small",
-            frameon=False,
-        )
-        self.legends_.append(legend)
+        handles = [self.lines_[-1], bars, tail]
+        self.legends_.append(legend_below(ax, handles=handles, bbox_to_anchor=(0.5, -0.5)))
 
     def _title(self, panel, name):
         name = self.name if name is None else name

@@ -22,6 +22,7 @@ from skcal.displays.base import (
     default_resamples,
     in_inches,
     keep_axes,
+    legend_below,
     limit_axes,
     make_axes,
     note_left_out,
@@ -443,10 +444,4 @@ def _finish(ax, panel, strategy, style):
         title += f"; {panel.n_above:,} above {panel.limit:g}"
     ax.set_title(title, fontsize="small")
     # Below the axes, since at small n there is no corner without bars.
-    return ax.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.45),
-        bbox_transform=in_inches(ax, 0),
-        fontsize="x-small",
-        frameon=False,
-    )
+    return legend_below(ax)

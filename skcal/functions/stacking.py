@@ -158,7 +158,7 @@ class Stacking(BilinearFunction):
             self.residual_weights_ = _best_weights(products[1])
         used = [(f, a) for f, a in zip(self.functions_, self.weights_, strict=True) if a > 0]
         self._used = [function for function, _ in used]
-        blocks = [a * (np.eye(f._n_residuals) if f.form_ is None else f.form_) for f, a in used]
+        blocks = [a * (np.eye(_width(f)) if f.form_ is None else f.form_) for f, a in used]
         self.form_ = _diagonal(blocks) if blocks else np.zeros((1, 1))
         return self
 
@@ -268,6 +268,12 @@ def _residual_products(fitted, residuals, weight):
     rows = np.stack([np.sqrt(weight)[:, None] * one for one in fitted]).reshape(len(fitted), -1)
     target = (np.sqrt(weight)[:, None] * residuals).ravel()
     return rows @ rows.T, rows @ target
+
+
+def _width(function):
+    """How many features φ has, by a row that may be one of logits or of probabilities."""
+    value = 0.0 if function.reads_logits else 0.5
+    return function.feature_map(np.full((1, function.n_features_in_), value)).shape[1]
 
 
 def _best_weights(products):

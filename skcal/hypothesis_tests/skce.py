@@ -310,9 +310,8 @@ def _of_widths(sample, kernel, widths, biased, n_resamples, random_state, n_jobs
         null_distribution(statistic, problem, n_resamples, rng, n_jobs)
         for statistic, problem in zip(statistics, problems, strict=True)
     ]
-    result = from_draws(
-        sample, draws, f"Monte Carlo (largest SKCE of {len(widths)} widths), exact level"
-    )
+    count = max(len(statistic.statistics) for statistic in statistics)  # those that are resolved
+    result = from_draws(sample, draws, f"Monte Carlo (largest SKCE of {count} widths), exact level")
     pairs = zip(statistics, problems, strict=True)
     estimate = sum(problem.share * statistic.squared_error(problem) for statistic, problem in pairs)
     return replace(result, estimate=float(estimate))

@@ -63,14 +63,8 @@ def adjust_prevalence(
     array([0.1, 0.5])
     """
     proba = check_proba(y_proba)
-    old = _shares(prevalence, "prevalence", proba)
+    old = _positive_shares(prevalence, proba)
     new = _shares(new_prevalence, "new_prevalence", proba)
-    if not (old > 0).all():
-        raise InputError(
-            "prevalence",
-            f"is 0 for class {int(np.argmin(old))}: nothing is known of it.",
-            "Leave out its column.",
-        )
     parts = _rows(proba) * (new / old)
     total = parts.sum(axis=1, keepdims=True)
     if not total.all():
@@ -161,9 +155,7 @@ def estimate_prevalence(
     proba = check_proba(y_proba)
     weight = check_weight(sample_weight, len(proba))
     proba, weight = proba[weight > 0], weight[weight > 0]
-    old = _shares(prevalence, "prevalence", proba)
-    if not (old > 0).all():
-        raise InputError("prevalence", "has a class of share 0.", "Leave out its column.")
+    old = _positive_shares(prevalence, proba)
     shares, ratios, weight = old, _rows(proba) / old, weight / weight.sum()
     for _ in range(max_iter):
         before, shares = shares, _two_steps(shares, ratios, weight)
@@ -204,6 +196,16 @@ def _two_steps(shares, ratios, weight):
 def _rows(proba):
     proba = proba.astype(np.float64)
     return np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
+
+
+def _positive_shares(prevalence, proba) -> np.ndarray:
+    """Shares where the predictions are right; of a class of share 0 they say nothing."""
+    shares = _shares(prevalence, "prevalence", proba)
+    if not (shares > 0).all():
+        reason = f"is 0 for class {int(np.argmin(shares))}: of a class of share 0 nothing is known."
+        remedy = "Pass one inside (0, 1)." if proba.ndim == 1 else "Leave out its column."
+        raise InputError("prevalence", reason, remedy)
+    return shares
 
 
 def _shares(given, name, proba) -> np.ndarray:

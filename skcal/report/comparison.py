@@ -18,6 +18,7 @@ from skcal.report.numbers import Attempts, fit_search, measure, run_searches, tu
 from skcal.report.parts import Data, Measures, Settings
 
 _PAIRS = 1e10
+_LOSSES = {"Brier score": brier_losses, "log loss": log_losses}
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def compare_models(name: str, first: Data, second: Data, settings: Settings, sea
         measures,
         [part for part in estimators if part is not None],
         [part for part in tests if part is not None],
-        _score_tests(first, second, settings),
+        _score_tests(first, second, measures.scores, settings),
         attempt.messages,
     )
 
@@ -138,24 +139,21 @@ def _paired(measure, first, second, settings, notion, **options) -> PairedTest:
     )
 
 
-def _score_tests(first, second, settings) -> list[PairedTest]:
+def _score_tests(first, second, scores, settings) -> list[PairedTest]:
     """Normal tests of equal scores; without that of a log loss that is infinite."""
     z = norm.isf((1 - settings.confidence_level) / 2)
-    brier = "Brier score", brier_losses, _brier_scale(first, settings)
     tests = []
-    for name, losses, scale in (brier, ("log loss", log_losses, 1.0)):
-        one, other = (of_outcomes(losses(data.rows), data.codes) for data in (first, second))
+    for score in (one for one in scores if one.name in _LOSSES):
+        one, other = (
+            of_outcomes(_LOSSES[score.name](data.rows), data.codes) for data in (first, second)
+        )
+        # Of two columns the loss is that of one, unless the score counts both.
+        both = score.name == "Brier score" and score.notion.by_class and len(first.classes) == 2
+        scale = 2 if both else 1
         found = LossComparison.of(scale * one, scale * other, np.ones(len(one)))
         if np.isfinite(found.standard_error):
             half = z * found.standard_error
             ends = found.difference - half, found.difference + half
-            how = "normal limit", len(one)
-            tests.append(
-                PairedTest(settings.notion, name, found.difference, *ends, found.pvalue, *how)
-            )
+            about = score.notion, score.name, found.difference, *ends, found.pvalue
+            tests.append(PairedTest(*about, "normal limit", len(one)))
     return tests
-
-
-def _brier_scale(data, settings) -> float:
-    """2 where the report's Brier score counts both of two columns."""
-    return 2.0 if len(data.classes) == 2 and not settings.notion.of_positive_class else 1.0

@@ -22,6 +22,7 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
+from skcal.functions import BilinearFunction
 
 PLUG_INS = [
     TwoStepKernelRidge(1e-3),
@@ -37,6 +38,20 @@ MIXED = [
     TwoStepKernelRidge(1e-2),
     PlugIn(StructuredMatrixScaling(C=0.1, tol=1e-10)),
 ]
+
+
+class Polynomials(BilinearFunction):
+    """⟨φ, φ'⟩ of three features beside a single residual, and none that corrects."""
+
+    def fit(self, X, y, sample_weight=None):
+        _, residuals, weight = self._validate(X, y, sample_weight)
+        self.scale_, self.form_ = (weight @ residuals)[0] / weight.sum(), None
+        return self
+
+    def feature_map(self, X):
+        return self.scale_ * self._validate_features(X) ** np.arange(3)
+
+
 every_list = pytest.mark.parametrize("functions", [PLUG_INS, MIXED], ids=["plug-ins", "mixed"])
 
 
@@ -322,3 +337,13 @@ def test_what_cannot_be_stacked_is_named(rng, options, message):
     X, residuals = rng.dirichlet(np.ones(3), 20), rng.normal(size=(20, 3))
     with pytest.raises(ValueError, match=message):
         Stacking(**options).fit(X, residuals)
+
+
+def test_features_may_be_more_than_residuals(rng):
+    X = rng.uniform(size=(60, 1))
+    y = (rng.uniform(size=(60, 1)) < X**2) - X
+    stack = Stacking([Polynomials(), Binning(3)], cv=3).fit(X, y)
+    assert stack.weights_[0] > 0
+    parts = [function.predict_pairs(X) for function in stack.functions_]
+    expected = np.tensordot(stack.weights_, parts, 1)
+    assert_allclose(stack.predict_pairs(X), expected, atol=1e-12)
