@@ -13,6 +13,7 @@ from skcal.metrics import (
     calibration_intercept,
     calibration_slope,
     cox_recalibration,
+    cross_fitted_calibration_error,
     expected_calibration_error,
     integrated_calibration_index,
     make_calibration_scorer,
@@ -155,3 +156,13 @@ def test_problems_hold_the_logarithms_of_their_features(rng, notion, scale):
             both = grouped(logs, own)
             expected = (both[:, 1:] - both[:, :1])[problem.rows]
         assert_allclose(problem.logits, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", [cross_fitted_calibration_error, integrated_calibration_index])
+@pytest.mark.parametrize("scale", [1, 3])
+def test_of_moderate_logits_what_is_fitted_is_that_of_the_probabilities(metric, scale, rng):
+    z = rng.normal(scale=scale, size=(300, 4))
+    y = (z / scale + rng.gumbel(size=z.shape)).argmax(axis=1)
+    options = {"random_state": 0} if metric is cross_fitted_calibration_error else {}
+    of_logits = metric(y, z, from_logits=True, **options)
+    assert_allclose(of_logits, metric(y, softmax(z, axis=1), **options), rtol=1e-6)
