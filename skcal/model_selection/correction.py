@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcal._sklearn_compat import ClassifierMixin, _num_samples
 from skcal._validation import check_predictions, check_weight
 from skcal.model_selection import engine
+from skcal.model_selection.error_terms import corrected_proba
 from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.notions import NOTIONS, Problems, make_problems
 
@@ -123,11 +124,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         change = np.hstack(corrections)
         if change.shape[1] == 1:  # of the second class of two
             change = np.hstack([-change, change])
-        return self._interior(proba, change)
-
-    def _interior(self, proba, change):
-        corrected = np.maximum(proba + change, proba / np.sqrt(self.n_samples_))
-        return corrected / corrected.sum(axis=1, keepdims=True)
+        return corrected_proba(proba, change, self.n_samples_)
 
     def _largest_corrected(self, proba, parts, corrections):
         change = np.zeros(len(proba))
@@ -135,9 +132,8 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
             change[part.rows] = correction[:, 0]
         rows, top = np.arange(len(proba)), proba.argmax(axis=1)
         largest = np.minimum(proba[rows, top], 1)
-        two = self._interior(
-            np.column_stack([largest, 1 - largest]), np.column_stack([change, -change])
-        )
+        two, changes = np.column_stack([largest, 1 - largest]), np.column_stack([change, -change])
+        two = corrected_proba(two, changes, self.n_samples_)
         others = proba.copy()
         others[rows, top] = 0
         total = others.sum(axis=1, keepdims=True)

@@ -58,14 +58,19 @@ def proba_of_outcomes(part: Problem) -> np.ndarray:
     return np.hstack([p, 1 - p if part.logits is None else expit(-part.logits)])
 
 
+def corrected_proba(p, correction, n_samples) -> np.ndarray:
+    """Rows q ∝ max(p + ĝ, p / √n): no outcome becomes impossible by a correction."""
+    q = np.maximum(p + correction, p / np.sqrt(n_samples))
+    return q / q.sum(axis=1, keepdims=True)
+
+
 def _log_gain(part: Problem, correction, n_samples) -> Gain:
-    """Gain of log loss of q ∝ max(p + ĝ, p / √n): no outcome becomes impossible by a correction."""
+    """Gain of log loss of the corrected probabilities."""
     p = proba_of_outcomes(part)
     scalar = correction.shape[1] == 1
     if scalar:
         correction = np.hstack([correction, -correction])
-    q = np.maximum(p + correction, p / np.sqrt(n_samples))
-    q /= q.sum(axis=1, keepdims=True)
+    q = corrected_proba(p, correction, n_samples)
     ratio = np.divide(q, p, out=np.ones_like(q), where=(p > 0) & (q > 0))
     gain = np.log(ratio)
     if not scalar:
