@@ -6,16 +6,18 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from difflib import get_close_matches
-from functools import partial, wraps
+from functools import wraps
 from inspect import Signature
 from threading import RLock
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
 from sklearn import get_config, set_config
+from sklearn.base import BaseEstimator as _BaseEstimator
 from sklearn.base import ClassifierMixin as _ClassifierMixin
-from sklearn.base import _fit_context as _sklearn_fit_context
+from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
@@ -140,31 +142,68 @@ class _Together:
 
 
 def _blas_threads():
-    """The libraries, and how many threads each has, which is said once for the whole process."""
+    """The BLAS libraries of more threads than one, and how many."""
     blas = _get_threadpool_controller().select(user_api="blas").lib_controllers
-    return [(library, library.num_threads) for library in blas]
+    return [(library, count) for library in blas if (count := library.num_threads) > 1]
 
 
-def _set_blas_threads(before, count=None):
+def _of_each_thread(library):
+    """Whether each thread says its own number, which threadpoolctl tells of OpenMP alone."""
+    return getattr(library, "threading_layer", "") == "openmp"
+
+
+def _shared_blas_threads():
+    return [one for one in _blas_threads() if not _of_each_thread(one[0])]
+
+
+def _one_thread(before):
+    for library, _ in before:
+        library.set_num_threads(1)
+
+
+def _threads_as(before):
     for library, own in before:
-        library.set_num_threads(count or own)
+        if library.num_threads == 1:
+            _free(library)
+            library.set_num_threads(own)
+            _free(library)
 
 
-one_blas_thread = _Together(_blas_threads, partial(_set_blas_threads, count=1), _set_blas_threads)
+def _free(library):
+    """Let any thread set the number: threadpoolctl 3.8 keeps it to the first that did."""
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread(force=True)
 
 
+_one_shared_blas_thread = _Together(_shared_blas_threads, _one_thread, _threads_as)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Products in one thread; of libraries whose threads all share one number, for all of them."""
+    own = [one for one in _blas_threads() if _of_each_thread(one[0])]
+    try:
+        _one_thread(own)
+        with _one_shared_blas_thread():
+            yield
+    finally:
+        _threads_as(own)
+
+
+_FIXED = re.compile("FixedFormatter should only be used together with FixedLocator", re.I)
 _PASSING = [
-    ("error", None, category, None, 0)
-    for category in (
-        np.exceptions.ComplexWarning,  # arrays
-        np.exceptions.VisibleDeprecationWarning,  # labels
-        LinAlgWarning,  # logistic regression
-    )
+    ("error", None, np.exceptions.ComplexWarning, None, 0),  # arrays
+    ("error", None, np.exceptions.VisibleDeprecationWarning, None, 0),  # labels
+    ("error", None, LinAlgWarning, None, 0),  # logistic regression
+    ("ignore", None, RuntimeWarning, None, 0),  # missing values of pandas
+    ("ignore", None, UserWarning, None, 0),  # dtypes of pandas
+    ("always", None, DeprecationWarning, None, 0),
+    ("ignore", _FIXED, Warning, None, 0),  # labels of axes
 ]
 
 
 def _passing_filters():
-    """Filters of warnings that scikit-learn sets for an instant, where they are set."""
+    """Filters of warnings that libraries set for an instant, where they are set."""
     return [one for one in warnings.filters if one in _PASSING]
 
 
@@ -175,8 +214,9 @@ def _drop_filters(before):
                 warnings.filters.remove(one)  # type: ignore[attr-defined]
 
 
-# Around checks of scikit-learn and the estimators of others. Their ``catch_warnings`` restores what
-# each thread found, so that threads which overlap leave the filter of one of them to the process.
+# Around checks of scikit-learn, data frames, axes and the estimators of others. Their
+# ``catch_warnings`` restores what each thread found, so that threads which overlap leave the filter
+# of one of them to the process.
 keeping_filters = _Together(_passing_filters, lambda before: None, _drop_filters)
 
 
@@ -206,14 +246,14 @@ class _NamingSignature(Signature):
             raise TypeError(f"{self.name}() {text}") from None
 
 
-def _restoring(function):
+def restoring(function):
     """The function, after whose interrupt scikit-learn's and numpy's settings are as before.
 
     What sets them for an instant may itself be interrupted before it restores.
     """
 
     @wraps(function)
-    def restoring(*args, **kwargs):
+    def restored(*args, **kwargs):
         config, errors = get_config(), np.geterr()
         try:
             return function(*args, **kwargs)
@@ -222,13 +262,17 @@ def _restoring(function):
             np.seterr(**errors)
             raise
 
-    return restoring
+    return restored
 
 
-def _fit_context(**options):
-    """scikit-learn's decorator of fits."""
-    decorate = _sklearn_fit_context(**options)
-    return lambda method: _restoring(decorate(method))
+class BaseEstimator(_BaseEstimator):
+    """scikit-learn's, whose public methods in this package restore settings when interrupted."""
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        for name, method in list(vars(cls).items()):
+            if isinstance(method, FunctionType) and name[0] != "_":
+                setattr(cls, name, restoring(method))
 
 
 def validate_params(parameter_constraints, **options):
@@ -238,12 +282,13 @@ def validate_params(parameter_constraints, **options):
     def named(function):
         function.__signature__ = _NamingSignature.from_callable(function)
         function.__signature__.name = function.__qualname__
-        return _restoring(decorate(function))
+        return restoring(decorate(function))
 
     return named
 
 
 __all__ = [
+    "BaseEstimator",
     "BaseScorer",
     "CallbackSupportMixin",
     "ClassifierMixin",
@@ -258,6 +303,7 @@ __all__ = [
     "as_tasks",
     "keeping_filters",
     "one_blas_thread",
+    "restoring",
     "validate_parameter_constraints",
     "validate_params",
 ]

@@ -161,17 +161,14 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
     """Finite floats of one or two dimensions."""
     with naming(name):
         proba = predictions if hasattr(predictions, "ndim") else np.asarray(predictions)
-    _refuse_other_kinds(proba, name)
-    if proba.ndim not in (1, 2):
-        raise InputError(
-            name,
-            f"has {proba.ndim} dimensions.",
-            "Pass (n_samples,) probabilities of the positive class or (n_samples, n_classes) rows.",
-        )
-    _refuse_masked(proba, name)
-    half = _is_half(proba)
-    options = {"dtype": np.float32 if half else FLOATS, "ensure_all_finite": False}
-    with naming(name):
+        _refuse_other_kinds(proba, name)
+        if proba.ndim not in (1, 2):
+            reason = f"has {proba.ndim} dimensions."
+            remedy = "Pass (n_samples,) probabilities of the positive class"
+            raise InputError(name, reason, f"{remedy} or (n_samples, n_classes) rows.")
+        _refuse_masked(proba, name)
+        half = _is_half(proba)
+        options = {"dtype": np.float32 if half else FLOATS, "ensure_all_finite": False}
         if estimator is None:
             proba = check_array(proba, input_name=name, ensure_2d=False, **options)
         else:
@@ -241,6 +238,7 @@ def _refuse_other_kinds(array, name: str) -> None:
         raise InputError(name, f"holds {found!r}, not a number.", remedy, row=0)
 
 
+@keeping_filters()
 def refuse_no_numbers(array, name: str) -> None:
     """Raise for what scikit-learn reads as numbers: masked entries and dates."""
     _refuse_masked(array, name)
@@ -545,6 +543,7 @@ def _example(present: np.ndarray) -> str:
     return f", such as labels={present.tolist()}" if len(present) == 2 else ""
 
 
+@keeping_filters()
 def column_names(y_proba):
     """Names of the columns of a data frame or an arrow table, or None."""
     names = getattr(y_proba, "column_names", getattr(y_proba, "columns", None))
@@ -645,6 +644,12 @@ def _are_probabilities(y) -> bool:
     """Whether there are fractions, and none negative as residuals are."""
     array = np.asarray(y)
     return array.dtype.kind == "f" and bool((array % 1 != 0).any() and (array >= 0).all())
+
+
+def plain_array(values: Any, name: str) -> np.ndarray:
+    """What numpy reads as an array, of any type."""
+    with naming(name):
+        return np.asarray(values)
 
 
 def as_floats(values: Any, name: str) -> np.ndarray:

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.svm import LinearSVC
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcal._notes import listen, note
 from skcal._parallel import one_by_one
 from skcal._sklearn_compat import (
+    BaseEstimator,
     CallbackSupportMixin,
     ClassifierMixin,
     HasMethods,
@@ -202,7 +203,7 @@ class RecalibratedClassifierCV(
                 "two classes or more."
             )
         weight = None if sample_weight is None else check_weight(sample_weight, len(codes))
-        routed = self._route(estimator, sample_weight, fit_params)
+        routed = self._route(estimator, weight, fit_params)
         frozen = isinstance(estimator, FrozenEstimator)
         splits = self._splits(X, y, codes, routed.splitter.split)
         context = self._init_callback_context(max_subtasks=1 if frozen else len(splits) + 1)

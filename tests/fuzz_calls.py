@@ -19,6 +19,7 @@ from skcal import (
     recalibration,
     report,
 )
+from skcal._sklearn_compat import keeping_filters
 from skcal.model_selection import FunctionCorrection
 from skcal.recalibration import Identity, Mixture, RecalibrationMap, Smoothed
 
@@ -55,6 +56,7 @@ class Call:
 class Told:
     """A fitted classifier of given predictions."""
 
+    @keeping_filters()
     def __init__(self, proba):
         self.proba, self.classes_ = proba, np.arange(3)
         with suppress(TypeError, ValueError):
@@ -282,6 +284,7 @@ def of_displays():
         yield f"{kind.__name__}.{method}", Call(call, plain, seldom=True, exact=False)
 
 
+@keeping_filters()
 def prevalences(function, X, *others, **options):
     shape = ()
     with suppress(ValueError, TypeError):

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 from process_state import process_state
 from report_cases import predictions
 from sklearn.linear_model import LogisticRegression
@@ -40,7 +41,8 @@ from skcal import (
     hypothesis_tests,
     metrics,
 )
-from skcal._sklearn_compat import keeping_filters, one_blas_thread
+from skcal._sklearn_compat import _one_shared_blas_thread, keeping_filters
+from skcal.displays import MonitorDisplay
 from skcal.monitoring import CalibrationMonitor
 
 ROUND = 10  # seconds
@@ -78,6 +80,11 @@ def classify():
     return fitted.predict_proba(np.log(P + 1e-3)).tobytes()
 
 
+def draw():
+    display = MonitorDisplay.from_monitor(CalibrationMonitor().update(P, y), plot=False)
+    return len(display.plot(ax=Figure().subplots(1, 2)).figure_.get_axes())
+
+
 def monitor():
     return CalibrationMonitor().update(P, y).log_e_value_
 
@@ -105,6 +112,7 @@ TASKS = {
     "classifier": classify,
     "bootstrap": bootstrap,
     "monitor": monitor,
+    "display": draw,
     "refusal": refuse,
     "ECE": partial(of, metrics.expected_calibration_error),
     "smooth ECE": partial(of, metrics.smooth_calibration_error, notion="confidence"),
@@ -178,7 +186,7 @@ def main(seconds, n_threads=4):
             if before[key] != after[key]:
                 failures.append(f"{key}: {before[key]} is now {after[key]}"[:2000])
         failures += ["someone never left"] * bool(
-            keeping_filters._inside or one_blas_thread._inside
+            keeping_filters._inside or _one_shared_blas_thread._inside
         )
         held.append(resources())
         if len(held) % 6 == 1:

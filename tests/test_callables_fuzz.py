@@ -24,6 +24,8 @@ from process_state import process_state
 from scipy.linalg import LinAlgWarning
 from test_documentation import LISTED
 
+from skcal._sklearn_compat import keeping_filters
+
 # Public names that are no call of their own, beside classes of results.
 WITHOUT_CALL = {
     "BilinearFunction": "the base class of functions",
@@ -84,7 +86,9 @@ def numbers(result, name="", depth=0):
 def said(call, arguments):
     """The numbers of a call, or the error."""
     try:
-        return numbers(CALLS[call].function(**arguments))
+        found = CALLS[call].function(**arguments)
+        with keeping_filters():
+            return numbers(found)
     except (ValueError, TypeError) as error:
         return error
 
@@ -108,10 +112,13 @@ NAMES = re.compile(
 def one_call(job, plain):
     """Name and outcome of one random call: "answered", "refused" or what went wrong."""
     call, seed = job
-    given = draw(CALLS[call], np.random.default_rng(seed))
+    with keeping_filters():  # pandas sets filters where frames are made
+        given = draw(CALLS[call], np.random.default_rng(seed))
     before = {key: look(one) for key, one in given.arguments.items()}
     try:
-        found = numbers(CALLS[call].function(**given.arguments))
+        found = CALLS[call].function(**given.arguments)
+        with keeping_filters():
+            found = numbers(found)
     except (ValueError, TypeError) as error:
         found = error
     except Exception as error:
@@ -124,6 +131,7 @@ def one_call(job, plain):
     return call, "refused" if isinstance(found, Exception) else "answered"
 
 
+@keeping_filters()
 def look(one):
     """What an argument holds, for comparison."""
     if isinstance(one, np.ndarray) and one.dtype.kind in "biuf":
@@ -254,6 +262,27 @@ def run(count):
     if count > 1000:
         print(*table_of(outcomes), *wrong, sep="\n", file=sys.__stdout__)
     return wrong
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "rounds", [pytest.param(1, id="quick"), pytest.param(8, marks=pytest.mark.slow)]
+)
+def test_filters_of_warnings_are_set_where_they_are_kept(rounds, monkeypatch):
+    pytest.importorskip("matplotlib")
+    outside, enter = [], warnings.catch_warnings.__enter__
+
+    def watched(self):
+        if not keeping_filters._inside:
+            outside.append("".join(traceback.format_stack(limit=8)))
+        return enter(self)
+
+    monkeypatch.setattr(warnings.catch_warnings, "__enter__", watched)
+    plain = Plain()
+    for call, one in CALLS.items():
+        for seed in range(rounds * (1 if one.seldom and rounds == 1 else 2)):
+            one_call((call, seed), plain)
+    assert not outside, outside[0]
 
 
 def quick_jobs(count):

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from threading import RLock
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,9 +28,16 @@ from skcal import (
     TwoStepKernelRidge,
     VectorScaling,
     Zero,
+    _sklearn_compat,
     calibration_report,
 )
-from skcal._sklearn_compat import keeping_filters, one_blas_thread
+from skcal._sklearn_compat import (
+    _blas_threads,
+    _free,
+    _one_shared_blas_thread,
+    keeping_filters,
+    one_blas_thread,
+)
 from skcal.hypothesis_tests import skce_test
 from skcal.metrics import bootstrap_interval, expected_calibration_error
 
@@ -107,36 +115,76 @@ class Waiting(LinearRegression):
         return super().fit(X, y)
 
 
-def test_the_search_that_began_first_may_end_first(data):
+@pytest.fixture
+def two_blas_threads():
+    """Of which no thread keeps the control, as after the import of numpy."""
+    with threadpool_limits(2, user_api="blas"):
+        for library, _ in _blas_threads():
+            _free(library)
+        yield
+
+
+def test_the_search_that_began_first_may_end_first(data, two_blas_threads):
     P, y = data
     before = process_state()
-    with threadpool_limits(2, user_api="blas"):
-        inner = process_state()
 
-        def work(first):
-            found = search(P, y, [PlugIn(Waiting(first)), Zero()])
-            if first:
-                Waiting.order[1].set()
-            return found
+    def work(first):
+        found = search(P, y, [PlugIn(Waiting(first)), Zero()])
+        if first:
+            Waiting.order[1].set()
+        return found
 
-        with ThreadPoolExecutor(2) as pool:
-            for job in [pool.submit(work, True), pool.submit(work, False)]:
-                job.result()
-        assert process_state() == inner
+    with ThreadPoolExecutor(2) as pool:
+        for job in [pool.submit(work, True), pool.submit(work, False)]:
+            job.result()
     assert process_state() == before
 
 
-def test_one_blas_thread_ends_when_the_last_has_left():
-    with threadpool_limits(2, user_api="blas"):
-        before = process_state()["threads"]
-        first, second = one_blas_thread(), one_blas_thread()
-        first.__enter__()
-        inside = process_state()["threads"]
-        second.__enter__()
-        first.__exit__(None, None, None)
-        assert process_state()["threads"] == inside
-        second.__exit__(None, None, None)
-        assert process_state()["threads"] == before
+@pytest.mark.parametrize("threads", [(0, 0), (0, 1), (1, 0)])
+def test_one_blas_thread_ends_when_the_last_has_left(two_blas_threads, threads):
+    before = process_state()["threads"]
+    contexts = one_blas_thread(), one_blas_thread()
+    pools = [ThreadPoolExecutor(1) for _ in contexts]  # each of a single thread
+    first, second = (pools[number] for number in threads)
+    first.submit(contexts[0].__enter__).result()
+    inside = process_state()["threads"]
+    assert inside != before
+    second.submit(contexts[1].__enter__).result()
+    first.submit(contexts[0].__exit__, None, None, None).result()
+    assert process_state()["threads"] == inside
+    second.submit(contexts[1].__exit__, None, None, None).result()
+    assert process_state()["threads"] == before
+
+
+class OwnNumbers:
+    """As OpenBLAS on OpenMP: each thread has its own number."""
+
+    threading_layer = "openmp"
+
+    def __init__(self):
+        self._own = threading.local()
+
+    @property
+    def num_threads(self):
+        return getattr(self._own, "count", 4)
+
+    def set_num_threads(self, count):
+        self._own.count = count
+
+
+def test_each_thread_says_its_own_number_where_it_has_one(monkeypatch):
+    library = OwnNumbers()
+    controller = SimpleNamespace(lib_controllers=[library])
+    controller.select = lambda user_api: controller
+    monkeypatch.setattr(_sklearn_compat, "_get_threadpool_controller", lambda: controller)
+    with ThreadPoolExecutor(1) as pool, one_blas_thread():
+        other = one_blas_thread()
+        assert (library.num_threads, pool.submit(lambda: library.num_threads).result()) == (1, 4)
+        pool.submit(other.__enter__).result()
+        assert pool.submit(lambda: library.num_threads).result() == 1
+        pool.submit(other.__exit__, None, None, None).result()
+        assert (library.num_threads, pool.submit(lambda: library.num_threads).result()) == (1, 4)
+    assert library.num_threads == 4
 
 
 COMPLEX = ("error", None, np.exceptions.ComplexWarning, None, 0)
@@ -202,7 +250,7 @@ class InterruptedLock:
         self.lock.release()
 
 
-@pytest.mark.parametrize("shared", [keeping_filters, one_blas_thread])
+@pytest.mark.parametrize("shared", [keeping_filters, _one_shared_blas_thread])
 def test_an_interrupt_at_a_lock_leaves_it_free(shared, monkeypatch):
     monkeypatch.setattr(shared, "_lock", InterruptedLock())
     with pytest.raises(KeyboardInterrupt), shared():
@@ -274,6 +322,25 @@ def test_an_interrupt_that_stops_others_from_restoring_leaves_their_settings(dat
     with pytest.raises(KeyboardInterrupt):
         search(*data, [PlugIn(Interrupted())])
     assert process_state() == before
+
+
+@pytest.mark.parametrize("name", ["predict_proba", "predict", "score"])
+def test_an_interrupted_method_leaves_the_settings(data, name):
+    P, y = data
+    model = CalibratorOfMine().fit(P, y)
+    before = process_state()
+    with pytest.raises(KeyboardInterrupt):
+        getattr(model, name)(*(P, y)[: 1 + (name == "score")])
+    assert process_state() == before
+
+
+class CalibratorOfMine(TemperatureScaling):
+    """A map of a user, who is interrupted while scikit-learn checks."""
+
+    def predict_proba(self, X):
+        sklearn.set_config(assume_finite=True)
+        np.seterr(over="raise")
+        raise KeyboardInterrupt
 
 
 SCRIPT = """

@@ -21,6 +21,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from skcal import RecalibratedClassifierCV, Recalibrator, TemperatureScaling, VectorScaling
 
@@ -162,6 +163,18 @@ def test_weights_reach_the_classifier_and_the_recalibrator():
     assert found == pytest.approx(expected.temperature_, rel=1e-9)
     last = GaussianNB().fit(X, y, sample_weight=weight)
     assert_array_equal(fitted.classifiers_[0].predict_proba(X), last.predict_proba(X))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_huge_and_tiny_weights_are_rescaled_for_the_classifier_too(scale):
+    X, y = made(300)
+    fitted = [
+        RecalibratedClassifierCV(DecisionTreeClassifier(max_depth=3, random_state=0), FEW, cv=3)
+        .fit(X, y, sample_weight=np.where(y == 0, 1.0, 0.25) * factor)
+        .predict_proba(X)
+        for factor in (1, scale)
+    ]
+    assert_allclose(*fitted, rtol=1e-9)
 
 
 def test_a_classifier_without_weights_is_warned_of():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from math import ceil
+from threading import RLock
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._sklearn_compat import keeping_filters, restoring
 from skcal.metrics.base import Sample
 from skcal.metrics.scorers import _align, predicted
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
@@ -22,7 +25,32 @@ _LARGE = 100_000  # samples
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
 
-class ClassifierDisplay:
+# matplotlib has one parser of mathematical text, and pyplot one list of figures, for all threads.
+_DRAWING = RLock()
+
+
+def drawing(function):
+    """The function, in one thread at a time, leaving filters and settings as they were."""
+
+    @restoring
+    @wraps(function)
+    def alone(*args, **kwargs):
+        with _DRAWING, keeping_filters():
+            return function(*args, **kwargs)
+
+    return alone
+
+
+class Display:
+    """What :meth:`plot` draws."""
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if "plot" in vars(cls):
+            cls.plot = drawing(cls.plot)  # type: ignore[attr-defined]
+
+
+class ClassifierDisplay(Display):
     """A display of predictions; subclasses have ``from_predictions``."""
 
     @classmethod

@@ -12,6 +12,7 @@ from skcal.displays.base import (
     GREEN,
     GREY,
     ORANGE,
+    Display,
     as_label,
     keep_axes,
     make_axes,
@@ -49,7 +50,7 @@ class ClassifierError:
     rejected: bool
 
 
-class ComparisonDisplay:
+class ComparisonDisplay(Display):
     """Calibration errors of several classifiers, with lower bounds and tests.
 
     Make it with :meth:`from_searches`.

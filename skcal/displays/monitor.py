@@ -11,6 +11,7 @@ from skcal.displays.base import (
     BLUE,
     GREY,
     ORANGE,
+    Display,
     as_label,
     keep_axes,
     legend_below,
@@ -20,7 +21,7 @@ from skcal.displays.base import (
 from skcal.monitoring import CalibrationMonitor
 
 
-class MonitorDisplay:
+class MonitorDisplay(Display):
     """The evidence of a monitor over time, and the bias of the predictions.
 
     Make it with :meth:`from_monitor`. The upper panel shows the e-value, or the e-detector where

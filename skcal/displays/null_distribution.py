@@ -12,6 +12,7 @@ from skcal.displays.base import (
     GREY,
     MAX_PANELS,
     ORANGE,
+    Display,
     as_label,
     keep_axes,
     legend_below,
@@ -50,7 +51,7 @@ class NullPanel:
     n_resamples: int
 
 
-class NullDistributionDisplay:
+class NullDistributionDisplay(Display):
     """A test's null distribution with the observed statistic.
 
     Make it with :meth:`from_result`.

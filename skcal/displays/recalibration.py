@@ -6,14 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from skcal.displays.base import BLUE, GREY, as_label, keep_axes, limit_axes, make_axes, styled
+from skcal._validation import plain_array
+from skcal.displays.base import (
+    BLUE,
+    GREY,
+    Display,
+    as_label,
+    keep_axes,
+    limit_axes,
+    make_axes,
+    styled,
+)
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.metrics.base import read_sample
 
 _MOST = 2000  # points of a drawn map
 
 
-class RecalibrationDisplay:
+class RecalibrationDisplay(Display):
     """Reliability diagrams before and after recalibration; of one probability the map beside them.
 
     Make it with :meth:`from_predictions`, from samples that no fit has seen.
@@ -121,7 +131,8 @@ class RecalibrationDisplay:
             "labels": labels,
             "pos_label": pos_label,
         }
-        proba = [_single_as_columns(y_before, y_after), _single_as_columns(y_after, y_before)]
+        given = plain_array(y_before, "y_before"), plain_array(y_after, "y_after")
+        proba = [_single_as_columns(*given), _single_as_columns(*given[::-1])]
         before, after = (
             ReliabilityDisplay.from_predictions(
                 y_true, own, name=name, plot=False, **shared, **options
@@ -175,8 +186,7 @@ class RecalibrationDisplay:
 
 def _single_as_columns(proba, other):
     """Two columns for single probabilities where the other predictions have them."""
-    proba = np.asarray(proba)
-    if proba.ndim == 1 and np.ndim(other) == 2:
+    if proba.ndim == 1 and other.ndim == 2:
         return np.column_stack([1 - proba, proba])
     return proba
 

@@ -14,6 +14,7 @@ from skcal.displays.base import (
     GREY,
     MARKERS,
     ORANGE,
+    Display,
     as_label,
     keep_axes,
     make_axes,
@@ -30,7 +31,7 @@ from skcal.displays.risk_curves import (
 )
 
 
-class RiskDisplay:
+class RiskDisplay(Display):
     """Validation risk of a search, against a hyperparameter or candidate by candidate.
 
     Make it with :meth:`from_search`. What is drawn is the risk above the lowest, in which the

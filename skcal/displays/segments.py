@@ -10,6 +10,7 @@ from skcal.displays.base import (
     BLUE,
     GREY,
     ORANGE,
+    Display,
     as_label,
     keep_axes,
     make_axes,
@@ -21,7 +22,7 @@ from skcal.hypothesis_tests.bias_curve import BiasCurve
 from skcal.hypothesis_tests.segments import SegmentTestResult
 
 
-class SegmentDisplay:
+class SegmentDisplay(Display):
     """Predicted and observed means of the worst segments, with intervals and p-values.
 
     Make it with :meth:`from_result`.
@@ -147,7 +148,7 @@ class SegmentDisplay:
         return " and\n".join(lines) + f"\n{n} = {one.n_samples:,}"
 
 
-class BiasCurveDisplay:
+class BiasCurveDisplay(Display):
     """Predicted and observed means along a feature, and where calibrated models would stay.
 
     Make it with :meth:`from_result`.

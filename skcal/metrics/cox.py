@@ -10,10 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn import config_context
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from skcal._html import ShownRounded
-from skcal._sklearn_compat import HasMethods, Interval, StrOptions, keeping_filters, validate_params
+from skcal._sklearn_compat import (
+    BaseEstimator,
+    HasMethods,
+    Interval,
+    StrOptions,
+    keeping_filters,
+    validate_params,
+)
 from skcal.metrics.base import read_sample
 from skcal.metrics.logistic import (
     fit_intercept,

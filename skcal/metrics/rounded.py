@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from skcal._floats import ignoring
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import InputError, naming
+from skcal._validation import InputError, plain_array
 
 ROUNDING = 0.05  # by which a sum of rounded probabilities may miss 1
 
@@ -48,9 +48,7 @@ def normalize_proba(y_proba: ArrayLike, *, tolerance: float = ROUNDING) -> np.nd
     >>> round(expected_calibration_error([0, 2], normalize_proba(rounded)), 3)
     0.482
     """
-    with naming("y_proba"):
-        proba = np.asarray(y_proba)
-    return divide_by_sums(proba, tolerance, "y_proba")
+    return divide_by_sums(plain_array(y_proba, "y_proba"), tolerance, "y_proba")
 
 
 def divide_by_sums(proba: np.ndarray, tolerance: float = ROUNDING, name: str = "proba"):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skcal._sklearn_compat import BaseScorer, keeping_filters, validate_parameter_constraints
-from skcal._validation import InputError, naming, plain_labels, refuse_no_numbers
+from skcal._validation import InputError, plain_array, plain_labels, refuse_no_numbers
 from skcal.metrics.base import another
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.cox import integrated_calibration_index
@@ -91,8 +91,7 @@ def predicted(estimator, X) -> np.ndarray:
     with keeping_filters():
         proba = estimator.predict_proba(X)
     refuse_no_numbers(proba, "predict_proba")
-    with naming("predict_proba"):
-        return np.asarray(proba)
+    return plain_array(proba, "predict_proba")
 
 
 def _align(proba, classes, y_true, pos_label):

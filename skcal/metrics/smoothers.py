@@ -89,7 +89,8 @@ def spline_curve(points: Points, grid, level: float | None = None) -> Curve:
         design, rows = (spline.transform(x[:, None]) for x in (logit, at))
     else:  # (nearly) equal predictions: a straight line
         design, rows = logit[:, None], at[:, None]
-    design, rows = (np.column_stack([np.ones(len(x)), x]) for x in (design, rows))
+    middle = np.average(design, axis=0, weights=points.mass)  # else equal ones look like ones
+    design, rows = (np.column_stack([np.ones(len(x)), x - middle]) for x in (design, rows))
     penalty = np.full(design.shape[1], _RIDGE * points.mass.sum())
     penalty[0] = 0
     coefficients = logistic_coefficients(design, points.hits, points.mass, penalty)

@@ -9,11 +9,11 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skcal._bins import Intervals
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import BaseEstimator, Interval, validate_params
 from skcal._validation import naming
 from skcal.metrics.base import Sample
 from skcal.metrics.bin_rule import given_edges, uniform_edges

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import ClassifierMixin, _num_samples
+from skcal._sklearn_compat import BaseEstimator, ClassifierMixin, _num_samples
 from skcal._validation import check_predictions, check_weight
 from skcal.model_selection import engine
 from skcal.model_selection.error_terms import corrected_proba

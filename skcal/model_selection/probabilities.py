@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import HasMethods, _fit_context, keeping_filters
+from skcal._sklearn_compat import BaseEstimator, HasMethods, _fit_context, keeping_filters
 
 
 class ClassifierProbabilities(TransformerMixin, BaseEstimator):

@@ -6,11 +6,12 @@ from contextlib import nullcontext
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._notes import note
 from skcal._sklearn_compat import (
+    BaseEstimator,
     CallbackSupportMixin,
     HasMethods,
     Interval,
@@ -19,7 +20,13 @@ from skcal._sklearn_compat import (
     one_blas_thread,
 )
 from skcal._summaries import Summarized, Summary
-from skcal._validation import check_labels, check_predictions, check_weight, column_names
+from skcal._validation import (
+    check_labels,
+    check_predictions,
+    check_weight,
+    column_names,
+    plain_array,
+)
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
 from skcal.model_selection.correction import FunctionCorrection
@@ -263,7 +270,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         )
         self.notion_ = resolve_notion(self.notion, proba)
         weight = None if sample_weight is None else check_weight(sample_weight, len(proba))
-        samples = Samples(np.asarray(X), self.classes_[codes], weight)
+        samples = Samples(plain_array(X, "X"), self.classes_[codes], weight)
         plans = make_plans(self, samples)
         full_weight = check_weight(weight, len(proba))
         problems = make_problems(proba, codes, self.notion_, full_weight, logits)
@@ -497,7 +504,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         """Compare the columns with those of ``fit``; return an array."""
         check_is_fitted(self)
         check_predictions(X, self.from_logits, name="X", estimator=self, reset=False)
-        return np.asarray(X)
+        return plain_array(X, "X")
 
     def _summary(self) -> Summary:
         return summary_of(self)

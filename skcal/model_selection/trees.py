@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.tree import ExtraTreeRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skcal._sklearn_compat import BaseEstimator
 
 
 class SequentialExtraTrees(MultiOutputMixin, RegressorMixin, BaseEstimator):

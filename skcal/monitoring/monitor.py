@@ -6,10 +6,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval
+from skcal._sklearn_compat import BaseEstimator, Interval
 from skcal._validation import naming
 from skcal.monitoring import state
 from skcal.monitoring.evidence import Estimate, Evidence, added

@@ -14,6 +14,7 @@ from skcal.monitoring.layout import Layout
 from skcal.notions import resolve_notion
 
 _FORMAT, _VERSION = "skcal monitor", 1
+_MOST = 2**62  # of samples, and of sums of numbers up to 1
 _SIGNED = {"log_wealth", "log_starts", "bias_sums", "error_sums", "rows", "LearnedTilt", "totals"}
 _INFINITE = {"log_wealth", "log_starts", "rows"}
 
@@ -110,7 +111,7 @@ def _part(document: dict, name: str, kind: type) -> Any:
 
 def _integer(document: dict, name: str, least: int) -> int:
     value = document.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**62:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < _MOST:
         raise _wrong(name, f"is {str(value)[:40]}, not a count")
     return value
 
@@ -145,8 +146,10 @@ def _array(given: Any, name: str) -> np.ndarray:
         array = array.astype(np.float64)
     except (ValueError, TypeError, OverflowError) as error:
         raise _wrong(name, f"is not an array of numbers ({error})") from error
-    finite = np.isfinite(array) if name not in _INFINITE else ~np.isnan(array)
-    if not finite.all() or (name not in _SIGNED and (array < 0).any()):
+    possible = np.abs(array) < _MOST
+    if name in _INFINITE:
+        possible |= np.isinf(array)
+    if not possible.all() or (name not in _SIGNED and (array < 0).any()):
         raise _wrong(name, "holds a number that is not possible")
     return array
 
@@ -173,7 +176,7 @@ def _read_history(history, given: dict) -> None:
     if rows.ndim != 2 or rows.shape[1] != history.rows.shape[1] or not 0 < len(rows) <= MOST_ROWS:
         raise _wrong("rows", f"has shape {rows.shape}")
     counts = rows[:, [0, 3]]
-    if not ((counts >= 0) & (counts < 2**62)).all() or not np.isfinite(rows[:, 3:]).all():
+    if not ((counts >= 0) & (counts < _MOST)).all() or not np.isfinite(rows[:, 3:]).all():
         raise _wrong("rows", "holds a number that is not possible")
     history.rows = rows
     history.n_batches = _integer(given, "n_batches", 1)

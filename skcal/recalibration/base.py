@@ -6,11 +6,10 @@ from abc import abstractmethod
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._notes import note
-from skcal._sklearn_compat import ClassifierMixin, _fit_context
+from skcal._sklearn_compat import BaseEstimator, ClassifierMixin, _fit_context
 from skcal._validation import (
     check_weight,
     column_names,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import Interval, StrOptions, _fit_context, keeping_filters
+from skcal._sklearn_compat import BaseEstimator, Interval, StrOptions, _fit_context, keeping_filters
 from skcal._validation import read_probabilities
 
 

@@ -6,14 +6,14 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._notes import Note, listen, pass_on
-from skcal._sklearn_compat import ClassifierMixin, _num_samples, keeping_filters
+from skcal._sklearn_compat import BaseEstimator, ClassifierMixin, _num_samples, keeping_filters
 from skcal._validation import FLOATS, check_weight, naming, plain_labels, refuse_no_numbers
 from skcal.recalibration.identity import Identity
 

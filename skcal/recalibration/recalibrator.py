@@ -7,13 +7,14 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._cv_results import with_settings
 from skcal._floats import ignoring
 from skcal._notes import listen
 from skcal._sklearn_compat import (
+    BaseEstimator,
     CallbackSupportMixin,
     ClassifierMixin,
     Interval,

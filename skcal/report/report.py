@@ -10,6 +10,7 @@ import skcal.report.html as html
 import skcal.report.tables as tables
 from skcal._files import replacing
 from skcal._frames import import_pandas
+from skcal._sklearn_compat import keeping_filters
 from skcal._text import as_json
 from skcal.notions import Notion
 from skcal.report.comparison import Comparison
@@ -115,6 +116,7 @@ class CalibrationReport:
         """
         return as_json(self.to_dict(), indent)
 
+    @keeping_filters()
     def to_frame(self):
         """Return a pandas DataFrame: a row for each number of each set of predictions.
 

@@ -114,8 +114,20 @@ def test_scale_of_weights_does_not_matter_and_zero_removes(method):
             y[kept], p[kept], method=method, sample_weight=weight[kept], at=[0.2, 0.5, 0.8]
         ),
     ):
-        assert_allclose(one.frequency, other.frequency, atol=1e-6)
-        assert_allclose(one.high, other.high, atol=1e-5)
+        assert_allclose(one.frequency, other.frequency, atol=1e-10)
+        assert_allclose(one.high, other.high, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS[:2])
+@pytest.mark.parametrize("scale", [1e-200, 1e3, 1e17])
+def test_equal_predictions_have_the_limits_of_their_mean_at_any_scale_of_weights(method, scale):
+    y, p, weight = np.arange(30) % 3 > 0, np.full(30, 1.0), np.array([0.25, 0.5, 1] * 10)
+    one, other = (
+        calibration_curve(y, p, method=method, sample_weight=weight * factor)
+        for factor in (1, scale)
+    )
+    assert_allclose(one.low, other.low, rtol=1e-12)
+    assert_allclose(one.frequency, np.average(y, weights=weight), atol=1e-12)
 
 
 def test_many_predictions_are_grouped_by_mass():

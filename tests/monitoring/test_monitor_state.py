@@ -105,6 +105,7 @@ HOSTILE = {
     "not a number": (broken(put("evidence", 0, "log_wealth", 0, float("nan"))), "NaN is no number"),
     "infinite": (broken(put("evidence", 0, "bias_sums", ["inf", 0])), "not possible"),
     "huge": (broken(put("evidence", 0, "bias_sums", [10**400, 0])), "bias_sums"),
+    "huge sums": (broken(put("evidence", 0, "bias_sums", [1e308, 0])), "not possible"),
     "negative sums": (broken(put("evidence", 0, "LearnedBins", 0, 0, 0, -1)), "not possible"),
     "samples": (broken(put("n_samples", 1.5)), "n_samples is 1.5, not a count"),
     "alarm": (broken(put("alarm", True)), "alarm is True, not a count"),
