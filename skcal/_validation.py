@@ -166,7 +166,7 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
             reason = f"has {proba.ndim} dimensions."
             remedy = "Pass (n_samples,) probabilities of the positive class"
             raise InputError(name, reason, f"{remedy} or (n_samples, n_classes) rows.")
-        _refuse_masked(proba, name)
+        refuse_masked(proba, name)
         half = _is_half(proba)
         options = {"dtype": np.float32 if half else FLOATS, "ensure_all_finite": False}
         if estimator is None:
@@ -241,11 +241,11 @@ def _refuse_other_kinds(array, name: str) -> None:
 @keeping_filters()
 def refuse_no_numbers(array, name: str) -> None:
     """Raise for what scikit-learn reads as numbers: masked entries and dates."""
-    _refuse_masked(array, name)
+    refuse_masked(array, name)
     _refuse_dates(array, name)
 
 
-def _refuse_masked(array, name: str) -> None:
+def refuse_masked(array, name: str) -> None:
     if np.ma.is_masked(array):
         raise InputError(name, "is masked.", "Drop the masked rows first.")
 
@@ -466,7 +466,7 @@ def plain_labels(y_true, name: str) -> np.ndarray:
 
 
 def _column(values, name: str, warn: bool = False) -> np.ndarray:
-    _refuse_masked(values, name)
+    refuse_masked(values, name)
     with naming(name):
         try:
             return column_or_1d(values, warn=warn)
@@ -563,7 +563,7 @@ def check_weight(sample_weight, n_samples: int, *, rescale: bool = True) -> np.n
     """
     if sample_weight is None:
         return np.ones(n_samples)
-    _refuse_masked(sample_weight, "sample_weight")
+    refuse_masked(sample_weight, "sample_weight")
     options = {"dtype": np.float64, "ensure_2d": False, "ensure_all_finite": False}
     with naming("sample_weight"):
         _refuse_other_kinds(np.asarray(sample_weight), "sample_weight")

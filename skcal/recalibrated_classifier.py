@@ -11,7 +11,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.svm import LinearSVC
-from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
+from sklearn.utils import Bunch, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -32,7 +32,7 @@ from skcal._sklearn_compat import (
     keeping_filters,
 )
 from skcal._summaries import Summarized, Summary
-from skcal._validation import check_weight
+from skcal._validation import check_weight, plain_labels, refuse_masked
 from skcal.functions import Zero
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.candidates import fast_function
@@ -188,14 +188,14 @@ class RecalibratedClassifierCV(
         ValueError
             If there are less than two classes, or test sets overlap.
         """
+        y = plain_labels(y, "y")
+        refuse_masked(X, "X")
         with keeping_filters():
             check_classification_targets(y)
             X, y = indexable(X, y)
         if not _num_samples(X):
             raise ValueError("X has 0 samples. A classifier needs samples of two classes or more.")
         estimator = self._estimator()
-        with keeping_filters():
-            y = column_or_1d(y, warn=True)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(

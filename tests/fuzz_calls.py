@@ -266,7 +266,8 @@ def of_displays():
             yield f"{name}.from_predictions", Call(call, SAMPLE, seldom=True, exact=False)
         if hasattr(kind, "from_estimator"):
             call = partial(displayed_of_estimator, kind)
-            yield f"{name}.from_estimator", Call(call, plain, seldom=True, exact=False)
+            seen = {"y": "seen labels", "X": "told"}
+            yield f"{name}.from_estimator", Call(call, seen, seldom=True, exact=False)
     test, segments, curve = (
         CALLS[name].function for name in ("monte_carlo_test", "segment_test", "bias_curve")
     )
@@ -326,7 +327,7 @@ CALLS |= {
     ),
     "RecalibratedClassifierCV": Call(
         mended,
-        {"y": "labels", "X": "proba", "w": "weight"},
+        {"y": "labels", "X": "raw", "w": "weight"},
         seldom=True,
         exact=False,
         foreign=True,

@@ -95,6 +95,17 @@ BAD_NAMES = [3, "abc", [0, 1], [0, 1, 2, 3], [0, 1, 1], np.eye(3), [0, 1, np.nan
              [[0], [1, 2], 3], {0: "a"}, []]  # fmt: skip
 
 
+ARRAYS = ("proba", "features", "raw", "told", "residuals")
+NUMBERS_TOO = [
+    "one column",
+    "strings",
+    "bytes",
+    "huge for float32",
+    "huge",
+    "negative",
+    "above 1",
+    "percentages",
+]
 # What some calls read, for good reasons: maps read single probabilities, and the rest are numbers.
 LENIENT = {
     "proba": ["one column", "strings", "bytes"],
@@ -102,26 +113,9 @@ LENIENT = {
     "seen labels": ["another class"],
     "weight of a batch": ["zero"],
     "numbers": ["strings"],
-    "features": [
-        "one column",
-        "strings",
-        "bytes",
-        "huge for float32",
-        "huge",
-        "negative",
-        "above 1",
-        "percentages",
-    ],
-    "residuals": [
-        "one column",
-        "strings",
-        "bytes",
-        "huge for float32",
-        "huge",
-        "negative",
-        "above 1",
-        "percentages",
-    ],
+    "features": NUMBERS_TOO,
+    "residuals": NUMBERS_TOO,
+    "raw": [form for form in UNREADABLE if form != "masked"],  # what the classifier reads
 }
 
 
@@ -145,6 +139,7 @@ def plain_arguments(kinds, sample, weight, naming, notion):
         "labels": labels if names is None else names[labels],
         "proba": proba,
         "features": proba,
+        "raw": proba,
         "told": proba,
         "seen labels": labels,
         "weight of a batch": WEIGHTS[weight],
@@ -210,7 +205,7 @@ def draw(call, rng, plain=False):
 
 
 def _odd(kind, value, pick, exact):
-    if kind in ("proba", "features", "told", "numbers", "residuals", "weight", "weight of a batch"):
+    if kind in (*ARRAYS, "numbers", "weight", "weight of a batch"):
         form = pick([one for one in FORMS if not (exact and one in COARSE)])
         return form, FORMS[form](value, Path(FOLDER.name))
     if kind in ("labels", "seen labels"):
@@ -228,7 +223,7 @@ def _odd(kind, value, pick, exact):
 
 
 def _break(kind, value, pick):
-    if kind in ("proba", "features", "told", "residuals"):
+    if kind in ARRAYS:
         free = kind in ("features", "residuals")  # of which squares overflow
         form = pick([one for one in UNREADABLE if not (free and one.startswith("huge"))])
         return form, UNREADABLE[form](value)

@@ -122,6 +122,8 @@ def one_call(job, plain):
     except (ValueError, TypeError) as error:
         found = error
     except Exception as error:
+        if CALLS[call].foreign and isinstance(error, OverflowError | RuntimeWarning):
+            return call, "refused"
         return call, f"seed {seed}, {given.told}: {repr(error)[:300]} {place(error)}"
     if before != {key: look(one) for key, one in given.arguments.items()}:
         return call, f"seed {seed}, {given.told}: the input was changed"

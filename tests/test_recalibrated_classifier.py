@@ -165,6 +165,17 @@ def test_weights_reach_the_classifier_and_the_recalibrator():
     assert_array_equal(fitted.classifiers_[0].predict_proba(X), last.predict_proba(X))
 
 
+def test_masked_arrays_are_refused_and_numbers_in_object_arrays_are_labels():
+    X, y = made(200)
+    model = RecalibratedClassifierCV(GaussianNB(), FEW, cv=3)
+    with pytest.raises(ValueError, match="X is masked"):
+        model.fit(np.ma.masked_less(X, -1), y)
+    with pytest.raises(ValueError, match="y is masked"):
+        model.fit(X, np.ma.masked_equal(y, 2))
+    proba = [model.fit(X, labels).predict_proba(X) for labels in (y, y.astype(object))]
+    assert_array_equal(*proba)
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_huge_and_tiny_weights_are_rescaled_for_the_classifier_too(scale):
     X, y = made(300)
