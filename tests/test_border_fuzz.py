@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from each_case import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from input_forms import BAD_LABELS, BAD_WEIGHTS, LABEL_FORMS, READABLE, UNREADABLE
@@ -130,48 +131,58 @@ WEIGHT = np.array([0, 0.5, 1, 2])[np.arange(30) % 4]
 ONE_HOT = np.eye(3)[(LABELS + (np.arange(30) % 5 == 0)) % 3]
 
 
-every_form = pytest.mark.parametrize("form", READABLE)
-
-
-@every_form
 @every_entrance_and_dimension
-def test_predictions_in_any_form_give_the_right_answer(entrance, form, dimensions, tmp_path):
+def test_predictions_in_any_form_give_the_right_answer(entrance, dimensions, tmp_path):
     y, p = (BINARY, POSITIVE) if dimensions == 1 else (LABELS, PROBA)
-    given_p, before = READABLE[form](p, tmp_path), p.copy()
-    assert_answered(entrance, {"y": y, "p": given_p}, entrance(y, p))
-    np.testing.assert_array_equal(p, before)
-    np.testing.assert_array_equal(np.asarray(given_p, dtype=float), before)
+    before, expected = p.copy(), entrance(y, p)
+
+    def check(form):
+        given_p = READABLE[form](p, tmp_path)
+        assert_answered(entrance, {"y": y, "p": given_p}, expected)
+        np.testing.assert_array_equal(p, before)
+        np.testing.assert_array_equal(np.asarray(given_p, dtype=float), before)
+
+    for_each(READABLE, check)
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.uint8])
 @every_entrance
-def test_certain_predictions_may_be_integers(entrance, dtype):
+def test_certain_predictions_may_be_integers(entrance):
     expected = entrance(LABELS, ONE_HOT)
-    assert_answered(entrance, {"y": LABELS, "p": ONE_HOT.astype(dtype)}, expected)
+
+    def check(dtype):
+        assert_answered(entrance, {"y": LABELS, "p": ONE_HOT.astype(dtype)}, expected)
+
+    for_each([bool, np.int8, np.int64, np.uint8], check)
 
 
-@pytest.mark.parametrize("form", LABEL_FORMS)
 @every_entrance
-def test_labels_in_any_form_give_the_right_answer(entrance, form, tmp_path):
-    if form == "StringDType" and parse_version(np.__version__) < parse_version("2.1"):
-        pytest.skip("copies of such arrays crash numpy 2.0")
-    y, before = LABEL_FORMS[form](LABELS, tmp_path), LABELS.copy()
-    assert_answered(entrance, {"y": y, "p": PROBA}, entrance(LABELS, PROBA), rtol=1e-12)
-    np.testing.assert_array_equal(LABELS, before)
+def test_labels_in_any_form_give_the_right_answer(entrance, tmp_path):
+    before, expected = LABELS.copy(), entrance(LABELS, PROBA)
+
+    def check(form):
+        if form == "StringDType" and parse_version(np.__version__) < parse_version("2.1"):
+            return  # copies of such arrays crash numpy 2.0
+        y = LABEL_FORMS[form](LABELS, tmp_path)
+        assert_answered(entrance, {"y": y, "p": PROBA}, expected, rtol=1e-12)
+        np.testing.assert_array_equal(LABELS, before)
+
+    for_each(LABEL_FORMS, check)
 
 
-@pytest.mark.parametrize("form", sorted(READABLE))
 @pytest.mark.parametrize("entrance", [one for one in ENTRANCES if one is not report])
-def test_weights_in_any_form_give_the_right_answer(entrance, form, tmp_path):
-    w, before = READABLE[form](WEIGHT, tmp_path), WEIGHT.copy()
-    expected = entrance(LABELS, PROBA, WEIGHT)
-    assert_answered(entrance, {"y": LABELS, "p": PROBA, "w": w}, expected, rtol=1e-12)
-    np.testing.assert_array_equal(WEIGHT, before)
+def test_weights_in_any_form_give_the_right_answer(entrance, tmp_path):
+    before, expected = WEIGHT.copy(), entrance(LABELS, PROBA, WEIGHT)
+
+    def check(form):
+        w = READABLE[form](WEIGHT, tmp_path)
+        assert_answered(entrance, {"y": LABELS, "p": PROBA, "w": w}, expected, rtol=1e-12)
+        np.testing.assert_array_equal(WEIGHT, before)
+
+    for_each(READABLE, check)
 
 
-@pytest.mark.parametrize("form", ["list", "object strings", "tuple", "Index", "Categorical"])
 @every_entrance
-def test_labels_of_columns_in_any_form_give_the_right_answer(entrance, form):
+def test_labels_of_columns_in_any_form_give_the_right_answer(entrance):
     names = ["b", "c", "a"]
     forms = {
         "list": names,
@@ -181,8 +192,12 @@ def test_labels_of_columns_in_any_form_give_the_right_answer(entrance, form):
         "Categorical": pd.Categorical(names),
     }
     expected = entrance(LABELS, PROBA, labels=[0, 1, 2])
-    arguments = {"y": np.array(names)[LABELS], "p": PROBA, "labels": forms[form]}
-    assert_answered(entrance, arguments, expected, rtol=1e-12)
+
+    def check(form):
+        arguments = {"y": np.array(names)[LABELS], "p": PROBA, "labels": forms[form]}
+        assert_answered(entrance, arguments, expected, rtol=1e-12)
+
+    for_each(forms, check)
 
 
 @every_entrance
@@ -211,35 +226,44 @@ def test_polars_is_read(entrance, container):
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
-@pytest.mark.parametrize("kind", UNREADABLE)
 @every_entrance_and_dimension
-def test_predictions_that_are_none_are_refused_by_name(entrance, kind, dimensions):
+def test_predictions_that_are_none_are_refused_by_name(entrance, dimensions):
     y, p = (BINARY, POSITIVE) if dimensions == 1 else (LABELS, PROBA)
     before = p.copy()
-    with pytest.raises(Exception) as caught:  # noqa: PT011
-        entrance(y, UNREADABLE[kind](p))
-    assert_refused(caught.value)
-    np.testing.assert_array_equal(p, before)
+
+    def check(kind):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            entrance(y, UNREADABLE[kind](p))
+        assert_refused(caught.value)
+        np.testing.assert_array_equal(p, before)
+
+    for_each(UNREADABLE, check)
 
 
-@pytest.mark.parametrize("kind", BAD_LABELS)
 @every_entrance
-def test_labels_that_are_none_are_refused_by_name(entrance, kind):
+def test_labels_that_are_none_are_refused_by_name(entrance):
     before = LABELS.copy()
-    with pytest.raises(Exception) as caught:  # noqa: PT011
-        entrance(BAD_LABELS[kind](LABELS), PROBA)
-    assert_refused(caught.value)
-    np.testing.assert_array_equal(LABELS, before)
+
+    def check(kind):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            entrance(BAD_LABELS[kind](LABELS), PROBA)
+        assert_refused(caught.value)
+        np.testing.assert_array_equal(LABELS, before)
+
+    for_each(BAD_LABELS, check)
 
 
-@pytest.mark.parametrize("kind", BAD_WEIGHTS)
 @pytest.mark.parametrize("entrance", [one for one in ENTRANCES if one is not report])
-def test_weights_that_are_none_are_refused_by_name(entrance, kind):
+def test_weights_that_are_none_are_refused_by_name(entrance):
     before = WEIGHT.copy()
-    with pytest.raises(Exception) as caught:  # noqa: PT011
-        entrance(LABELS, PROBA, BAD_WEIGHTS[kind](WEIGHT))
-    assert_refused(caught.value)
-    np.testing.assert_array_equal(WEIGHT, before)
+
+    def check(kind):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            entrance(LABELS, PROBA, BAD_WEIGHTS[kind](WEIGHT))
+        assert_refused(caught.value)
+        np.testing.assert_array_equal(WEIGHT, before)
+
+    for_each(BAD_WEIGHTS, check)
 
 
 BAD_NAMES = {
@@ -259,13 +283,16 @@ BAD_NAMES = {
 }
 
 
-@pytest.mark.parametrize("kind", BAD_NAMES)
 @every_entrance
-def test_labels_of_columns_that_are_none_are_refused_by_name(entrance, kind):
-    with pytest.raises(Exception) as caught:  # noqa: PT011
-        entrance(LABELS, PROBA, labels=BAD_NAMES[kind])
-    if type(caught.value).__name__ != "InvalidParameterError":  # scikit-learn's, of a parameter
-        assert_refused(caught.value)
+def test_labels_of_columns_that_are_none_are_refused_by_name(entrance):
+    def check(kind):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            entrance(LABELS, PROBA, labels=BAD_NAMES[kind])
+        # scikit-learn's own refusal of a parameter needs no more.
+        if type(caught.value).__name__ != "InvalidParameterError":
+            assert_refused(caught.value)
+
+    for_each(BAD_NAMES, check)
 
 
 @pytest.mark.parametrize("pos_label", [2, "b", None, np.nan, [1], {}, np.array([1, 0]), b"1", 1.5])

@@ -1,5 +1,7 @@
 """What every display promises."""
 
+import copy
+import functools
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,6 +23,16 @@ RESULTS = BiasCurve | CalibrationCurve | DecisionCurve | MurphyDiagram
 EVERY = pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)
 
 
+@functools.cache
+def computed(make):
+    return make(plot=False)
+
+
+def drawn(make, **options):
+    """A display of each kind in its figure, whose numbers were computed once for all tests."""
+    return copy.copy(computed(make)).plot(**options)
+
+
 @EVERY
 def test_numbers_are_computed_without_matplotlib(make, n_panels, monkeypatch, figures):
     names = [name for name in sys.modules if name.split(".")[0] == "matplotlib"]
@@ -36,6 +48,7 @@ def test_numbers_are_computed_without_matplotlib(make, n_panels, monkeypatch, fi
 def test_a_figure_is_made_only_without_axes(make, n_panels, figures):
     display = make(plot=False)
     assert figures.get_fignums() == []
+    assert not hasattr(display, "figure_")
     assert display.plot() is display
     assert len(figures.get_fignums()) == 1
     assert display.figure_ is figures.gcf()
@@ -57,7 +70,7 @@ def test_given_axes_are_used_and_no_others(make, n_panels, figures):
 
 @EVERY
 def test_one_thread_draws_at_a_time(make, n_panels, figures):
-    display = make(plot=False)
+    display = copy.copy(computed(make))
     axes = figures.subplots(1, n_panels, squeeze=False)[1].ravel()
     with ThreadPoolExecutor(1) as pool:
         with _DRAWING:
@@ -71,7 +84,7 @@ def test_one_thread_draws_at_a_time(make, n_panels, figures):
 @EVERY
 def test_two_displays_stand_on_one_figure(make, n_panels, figures):
     figure, axes = figures.subplots(2, n_panels, squeeze=False, layout="constrained")
-    first, second = (make(ax=row) for row in axes)
+    first, second = (drawn(make, ax=row) for row in axes)
     figure.draw_without_rendering()
     assert first.figure_ is second.figure_ is figure
 
@@ -83,13 +96,13 @@ def test_what_is_drawn_into_given_axes_fits_without_a_layout_engine(
 ):
     size = (6.4 * n_panels, 4.8 * n_rows)
     figure, axes = figures.subplots(n_rows, n_panels, squeeze=False, figsize=size)
-    display = make(ax=axes[0])
-    drawn = np.array([ax.get_tightbbox().extents for ax in axes[0]])
-    assert (drawn[:, :2] >= -1).all()
-    assert (drawn[:, 2:] <= figure.bbox.size + 1).all()
-    assert (drawn[:-1, 2] <= drawn[1:, 0] + 1).all()  # panels do not cover each other
+    display = drawn(make, ax=axes[0])
+    boxes = np.array([ax.get_tightbbox().extents for ax in axes[0]])
+    assert (boxes[:, :2] >= -1).all()
+    assert (boxes[:, 2:] <= figure.bbox.size + 1).all()
+    assert (boxes[:-1, 2] <= boxes[1:, 0] + 1).all()  # panels do not cover each other
     if n_rows == 2:
-        assert (drawn[:, 1] >= axes[1, 0].get_tightbbox().y1 - 1).all()
+        assert (boxes[:, 1] >= axes[1, 0].get_tightbbox().y1 - 1).all()
     figure.tight_layout()  # the axes are still in the layout
     assert display.figure_ is figure
 
@@ -99,7 +112,7 @@ def test_axes_that_were_placed_by_hand_stay(make, n_panels, figures):
     figure = figures.figure()
     places = [[0.1, 0.1 + 0.8 * k / n_panels, 0.6, 0.7 / n_panels] for k in range(n_panels)]
     axes = [figure.add_axes(place) for place in places]
-    make(ax=axes)
+    drawn(make, ax=axes)
     for ax, place in zip(axes, places, strict=True):
         np.testing.assert_allclose(ax.get_position(original=True).bounds, place)
 
@@ -108,13 +121,13 @@ def test_axes_that_were_placed_by_hand_stay(make, n_panels, figures):
 def test_a_wrong_number_of_axes_is_refused(make, n_panels, figures):
     axes = figures.subplots(1, n_panels + 1)[1]
     with pytest.raises(ValueError, match=f"{n_panels + 1} axes, the display has {n_panels} panel"):
-        make(ax=axes)
+        drawn(make, ax=axes)
 
 
 @EVERY
 def test_a_wrong_ax_is_refused_with_a_remedy(make, n_panels):
     with pytest.raises(ValueError, match="leave ax out"):
-        make(ax=["not axes"] * n_panels)
+        drawn(make, ax=["not axes"] * n_panels)
 
 
 def numbers(thing):
@@ -133,7 +146,7 @@ def numbers(thing):
 
 @EVERY
 def test_the_same_seed_gives_the_same_numbers_and_plotting_changes_none(make, n_panels):
-    once, twice = make(plot=False), make(plot=False)
+    once, twice = copy.copy(computed(make)), make(plot=False)
     before = numbers(once)
     once.plot()
     names = {name for name in vars(once) if name.endswith("_")}
@@ -146,9 +159,9 @@ def test_the_same_seed_gives_the_same_numbers_and_plotting_changes_none(make, n_
 
 
 @EVERY
-def test_nothing_stands_outside_the_figure(make, n_panels):
-    display = make()
-    figure = display.figure_
+def test_nothing_stands_outside_a_figure_of_the_width_of_a_notebook(make, n_panels):
+    figure = drawn(make).figure_
+    assert figure.get_size_inches()[0] <= 10
     figure.draw_without_rendering()
     box = figure.get_tightbbox()
     width, height = figure.get_size_inches()
@@ -159,14 +172,9 @@ def test_nothing_stands_outside_the_figure(make, n_panels):
 
 
 @EVERY
-def test_width_is_that_of_a_notebook(make, n_panels):
-    assert make().figure_.get_size_inches()[0] <= 10
-
-
-@EVERY
 def test_foreign_settings_are_respected(make, n_panels):
     with mpl.rc_context({"axes.facecolor": "yellow", "font.size": 14}):
-        display = make()
+        display = drawn(make)
         axes = display.ax_ if n_panels > 1 else display.figure_.axes
         assert all(axis.get_facecolor() == (1, 1, 0, 1) for axis in axes)
 
@@ -231,7 +239,7 @@ def test_bad_predictions_are_refused_as_by_the_metrics():
 
 @EVERY
 def test_plot_takes_a_name_and_options_of_the_main_artist(make, n_panels, figures):
-    display = make(plot=False).plot(name="another name", alpha=0.25)
+    display = drawn(make, name="another name", alpha=0.25)
     axes = np.atleast_1d(display.ax_)
     assert len(axes) == n_panels
     assert all("another name" in axis.get_title() for axis in axes)

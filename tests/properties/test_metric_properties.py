@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from each_case import for_each
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from property_cases import (
@@ -167,21 +168,26 @@ def test_every_public_metric_is_a_case_or_a_tool():
         assert list(parameters)[:2] == ["y_true", "y_proba"]
 
 
-@pytest.mark.parametrize(("name", "notion"), sorted(REFUSED))
-def test_notions_that_do_not_fit_are_refused_by_name(name, notion):
-    y, proba = EDGE_CASES["certain or not"]
-    with pytest.raises(ValueError, match=r"notion=|strategy="):
-        evaluate(name, notion, y, proba)
+def test_notions_that_do_not_fit_are_refused_by_name():
+    def check(case):
+        with pytest.raises(ValueError, match=r"notion=|strategy="):
+            evaluate(*case, *EDGE_CASES["certain or not"])
+
+    for_each(sorted(REFUSED), check)
 
 
-@every_case
-def test_edge_cases_are_finite(name, notion):
-    for y, proba in EDGE_CASES.values():
-        value = outcome(evaluate, name, notion, y, proba)
+@pytest.mark.parametrize("name", METRICS)
+def test_edge_cases_are_finite(name):
+    def check(case):
+        notion, edge = case
+        value = outcome(evaluate, name, notion, *EDGE_CASES[edge])
         if isinstance(value, str):
             assert name in PARTIAL or "too few samples" in value or "needs 2" in value, value
         elif of(name) != "calibration_bins":  # the mean of an empty bin is NaN
             assert np.isfinite(value).all()
+
+    notions = [notion for metric, notion in CASES if metric == name]
+    for_each([(notion, edge) for notion in notions for edge in EDGE_CASES], check)
 
 
 @every_case
