@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from inspect import Signature
 from threading import RLock
 from types import FunctionType
@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator as _BaseEstimator
 from sklearn.base import ClassifierMixin as _ClassifierMixin
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
+from sklearn.metrics.pairwise import _euclidean_distances
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -274,6 +275,11 @@ class BaseEstimator(_BaseEstimator):
             if isinstance(method, FunctionType) and name[0] != "_":
                 setattr(cls, name, restoring(method))
 
+    @classmethod
+    @cache
+    def _get_param_names(cls):
+        return super()._get_param_names()  # reads the signature, at each clone and each check
+
 
 def validate_params(parameter_constraints, **options):
     """scikit-learn's decorator, which binds the arguments by the function's signature."""
@@ -296,6 +302,7 @@ __all__ = [
     "Interval",
     "StrOptions",
     "_check_method_params",
+    "_euclidean_distances",
     "_fit_context",
     "_num_samples",
     "_routing_enabled",

@@ -83,6 +83,32 @@ def row_blocks(n_rows: int, row_bytes: int, most: float = np.inf) -> Iterator[sl
         yield slice(start, min(start + step, n_rows))
 
 
+def is_plain(array: Any, *dimensions: int) -> bool:
+    """Whether scikit-learn's checks return this array as it is, which they take long to tell.
+
+    They ask first for every other container. Plain is an array of numpy of finite float64 or
+    float32, in the byte order of the machine, with at least one entry.
+    """
+    return (
+        type(array) is np.ndarray
+        and array.dtype in FLOATS
+        and array.ndim in dimensions
+        and array.size > 0
+        and _all_finite(array)
+    )
+
+
+def read_features(estimator, X, y=None, reset: bool = True) -> np.ndarray:
+    """The features X (n, d) of a fit, or of a later call (``reset=False``)."""
+    if is_plain(X, 2) and not hasattr(estimator, "feature_names_in_"):
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+        if X.shape[1] == estimator.n_features_in_:
+            return X
+    with telling_shapes(X, y):
+        return validate_data(estimator, X, dtype=FLOATS, reset=reset)
+
+
 def check_proba(
     y_proba, *, name: str = "y_proba", estimator=None, reset: bool = True, option: str = ""
 ) -> np.ndarray:
@@ -159,6 +185,8 @@ def normalized_logits(X: np.ndarray) -> np.ndarray:
 
 def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
     """Finite floats of one or two dimensions."""
+    if estimator is None and is_plain(predictions, 1, 2):
+        return predictions
     with naming(name):
         proba = predictions if hasattr(predictions, "ndim") else np.asarray(predictions)
         _refuse_other_kinds(proba, name)
@@ -250,10 +278,14 @@ def refuse_masked(array, name: str) -> None:
         raise InputError(name, "is masked.", "Drop the masked rows first.")
 
 
-def _check_finite(array: np.ndarray, name: str) -> None:
+def _all_finite(array: np.ndarray) -> bool:
     with ignoring("all"):
         total = array.sum()  # finite only if all entries are, and without a temporary array
-    if np.isfinite(total) or np.isfinite(array).all():
+    return bool(np.isfinite(total) or np.isfinite(array).all())
+
+
+def _check_finite(array: np.ndarray, name: str) -> None:
+    if _all_finite(array):
         return
     where = _first(~np.isfinite(array))
     value = "NaN" if np.isnan(array[tuple(where.values())]) else "infinity"
@@ -466,6 +498,8 @@ def plain_labels(y_true, name: str) -> np.ndarray:
 
 
 def _column(values, name: str, warn: bool = False) -> np.ndarray:
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biufUS":
+        return np.ascontiguousarray(values)  # as scikit-learn's check, which takes longer
     refuse_masked(values, name)
     with naming(name):
         try:
@@ -563,14 +597,9 @@ def check_weight(sample_weight, n_samples: int, *, rescale: bool = True) -> np.n
     """
     if sample_weight is None:
         return np.ones(n_samples)
-    refuse_masked(sample_weight, "sample_weight")
-    options = {"dtype": np.float64, "ensure_2d": False, "ensure_all_finite": False}
-    with naming("sample_weight"):
-        _refuse_other_kinds(np.asarray(sample_weight), "sample_weight")
-        if isinstance(sample_weight, Real):
-            sample_weight = np.full(n_samples, sample_weight)
-        weight = check_array(sample_weight, **options)
-    _check_finite(weight, "sample_weight")
+    weight = sample_weight
+    if not (is_plain(weight, 1) and weight.dtype == np.float64):
+        weight = _read_weight(sample_weight, n_samples)
     if weight.ndim != 1:
         lead = f"Sample weights must be 1D array or scalar, got {weight.ndim}D array as "
         raise InputError("sample_weight", ".", lead=lead)
@@ -586,6 +615,19 @@ def check_weight(sample_weight, n_samples: int, *, rescale: bool = True) -> np.n
         raise InputError("sample_weight", "is all zero.", lead=lead)
     if rescale and not 1 / _LARGEST_WEIGHT < weight.max() < _LARGEST_WEIGHT:
         return weight / weight.max()
+    return weight
+
+
+def _read_weight(sample_weight, n_samples: int) -> np.ndarray:
+    """Finite float64 weights of any shape."""
+    refuse_masked(sample_weight, "sample_weight")
+    options = {"dtype": np.float64, "ensure_2d": False, "ensure_all_finite": False}
+    with naming("sample_weight"):
+        _refuse_other_kinds(np.asarray(sample_weight), "sample_weight")
+        if isinstance(sample_weight, Real):
+            sample_weight = np.full(n_samples, sample_weight)
+        weight = check_array(sample_weight, **options)
+    _check_finite(weight, "sample_weight")
     return weight
 
 
@@ -675,10 +717,9 @@ def check_unit_interval(
 
 def read_probabilities(estimator, X, y=None, reset=True) -> np.ndarray:
     """The probabilities X (n, d) of a fit, or of a later call (``reset=False``)."""
-    with telling_shapes(X, y):
-        X = validate_data(estimator, X, dtype=FLOATS, reset=reset)
+    X = read_features(estimator, X, y, reset)
     remedy = "For logits pass from_logits=True."
-    if "from_logits" not in estimator.get_params(deep=False):
+    if not hasattr(estimator, "from_logits"):
         link = "softmax(logits, axis=1)" if X.shape[1] > 1 else "expit(logits)"
         remedy = f"For logits pass scipy.special.{link}."
     check_unit_interval(X, remedy)
@@ -687,8 +728,7 @@ def read_probabilities(estimator, X, y=None, reset=True) -> np.ndarray:
 
 def read_logits(estimator, X, y=None, reset=True) -> np.ndarray:
     """The logits X (n, d) of a fit, or of a later call (``reset=False``)."""
-    with telling_shapes(X, y):
-        X = validate_data(estimator, X, dtype=FLOATS, reset=reset)
+    X = read_features(estimator, X, y, reset)
     if X.shape[1] > 1:
         _warn_of_probabilities(X, "X")
     return X

@@ -21,7 +21,7 @@ from sklearn.metrics.pairwise import (
 from skcal._cholesky import IndefiniteError, pivoted_cholesky
 from skcal._matrices import times_rows
 from skcal._parallel import over_jobs
-from skcal._sklearn_compat import keeping_filters
+from skcal._sklearn_compat import _euclidean_distances, keeping_filters
 from skcal._validation import row_blocks
 
 _KernelLike: TypeAlias = str | Callable[..., np.ndarray]
@@ -62,9 +62,7 @@ def kernel_matrix(
                 "kernel(X, Z) must return the matrix of values for all pairs of rows."
             )
     else:
-        # X was checked; to check it again costs as much as a narrow kernel matrix.
-        with config_context(assume_finite=True), keeping_filters():
-            values = pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
+        values = _named_kernel(X, Z, kernel, parameters)
     if not np.isfinite(values).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
         raise ValueError(
@@ -72,6 +70,18 @@ def kernel_matrix(
             f"{Z[column].tolist()}. Its values must be finite."
         )
     return values
+
+
+def _named_kernel(X, Z, kernel, parameters):
+    """scikit-learn's kernel, whose checks of X take longer than a narrow matrix where it can be."""
+    if kernel not in _UNIT_DIAGONAL:
+        with config_context(assume_finite=True), keeping_filters():
+            return pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
+    gamma = parameters.get("gamma")
+    rbf = kernel == "rbf"
+    values = _euclidean_distances(X, Z, squared=True) if rbf else cdist(X, Z, "cityblock")
+    values *= -(1 / X.shape[1] if gamma is None else gamma)
+    return np.exp(values, out=values)
 
 
 def kernel_diagonal(X: np.ndarray, kernel: _KernelLike, parameters: _Parameters) -> np.ndarray:

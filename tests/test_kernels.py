@@ -32,9 +32,10 @@ def remainder(X, kernel, features):
 @pytest.mark.parametrize("kernel", sorted(KERNEL_NAMES))
 def test_named_kernels_are_those_of_scikit_learn(kernel):
     X, Z = simplex(40), simplex(7)
-    parameters = {"gamma": 0.5, "degree": 2, "coef0": 0.3}
-    expected = pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
-    np.testing.assert_array_equal(kernel_matrix(X, Z, kernel, parameters), expected)
+    for parameters in ({"gamma": None}, {"gamma": 0.5, "degree": 2, "coef0": 0.3}):
+        parameters = {} if kernel == "chi2" and parameters["gamma"] is None else parameters
+        expected = pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
+        assert_array_equal(kernel_matrix(X, Z, kernel, parameters), expected)
     diagonal = np.diagonal(kernel_matrix(X, X, kernel, parameters))
     assert_allclose(kernel_diagonal(X, kernel, parameters), diagonal, rtol=1e-14, atol=1e-15)
 

@@ -9,15 +9,19 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import check_array
 
 from skcal import Binning, CalibrationErrorEstimator, VectorScaling, Zero
 from skcal._validation import (
+    FLOATS,
     InputError,
     check_labels,
     check_predictions,
     check_proba,
     check_weight,
     column_names,
+    is_plain,
+    read_features,
     row_blocks,
 )
 from skcal.metrics import expected_calibration_error
@@ -46,6 +50,41 @@ def polars_frame(values):
 def single_precision_softmax():
     logits = np.random.default_rng(0).normal(scale=4, size=(300, 1000))
     return softmax(logits.astype(np.float32), axis=1)
+
+
+# Arrays that need no more than a look.
+
+
+def test_plain_arrays_are_those_that_the_checks_of_scikit_learn_return_as_they_are():
+    fractions = np.linspace(0, 1, 12).reshape(4, 3)
+    plain = [fractions, fractions.astype(np.float32), fractions.T, fractions[:, ::2], POSITIVE]
+    for array in plain:
+        assert is_plain(array, 1, 2)
+        assert check_array(array, dtype=FLOATS, ensure_2d=False) is array
+    others = [
+        *(fractions.tolist(), np.ma.array(fractions), fractions.view(np.matrix), np.float64(0.5)),
+        *(fractions.astype(kind) for kind in (">f8", np.float16, np.longdouble, object, int)),
+        *(fractions[:0], fractions[None], with_entry(np.nan), with_entry(-np.inf), None),
+    ]
+    assert [array for array in others if is_plain(array, 1, 2)] == []
+    assert is_plain(np.full((2, 2), 1e308), 2)  # whose sum overflows
+    assert not is_plain(POSITIVE, 2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_features_leave_the_number_and_the_names_of_columns_behind():
+    pd = pytest.importorskip("pandas")
+    estimator = BaseEstimator()
+    assert read_features(estimator, PROBA) is PROBA
+    assert estimator.n_features_in_ == 3
+    with pytest.raises(ValueError, match="X has 2 features, but BaseEstimator is expecting 3"):
+        read_features(estimator, PROBA[:, :2], reset=False)
+    read_features(estimator, pd.DataFrame(PROBA, columns=["a", "b", "c"]))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        read_features(estimator, PROBA, reset=False)
+    read_features(estimator, PROBA[:, :2])
+    assert estimator.n_features_in_ == 2
+    assert not hasattr(estimator, "feature_names_in_")
 
 
 # Probabilities that are let in.

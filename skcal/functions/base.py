@@ -17,7 +17,9 @@ from skcal._validation import (
     FLOATS,
     check_unit_interval,
     check_weight,
+    is_plain,
     naming,
+    read_features,
     refuse_no_numbers,
     telling_shapes,
 )
@@ -180,8 +182,7 @@ class BilinearFunction(BaseEstimator, ABC):
 
     def _check_residuals(self, y):
         """Residuals (n, m) of the width of the fit."""
-        with naming("y"):
-            residuals = check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
+        residuals = _read_residuals(y)
         residuals = residuals.reshape(len(residuals), -1)
         if residuals.shape[1] != self._n_residuals:
             raise ValueError(
@@ -192,12 +193,14 @@ class BilinearFunction(BaseEstimator, ABC):
 
     def _validate(self, X, y, sample_weight):
         """Check fit's arguments; return (X, residuals (n, m), weight) without weightless rows."""
-        if y is not None:
+        if y is not None and not is_plain(y, 1, 2):
             refuse_no_numbers(y, "y")
-            with naming("y"):
-                y = check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
-        with telling_shapes(X, y):
-            X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
+            y = _read_residuals(y)
+        if is_plain(X, 2) and is_plain(y, 1, 2) and len(X) == len(y):
+            X = read_features(self, X, y)
+        else:
+            with telling_shapes(X, y):
+                X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
         residuals = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         self._n_residuals = residuals.shape[1]
         weight = check_weight(sample_weight, len(X))
@@ -208,8 +211,7 @@ class BilinearFunction(BaseEstimator, ABC):
 
     def _validate_features(self, X):
         check_is_fitted(self)
-        with telling_shapes(X):
-            return validate_data(self, X, dtype=FLOATS, reset=False)
+        return read_features(self, X, reset=False)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -217,6 +219,13 @@ class BilinearFunction(BaseEstimator, ABC):
         tags.target_tags.single_output = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _read_residuals(y):
+    if is_plain(y, 1, 2):
+        return y
+    with naming("y"):
+        return check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from numbers import Integral
 
 import numpy as np
@@ -11,6 +12,13 @@ from sklearn.preprocessing import SplineTransformer
 from skcal._bins import quantile
 from skcal._sklearn_compat import Interval, keeping_filters
 from skcal.recalibration.penalized import PenalizedScaling
+
+
+@lru_cache(maxsize=64)
+def _splines(knots):
+    """B-splines, whose fit takes as long as their values at some hundreds of probabilities."""
+    column = np.array(knots)[:, None]
+    return SplineTransformer(knots=column, extrapolation="constant").fit(column)
 
 
 class SplineScaling(PenalizedScaling):
@@ -80,9 +88,7 @@ class SplineScaling(PenalizedScaling):
 
     @keeping_filters()
     def _features(self, z):
-        knots = self.knots_[:, None]
-        splines = SplineTransformer(knots=knots, extrapolation="constant").fit(knots)
-        return splines.transform(expit(z))
+        return _splines(tuple(self.knots_.tolist())).transform(expit(z))
 
 
 class BetaCalibration(PenalizedScaling):
