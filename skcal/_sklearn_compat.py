@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from functools import wraps
 from inspect import Signature
 from threading import RLock
+from traceback import clear_frames
 from types import FunctionType
 from typing import Any
 
@@ -249,7 +250,8 @@ class _NamingSignature(Signature):
 def restoring(function):
     """The function, after whose interrupt scikit-learn's and numpy's settings are as before.
 
-    What sets them for an instant may itself be interrupted before it restores.
+    What sets them for an instant may itself be interrupted before it restores; of what its frames
+    hold, a context restores what it found when they are cleared, which may be another's.
     """
 
     @wraps(function)
@@ -257,7 +259,8 @@ def restoring(function):
         config, errors = get_config(), np.geterr()
         try:
             return function(*args, **kwargs)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
+            clear_frames(interrupt.__traceback__)
             set_config(**config)
             np.seterr(**errors)
             raise

@@ -1,5 +1,6 @@
 """Threads and interrupts leave what the whole process shares as it was."""
 
+import gc
 import os
 import random
 import subprocess
@@ -31,12 +32,14 @@ from skcal import (
     _sklearn_compat,
     calibration_report,
 )
+from skcal._floats import ignoring
 from skcal._sklearn_compat import (
     _blas_threads,
     _free,
     _one_shared_blas_thread,
     keeping_filters,
     one_blas_thread,
+    restoring,
 )
 from skcal.hypothesis_tests import skce_test
 from skcal.metrics import bootstrap_interval, expected_calibration_error
@@ -321,6 +324,25 @@ def test_an_interrupt_that_stops_others_from_restoring_leaves_their_settings(dat
 
     with pytest.raises(KeyboardInterrupt):
         search(*data, [PlugIn(Interrupted())])
+    assert process_state() == before
+
+
+def test_contexts_that_end_with_the_traceback_restore_nothing_of_others():
+    """As where the end of one of them is interrupted, which is a function of Python."""
+    before = process_state()
+
+    @restoring
+    def interrupted():
+        with sklearn.config_context(skip_parameter_validation=True), ignoring("over"):
+            inner = sklearn.config_context(assume_finite=True), ignoring("under")
+            for context in inner:
+                context.__enter__()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        interrupted()
+    del caught
+    gc.collect()
     assert process_state() == before
 
 
