@@ -1,6 +1,7 @@
 """Threads and interrupts leave what the whole process shares as it was."""
 
 import gc
+import inspect
 import os
 import random
 import subprocess
@@ -20,6 +21,7 @@ import sklearn
 from joblib import parallel_config
 from process_state import process_state
 from sklearn.linear_model import LinearRegression
+from test_documentation import LISTED
 from threadpoolctl import threadpool_limits
 
 from skcal import (
@@ -344,6 +346,20 @@ def test_contexts_that_end_with_the_traceback_restore_nothing_of_others():
     del caught
     gc.collect()
     assert process_state() == before
+
+
+def test_every_public_function_of_samples_restores_settings_when_interrupted():
+    """Beside those of the rooms below, which such functions call."""
+    below = ("skcal.kernels.", "skcal.notions.", "skcal.pair_risk.")
+    for name, function in LISTED.items():
+        if inspect.isfunction(function) and not name.startswith(below):
+            takes = inspect.signature(function).parameters
+            if {"y_true", "y_proba", "proba", "X"} & set(takes):
+                assert restored_by(function), name
+
+
+def restored_by(function):
+    return function.__code__ is restoring(function).__code__
 
 
 @pytest.mark.parametrize("name", ["predict_proba", "predict", "score"])
