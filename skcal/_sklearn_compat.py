@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from functools import cache, wraps
 from inspect import Signature
 from threading import RLock
+from traceback import clear_frames
 from types import FunctionType
 from typing import Any
 
@@ -250,7 +251,8 @@ class _NamingSignature(Signature):
 def restoring(function):
     """The function, after whose interrupt scikit-learn's and numpy's settings are as before.
 
-    What sets them for an instant may itself be interrupted before it restores.
+    What sets them for an instant may itself be interrupted before it restores; of what its frames
+    hold, a context restores what it found when they are cleared, which may be another's.
     """
 
     @wraps(function)
@@ -258,7 +260,8 @@ def restoring(function):
         config, errors = get_config(), np.geterr()
         try:
             return function(*args, **kwargs)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
+            clear_frames(interrupt.__traceback__)
             set_config(**config)
             np.seterr(**errors)
             raise

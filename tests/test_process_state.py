@@ -1,5 +1,7 @@
 """Threads and interrupts leave what the whole process shares as it was."""
 
+import gc
+import inspect
 import os
 import random
 import subprocess
@@ -19,6 +21,7 @@ import sklearn
 from joblib import parallel_config
 from process_state import process_state
 from sklearn.linear_model import LinearRegression
+from test_documentation import LISTED
 from threadpoolctl import threadpool_limits
 
 from skcal import (
@@ -31,12 +34,14 @@ from skcal import (
     _sklearn_compat,
     calibration_report,
 )
+from skcal._floats import ignoring
 from skcal._sklearn_compat import (
     _blas_threads,
     _free,
     _one_shared_blas_thread,
     keeping_filters,
     one_blas_thread,
+    restoring,
 )
 from skcal.hypothesis_tests import skce_test
 from skcal.metrics import bootstrap_interval, expected_calibration_error
@@ -322,6 +327,39 @@ def test_an_interrupt_that_stops_others_from_restoring_leaves_their_settings(dat
     with pytest.raises(KeyboardInterrupt):
         search(*data, [PlugIn(Interrupted())])
     assert process_state() == before
+
+
+def test_contexts_that_end_with_the_traceback_restore_nothing_of_others():
+    """As where the end of one of them is interrupted, which is a function of Python."""
+    before = process_state()
+
+    @restoring
+    def interrupted():
+        with sklearn.config_context(skip_parameter_validation=True), ignoring("over"):
+            inner = sklearn.config_context(assume_finite=True), ignoring("under")
+            for context in inner:
+                context.__enter__()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        interrupted()
+    del caught
+    gc.collect()
+    assert process_state() == before
+
+
+def test_every_public_function_of_samples_restores_settings_when_interrupted():
+    """Beside those of the rooms below, which such functions call."""
+    below = ("skcal.kernels.", "skcal.notions.", "skcal.pair_risk.")
+    for name, function in LISTED.items():
+        if inspect.isfunction(function) and not name.startswith(below):
+            takes = inspect.signature(function).parameters
+            if {"y_true", "y_proba", "proba", "X"} & set(takes):
+                assert restored_by(function), name
+
+
+def restored_by(function):
+    return function.__code__ is restoring(function).__code__
 
 
 @pytest.mark.parametrize("name", ["predict_proba", "predict", "score"])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
 from skcal._bins import bin_sums
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._sklearn_compat import Interval, StrOptions, restoring, validate_params
 from skcal.hypothesis_tests.by_problem import (
     of_each_problem,
     warn_of_limit,
@@ -24,6 +24,7 @@ from skcal.metrics.moments import problem_moments
 _ROUNDING = 1e-14
 
 
+@restoring
 def spiegelhalter_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,

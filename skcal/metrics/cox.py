@@ -19,6 +19,7 @@ from skcal._sklearn_compat import (
     Interval,
     StrOptions,
     keeping_filters,
+    restoring,
     validate_params,
 )
 from skcal.metrics.base import read_sample
@@ -176,6 +177,7 @@ def cox_recalibration(
     )
 
 
+@restoring
 def calibration_intercept(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -238,6 +240,7 @@ def calibration_intercept(
     return float(fit_intercept(logit, outcome, weight).coefficients[0])
 
 
+@restoring
 def calibration_slope(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -14,7 +14,7 @@ from sklearn.isotonic import isotonic_regression
 
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
 from skcal._html import ShownRounded
-from skcal._sklearn_compat import Interval, StrOptions, keeping_filters, validate_params
+from skcal._sklearn_compat import Interval, StrOptions, keeping_filters, restoring, validate_params
 from skcal.metrics.base import read_sample
 from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.moments import (
@@ -166,6 +166,7 @@ default="isotonic"
     return score_parts(bin_moments(sample, BinRule(n_bins, strategy, min_samples), names), score)
 
 
+@restoring
 def sharpness(
     y_true: ArrayLike,
     y_proba: ArrayLike,

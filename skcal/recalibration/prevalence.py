@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from skcal._notes import note
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import Interval, restoring, validate_params
 from skcal._validation import InputError, check_proba, check_weight
 
 _TOLERANCE = 1e-6  # by which the sum of prevalences may miss 1
 
 
+@restoring
 def adjust_prevalence(
     y_proba: ArrayLike, *, prevalence: float | ArrayLike, new_prevalence: float | ArrayLike
 ) -> np.ndarray:
