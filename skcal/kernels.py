@@ -72,7 +72,7 @@ def kernel_matrix(
     return values
 
 
-def _named_kernel(X, Z, kernel, parameters):
+def _named_kernel(X: np.ndarray, Z: np.ndarray, kernel: str, parameters: _Parameters) -> np.ndarray:
     """scikit-learn's kernel, whose checks of X take longer than a narrow matrix where it can be."""
     if kernel not in _UNIT_DIAGONAL:
         with config_context(assume_finite=True), keeping_filters():

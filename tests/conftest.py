@@ -1,5 +1,6 @@
 """Data that several test modules share."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -10,6 +11,17 @@ import pytest
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is collected stays to the end: the garbage collector need not look at it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _require(path):
