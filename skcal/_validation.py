@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from numbers import Real
 from typing import Any
 
@@ -498,6 +498,9 @@ def plain_labels(y_true, name: str) -> np.ndarray:
 
 
 def _column(values, name: str, warn: bool = False) -> np.ndarray:
+    if type(values) in (list, tuple, range):
+        with suppress(Exception):  # which comes again below
+            values = np.asarray(values)
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biufUS":
         return np.ascontiguousarray(values)  # as scikit-learn's check, which takes longer
     refuse_masked(values, name)
