@@ -146,7 +146,16 @@ NOT_REPETITIONS = {
 TOLERANCE = dict.fromkeys(LOGISTIC, 1e-4)
 CASES = [(name, notion) for name in METRICS for notion in NOTIONS if (name, notion) not in REFUSED]
 pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain:UserWarning")
-every_case = pytest.mark.parametrize(("name", "notion"), CASES)
+every_metric = pytest.mark.parametrize("name", METRICS)
+
+
+def without(table):
+    return pytest.mark.parametrize("name", [name for name in METRICS if name not in table])
+
+
+def notions(name, among=NOTIONS):
+    """The notions that the metric takes."""
+    return [notion for notion in among if (name, notion) in CASES]
 
 
 def evaluate(name, notion, y, proba, **options):
@@ -176,7 +185,7 @@ def test_notions_that_do_not_fit_are_refused_by_name():
     for_each(sorted(REFUSED), check)
 
 
-@pytest.mark.parametrize("name", METRICS)
+@every_metric
 def test_edge_cases_are_finite(name):
     def check(case):
         notion, edge = case
@@ -186,13 +195,12 @@ def test_edge_cases_are_finite(name):
         elif of(name) != "calibration_bins":  # the mean of an empty bin is NaN
             assert np.isfinite(value).all()
 
-    notions = [notion for metric, notion in CASES if metric == name]
-    for_each([(notion, edge) for notion in notions for edge in EDGE_CASES], check)
+    for_each([(notion, edge) for notion in notions(name) for edge in EDGE_CASES], check)
 
 
-@every_case
-def test_inputs_are_not_changed_and_calls_repeat_to_the_bit(name, notion, check):
-    def holds(sample, storage):
+@every_metric
+def test_inputs_are_not_changed_and_calls_repeat_to_the_bit(name, check):
+    def holds(notion, sample, storage):
         y, proba = sample
         arrays = y, proba.astype(storage[0], order=storage[1]), np.ones(len(y)), np.array(CLASSES)
         before = state(*arrays)
@@ -202,22 +210,23 @@ def test_inputs_are_not_changed_and_calls_repeat_to_the_bit(name, notion, check)
         assert state(*arrays) == before
         assert one == other if isinstance(one, str) else one.tobytes() == other.tobytes()
 
-    check(holds, sample=samples(), storage=st.sampled_from([(np.float64, "C"), (np.float32, "F")]))
+    storage = st.sampled_from([(np.float64, "C"), (np.float32, "F")])
+    check(holds, notions(name), sample=samples(), storage=storage)
 
 
 IN_ORDER = {f"{SKCE}, linear", f"{SKCE}, block"}
 
 
-@pytest.mark.parametrize(("name", "notion"), [case for case in CASES if case[0] not in IN_ORDER])
-def test_the_order_of_the_samples_does_not_matter(name, notion, check):
-    def holds(sample, seed):
+@without(IN_ORDER)
+def test_the_order_of_the_samples_does_not_matter(name, check):
+    def holds(notion, sample, seed):
         y, proba = sample
         order = np.random.default_rng(seed).permutation(len(y))
         one = outcome(evaluate, name, notion, y, proba)
         other = outcome(evaluate, name, notion, y[order], proba[order])
         assert_same_outcome(one, other, **gap(name))
 
-    check(holds, sample=samples(), seed=seeds)
+    check(holds, notions(name), sample=samples(), seed=seeds)
 
 
 # Locations are drawn for a class by its number; the rows of tables of classes change places.
@@ -231,24 +240,28 @@ BY_CLASS = {
 }
 
 
+# A lens numbers classes; ties of the arg max and of ranks go to the first class.
+SYMMETRIC = ("classwise", "canonical")
+
+
 @pytest.mark.parametrize(
-    ("name", "notion"),
-    # A lens numbers classes; ties of the arg max and of ranks go to the first class.
-    [case for case in CASES if case[1] in ("classwise", "canonical") and case[0] not in BY_CLASS],
+    "name", [name for name in METRICS if name not in BY_CLASS and notions(name, SYMMETRIC)]
 )
-def test_joint_relabelling_does_not_matter(name, notion, check):
-    def holds(sample, order):
+def test_joint_relabelling_does_not_matter(name, check):
+    def holds(notion, sample, order):
         y, proba = sample
         one = numbers(evaluate(name, notion, y, proba))
         other = numbers(evaluate(name, notion, NAMES[y], proba[:, order], labels=NAMES[order]))
         assert_allclose(other, one, rtol=1e-8, atol=1e-10)
 
-    check(holds, sample=samples(), order=st.permutations(range(3)).map(list))
+    check(
+        holds, notions(name, SYMMETRIC), sample=samples(), order=st.permutations(range(3)).map(list)
+    )
 
 
-@every_case
-def test_weight_zero_removes_a_sample(name, notion, check):
-    def holds(sample, seed):
+@every_metric
+def test_weight_zero_removes_a_sample(name, check):
+    def holds(notion, sample, seed):
         y, proba = sample
         keep = np.random.default_rng(seed).random(len(y)) < 0.6
         keep[:2] = True
@@ -256,14 +269,12 @@ def test_weight_zero_removes_a_sample(name, notion, check):
         other = outcome(evaluate, name, notion, y, proba, sample_weight=keep)
         assert_same_outcome(one, other, **gap(name))
 
-    check(holds, sample=samples(at_least=4), seed=seeds)
+    check(holds, notions(name), sample=samples(at_least=4), seed=seeds)
 
 
-@pytest.mark.parametrize(
-    ("name", "notion"), [case for case in CASES if case[0] not in NOT_REPETITIONS]
-)
-def test_weight_two_repeats_a_sample(name, notion, check):
-    def holds(sample, seed):
+@without(NOT_REPETITIONS)
+def test_weight_two_repeats_a_sample(name, check):
+    def holds(notion, sample, seed):
         y, proba = sample
         times = np.random.default_rng(seed).integers(1, 4, len(y))
         if notion == "top-label":  # leaving one out, a class needs two rows, of whatever weight
@@ -272,7 +283,7 @@ def test_weight_two_repeats_a_sample(name, notion, check):
         other = outcome(evaluate, name, notion, y, proba, sample_weight=times)
         assert_same_outcome(one, other, **gap(name))
 
-    check(holds, sample=samples(), seed=seeds)
+    check(holds, notions(name), sample=samples(), seed=seeds)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -293,29 +304,30 @@ OF_COUNTS = {
 }
 
 
-@pytest.mark.parametrize(("name", "notion"), [case for case in CASES if case[0] not in OF_COUNTS])
-def test_the_scale_of_the_weights_does_not_matter(name, notion, check):
-    def holds(sample, seed, scale):
+@without(OF_COUNTS)
+def test_the_scale_of_the_weights_does_not_matter(name, check):
+    def holds(notion, sample, seed, scale):
         y, proba = sample
         weight = np.random.default_rng(seed).uniform(0.5, 2, len(y))
         one = outcome(evaluate, name, notion, y, proba, sample_weight=weight)
         other = outcome(evaluate, name, notion, y, proba, sample_weight=scale * weight)
         assert_same_outcome(one, other, **gap(name))
 
-    check(holds, sample=samples(), seed=seeds, scale=st.sampled_from([1e-9, 0.1, 1e9]))
+    scale = st.sampled_from([1e-9, 0.1, 1e9])
+    check(holds, notions(name), sample=samples(), seed=seeds, scale=scale)
 
 
 # Cox and log scores floor probabilities at the resolution of their dtype.
-@every_case
-def test_float32_gives_the_float64_answer_where_both_are_exact(name, notion, check):
-    def holds(sample):
+@every_metric
+def test_float32_gives_the_float64_answer_where_both_are_exact(name, check):
+    def holds(notion, sample):
         y, proba = sample
         one = outcome(evaluate, name, notion, y, proba)
         other = outcome(evaluate, name, notion, y, proba.astype(np.float32))
         if "log-loss" not in name or not np.isin(proba, (0, 1)).any():
             assert_same_outcome(one, other, rtol=max(1e-6, gap(name)["rtol"]), atol=1e-8)
 
-    check(holds, sample=samples())
+    check(holds, notions(name), sample=samples())
 
 
 FIT_TO_LOGITS = {
@@ -324,11 +336,9 @@ FIT_TO_LOGITS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "notion"), [case for case in CASES if case[0] not in FIT_TO_LOGITS]
-)
-def test_logits_give_the_answer_of_their_probabilities(name, notion, check):
-    def holds(sample):
+@without(FIT_TO_LOGITS)
+def test_logits_give_the_answer_of_their_probabilities(name, check):
+    def holds(notion, sample):
         y, proba = sample
         z = np.log((16 * proba + 1) / 19)
         y, z, question = ask(notion, y, z if notion != "binary" else z - z[:, [0]])
@@ -338,7 +348,7 @@ def test_logits_give_the_answer_of_their_probabilities(name, notion, check):
         other = outcome(METRICS[name], y, z, from_logits=True, **options)
         assert_same_outcome(one, other, rtol=max(1e-6, gap(name)["rtol"]), atol=1e-8)
 
-    check(holds, examples=4, sample=samples())
+    check(holds, notions(name), examples=4, sample=samples())
 
 
 @pytest.mark.parametrize("name", sorted({name for name, notion in CASES if notion == "binary"}))
