@@ -6,11 +6,11 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import TransformerMixin
-from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import BaseEstimator, Interval, StrOptions, _fit_context, keeping_filters
 from skcal._validation import read_probabilities
+from skcal.recalibration.splines import b_splines
 
 
 class ProbabilityInteractions(TransformerMixin, BaseEstimator):
@@ -69,9 +69,7 @@ class ProbabilityInteractions(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = read_probabilities(self, X, reset=False).astype(np.float64)
         if self.by == "confidence":
-            knots = np.linspace(0, 1, self.n_knots)[:, None]
-            splines = SplineTransformer(knots=knots, degree=2).fit(knots)
-            varying = splines.transform(X.max(axis=1, keepdims=True))
+            varying = b_splines(X.max(axis=1, keepdims=True), np.linspace(0, 1, self.n_knots), 2)
         else:
             varying = np.eye(X.shape[1])[X.argmax(axis=1)]
         return (varying[:, :, None] * X[:, None, :]).reshape(len(X), -1)

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from numbers import Integral
 
 import numpy as np
 from scipy.special import expit
-from sklearn.preprocessing import SplineTransformer
 
 from skcal._bins import quantile
 from skcal._sklearn_compat import Interval, keeping_filters
 from skcal.recalibration.penalized import PenalizedScaling
-
-
-@lru_cache(maxsize=64)
-def _splines(knots):
-    """B-splines, whose fit takes as long as their values at some hundreds of probabilities."""
-    column = np.array(knots)[:, None]
-    return SplineTransformer(knots=column, extrapolation="constant").fit(column)
+from skcal.recalibration.splines import b_splines
 
 
 class SplineScaling(PenalizedScaling):
@@ -88,7 +80,7 @@ class SplineScaling(PenalizedScaling):
 
     @keeping_filters()
     def _features(self, z):
-        return _splines(tuple(self.knots_.tolist())).transform(expit(z))
+        return b_splines(expit(z), self.knots_, 3)
 
 
 class BetaCalibration(PenalizedScaling):
