@@ -15,6 +15,7 @@ from skcal import CalibrationErrorSearchCV
 from skcal._text import number, printable
 from skcal._validation import check_labels
 from skcal.cli.checks import Predictions
+from skcal.cli.streams import flush
 from skcal.metrics import expected_calibration_error
 from skcal.model_selection.error_text import error_facts, error_line
 from skcal.model_selection.summary import as_dict
@@ -39,7 +40,8 @@ def evaluate(name, predictions, options) -> dict:
     gates: list[dict] = []
     report = {"name": name, **_scores(predictions, notions), "searches": []}
     if not options.json:
-        options.say(_heading(report), flush=True)
+        options.say(_heading(report))
+        flush()
     for notion in notions:
         search = _PatientSearch(
             notion=notion,
@@ -58,7 +60,8 @@ def evaluate(name, predictions, options) -> dict:
         if not options.json:
             more = [error_line(fact, 19) for fact in facts if fact["kind"] != "l1"]  # it has that
             lines = [search.summary(), *more]
-            options.say("\n" + "\n".join(lines), flush=True)
+            options.say("\n" + "\n".join(lines))
+            flush()
     if not options.json:
         options.say()
     if gates:
@@ -136,5 +139,5 @@ class _PatientSearch(CalibrationErrorSearchCV):
         return super().fit(X, y)
 
     def _tell(self, line):
-        if time.monotonic() - self._start > _PATIENCE:
+        if sys.stderr is not None and time.monotonic() - self._start > _PATIENCE:
             print(line, file=sys.stderr, flush=True)
