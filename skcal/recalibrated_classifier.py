@@ -188,13 +188,7 @@ class RecalibratedClassifierCV(
         ValueError
             If there are less than two classes, or test sets overlap.
         """
-        y = plain_labels(y, "y")
-        refuse_masked(X, "X")
-        with keeping_filters():
-            check_classification_targets(y)
-            X, y = indexable(X, y)
-        if not _num_samples(X):
-            raise ValueError("X has 0 samples. A classifier needs samples of two classes or more.")
+        X, y = _checked(X, y)
         estimator = self._estimator()
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -206,32 +200,38 @@ class RecalibratedClassifierCV(
         routed = self._route(estimator, weight, fit_params)
         frozen = isinstance(estimator, FrozenEstimator)
         splits = self._splits(X, y, codes, routed.splitter.split)
+        rows, sizes = (
+            np.concatenate([test for _, test in splits]),
+            [len(test) for _, test in splits],
+        )
         context = self._init_callback_context(max_subtasks=1 if frozen else len(splits) + 1)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         if frozen:
             self.classifiers_ = [clone(estimator)]
-            rows = np.concatenate([test for _, test in splits])
             predictions = aligned_predictions(estimator, _safe_indexing(X, rows), self.classes_)
         else:
-            calls = [
-                (fit_fold, clone(estimator), X, y, *split, routed.estimator.fit, self.classes_)
-                for split in splits
-            ]
-            names = [f"fold {k}" for k in range(len(splits))]
-            fits = list(as_tasks(one_by_one(calls, self.n_jobs), names, self, context))
-            self.classifiers_ = [classifier for classifier, _ in fits]
-            rows = np.concatenate([test for _, test in splits])
-            predictions = np.concatenate([own for _, own in fits])
-            if self.ensemble is False:
-                with keeping_filters():
-                    self.classifiers_ = [clone(estimator).fit(X, y, **routed.estimator.fit)]
-        sizes = [len(test) for _, test in splits]
+            predictions = self._fit_classifiers(
+                estimator, X, y, splits, routed.estimator.fit, context
+            )
         self._fit_recalibrator(predictions, rows, codes, weight, sizes, context)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.classifiers_[0], name):
                 setattr(self, name, getattr(self.classifiers_[0], name))
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
+
+    def _fit_classifiers(self, estimator, X, y, splits, params, context):
+        """The classifier of each fold or, unless an ensemble, of all; predictions of the folds."""
+        calls = [
+            (fit_fold, clone(estimator), X, y, *split, params, self.classes_) for split in splits
+        ]
+        names = [f"fold {k}" for k in range(len(splits))]
+        fits = list(as_tasks(one_by_one(calls, self.n_jobs), names, self, context))
+        self.classifiers_ = [classifier for classifier, _ in fits]
+        if self.ensemble is False:
+            with keeping_filters():
+                self.classifiers_ = [clone(estimator).fit(X, y, **params)]
+        return np.concatenate([own for _, own in fits])
 
     def _route(self, estimator, sample_weight, fit_params):
         if _routing_enabled():
@@ -388,3 +388,15 @@ class RecalibratedClassifierCV(
 def _is_given(fit_params) -> bool:
     """Whether there are weights for a step of a pipeline."""
     return any(name.endswith("__sample_weight") for name in fit_params)
+
+
+def _checked(X, y):
+    """X as the classifier reads it, and labels."""
+    y = plain_labels(y, "y")
+    refuse_masked(X, "X")
+    with keeping_filters():
+        check_classification_targets(y)
+        X, y = indexable(X, y)
+    if not _num_samples(X):
+        raise ValueError("X has 0 samples. A classifier needs samples of two classes or more.")
+    return X, y

@@ -30,7 +30,9 @@ def read_frame(path, max_bytes):
         ) from error
     try:
         with parquet.ParquetFile(path) as file:
-            return _read_within(path, file, max_bytes).to_pandas()
+            table = _read_within(path, file, max_bytes)
+        table.validate(full=True)  # texts are UTF-8
+        return table.to_pandas()
     except ArrowException as error:
         if isinstance(error, ValueError | LookupError | TypeError | MemoryError | OSError):
             raise  # those that every reader may raise

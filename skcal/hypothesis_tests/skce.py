@@ -194,14 +194,7 @@ default="monte-carlo"
                 "monte_carlo_test(…, 'squared_kernel_calibration_error', class_kernel=…)."
             )
         draws: Any = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
-        widths = _several_widths(kernel, bandwidth)
-        if widths is not None:
-            sample = read_sample(y_true, y_proba, **question)
-            return _of_widths(sample, kernel, widths, estimator == "biased", **draws)
-        bandwidth = "median" if callable(kernel) else bandwidth
-        options = {**question, **draws, "kernel": kernel, "bandwidth": bandwidth}
-        name = "squared_kernel_calibration_error"
-        return monte_carlo_test(y_true, y_proba, name, method=estimator, **options)
+        return _monte_carlo(y_true, y_proba, question, draws, kernel, bandwidth, estimator)
     if np.ndim(bandwidth):
         raise ValueError(
             f"method={method!r} takes one bandwidth. Use method='monte-carlo' for several."
@@ -225,6 +218,18 @@ default="monte-carlo"
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     test = _bootstrap if method == "asymptotic" else _spectral
     return test(problem, root, width, n_resamples, rng, name)
+
+
+def _monte_carlo(y_true, y_proba, question, draws, kernel, bandwidth, estimator):
+    """Resampled labels, for the error of one width or the largest of several."""
+    widths = _several_widths(kernel, bandwidth)
+    if widths is not None:
+        sample = read_sample(y_true, y_proba, **question)
+        return _of_widths(sample, kernel, widths, estimator == "biased", **draws)
+    bandwidth = "median" if callable(kernel) else bandwidth
+    options = {**question, **draws, "kernel": kernel, "bandwidth": bandwidth}
+    name = "squared_kernel_calibration_error"
+    return monte_carlo_test(y_true, y_proba, name, method=estimator, **options)
 
 
 def _refuse_unused(method, estimator, block_size):

@@ -95,11 +95,11 @@ def _choice(recalibrator):
         yield "chosen: the mean of the candidates, by weights of the highest held-out likelihood."
     else:
         yield f"chosen: {name}, on samples that it was not fitted to."
-    if name not in ("Identity", recalibrator.simplest_name_):
-        yield (
-            f"{recalibrator.simplest_name_} is simpler and its loss not significantly higher "
-            "(p > 0.05)."
-        )
+    simplest = recalibrator.simplest_name_
+    if name not in ("Identity", simplest):
+        above = recalibrator.comparisons_[recalibrator.names_.index(simplest)].difference
+        loss = "not significantly higher (p > 0.05)" if above > 0 else "not higher"
+        yield f"{simplest} is simpler and its loss {loss}."
 
 
 def _gains(recalibrator) -> list[tuple[str, str]]:

@@ -123,16 +123,19 @@ def tuned_rows(facts: dict) -> list[Row]:
         Row(f"{notion} error, tuned", facts["calibration_error"], estimate, notion),
         Row("plug-in", plug_in, how, notion, indented=True),
     ]
-    one_step = facts["one_step"]
+    return [*rows, *_one_step_rows(facts)]
+
+
+def _one_step_rows(facts: dict) -> list[Row]:
+    """The one-step estimate and the lower bound, where there are any."""
+    notion, one_step = facts["notion"], facts["one_step"]
     if one_step is None:
-        return rows
+        return []
     by = f"by {one_step['function']}"
     if one_step["standard_error"] is not None:
         square = f"{one_step['squared_error']:.2g} ± {one_step['standard_error']:.1g}"
         by += f"; its square is {square}, on {facts['n_test_samples']:,} test samples"
-    rows.append(
-        Row("one-step estimate", root(one_step["squared_error"]), by, notion, indented=True)
-    )
+    rows = [Row("one-step estimate", root(one_step["squared_error"]), by, notion, indented=True)]
     bound = one_step["lower_confidence_bound"]
     if bound is None:
         return rows

@@ -437,3 +437,11 @@ def test_bad_columns_of_parquet_are_one_line(kind, tmp_path, capsys):
     path = tmp_path / "predictions.parquet"
     path.write_bytes(parquet_bytes(BAD_COLUMNS[kind]))
     assert_refused(path, capsys)
+
+
+def test_texts_of_parquet_that_are_no_utf_8_are_one_line(tmp_path, capsys):
+    path = tmp_path / "predictions.parquet"
+    content = parquet_bytes()
+    assert content.count(b"\x03\0\0\0cat") == 1
+    path.write_bytes(content.replace(b"\x03\0\0\0cat", b"\x03\0\0\0\x80at"))
+    assert_refused(path, capsys)

@@ -70,6 +70,11 @@ def test_miscalibrated_predictions_are_mended_and_it_is_said():
     assert won.difference > 0
     assert won.pvalue < 0.01
     text = fitted.summary()
+    simplest = fitted.simplest_name_
+    above = fitted.comparisons_[fitted.names_.index(simplest)].difference
+    loss = "not significantly higher (p > 0.05)" if above > 0 else "not higher"
+    said = f"{simplest} is simpler and its loss {loss}."
+    assert (said in text) == (simplest != fitted.best_name_)
     assert f"* {fitted.best_name_}" in text
     assert "log loss" in text
 
