@@ -36,6 +36,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy.special import logsumexp
 
 _Lens: TypeAlias = Callable[..., np.ndarray]
@@ -128,7 +129,12 @@ class Problems(NamedTuple):
         return Problems([part.take(place[rows[own]], own, weight) for part, own in parts], weight)
 
 
-def _one_hot(codes: np.ndarray, width: int, dtype: np.dtype) -> np.ndarray:
+def one_hot(codes: np.ndarray, width: int, dtype: DTypeLike = np.float64) -> np.ndarray:
+    """Return outcomes of shape (n_samples, width), 1 in the column of each code.
+
+    Rows of ``np.eye(width)`` are the same at the cost of that matrix, which is larger than few
+    samples of many classes.
+    """
     outcome = np.zeros((len(codes), width), dtype=dtype)
     outcome[np.arange(len(codes)), codes] = 1
     return outcome
@@ -137,7 +143,7 @@ def _one_hot(codes: np.ndarray, width: int, dtype: np.dtype) -> np.ndarray:
 def _simplex_problem(
     proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any
 ) -> Problem:
-    residuals = None if codes is None else _one_hot(codes, proba.shape[1], proba.dtype) - proba
+    residuals = None if codes is None else one_hot(codes, proba.shape[1], proba.dtype) - proba
     return _problem(proba, residuals, weight, logits)
 
 

@@ -19,7 +19,7 @@ from skcal.cli.streams import flush
 from skcal.metrics import expected_calibration_error
 from skcal.model_selection.error_text import error_facts, error_line
 from skcal.model_selection.summary import as_dict
-from skcal.notions import resolve_notion
+from skcal.notions import one_hot, resolve_notion
 
 _PATIENCE = 2.0  # seconds before progress is shown
 
@@ -106,7 +106,7 @@ def _scores(predictions, notions) -> dict:
     codes, _ = check_labels(labels, proba, classes)
     rows = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
     hits = rows.argmax(axis=1) == codes
-    outcome = np.eye(rows.shape[1])[codes]
+    outcome = one_hot(codes, rows.shape[1])
     brier = float(np.mean(np.sum((rows - outcome) ** 2, axis=1)))
     return {
         "n_samples": len(codes),

@@ -21,6 +21,7 @@ from skcal.kernels import Kernel
 from skcal.metrics.base import read_sample
 from skcal.metrics.events import warn_if_few_events
 from skcal.metrics.kernel import embedding_terms, place_locations
+from skcal.notions import one_hot
 
 _DETERMINED = 1e-6  # drawn locations whose correlations leave less are dropped
 _MOST_LOCATIONS = 10
@@ -260,7 +261,7 @@ def _effective_events(X, k, classes, V):
     whitening = vectors / np.sqrt(eigenvalues) / scale[:, None]
     if X.shape[1] == 1:
         X, classes = np.hstack([1 - X, X]), np.ones(len(k.T), dtype=np.intp)
-    columns = np.eye(X.shape[1])[classes]
+    columns = one_hot(classes, X.shape[1])
     largest = 0.0
     for weights in whitening.T:
         scores = (k * weights) @ columns  # of every outcome

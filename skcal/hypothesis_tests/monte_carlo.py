@@ -26,7 +26,7 @@ from skcal.hypothesis_tests.result import (
 )
 from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.statistic import draw_codes, observed_codes, prepare
-from skcal.notions import Problem
+from skcal.notions import Problem, one_hot
 
 #: Metrics that a test can take by name.
 STATISTICS = {
@@ -289,6 +289,6 @@ def _resampled(problem, statistic, params, seed):
     rows = np.random.default_rng(seed).integers(len(problem.weight), size=len(problem.weight))
     X = problem.features[rows]
     codes = draw_codes(X, [seed + 1])
-    outcomes = codes[0][:, None] if X.shape[1] == 1 else np.eye(X.shape[1])[codes[0]]
+    outcomes = codes[0][:, None] if X.shape[1] == 1 else one_hot(codes[0], X.shape[1])
     drawn = problem._replace(features=X, residuals=outcomes - X, weight=problem.weight[rows])
     return float(prepare(_function(statistic), drawn, params)(codes)[0])

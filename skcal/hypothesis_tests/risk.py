@@ -20,6 +20,7 @@ from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import CalibrationErrorEstimator
+from skcal.notions import one_hot
 from skcal.recalibration import MatrixScaling
 
 
@@ -164,7 +165,7 @@ class _RiskGain:
 
     def _gain(self, codes):
         m = self.X.shape[1]
-        outcomes = codes[:, None] if m == 1 else np.eye(m)[codes]
+        outcomes = codes[:, None] if m == 1 else one_hot(codes, m)
         residuals = outcomes - self.X
         inner = np.vdot(self.left.T @ residuals, self.phi.T @ residuals)
         inner -= self.own @ np.einsum("ij,ij->i", residuals, residuals)
