@@ -36,8 +36,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike
 from scipy.special import logsumexp
+
+from skcal._matrices import one_hot
 
 _Lens: TypeAlias = Callable[..., np.ndarray]
 _ALL = slice(None)
@@ -127,17 +128,6 @@ class Problems(NamedTuple):
         ends = np.searchsorted(member[rows][order], np.arange(1, len(self.parts)))
         parts = zip(self.parts, np.split(order, ends), strict=True)
         return Problems([part.take(place[rows[own]], own, weight) for part, own in parts], weight)
-
-
-def one_hot(codes: np.ndarray, width: int, dtype: DTypeLike = np.float64) -> np.ndarray:
-    """Return outcomes of shape (n_samples, width), 1 in the column of each code.
-
-    Rows of ``np.eye(width)`` are the same at the cost of that matrix, which is larger than few
-    samples of many classes.
-    """
-    outcome = np.zeros((len(codes), width), dtype=dtype)
-    outcome[np.arange(len(codes)), codes] = 1
-    return outcome
 
 
 def _simplex_problem(

@@ -9,7 +9,7 @@ import pytest
 from skcal import Binning, CalibrationErrorEstimator
 from skcal.hypothesis_tests import monte_carlo_test
 from skcal.metrics import expected_calibration_error
-from skcal.notions import NOTIONS, Lens, Notion, Problem, make_problems, one_hot, resolve_notion
+from skcal.notions import NOTIONS, Lens, Notion, Problem, make_problems, resolve_notion
 
 EVERY_NOTION = [*NOTIONS, "top-1", "top-2", "top-3"]
 MULTICLASS = ["canonical", "confidence", "top-label", "classwise", "top-1", "top-2", "top-3"]
@@ -325,9 +325,3 @@ def test_a_notion_is_its_name_and_survives_copies():
     lens = resolve_notion(confidence_lens, proba)
     assert lens != "confidence_lens"  # another lens may have the same name
     assert lens != Lens(confidence_lens, 3)
-
-
-def test_outcomes_are_rows_of_the_identity():
-    codes = np.array([2, 0, 2])
-    np.testing.assert_array_equal(one_hot(codes, 4), np.eye(4)[codes])
-    assert one_hot(codes, 4, np.float32).dtype == np.float32

@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
+from skcal._matrices import one_hot
 from skcal._text import number, printable
 from skcal._validation import check_labels
 from skcal.cli.checks import Predictions
@@ -19,7 +20,7 @@ from skcal.cli.streams import flush
 from skcal.metrics import expected_calibration_error
 from skcal.model_selection.error_text import error_facts, error_line
 from skcal.model_selection.summary import as_dict
-from skcal.notions import one_hot, resolve_notion
+from skcal.notions import resolve_notion
 
 _PATIENCE = 2.0  # seconds before progress is shown
 

@@ -13,6 +13,7 @@ from scipy.linalg import qr
 from scipy.stats import chi2, f
 from sklearn.utils import check_random_state
 
+from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
 from skcal.hypothesis_tests.null import null_distribution
@@ -21,7 +22,6 @@ from skcal.kernels import Kernel
 from skcal.metrics.base import read_sample
 from skcal.metrics.events import warn_if_few_events
 from skcal.metrics.kernel import embedding_terms, place_locations
-from skcal.notions import one_hot
 
 _DETERMINED = 1e-6  # drawn locations whose correlations leave less are dropped
 _MOST_LOCATIONS = 10

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcal import metrics
+from skcal._matrices import one_hot
 from skcal._parallel import over_jobs
 from skcal._sklearn_compat import (
     Interval,
@@ -26,7 +27,7 @@ from skcal.hypothesis_tests.result import (
 )
 from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.statistic import draw_codes, observed_codes, prepare
-from skcal.notions import Problem, one_hot
+from skcal.notions import Problem
 
 #: Metrics that a test can take by name.
 STATISTICS = {

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import ShuffleSplit
 from sklearn.utils import check_random_state
 
+from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, validate_params
 from skcal.functions import PlugIn
 from skcal.functions.base import BilinearFunction
@@ -20,7 +21,6 @@ from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import CalibrationErrorEstimator
-from skcal.notions import one_hot
 from skcal.recalibration import MatrixScaling
 
 
