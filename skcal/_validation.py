@@ -247,6 +247,7 @@ def refuse_no_numbers(array, name: str) -> None:
     _refuse_dates(array, name)
 
 
+@keeping_filters()
 def refuse_masked(array, name: str) -> None:
     if np.ma.is_masked(array):
         raise InputError(name, "is masked.", "Drop the masked rows first.")
@@ -651,6 +652,7 @@ def _are_probabilities(y) -> bool:
 
 def plain_array(values: Any, name: str) -> np.ndarray:
     """What numpy reads as an array, of any type."""
+    refuse_masked(values, name)
     with naming(name):
         return np.asarray(decoded(values))
 

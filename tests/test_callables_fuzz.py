@@ -66,7 +66,8 @@ def numbers(result, name="", depth=0):
         result = result.to_numpy()
     if isinstance(result, np.ndarray):
         if result.dtype.kind in "biuf":
-            return {name: result.astype(np.float64).ravel()}
+            with np.errstate(over="ignore"):  # of what is too large for float64
+                return {name: result.astype(np.float64).ravel()}
         result = result.tolist() if result.dtype.kind == "O" else []
     if isinstance(result, float | int | np.number):
         return {name: np.array([float(result) if abs(result) < 1e300 else np.inf])}

@@ -10,7 +10,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from skcal import Binning, CalibrationErrorEstimator, VectorScaling, Zero
+from skcal import Binning, CalibrationErrorEstimator, Recalibrator, VectorScaling, Zero
 from skcal._validation import (
     InputError,
     check_labels,
@@ -20,7 +20,8 @@ from skcal._validation import (
     column_names,
     row_blocks,
 )
-from skcal.metrics import expected_calibration_error
+from skcal.displays import RecalibrationDisplay
+from skcal.metrics import bootstrap_interval, expected_calibration_error
 from skcal.recalibration import Mixture
 
 PROBA = np.array([[0.25, 0.25, 0.5], [0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
@@ -469,6 +470,16 @@ def test_an_entry_of_an_arrow_table_is_refused_by_row_and_column():
         check_proba(table)
     with pytest.raises(InputError, match="y_proba row 0 holds 'x', not a number"):
         check_proba(pa.table({"a": ["x"], "b": ["y"]}))
+
+
+def test_masks_and_ragged_rows_are_refused_before_they_are_arrays():
+    masked, y = np.ma.masked_equal([0, 1, 2] * 10, 1), np.arange(30) % 2
+    with pytest.raises(InputError, match="y_true is masked"):
+        bootstrap_interval(expected_calibration_error, masked, np.full((30, 3), 1 / 3))
+    with pytest.raises(InputError, match="y_after is masked"):
+        RecalibrationDisplay.from_predictions(y, y_before=y / 2, y_after=masked / 2, plot=False)
+    with pytest.raises(InputError, match=r"^X: .*inhomogeneous"):
+        Recalibrator().fit([[0.5, 0.5], [0.2, 0.3, 0.5]] * 15, y)
 
 
 @pytest.mark.parametrize("kind", ["masked", "dates"])

@@ -19,7 +19,7 @@ from skcal import (
     Zero,
 )
 from skcal._validation import InputError, check_weight
-from skcal.metrics import squared_kernel_calibration_error
+from skcal.metrics import cross_fitted_calibration_error, squared_kernel_calibration_error
 
 SCALES = [1e-300, 1e-170, 1e-40, 1e-10, 1e10, 1e153, 1e200, 1e308]
 FUNCTIONS = [
@@ -74,6 +74,23 @@ def test_constant_weights_change_no_map(data, scale, scaling):
     plain = scaling.fit(P, y).predict_proba(P)
     weighted = scaling.fit(P, y, np.full(len(y), scale)).predict_proba(P)
     np.testing.assert_array_equal(weighted, plain)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 3.0, 1e-17])
+@pytest.mark.parametrize("notion", ["confidence", "canonical", "binary"])
+def test_ties_do_not_depend_on_the_rounding_of_constant_weights(scale, notion):
+    """Predictions in sixteenths, whose cells can be halved at two places equally well."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        p = rng.integers(0, 17, 30) / 16
+        P, y = np.column_stack([1 - p, p]), rng.integers(0, 2, 30)
+        plain, weighted = (
+            cross_fitted_calibration_error(
+                y, P, function=Binning(2), notion=notion, random_state=0, sample_weight=weight
+            )
+            for weight in (None, np.full(30, scale))
+        )
+        assert weighted == pytest.approx(plain, rel=1e-12)
 
 
 def test_usual_weights_are_left_as_they_are():

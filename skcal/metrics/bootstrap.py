@@ -19,7 +19,14 @@ from sklearn.utils import check_consistent_length, check_random_state
 from skcal._html import ShownRounded
 from skcal._parallel import over_jobs
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import check_labels, check_predictions, check_weight, column_names, naming
+from skcal._validation import (
+    check_labels,
+    check_predictions,
+    check_weight,
+    column_names,
+    naming,
+    plain_array,
+)
 from skcal.metrics.base import read_sample
 from skcal.metrics.events import surprises, warn_if_few_events
 from skcal.metrics.resampling import resample_counts
@@ -217,8 +224,8 @@ def _check(metric, y_true, y_proba, sample_weight, labels, params):
     logits = bool(params.get("from_logits", False))
     proba, own = check_predictions(y_proba, logits)
     proba = own if own is not None else proba
+    y = plain_array(y_true, "y_true")
     with naming("y_true"):
-        y = np.asarray(y_true)
         check_consistent_length(y, proba)
     if proba.ndim == 2:  # a resample may lack a class
         labels = check_labels(y, proba, labels, columns=columns)[1]

@@ -35,6 +35,7 @@ from skcal._validation import row_blocks
 from skcal.notions import Problem, Problems
 
 _MAX_CELLS = 64
+_ROUNDING = 1e-9  # what is equal up to this is a tie, whatever the scale of the weights
 _MIN_SAMPLES = 5  # samples of a cell, on average
 _MIN_VARIANCE = 1.0  # variance of the outcomes of a cell, on average; of rare events their number
 _PENALTY = 2.5  # standard deviations at calibration
@@ -176,7 +177,7 @@ def _n_levels(problem: Problem) -> int:
     effective = 1 / (share @ share)
     variance = sum(share @ _variance(column) for column in problem.features.T)
     most = min(_MAX_CELLS, effective / _MIN_SAMPLES, effective * variance / _MIN_VARIANCE)
-    return 1 + int(np.log2(max(1.0, most * (1 + 1e-9))))  # whatever the rounding of a sum
+    return 1 + int(np.log2(max(1.0, most * (1 + _ROUNDING))))  # whatever the rounding of a sum
 
 
 def _variance(p):
@@ -196,7 +197,9 @@ def halve(problem: Problem, cell: np.ndarray) -> np.ndarray:
         squares = np.stack(
             [np.bincount(cell, weight * column.astype(np.float64) ** 2) for column in X.T], axis=1
         )
-        coordinate = (squares / mass[:, None] - means**2).argmax(axis=1)
+        variance = squares / mass[:, None] - means**2
+        largest = variance.max(axis=1, keepdims=True)
+        coordinate = (variance >= largest * (1 - _ROUNDING)).argmax(axis=1)
     value = X[np.arange(len(X)), coordinate[cell]].astype(np.float64)
     order = np.lexsort((value, cell))
     value, own = value[order], cell[order]
@@ -204,7 +207,7 @@ def halve(problem: Problem, cell: np.ndarray) -> np.ndarray:
     cut = np.full(len(mass), np.inf)
     ends = np.flatnonzero((own[1:] == own[:-1]) & (value[1:] > value[:-1]))
     if len(ends):
-        miss = np.abs(below[ends] - mass[own[ends]] / 2)
+        miss = np.round(np.abs(below[ends] / mass[own[ends]] - 0.5) / _ROUNDING)
         best = ends[np.lexsort((miss, own[ends]))]
         best = best[np.append(True, own[best][1:] != own[best][:-1])]
         cut[own[best]] = value[best]

@@ -24,7 +24,14 @@ from skcal._sklearn_compat import (
     one_blas_thread,
 )
 from skcal._summaries import Summarized, Summary
-from skcal._validation import check_proba, check_weight, column_names, read_logits
+from skcal._validation import (
+    check_proba,
+    check_weight,
+    column_names,
+    naming,
+    plain_array,
+    read_logits,
+)
 from skcal.recalibration.cross_fits import SCORES, compare, cross_fits, cross_fitted
 from skcal.recalibration.default_maps import default_candidates, default_max_samples
 from skcal.recalibration.labels import labels_of
@@ -239,13 +246,15 @@ class Recalibrator(
 
     def _predictions(self, X, y=None, reset=False) -> np.ndarray:
         """Checked predictions as maps read them, (n, 1) or (n, C)."""
-        if np.ndim(X) == 1:
-            X = np.asarray(X)[:, None]
+        with naming("X"):
+            shape = np.shape(X)
+        if len(shape) == 1:
+            X = plain_array(X, "X")[:, None]
         if self.from_logits:
             return read_logits(self, X, y, reset)
         options = {"name": "X", "estimator": self, "reset": reset, "option": " or from_logits=True"}
-        if np.ndim(X) == 2 and np.shape(X)[1] == 1:
-            return check_proba(np.asarray(X)[:, 0], **options)[:, None]
+        if len(shape) in (1, 2) and shape[1:] in ((), (1,)):
+            return check_proba(plain_array(X, "X")[:, 0], **options)[:, None]
         return check_proba(X, **options)
 
     def _set_results(self, trial):
