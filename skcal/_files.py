@@ -41,14 +41,29 @@ def replacing(path, mode: str = "wb", **options: Any) -> Iterator[IO]:
         full.
     """
     target = Path(os.path.realpath(path))
-    old = target.stat() if target.exists() else None
-    if old is not None and not stat.S_ISREG(old.st_mode):
-        with open(target, mode, **options) as file:  # a folder is refused here
-            yield file
-        return
-    if old is not None and not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        if target.is_symlink():  # a loop
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        old = target.stat() if target.exists() else None
+        if old is not None and not stat.S_ISREG(old.st_mode):
+            with open(target, mode, **options) as file:  # a folder is refused here
+                yield file
+        else:
+            with _taking_the_place(beside, target, old, mode, options) as file:
+                yield file
+    except OSError as error:
+        own = error.filename is None or Path(os.fsdecode(error.filename)) in (target, beside)
+        if own and error.errno is not None:
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        raise
+
+
+@contextmanager
+def _taking_the_place(beside, target, old, mode, options):
+    """A new file that takes the place of another at the end."""
+    if old is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     try:
         with open(beside, mode.replace("w", "x"), **options) as file:
             yield file
@@ -57,10 +72,6 @@ def replacing(path, mode: str = "wb", **options: Any) -> Iterator[IO]:
         if old is not None:
             _take_after(beside, old)
         os.replace(beside, target)
-    except OSError as error:
-        if error.filename in (None, str(beside), beside):
-            error.filename, error.filename2 = str(path), None
-        raise
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 from scipy.linalg.blas import dtrmm
 
@@ -80,3 +80,14 @@ def rowwise_quadratic(z: Matrix, form: Factor) -> np.ndarray:
     triangle = np.tril(form + form.T)
     triangle[np.diag_indices_from(triangle)] /= 2
     return np.einsum("ji,ji->i", dtrmm(1.0, triangle.T, z.T), z.T)
+
+
+def one_hot(codes: np.ndarray, width: int, dtype: DTypeLike = np.float64) -> np.ndarray:
+    """Return outcomes of shape (n_samples, width), 1 in the column of each code.
+
+    Rows of ``np.eye(width)`` are the same at the cost of that matrix, which is larger than few
+    samples of many classes.
+    """
+    outcome = np.zeros((len(codes), width), dtype=dtype)
+    outcome[np.arange(len(codes)), codes] = 1
+    return outcome

@@ -15,6 +15,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from skcal._floats import ignoring
+from skcal._frames import decoded
 from skcal._notes import note
 from skcal._sklearn_compat import keeping_filters
 
@@ -188,6 +189,7 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
     if estimator is None and is_plain(predictions, 1, 2):
         return predictions
     with naming(name):
+        predictions = decoded(predictions)
         proba = predictions if hasattr(predictions, "ndim") else np.asarray(predictions)
         _refuse_other_kinds(proba, name)
         if proba.ndim not in (1, 2):
@@ -232,7 +234,7 @@ def naming(name: str, *others: str):
     Errors that name it or one of the others stay as they are.
     """
     try:
-        with ignoring("over"), keeping_filters():
+        with ignoring("over", "invalid"), keeping_filters():
             yield
     except OverflowError as error:
         raise InputError(name, f"holds a number too large for float64 ({error}).") from error
@@ -507,7 +509,7 @@ def _column(values, name: str, warn: bool = False) -> np.ndarray:
     refuse_masked(values, name)
     with naming(name):
         try:
-            return column_or_1d(values, warn=warn)
+            return column_or_1d(decoded(values), warn=warn)
         except ValueError as error:
             shape = np.shape(values)
             if len(shape) == 1:
@@ -625,6 +627,7 @@ def check_weight(sample_weight, n_samples: int, *, rescale: bool = True) -> np.n
 def _read_weight(sample_weight, n_samples: int) -> np.ndarray:
     """Finite float64 weights of any shape."""
     refuse_masked(sample_weight, "sample_weight")
+    sample_weight = decoded(sample_weight)
     options = {"dtype": np.float64, "ensure_2d": False, "ensure_all_finite": False}
     with naming("sample_weight"):
         _refuse_other_kinds(np.asarray(sample_weight), "sample_weight")
@@ -696,14 +699,14 @@ def plain_array(values: Any, name: str) -> np.ndarray:
     """What numpy reads as an array, of any type."""
     refuse_masked(values, name)
     with naming(name):
-        return np.asarray(values)
+        return np.asarray(decoded(values))
 
 
 def as_floats(values: Any, name: str) -> np.ndarray:
     """Real numbers of any shape as float64, finite or not."""
     options = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0}
     with naming(name):
-        return check_array(values, dtype=np.float64, ensure_all_finite=False, **options)
+        return check_array(decoded(values), dtype=np.float64, ensure_all_finite=False, **options)
 
 
 def check_unit_interval(

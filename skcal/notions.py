@@ -38,6 +38,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import logsumexp
 
+from skcal._matrices import one_hot
+
 _Lens: TypeAlias = Callable[..., np.ndarray]
 _ALL = slice(None)
 
@@ -128,16 +130,10 @@ class Problems(NamedTuple):
         return Problems([part.take(place[rows[own]], own, weight) for part, own in parts], weight)
 
 
-def _one_hot(codes: np.ndarray, width: int, dtype: np.dtype) -> np.ndarray:
-    outcome = np.zeros((len(codes), width), dtype=dtype)
-    outcome[np.arange(len(codes)), codes] = 1
-    return outcome
-
-
 def _simplex_problem(
     proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any
 ) -> Problem:
-    residuals = None if codes is None else _one_hot(codes, proba.shape[1], proba.dtype) - proba
+    residuals = None if codes is None else one_hot(codes, proba.shape[1], proba.dtype) - proba
     return _problem(proba, residuals, weight, logits)
 
 

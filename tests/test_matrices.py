@@ -8,6 +8,7 @@ from scipy import sparse
 from skcal._matrices import (
     as_factor,
     inner_product,
+    one_hot,
     rows_of,
     rowwise_dot,
     rowwise_quadratic,
@@ -77,3 +78,9 @@ def test_rows_and_forms_are_as_given(rng, kind):
     assert_allclose(dense(rows), z[2:5], rtol=0)
     assert_allclose(dense(as_factor(kind(z))), z, rtol=0)
     assert as_factor(None) == 1.0
+
+
+def test_outcomes_are_rows_of_the_identity():
+    codes = np.array([2, 0, 2])
+    np.testing.assert_array_equal(one_hot(codes, 4), np.eye(4)[codes])
+    assert one_hot(codes, 4, np.float32).dtype == np.float32

@@ -65,6 +65,15 @@ def test_the_target_of_a_link_is_replaced_and_the_link_stays(tmp_path):
     assert len(list(tmp_path.rglob("*"))) == 3
 
 
+def test_links_that_lead_nowhere_are_refused_and_stay(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    with pytest.raises(OSError, match=r"link'$"):
+        write(link, b"new")
+    assert link.is_symlink()
+    assert [one.name for one in tmp_path.iterdir()] == ["link"]
+
+
 def test_what_is_no_regular_file_is_written_directly(tmp_path):
     write("/dev/null", b"new")
     assert os.path.exists("/dev/null")
@@ -74,9 +83,12 @@ def test_what_is_no_regular_file_is_written_directly(tmp_path):
 
 def test_what_cannot_be_written_names_the_path(tmp_path):
     missing = tmp_path / "absent" / "report.html"
-    with pytest.raises(FileNotFoundError) as caught:
+    with pytest.raises(FileNotFoundError, match=r"report\.html'$") as caught:
         write(missing, b"")
     assert caught.value.filename == str(missing)
+    if os.path.exists("/dev/full"):
+        with pytest.raises(OSError, match=r"No space left on device: '/dev/full'$"):
+            write("/dev/full", b"new")
     if os.geteuid():  # root may write everything
         path = tmp_path / "report.html"
         path.write_bytes(b"old")

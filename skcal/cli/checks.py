@@ -24,11 +24,21 @@ class Predictions(NamedTuple):
     groups: np.ndarray | None = None
 
 
+NO_CLASS = (
+    "Remove columns that are no classes, or name them by --ignore; name that of the labels by "
+    "--label, that of subgroups by --groups (command report)."
+)
+_LONGEST = 2000  # of a message, in characters: names in files may be of any length
+
+
 class FileError(ValueError):
-    """A file that cannot be read as predictions; the message is one line."""
+    """A file that cannot be read as predictions; the message is one line of bounded length."""
 
     def __init__(self, message):
-        super().__init__(printable(" ".join(message.splitlines())))
+        message = printable(" ".join(message.splitlines()))
+        if len(message) > _LONGEST:
+            message = f"{message[: _LONGEST // 2]} … {message[-_LONGEST // 4 :]}"
+        super().__init__(message)
 
 
 class Places(NamedTuple):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import sys
+import threading
 from concurrent.futures import BrokenExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from skcal._notes import Note, listen
@@ -15,9 +17,10 @@ from skcal.cli.checks import FileError, Predictions
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
 from skcal.cli.files import align, read_predictions
 from skcal.cli.monitor import watch
-from skcal.cli.parser import parse
+from skcal.cli.parser import MOST, parse
 from skcal.cli.recalibrate import check_targets, facts, recalibrate
-from skcal.cli.tables import STANDARD_INPUT
+from skcal.cli.streams import flush, say, tell
+from skcal.cli.text_files import STANDARD_INPUT
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import default_resamples, require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
@@ -48,26 +51,50 @@ def main(arguments=None) -> int:
         "recalibrate": _run_recalibrate,
     }
     try:
-        options.say = _say_nothing if options.quiet else print
-        status = _told(commands[options.command], options)
-        sys.stdout.flush()
+        options.say = _say_nothing if options.quiet else say
+        with _ending_orderly():
+            status = _told(commands[options.command], options)
+            flush()
         return status
     except KeyboardInterrupt:
-        print("skcal: interrupted", file=sys.stderr)
+        tell("interrupted")
         return 128 + 2  # as a shell says of SIGINT
     except BrokenPipeError:  # whoever reads, such as `head`, has read enough
         _close_output()
         return 128 + 13  # as a shell says of SIGPIPE
     except (MemoryError, BrokenExecutor):
         return _refuse(_NO_MEMORY)
-    except (FileError, ValueError, ImportError, OSError) as error:
+    except (FileError, ValueError, ImportError, OSError, RuntimeError) as error:
         text = str(error)
         if isinstance(error, OSError) and error.filename:
             text = f"{error.filename}: {error.strerror}."
         return _refuse(text)
 
 
-def _say_nothing(*parts, **options):
+@contextmanager
+def _ending_orderly():
+    """Let what asks the process to end do so as an error does, after which no file is left behind.
+
+    Signals are for the main thread alone, and one that someone handles, or ignores, is theirs.
+    """
+    handled = []
+    if threading.current_thread() is threading.main_thread():
+        ending = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+        handled = [one for one in ending if one and signal.getsignal(one) is signal.SIG_DFL]
+    try:
+        for one in handled:
+            signal.signal(one, _end)
+        yield
+    finally:
+        for one in handled:
+            signal.signal(one, signal.SIG_DFL)
+
+
+def _end(number, frame):
+    sys.exit(128 + number)
+
+
+def _say_nothing(text=""):
     """Print for ``--quiet``: the process's standard output is that of all its threads."""
 
 
@@ -80,12 +107,12 @@ def _told(command, options) -> int:
     status = listen(notes, command, options) or 0
     if not options.quiet:
         for text in dict.fromkeys(note.message for note in notes):
-            print(f"skcal: {printable(' '.join(text.split()))}", file=sys.stderr)
+            tell(text)
     return status
 
 
 def _refuse(text) -> int:
-    print(f"skcal: {printable(' '.join(text.split()))}", file=sys.stderr)
+    tell(str(FileError(text)))
     return 2
 
 
@@ -109,7 +136,7 @@ def _run_evaluate(options):
         options.say(as_json([report]))
     gate = report.get("gate", {"status": 0})
     if gate["status"] == 2 or (gate["status"] and not options.quiet):
-        print(printable(f"skcal: {gate['reading']}"), file=sys.stderr)
+        tell(gate["reading"])
     return gate["status"]
 
 
@@ -255,6 +282,11 @@ def _status_of_tests(adjusted, options) -> int:
     if options.alpha is None or min(adjusted) <= options.alpha:
         return int(options.alpha is not None)
     enough = math.ceil(len(adjusted) / options.alpha) - 1
+    if enough > MOST:
+        return _refuse(
+            f"--alpha {options.alpha:g} is below what {MOST:,} resamples, the most, can show of "
+            f"{len(adjusted)} tests. Pass a larger one."
+        )
     if options.resamples < enough:
         return _refuse(
             f"{options.resamples} resamples are too few for {len(adjusted)} tests to reject at "

@@ -12,9 +12,11 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
+from skcal._matrices import one_hot
 from skcal._text import number, printable
 from skcal._validation import check_labels
 from skcal.cli.checks import Predictions
+from skcal.cli.streams import flush
 from skcal.metrics import expected_calibration_error
 from skcal.model_selection.error_text import error_facts, error_line
 from skcal.model_selection.summary import as_dict
@@ -39,7 +41,8 @@ def evaluate(name, predictions, options) -> dict:
     gates: list[dict] = []
     report = {"name": name, **_scores(predictions, notions), "searches": []}
     if not options.json:
-        options.say(_heading(report), flush=True)
+        options.say(_heading(report))
+        flush()
     for notion in notions:
         search = _PatientSearch(
             notion=notion,
@@ -58,7 +61,8 @@ def evaluate(name, predictions, options) -> dict:
         if not options.json:
             more = [error_line(fact, 19) for fact in facts if fact["kind"] != "l1"]  # it has that
             lines = [search.summary(), *more]
-            options.say("\n" + "\n".join(lines), flush=True)
+            options.say("\n" + "\n".join(lines))
+            flush()
     if not options.json:
         options.say()
     if gates:
@@ -103,7 +107,7 @@ def _scores(predictions, notions) -> dict:
     codes, _ = check_labels(labels, proba, classes)
     rows = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
     hits = rows.argmax(axis=1) == codes
-    outcome = np.eye(rows.shape[1])[codes]
+    outcome = one_hot(codes, rows.shape[1])
     brier = float(np.mean(np.sum((rows - outcome) ** 2, axis=1)))
     return {
         "n_samples": len(codes),
@@ -136,5 +140,5 @@ class _PatientSearch(CalibrationErrorSearchCV):
         return super().fit(X, y)
 
     def _tell(self, line):
-        if time.monotonic() - self._start > _PATIENCE:
+        if sys.stderr is not None and time.monotonic() - self._start > _PATIENCE:
             print(line, file=sys.stderr, flush=True)

@@ -23,7 +23,8 @@ from skcal.cli.checks import (
     listed,
     one_sentence,
 )
-from skcal.cli.tables import STANDARD_INPUT, read_csv, read_parquet
+from skcal.cli.tables import read_csv, read_parquet
+from skcal.cli.text_files import STANDARD_INPUT
 
 MAX_BYTES = 4 * 2**30
 
@@ -171,16 +172,27 @@ def _read_npz(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
             raise FileError(
                 f"{path}: array {missing[0]!r} is missing (found: {listed(list(data))}). {_SAVE}"
             )
-        found = None if groups is None else plain_array(path, data, groups)
-        arrays = [plain_array(path, data, name) for name in ("proba", "labels", "classes")]
+        found = None if groups is None else plain_array(path, data, groups, max_bytes)
+        names = "proba", "labels", "classes"
+        arrays = [plain_array(path, data, name, max_bytes) for name in names]
+        if arrays[1].ndim == 2 and arrays[1].shape[1] == 1:
+            arrays[1] = arrays[1][:, 0]
+        arrays[1:] = [_text(array) for array in arrays[1:]]
         predictions = check(Places(path), *arrays)._replace(groups=found)
-    names = [str(name) for name in predictions.classes]
+    classes = [str(name) for name in predictions.classes]
     if arrays[2] is None and arrays[0].ndim == 2 and arrays[1].dtype.kind in "US":
         note(
             f"{path}: without an array 'classes' the columns are taken to be in the order of the "
-            f"sorted labels, {listed(names)}. Save classes=… to say which they are."
+            f"sorted labels, {listed(classes)}. Save classes=… to say which they are."
         )
     return predictions
+
+
+def _text(array):
+    """Labels as text where they are bytes, which JSON and messages do not hold."""
+    return (
+        np.char.decode(array, "utf-8") if array is not None and array.dtype.kind == "S" else array
+    )
 
 
 @contextmanager
@@ -201,13 +213,18 @@ def open_archive(path: Path, max_bytes: float):
             raise FileError(f"{path}: a damaged .npz archive. {_SAVE}") from error
 
 
-def plain_array(path, data, name):
+def plain_array(path, data, name, max_bytes):
     """An array of an archive, None where it is absent."""
     try:
-        return data.get(name)
-    except ValueError as error:
+        array = data.get(name)
+    except (MemoryError, FileError):
+        raise
+    except Exception as error:  # numpy reads the description of an array as Python text
         if "pickle" not in str(error):
             raise FileError(f"{path}: array {name!r} is damaged. {_SAVE}") from error
         raise FileError(
             f"{path}: array {name!r} holds Python objects. Save numbers or {name}.astype(str)."
         ) from error
+    if array is not None:
+        check_size(path, array.size, max_bytes)  # of empty texts there may be any number
+    return array

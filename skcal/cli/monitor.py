@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
+import os
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
 from skcal._files import replacing
-from skcal._text import as_json, printable
-from skcal.cli.checks import FileError, Predictions, check_size, listed
-from skcal.cli.tables import STANDARD_INPUT
+from skcal._text import as_json
+from skcal.cli.checks import FileError, Predictions, listed
+from skcal.cli.streams import tell
+from skcal.cli.text_files import STANDARD_INPUT, read_text
 from skcal.monitoring import CalibrationMonitor
 
 _KEPT = 400  # batches whose content is known again
@@ -38,6 +40,24 @@ def watch(predictions: Predictions, notion: str, options) -> int:
     status : int
         1 after an alarm, else 0.
     """
+    with _alone(Path(options.state)):
+        return _watch(predictions, notion, options)
+
+
+@contextmanager
+def _alone(path: Path):
+    """Let other monitors of the folder wait, so that none writes over what another has added."""
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError):  # systems and file systems without such locks
+            import fcntl
+
+            folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
+            stack.callback(os.close, folder)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+
+
+def _watch(predictions, notion, options) -> int:
     path = Path(options.state)
     digests: list[str] = []
     if path.exists():
@@ -70,16 +90,18 @@ def _digest(file) -> str | None:
 
 def _tell_repeated(options) -> None:
     if not options.quiet:
-        text = f"skcal: {options.file} was added before and is not added again (--again adds it)."
-        print(printable(text), file=sys.stderr)
+        tell(f"{options.file} was added before and is not added again (--again adds it).")
 
 
 def _read(path: Path, options) -> tuple[CalibrationMonitor, list[str]]:
     """The monitor of a state file, and the digests of the files that it has seen."""
-    check_size(path, path.stat().st_size, options.max_size * 2**30)
+    if not path.is_file():
+        raise FileError(f"{path}: is no file. Pass the name of one, which is made if absent.")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, options.max_size * 2**30)
         monitor = CalibrationMonitor.from_json(text)
+    except FileError:
+        raise
     except ValueError as error:
         told = str(error).removeprefix("text ")
         raise FileError(f"{path}: {told} The order is STATE, then FILE.") from error

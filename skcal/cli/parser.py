@@ -30,6 +30,7 @@ _DEFAULTS = {
 }
 
 
+MOST = 10**6  # resamples
 _REPORTED = ("confidence", "binary")
 # Options of the whole program that a command does not know.
 _UNKNOWN = {
@@ -378,7 +379,7 @@ def _complete_recalibrate(options, parser):
         parser.error("nothing to do: pass APPLY and --out NEW, or --save MAP to keep the map")
 
 
-def at_least(smallest, most=10**6):
+def at_least(smallest, most=MOST):
     """A type for argparse: integers from ``smallest`` to ``most``."""
 
     def integer(text):

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from skcal._files import replacing
-from skcal.cli.checks import FileError, Predictions, check_size
+from skcal.cli.checks import FileError, Predictions
 from skcal.cli.files import telling_damage
+from skcal.cli.text_files import read_text
 from skcal.cli.unlabelled import (
     Wanted,
     check_folder,
@@ -78,8 +79,7 @@ def read_map(path, max_bytes: float) -> Recalibrator:
     """Read what ``--save`` has written."""
     path = Path(path)
     with telling_damage(path, max_bytes):
-        check_size(path, path.stat().st_size, max_bytes)
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, max_bytes)
     try:
         return Recalibrator.from_json(text)
     except ValueError as error:

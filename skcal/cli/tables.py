@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import sys
-
 import numpy as np
 
-from skcal.cli.checks import FileError, Places, Predictions, check_size, listed
+from skcal.cli.checks import NO_CLASS, FileError, Places, Predictions, check_size, listed
+from skcal.cli.text_files import Numbers, is_number, open_rows
 from skcal.metrics.rounded import misses_1
 
-STANDARD_INPUT = "-"
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
+_TRIED = 1000  # names and labels whose likeness is looked for
 _SEPARATORS = {";": "semicolons", "\t": "tabulators", "|": "bars"}
-_GZIP = b"\x1f\x8b"  # what compressed content begins with
-_NO_CLASS = (
-    "Remove columns that are no classes, or name them by --ignore; name that of the labels by "
-    "--label, that of subgroups by --groups (command report)."
-)
 
 
 def read_parquet(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
@@ -60,8 +51,9 @@ def _read_within(path, file, max_bytes):
     metadata, schema = file.metadata, file.schema_arrow
     for field in schema:
         if types.is_nested(field.type):
-            raise FileError(f"{path}: column {field.name!r} holds {field.type}. {_NO_CLASS}")
-    check_size(path, 8 * metadata.num_rows * metadata.num_columns, max_bytes)
+            raise FileError(f"{path}: column {field.name!r} holds {field.type}. {NO_CLASS}")
+    widths = [max(8, column.length) for column in file.schema]  # the length of fixed texts
+    check_size(path, metadata.num_rows * sum(widths), max_bytes)
     groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
     columns = [group.column(k) for group in groups for k in range(group.num_columns)]
     texts = [one for one in columns if one.physical_type == "BYTE_ARRAY"]
@@ -83,7 +75,8 @@ def _from_frame(path, frame, label, groups, max_bytes, check, ignored=()) -> Pre
     require_cells(path, names, frame)
     columns = [frame_column(path, frame, k) for k in range(len(header)) if k not in apart]
     labels = _labels(path, frame.iloc[:, apart[0]], max_bytes)
-    predictions = _from_table(np.column_stack(columns), labels, check, Places(path, names=names))
+    places = Places(path, names=names)
+    predictions = _from_table(np.column_stack(columns), labels, check, places, max_bytes)
     if groups is None:
         return predictions
     codes, values = frame.iloc[:, header.index(groups)].factorize(use_na_sentinel=False)
@@ -123,7 +116,7 @@ def frame_column(path, frame, k) -> np.ndarray:
     except (TypeError, ValueError) as error:
         name = str(frame.columns[k]).strip()
         raise FileError(
-            f"{path}: column {name!r} holds {frame.dtypes.iloc[k]}, not numbers. {_NO_CLASS}"
+            f"{path}: column {name!r} holds {frame.dtypes.iloc[k]}, not numbers. {NO_CLASS}"
         ) from error
 
 
@@ -132,44 +125,26 @@ def read_csv(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
 
     A path of ``-`` is the standard input; what gzip has compressed is expanded.
     """
-    with open_text(path, max_bytes) as file:
-        rows = csv.reader(file)
+    with open_rows(path, max_bytes) as rows:
         header = [name.strip() for name in next(rows, [])]
         check_header(path, header, label, groups, ignored)
         apart = _apart(header, label, groups, ignored)
         group = 0 if groups is None else header.index(groups)
         names = [name for k, name in enumerate(header) if k not in apart]
-        values: list[list[float]] = []
-        labels, lines, found = [], [], []
+        numbers = Numbers(path, header, apart, max_bytes)
+        labels, found = [], []
         for row in rows:
             if row:
-                values.append(numbers_of_row(path, rows.line_num, header, row, apart, not values))
-                labels.append(row[apart[0]].strip())
-                found.append(row[group].strip())
-                lines.append(rows.line_num)
-    require_cells(path, names, values)
-    array = text_array(path, labels, max_bytes)
-    predictions = _from_table(np.array(values), array, check, Places(path, lines, names))
+                numbers.add(rows.line_num, row)
+                labels.append(numbers.kept(row[apart[0]].strip()))
+                found.append(numbers.kept(row[group].strip()))
+    require_cells(path, names, labels)
+    texts = text_array(path, labels, max_bytes)
+    places = Places(path, numbers.lines, names)
+    predictions = _from_table(numbers.values(), texts, check, places, max_bytes)
     return predictions._replace(
         groups=None if groups is None else text_array(path, found, max_bytes)
     )
-
-
-def open_text(path, max_bytes):
-    """The text of a file, of the standard input or of a compressed file, within bounds."""
-    if str(path) == STANDARD_INPUT:
-        content = sys.stdin.buffer.read(int(max_bytes) + 1)
-        if content.startswith(_GZIP):
-            check_size(path, len(content), max_bytes)
-            with gzip.open(io.BytesIO(content)) as packed:
-                content = packed.read(int(max_bytes) + 1)
-    elif path.suffix.lower() == ".gz":
-        with gzip.open(path) as packed:
-            content = packed.read(int(max_bytes) + 1)
-    else:
-        return path.open(newline="", encoding="utf-8-sig")
-    check_size(path, len(content), max_bytes)
-    return io.TextIOWrapper(io.BytesIO(content), newline="", encoding="utf-8-sig")
 
 
 def _apart(header, label, groups, ignored) -> list[int]:
@@ -198,7 +173,7 @@ def check_header(path, header, label, groups, ignored=(), first="line 1") -> Non
     separator = next((one for one in ";\t|" if one in header[0]), None)
     if len(header) == 1 and separator:
         remedy = f"Separate the fields by commas, not {_SEPARATORS[separator]}."
-    elif header and all(_is_number(name) for name in header):
+    elif header and all(is_number(name) for name in header):
         remedy = "Give a header: the class of each column, and the column of labels."
     options = {**dict.fromkeys(ignored, "--ignore"), groups: "--groups", label: "--label"}
     for name, option in options.items():
@@ -210,58 +185,25 @@ def check_header(path, header, label, groups, ignored=(), first="line 1") -> Non
             raise FileError(
                 f"{path}: {first} has no column {name!r} (columns: {listed(header)}). {remedy}"
             )
+    known: set[str] = set()
     for name in header:
         if not name:
             raise FileError(
                 f"{path}: {first} has a column without a name. Remove it; pandas writes none with "
                 "to_csv(…, index=False)."
             )
-        if header.count(name) > 1:
+        if name in known:
             raise FileError(f"{path}: {first} names column {name!r} twice. Name each class once.")
+        known.add(name)
 
 
-def _is_number(text) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def numbers_of_row(path, line, header, row, apart, first=False) -> list[float]:
-    """Numbers of a row of text, of all columns but those apart; ``first`` of the rows or not."""
-    if len(row) != len(header):
-        raise FileError(
-            f"{path}: line {line} has {len(row)} fields, the header {len(header)}. "
-            "Give one a column."
-        )
-    try:
-        return [float(text) for k, text in enumerate(row) if k not in apart]
-    except ValueError:
-        raise FileError(f"{path}: line {line}{_no_number(header, row, apart, first)}") from None
-
-
-def _no_number(header, row, apart, first) -> str:
-    """What is wrong with a row: of the first one that its columns may be no classes."""
-    if [text.strip() for text in row] == header:
-        return " repeats the header. Remove it."
-    texts = [k for k, text in enumerate(row) if k not in apart and not _is_number(text)]
-    place = f", column {header[texts[0]]!r} is"
-    if not row[texts[0]].strip():
-        return f"{place} empty. Give a probability, or drop the row."
-    told = f"{place} {row[texts[0]]!r}, not a number"
-    if not first:
-        return f"{told}. Give a probability, or drop the row."
-    others = [repr(header[k]) for k in texts[1:]]
-    return f"{told}{f'; nor are {listed(others)}' if others else ''}. {_NO_CLASS}"
-
-
-def _from_table(values, labels, check, places) -> Predictions:
+def _from_table(values, labels, check, places, max_bytes) -> Predictions:
     names = places.names
     if len(names) == 1:
         return check(places, values[:, 0], labels, None)
+    classes = text_array(places.path, names, max_bytes)
     _refuse_other_columns(values, labels.tolist(), places)
-    return check(places, values, labels, np.array(names))
+    return check(places, values, labels, classes)
 
 
 def _refuse_other_columns(values, labels, places) -> None:
@@ -274,7 +216,7 @@ def _refuse_other_columns(values, labels, places) -> None:
             f"Rename them to the labels, such as {like!r} to {labels[0]!r}."
             if like
             else "Give a column per class, named by the class, or a single column, of P(positive). "
-            f"{_NO_CLASS}"
+            f"{NO_CLASS}"
         )
         raise FileError(
             f"{places.path}: columns {listed(names)}: none has the name of a label, such as "
@@ -287,14 +229,14 @@ def _refuse_other_columns(values, labels, places) -> None:
             others = [repr(name) for name, out in zip(names, apart, strict=True) if out]
             raise FileError(
                 f"{places.path}: {listed(others)}: no label has this name, and the rows sum to 1 "
-                f"without it. {_NO_CLASS}"
+                f"without it. {NO_CLASS}"
             )
 
 
 def _like_labels(names, labels):
     """The first label's column if columns are named as p_cat, p_dog for labels cat, dog."""
-    first, others = labels[0], set(labels)
-    for name in names:
-        if first and first in name and {name.replace(first, k, 1) for k in others} <= set(names):
+    first, others, known = labels[0], set(labels), set(names)
+    for name in names[:_TRIED] if len(others) <= _TRIED else ():
+        if first and first in name and {name.replace(first, k, 1) for k in others} <= known:
             return name
     return None

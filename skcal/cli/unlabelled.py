@@ -14,14 +14,12 @@ from skcal._files import replacing
 from skcal.cli.checks import FileError, Places, listed, plain_predictions, telling_places
 from skcal.cli.files import kind_of, open_archive, plain_array, telling_damage
 from skcal.cli.tables import (
-    STANDARD_INPUT,
     check_header,
     frame_column,
-    numbers_of_row,
-    open_text,
     read_frame,
     require_cells,
 )
+from skcal.cli.text_files import STANDARD_INPUT, Numbers, open_rows
 
 
 class Wanted(NamedTuple):
@@ -91,22 +89,18 @@ def read_unlabelled(path, wanted: Wanted, max_bytes: float) -> Unlabelled:
 
 
 def _read_csv(path, wanted, max_bytes) -> Unlabelled:
-    with open_text(path, max_bytes) as file:
-        reader = csv.reader(file)
+    with open_rows(path, max_bytes) as reader:
         header = [name.strip() for name in next(reader, [])]
         columns = _columns(path, header, wanted)
-        apart = set(range(len(header))) - set(columns)
-        values: list[list[float]] = []
-        rows, lines = [], []
+        numbers = Numbers(path, header, set(range(len(header))) - set(columns), max_bytes)
+        rows = []
         for row in reader:
             if row:
-                values.append(numbers_of_row(path, reader.line_num, header, row, apart, not values))
-                lines.append(reader.line_num)
+                numbers.add(reader.line_num, row)
                 rows.append(row)
-    require_cells(path, header, values)
-    in_order = sorted(columns)
-    array = np.array(values)[:, [in_order.index(column) for column in columns]]
-    places = Places(path, lines, [header[column] for column in columns])
+    require_cells(path, header, rows)
+    array = numbers.values()[:, np.argsort(np.argsort(columns))]
+    places = Places(path, numbers.lines, [header[column] for column in columns])
     return Unlabelled(_checked(array, places, wanted), columns, (header, rows))
 
 
@@ -132,18 +126,19 @@ def _columns(path, header, wanted, first="line 1") -> list[int]:
                 "labels by --label."
             )
         return columns
-    missing = [name for name in wanted.classes if name not in header]
+    place = {name: column for column, name in enumerate(header)}
+    missing = [name for name in wanted.classes if name not in place]
     if missing:
         raise FileError(
             f"{path}: {first} has no column {missing[0]!r} (columns: {listed(header)}). Name a "
             "column by each class of the predictions to fit to."
         )
-    return [header.index(name) for name in wanted.classes]
+    return [place[name] for name in wanted.classes]
 
 
 def _read_npz(path, wanted, max_bytes) -> Unlabelled:
     with open_archive(path, max_bytes) as data:
-        arrays = {name: plain_array(path, data, name) for name in data.files}
+        arrays = {name: plain_array(path, data, name, max_bytes) for name in data.files}
     if "proba" not in arrays:
         raise FileError(
             f"{path}: array 'proba' is missing (found: {listed(list(arrays))}). Save it by "

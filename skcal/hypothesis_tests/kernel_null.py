@@ -16,16 +16,21 @@ _BLOCK_BYTES = 2**24
 _SMALL_BLOCK = 16
 
 
-def covariance_products(X: np.ndarray, Z: np.ndarray, A: np.ndarray, inner) -> np.ndarray:
+def covariance_products(X: np.ndarray, Z: np.ndarray, A: np.ndarray | None, inner) -> np.ndarray:
     """tr(A Σ A Σ'), Σ = diag(x) - x xᵀ the covariance of an outcome drawn from x.
 
+    ``A`` of None is the identity, which would be larger than few predictions of many classes;
     ``inner`` multiplies rows with rows: all pairs, or the first with the first and so on.
     """
     if X.shape[1] == 1:
-        return A[0, 0] ** 2 * inner(X * (1 - X), Z * (1 - Z))
-    XA, ZA = X @ A, Z @ A
-    products = inner(X @ A**2, Z) - inner(X, ZA**2) - inner(XA**2, Z) + inner(XA, Z) ** 2
+        return _square_of_one(A) * inner(X * (1 - X), Z * (1 - Z))
+    XA, ZA, XA2 = (X, Z, X) if A is None else (X @ A, Z @ A, X @ A**2)
+    products = inner(XA2, Z) - inner(X, ZA**2) - inner(XA**2, Z) + inner(XA, Z) ** 2
     return np.maximum(products, 0)
+
+
+def _square_of_one(A) -> float:
+    return 1.0 if A is None else A[0, 0] ** 2
 
 
 def all_pairs(X, Z):
@@ -38,13 +43,13 @@ def row_by_row(X, Z):
     return np.einsum("ij,ij->i", X, Z)
 
 
-def null_squares(X: np.ndarray, kernel: Kernel, A: np.ndarray) -> float:
+def null_squares(X: np.ndarray, kernel: Kernel, A: np.ndarray | None = None) -> float:
     """Sum of E h_ij² over pairs i ≠ j under H0."""
     X = X.astype(np.float64, copy=False)
     own = kernel.paired(X, X) ** 2 @ covariance_products(X, X, A, row_by_row)
     if X.shape[1] == 1 and not callable(kernel.name):
         squared = kernel._replace(gamma=2 * kernel.gamma)  # k², of either named kernel
-        total = squared.quadratic_form(X, X * (1 - X)) * A[0, 0] ** 2
+        total = squared.quadratic_form(X, X * (1 - X)) * _square_of_one(A)
     else:
         total = 0.0
         for rows in row_blocks(len(X), 24 * len(X), most=_BLOCK_BYTES):
@@ -53,7 +58,7 @@ def null_squares(X: np.ndarray, kernel: Kernel, A: np.ndarray) -> float:
     return max(float(total - own), 0.0)
 
 
-def null_squares_of_blocks(X: np.ndarray, kernel: Kernel, A: np.ndarray, size: int) -> float:
+def null_squares_of_blocks(X: np.ndarray, kernel: Kernel, A: np.ndarray | None, size: int) -> float:
     """The same for pairs within consecutive blocks of ``size`` samples."""
     X = X.astype(np.float64, copy=False)
     stop = len(X) // size * size
@@ -78,9 +83,8 @@ class LargestOfWidths:
 
     def __init__(self, problem: Problem, kernels: list[Kernel], biased: bool):
         X, n = problem.features.astype(np.float64, copy=False), len(problem.weight)
-        A = np.eye(X.shape[1])
         statistics = [KernelStatistic(problem, kernel, biased) for kernel in kernels]
-        squares = np.array([null_squares(X, kernel, A) for kernel in kernels])
+        squares = np.array([null_squares(X, kernel) for kernel in kernels])
         scales = np.sqrt(2 * squares) / max(n * (n - 1), 1)
         resolved = scales > [statistic.slack for statistic in statistics]
         if resolved.any():

@@ -13,6 +13,7 @@ from scipy.linalg import qr
 from scipy.stats import chi2, f
 from sklearn.utils import check_random_state
 
+from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
 from skcal.hypothesis_tests.null import null_distribution
@@ -260,7 +261,7 @@ def _effective_events(X, k, classes, V):
     whitening = vectors / np.sqrt(eigenvalues) / scale[:, None]
     if X.shape[1] == 1:
         X, classes = np.hstack([1 - X, X]), np.ones(len(k.T), dtype=np.intp)
-    columns = np.eye(X.shape[1])[classes]
+    columns = one_hot(classes, X.shape[1])
     largest = 0.0
     for weights in whitening.T:
         scores = (k * weights) @ columns  # of every outcome

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcal import metrics
+from skcal._matrices import one_hot
 from skcal._parallel import over_jobs
 from skcal._sklearn_compat import (
     Interval,
@@ -289,6 +290,6 @@ def _resampled(problem, statistic, params, seed):
     rows = np.random.default_rng(seed).integers(len(problem.weight), size=len(problem.weight))
     X = problem.features[rows]
     codes = draw_codes(X, [seed + 1])
-    outcomes = codes[0][:, None] if X.shape[1] == 1 else np.eye(X.shape[1])[codes[0]]
+    outcomes = codes[0][:, None] if X.shape[1] == 1 else one_hot(codes[0], X.shape[1])
     drawn = problem._replace(features=X, residuals=outcomes - X, weight=problem.weight[rows])
     return float(prepare(_function(statistic), drawn, params)(codes)[0])

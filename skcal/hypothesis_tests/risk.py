@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import ShuffleSplit
 from sklearn.utils import check_random_state
 
+from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, validate_params
 from skcal.functions import PlugIn
 from skcal.functions.base import BilinearFunction
@@ -164,7 +165,7 @@ class _RiskGain:
 
     def _gain(self, codes):
         m = self.X.shape[1]
-        outcomes = codes[:, None] if m == 1 else np.eye(m)[codes]
+        outcomes = codes[:, None] if m == 1 else one_hot(codes, m)
         residuals = outcomes - self.X
         inner = np.vdot(self.left.T @ residuals, self.phi.T @ residuals)
         inner -= self.own @ np.einsum("ij,ij->i", residuals, residuals)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from skcal._frames import decoded
 from skcal._validation import InputError, column_names, is_missing
 
 
@@ -89,14 +90,47 @@ def read_columns(features, n_samples):
         names = [f"feature {k}" for k in range(array.shape[1])] if name is None else [str(name)]
         columns = list(zip(names, array.T, strict=True))
     else:
-        columns = [(str(name), np.asarray(features[name])) for name in names]
+        _refuse_equal(names)
+        columns = [(str(name), _values(features, name)) for name in names]
     if not columns:
         raise InputError("features", "has no columns.", "Pass at least one.")
     for name, column in columns:
+        _refuse_nested(name, column)
         if column.shape != (n_samples,):
             reason = f"column {name!r} has shape {column.shape}, y_proba {n_samples} rows."
             raise InputError("features", reason, "Pass one value a sample.")
     return columns
+
+
+def _refuse_equal(names):
+    """Raise where two columns have one name, which tells neither."""
+    known = set()
+    for name in map(str, names):
+        if name in known:
+            raise InputError("features", f"has two columns {name!r}.", "Name each once.")
+        known.add(name)
+
+
+def _values(features, name):
+    """A column of a data frame, an arrow table or a dict."""
+    try:
+        return np.asarray(decoded(features[name]))
+    except TypeError as error:
+        reason = f"is a {type(features).__name__}, whose columns cannot be read."
+        raise InputError("features", reason, "Pass a data frame, or collect() it.") from error
+
+
+def _refuse_nested(name, column):
+    """Raise where an entry holds several values."""
+    kinds = (list, tuple, dict, set, np.ndarray)
+    nested = [isinstance(value, kinds) for value in column] if column.dtype.kind == "O" else []
+    if any(nested):
+        raise InputError(
+            "features",
+            f"column {name!r} holds {type(column[nested.index(True)]).__name__}s.",
+            "Pass a column for each of their parts.",
+            row=nested.index(True),
+        )
 
 
 def _of_column(name, column, n_bins):

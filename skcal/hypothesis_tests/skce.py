@@ -331,7 +331,7 @@ def _block(problem, root, kernel, size, name, variance):
     error = float(values.std(ddof=1) / np.sqrt(n_blocks))
     scale = error
     if variance == "null":  # no sample knows that of rare events
-        A = np.eye(problem.features.shape[1]) if root is None else root @ root.T
+        A = None if root is None else root @ root.T
         squares = null_squares_of_blocks(problem.features, kernel, A, size)
         scale = np.sqrt(2 * squares) / pairs.sum()
         error = max(error, float(scale))

@@ -20,6 +20,7 @@ _MAX_GROUPS = 100  # of isotonic limits, which take every interval of groups
 _DRAWS = 2000
 _RIDGE = 1e-9
 _SPAN = 0.75
+_ROUNDING = 1e-12  # of sums of weights, relatively: a share that is just reached is reached
 
 
 class Points(NamedTuple):
@@ -78,9 +79,8 @@ def spline_curve(points: Points, grid, level: float | None = None) -> Curve:
     Limits are normal ones of the linear predictor.
     """
     logit, at = (log_probabilities(x[:, None])[:, 0] for x in (points.prediction, grid))
-    knots = np.quantile(
-        logit, np.linspace(0.05, 0.95, 5), method="inverted_cdf", weights=points.mass
-    )
+    shares = np.linspace(0.05, 0.95, 5) * (1 - _ROUNDING)
+    knots = np.quantile(logit, shares, method="inverted_cdf", weights=points.mass)
     knots = np.unique(knots)
     if len(knots) > 1:
         spline = SplineTransformer(
@@ -124,7 +124,7 @@ def loess_curve(points: Points, grid, level: float | None = None) -> Curve:
 def _loess_weights(points: Points, grid) -> np.ndarray:
     """The weight (n_grid, n_points) of each point's frequency in the curve at each place."""
     found = np.empty((len(grid), len(points.mass)))
-    needed = _SPAN * points.mass.sum() * (1 - 1e-12)
+    needed = _SPAN * points.mass.sum() * (1 - _ROUNDING)
     for row, x in zip(found, grid, strict=True):
         away = points.prediction - x
         distance = np.abs(away)

@@ -143,7 +143,8 @@ class CalibrationMonitor(BaseEstimator):
     _parameter_constraints: dict = {
         "notion": [str, callable],
         "labels": ["array-like", None],
-        "alpha": [Interval(Real, 0, 1, closed="neither")],
+        # From the least number whose inverse is finite.
+        "alpha": [Interval(Real, float(np.finfo(float).tiny), 1, closed="left")],
         "run_length": [Interval(Real, 0, None, closed="neither"), None],
     }
 

@@ -9,7 +9,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcal._validation import plain_labels
+from skcal._validation import column_names, plain_labels
 from skcal.metrics.base import read_sample
 from skcal.report.numbers import plain
 from skcal.report.parts import Data
@@ -48,11 +48,11 @@ def _natural(name: str) -> list:
 
 def read_groups(groups, n_samples) -> list[tuple]:
     """Name and rows of each subgroup; of several columns each makes its own."""
-    if hasattr(groups, "columns") or isinstance(groups, Mapping):
-        columns = groups.columns if hasattr(groups, "columns") else groups
+    names = list(groups) if isinstance(groups, Mapping) else column_names(groups)
+    if names is not None:
         return [
             (f"{name} = {value}", rows)
-            for name in columns
+            for name in names
             for value, rows in read_groups(groups[name], n_samples)
         ]
     groups = plain_labels(groups, "groups")

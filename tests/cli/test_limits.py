@@ -1,10 +1,13 @@
 """What is too much, too long or not to be shown: one line and status 2, or silence."""
 
+import io
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
+import zipfile
 from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
@@ -61,6 +64,19 @@ def test_numbers_in_parquet_are_counted_before_they_are_read(tmp_path, monkeypat
         read_predictions(path, max_bytes=2**20)
 
 
+def test_fixed_texts_in_parquet_are_counted_before_they_are_read(tmp_path, monkeypatch):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "texts.parquet"
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), [b"x" * 10_000])
+    table = pa.table({"p": [0.5] * 1000, "label": [1] * 1000, "id": texts.cast(pa.binary())})
+    schema = table.schema.set(2, pa.field("id", pa.binary(10_000)))
+    parquet.write_table(table.cast(schema), path)
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda *_, **__: 1 / 0)
+    with pytest.raises(FileError, match="--max-size"):
+        read_predictions(path, max_bytes=2**20)
+
+
 def test_lists_in_parquet_are_refused_unread(tmp_path):
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -68,6 +84,21 @@ def test_lists_in_parquet_are_refused_unread(tmp_path):
     parquet.write_table(pa.table({"p": [[0.5] * 100_000], "label": [1]}), path)
     with pytest.raises(FileError, match=r"column 'p' holds list<"):
         read_predictions(path)
+
+
+def test_labels_of_an_archive_may_be_bytes_or_a_column(tmp_path):
+    path, texts = tmp_path / "predictions.npz", np.array(["cat", "dog"] * 20)
+    proba = np.tile([[0.25, 0.75], [0.5, 0.5]], (20, 1))
+    for labels in (texts.astype("S"), texts[:, np.newaxis]):
+        np.savez(path, proba=proba, labels=labels, classes=["cat", "dog"])
+        np.testing.assert_array_equal(read_predictions(path).labels, texts)
+        assert main(["recalibrate", str(path), "--save", str(tmp_path / "map.json")]) == 0
+
+
+def test_an_alpha_below_all_resamples_is_told(table, capsys):
+    assert main(["test", table, "--alpha", "1e-300", "--resamples", "19"]) == 2
+    told = capsys.readouterr().err
+    assert "--alpha 1e-300 is below what 1,000,000 resamples, the most, can show" in told
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -183,3 +214,31 @@ def test_a_missing_array_among_many_is_named_shortly(tmp_path):
     ) as e:
         read_predictions(path)
     assert len(str(e.value)) < 500
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000,)}",
+        "(" * 5000,
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (True,)}",
+        "__import__('os').abort()",
+    ],
+)
+@pytest.mark.parametrize("name", ["proba", "labels", "classes"])
+def test_a_hostile_description_of_an_array_is_refused(header, name, tmp_path, capsys):
+    path = tmp_path / "predictions.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        for one in ("proba", "labels", "classes"):
+            file = io.BytesIO()
+            if one == name:
+                text = header.encode() + b"\n"
+                file.write(b"\x93NUMPY\x02\x00" + struct.pack("<I", len(text)) + text)
+            else:
+                values = {"proba": np.full((4, 2), 0.5), "labels": [0, 1, 0, 1], "classes": [0, 1]}
+                np.save(file, values[one])
+            archive.writestr(f"{one}.npy", file.getvalue())
+    assert main(["test", str(path), "--resamples", "19"]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "damaged" in told or "--max-size" in told

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -157,3 +159,36 @@ def test_a_state_that_cannot_be_written_is_an_error(tmp_path, capsys):
 def test_bad_options_make_no_state(run, tmp_path, option):
     run(write(tmp_path / "batch.csv", *batch(0)), *option, status=2)
     assert not run.state.exists()
+
+
+def test_monitors_of_one_state_wait_for_each_other(tmp_path):
+    # Each adds its batch to what it has read: two at a time would lose one of them.
+    fcntl = pytest.importorskip("fcntl")
+    file, state = write(tmp_path / "batch.csv", *batch(0)), tmp_path / "state.json"
+    script = "import sys; from skcal.cli.commands import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", script, "monitor", str(state), file, "--again", "--quiet"]
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        both = [subprocess.Popen(command) for _ in range(2)]
+        with pytest.raises(subprocess.TimeoutExpired):
+            both[0].wait(5)
+    finally:
+        os.close(folder)
+    assert [process.wait(60) for process in both] == [0, 0]
+    assert CalibrationMonitor.from_json(state.read_text()).n_samples_seen_ == 300
+    assert sorted(os.listdir(tmp_path)) == ["batch.csv", "state.json"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
+def test_a_state_that_is_no_file_is_refused(tmp_path, capsys):
+    file, state = write(tmp_path / "batch.csv", *batch(0)), tmp_path / "state.json"
+    state.symlink_to("/dev/full")
+    assert main(["monitor", str(state), file]) == 2
+    assert "is no file. Pass the name of one" in capsys.readouterr().err
+
+
+def test_an_alpha_without_an_inverse_is_refused(tmp_path, capsys):
+    file = write(tmp_path / "batch.csv", *batch(0))
+    assert main(["monitor", str(tmp_path / "state.json"), file, "--alpha", "1e-320"]) == 2
+    assert "'alpha' parameter" in capsys.readouterr().err

@@ -247,3 +247,37 @@ def test_a_bias_curve_is_made_of_windows():
     assert_allclose(curve.chance, limit * np.sqrt(variances) / 200)
     with pytest.raises(ValueError, match="feature is not of finite numbers"):
         bias_curve(y, p, np.full(1000, np.nan))
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([[1, 2]] * 40, "column 'x' holds lists"),
+        ([{}] * 40, "column 'x' holds dicts"),
+        ([np.ones(2)] * 40, "column 'x' holds ndarrays"),
+    ],
+)
+def test_nested_columns_are_refused(column, message):
+    values = np.empty(40, dtype=object)
+    values[:] = column
+    with pytest.raises(ValueError, match=message):
+        segment_test([0, 1] * 20, np.full(40, 0.5), {"x": values})
+
+
+def test_columns_of_one_name_are_refused():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_arrays([pa.array(range(40))] * 2, names=["x", "x"])
+    for features in (table, table.to_pandas()):
+        with pytest.raises(ValueError, match=r"features has two columns 'x'\. Name each once\."):
+            segment_test([0, 1] * 20, np.full(40, 0.5), features)
+
+
+def test_what_gives_no_columns_is_refused():
+    class Lazy:
+        columns = ("x",)
+
+        def __getitem__(self, name):
+            raise TypeError("not subscriptable")
+
+    with pytest.raises(ValueError, match=r"features is a Lazy, .* Pass a data frame"):
+        segment_test([0, 1] * 20, np.full(40, 0.5), Lazy())

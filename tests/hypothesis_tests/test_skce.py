@@ -516,3 +516,17 @@ def test_bounds_never_reject_calibrated_predictions_here(estimator):
 def test_options_that_the_method_does_not_use_are_refused(options, match):
     with pytest.raises(ValueError, match=match):
         skce_test([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.3], **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"method": "monte-carlo", "n_resamples": 19}, {"method": "block", "block_size": 2}]
+)
+def test_few_samples_of_many_classes_take_no_matrix_of_classes(options):
+    C = 2000
+    proba = np.random.default_rng(0).dirichlet(np.ones(C), 6)
+    tracemalloc.start()
+    try:
+        skce_test(np.arange(6), proba, notion="canonical", random_state=0, **options)
+        assert tracemalloc.get_traced_memory()[1] < 8 * C**2 / 4
+    finally:
+        tracemalloc.stop()

@@ -226,3 +226,15 @@ def test_the_interval_of_the_c_statistic_is_delongs():
     half = 1.959964 * np.sqrt(variance) / (area * (1 - area))
     found = validation_measures(y, p, n_resamples=19, random_state=0).c_statistic
     assert_allclose(found, [area, expit(logit(area) - half), expit(logit(area) + half)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("smoother", ["splines", "loess"])
+@pytest.mark.parametrize("scale", [1e-300, 1e-5, 1 / 3, 0.1, 7, 1.1e6, 1e200])
+def test_equal_weights_of_any_scale_change_no_curve(smoother, scale):
+    # A knot at a share of the weights that is just reached must not move by the rounding of sums.
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 2, 200)
+    y = (rng.random(200) < p).astype(int)
+    weight = np.full(200, scale)
+    found = integrated_calibration_index(y, p, estimator=smoother, sample_weight=weight)
+    assert found == pytest.approx(integrated_calibration_index(y, p, estimator=smoother), rel=1e-9)
