@@ -14,10 +14,10 @@ from sklearn import get_config
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
+from skcal._border import keeping_filters
 from skcal._floats import ignoring
 from skcal._frames import decoded
 from skcal._notes import note
-from skcal._sklearn_compat import keeping_filters
 
 FLOATS = (np.float64, np.float32)
 

@@ -18,10 +18,11 @@ from sklearn.metrics.pairwise import (
     pairwise_kernels,
 )
 
+from skcal._border import keeping_filters
 from skcal._cholesky import IndefiniteError, pivoted_cholesky
 from skcal._matrices import times_rows
 from skcal._parallel import over_jobs
-from skcal._sklearn_compat import _euclidean_distances, keeping_filters
+from skcal._sklearn_compat import _euclidean_distances
 from skcal._validation import row_blocks
 
 _KernelLike: TypeAlias = str | Callable[..., np.ndarray]

@@ -16,12 +16,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._border import BaseEstimator, ClassifierMixin, keeping_filters
 from skcal._notes import listen, note
 from skcal._parallel import one_by_one
 from skcal._sklearn_compat import (
-    BaseEstimator,
     CallbackSupportMixin,
-    ClassifierMixin,
     HasMethods,
     StrOptions,
     _fit_context,
@@ -29,7 +28,6 @@ from skcal._sklearn_compat import (
     _routing_enabled,
     _safe_indexing,
     as_tasks,
-    keeping_filters,
 )
 from skcal._summaries import Summarized, Summary
 from skcal._validation import check_weight, plain_labels, refuse_masked

@@ -19,7 +19,7 @@ from skcal import (
     recalibration,
     report,
 )
-from skcal._sklearn_compat import keeping_filters
+from skcal._border import keeping_filters
 from skcal.model_selection import FunctionCorrection
 from skcal.recalibration import Identity, Mixture, RecalibrationMap, Smoothed
 

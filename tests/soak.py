@@ -41,7 +41,7 @@ from skcal import (
     hypothesis_tests,
     metrics,
 )
-from skcal._sklearn_compat import _one_shared_blas_thread, keeping_filters
+from skcal._border import _one_shared_blas_thread, keeping_filters
 from skcal.displays import MonitorDisplay
 from skcal.monitoring import CalibrationMonitor
 

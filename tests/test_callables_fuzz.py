@@ -24,7 +24,7 @@ from process_state import process_state
 from scipy.linalg import LinAlgWarning
 from test_documentation import LISTED
 
-from skcal._sklearn_compat import keeping_filters
+from skcal._border import keeping_filters
 
 # Public names that are no call of their own, beside classes of results.
 WITHOUT_CALL = {

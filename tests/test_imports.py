@@ -19,6 +19,7 @@ ROOT = Path(skcal.__file__).parent
 # Lower layers first; a layer imports lower ones and its own modules only.
 LAYERS = [
     "_sklearn_compat",
+    "_border",
     "_floats",
     "_notes",
     "_parallel",

@@ -31,11 +31,10 @@ from skcal import (
     TwoStepKernelRidge,
     VectorScaling,
     Zero,
-    _sklearn_compat,
+    _border,
     calibration_report,
 )
-from skcal._floats import ignoring
-from skcal._sklearn_compat import (
+from skcal._border import (
     _blas_threads,
     _free,
     _one_shared_blas_thread,
@@ -43,6 +42,7 @@ from skcal._sklearn_compat import (
     one_blas_thread,
     restoring,
 )
+from skcal._floats import ignoring
 from skcal.hypothesis_tests import skce_test
 from skcal.metrics import bootstrap_interval, expected_calibration_error
 
@@ -181,7 +181,7 @@ def test_each_thread_says_its_own_number_where_it_has_one(monkeypatch):
     library = OwnNumbers()
     controller = SimpleNamespace(lib_controllers=[library])
     controller.select = lambda user_api: controller
-    monkeypatch.setattr(_sklearn_compat, "_get_threadpool_controller", lambda: controller)
+    monkeypatch.setattr(_border, "_get_threadpool_controller", lambda: controller)
     with ThreadPoolExecutor(1) as pool, one_blas_thread():
         other = one_blas_thread()
         assert (library.num_threads, pool.submit(lambda: library.num_threads).result()) == (1, 4)

@@ -9,7 +9,7 @@ from threading import RLock
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import keeping_filters, restoring
+from skcal._border import keeping_filters, restoring
 from skcal.metrics.base import Sample
 from skcal.metrics.scorers import _align, predicted
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV

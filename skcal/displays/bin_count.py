@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._border import validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal.displays.base import (
     BLUE,
     GREEN,

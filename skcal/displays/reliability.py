@@ -10,7 +10,8 @@ import numpy as np
 
 from skcal import _html
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._border import validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal.displays.base import (
     BLUE,
     COLOURS,

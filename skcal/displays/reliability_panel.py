@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
 
-from skcal._sklearn_compat import keeping_filters
+from skcal._border import keeping_filters
 from skcal.displays.base import axis_limit, fitted_functions, require_residual
 from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction

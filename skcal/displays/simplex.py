@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._border import validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import check_labels, check_proba, column_names
 from skcal.displays.base import (
     ClassifierDisplay,

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcal._sklearn_compat import BaseEstimator
+from skcal._border import BaseEstimator
 from skcal._validation import (
     FLOATS,
     check_unit_interval,

@@ -12,7 +12,8 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context, keeping_filters
+from skcal._border import keeping_filters
+from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context
 from skcal._validation import check_unit_interval
 from skcal.functions.base import BilinearFunction, recover_outcomes
 

@@ -12,8 +12,9 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from skcal import _html
+from skcal._border import validate_params
 from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import Interval
 from skcal._validation import InputError, check_weight
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.hypothesis_tests.segment_features import Segments, read_columns

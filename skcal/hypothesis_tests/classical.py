@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
 from skcal._bins import bin_sums
-from skcal._sklearn_compat import Interval, StrOptions, restoring, validate_params
+from skcal._border import restoring, validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal.hypothesis_tests.by_problem import (
     of_each_problem,
     warn_of_limit,

@@ -11,7 +11,8 @@ from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
 from scipy.stats import norm, rankdata
 
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._border import validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel

@@ -13,8 +13,9 @@ from scipy.linalg import qr
 from scipy.stats import chi2, f
 from sklearn.utils import check_random_state
 
+from skcal._border import validate_params
 from skcal._matrices import one_hot
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
 from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive

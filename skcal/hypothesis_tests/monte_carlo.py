@@ -11,13 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcal import metrics
+from skcal._border import validate_params
 from skcal._matrices import one_hot
 from skcal._parallel import over_jobs
-from skcal._sklearn_compat import (
-    Interval,
-    StrOptions,
-    validate_params,
-)
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import (
     CalibrationTestResult,

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import ShuffleSplit
 from sklearn.utils import check_random_state
 
+from skcal._border import validate_params
 from skcal._matrices import one_hot
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import Interval
 from skcal.functions import PlugIn
 from skcal.functions.base import BilinearFunction
 from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty

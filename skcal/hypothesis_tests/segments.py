@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcal import _html
+from skcal._border import validate_params
 from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal._text import as_columns, number
 from skcal._validation import InputError, check_proba, check_weight
 from skcal.hypothesis_tests.result import CalibrationTestResult, warn_if_few

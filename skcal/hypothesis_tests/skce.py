@@ -13,7 +13,8 @@ from scipy.linalg import eigvalsh
 from scipy.stats import chi2, norm
 from sklearn.utils import check_random_state
 
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._border import validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.kernel_null import LargestOfWidths, null_squares_of_blocks
 from skcal.hypothesis_tests.monte_carlo import from_draws, monte_carlo_test, nonempty

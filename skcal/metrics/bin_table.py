@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from skcal import _html
 from skcal._bins import Intervals
+from skcal._border import validate_params
 from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import Interval
 from skcal._text import percent
 from skcal.metrics.base import read_sample
 from skcal.metrics.bin_rule import BIN_OPTIONS, BinRule

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._border import validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal.metrics.base import combine, read_sample
 from skcal.metrics.bin_rule import BIN_OPTIONS, BinRule
 from skcal.metrics.bin_statistic import (

@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from scipy.stats import bootstrap
 from sklearn.utils import check_consistent_length, check_random_state
 
+from skcal._border import validate_params
 from skcal._html import ShownRounded
 from skcal._parallel import over_jobs
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import (
     check_labels,
     check_predictions,

@@ -12,16 +12,9 @@ from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import clone
 
+from skcal._border import BaseEstimator, keeping_filters, restoring, validate_params
 from skcal._html import ShownRounded
-from skcal._sklearn_compat import (
-    BaseEstimator,
-    HasMethods,
-    Interval,
-    StrOptions,
-    keeping_filters,
-    restoring,
-    validate_params,
-)
+from skcal._sklearn_compat import HasMethods, Interval, StrOptions
 from skcal.metrics.base import read_sample
 from skcal.metrics.logistic import (
     fit_intercept,

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
 
-from skcal._sklearn_compat import StrOptions, keeping_filters, validate_params
+from skcal._border import keeping_filters, validate_params
+from skcal._sklearn_compat import StrOptions
 from skcal.functions import BilinearFunction
 from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import engine

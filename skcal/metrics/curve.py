@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal import _html
+from skcal._border import validate_params
 from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal._text import percent
 from skcal.metrics.one_outcome import check_both, read_increasing, read_outcome
 from skcal.metrics.smoothers import CURVES, isotonic_curve, isotonic_limits, make_points

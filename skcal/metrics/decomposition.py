@@ -13,8 +13,9 @@ from scipy.special import xlogy
 from sklearn.isotonic import isotonic_regression
 
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
+from skcal._border import keeping_filters, restoring, validate_params
 from skcal._html import ShownRounded
-from skcal._sklearn_compat import Interval, StrOptions, keeping_filters, restoring, validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal.metrics.base import read_sample
 from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.moments import (

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
-from skcal._sklearn_compat import Interval, StrOptions, keeping_filters, validate_params
+from skcal._border import keeping_filters, validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import weight_of_pairs
 from skcal.kernels import Kernel
 from skcal.metrics.base import estimate, read_sample

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from skcal import _html
+from skcal._border import validate_params
 from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import Interval
 from skcal._text import percent
 from skcal.metrics.exceedances import limits_of, mean_of, share_above, share_between
 from skcal.metrics.one_outcome import read_increasing, read_outcome

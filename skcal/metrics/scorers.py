@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from skcal._sklearn_compat import BaseScorer, keeping_filters, validate_parameter_constraints
+from skcal._border import keeping_filters
+from skcal._sklearn_compat import BaseScorer, validate_parameter_constraints
 from skcal._validation import InputError, plain_array, plain_labels, refuse_no_numbers
 from skcal.metrics.base import another
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error

@@ -10,7 +10,7 @@ from scipy.special import expit, ndtri
 from sklearn.isotonic import isotonic_regression
 from sklearn.preprocessing import SplineTransformer
 
-from skcal._sklearn_compat import keeping_filters
+from skcal._border import keeping_filters
 from skcal.metrics.logistic import logistic_coefficients
 from skcal.metrics.proportion import clopper_pearson
 from skcal.recalibration.coordinates import log_probabilities

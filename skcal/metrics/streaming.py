@@ -13,7 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skcal._bins import Intervals
-from skcal._sklearn_compat import BaseEstimator, Interval, validate_params
+from skcal._border import BaseEstimator, validate_params
+from skcal._sklearn_compat import Interval
 from skcal._validation import naming
 from skcal.metrics.base import Sample
 from skcal.metrics.bin_rule import given_edges, uniform_edges

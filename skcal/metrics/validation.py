@@ -11,7 +11,8 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._border import validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal.metrics.base import read_sample
 from skcal.metrics.cox import cox_recalibration
 from skcal.metrics.proportion import clopper_pearson

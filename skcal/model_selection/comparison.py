@@ -8,9 +8,9 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._border import restoring
 from skcal._html import ShownRounded
 from skcal._matrices import as_factor, rowwise_quadratic, times
-from skcal._sklearn_compat import restoring
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import Spread
 from skcal.model_selection.estimator import CalibrationErrorEstimator

@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import BaseEstimator, ClassifierMixin, _num_samples
+from skcal._border import BaseEstimator, ClassifierMixin
+from skcal._sklearn_compat import _num_samples
 from skcal._validation import check_predictions, check_weight
 from skcal.model_selection import engine
 from skcal.model_selection.error_terms import corrected_proba

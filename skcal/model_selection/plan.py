@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
+from skcal._border import keeping_filters
 from skcal._notes import note
-from skcal._sklearn_compat import keeping_filters
 
 _SHUFFLES = 100  # tries to keep every class in every training set
 

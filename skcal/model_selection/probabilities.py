@@ -5,7 +5,8 @@ from __future__ import annotations
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import BaseEstimator, HasMethods, _fit_context, keeping_filters
+from skcal._border import BaseEstimator, keeping_filters
+from skcal._sklearn_compat import HasMethods, _fit_context
 
 
 class ClassifierProbabilities(TransformerMixin, BaseEstimator):

@@ -9,16 +9,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._border import BaseEstimator, one_blas_thread
 from skcal._notes import note
-from skcal._sklearn_compat import (
-    BaseEstimator,
-    CallbackSupportMixin,
-    HasMethods,
-    Interval,
-    _fit_context,
-    as_tasks,
-    one_blas_thread,
-)
+from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, Interval, _fit_context, as_tasks
 from skcal._summaries import Summarized, Summary
 from skcal._validation import (
     check_labels,

@@ -8,7 +8,7 @@ from sklearn.tree import ExtraTreeRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcal._sklearn_compat import BaseEstimator
+from skcal._border import BaseEstimator
 
 
 class SequentialExtraTrees(MultiOutputMixin, RegressorMixin, BaseEstimator):

@@ -7,8 +7,9 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcal._border import validate_params
 from skcal._floats import ignoring
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import Interval
 from skcal._validation import InputError, as_floats, check_weight
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from skcal._border import BaseEstimator
 from skcal._frames import import_pandas
-from skcal._sklearn_compat import BaseEstimator, Interval
+from skcal._sklearn_compat import Interval
 from skcal._validation import naming
 from skcal.monitoring import state
 from skcal.monitoring.evidence import Estimate, Evidence, added

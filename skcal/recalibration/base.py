@@ -8,8 +8,9 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._border import BaseEstimator, ClassifierMixin
 from skcal._notes import note
-from skcal._sklearn_compat import BaseEstimator, ClassifierMixin, _fit_context
+from skcal._sklearn_compat import _fit_context
 from skcal._validation import (
     check_weight,
     column_names,

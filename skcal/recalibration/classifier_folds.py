@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal._sklearn_compat import _check_method_params, _safe_indexing, keeping_filters
+from skcal._border import keeping_filters
+from skcal._sklearn_compat import _check_method_params, _safe_indexing
 
 _UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below the lowest
 

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import BaseEstimator, Interval, StrOptions, _fit_context, keeping_filters
+from skcal._border import BaseEstimator, keeping_filters
+from skcal._sklearn_compat import Interval, StrOptions, _fit_context
 from skcal._validation import read_probabilities
 from skcal.recalibration.splines import b_splines
 

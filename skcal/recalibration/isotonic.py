@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import keeping_filters
+from skcal._border import keeping_filters
 from skcal.recalibration.base import RecalibrationMap
 
 

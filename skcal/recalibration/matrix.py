@@ -7,7 +7,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from skcal._sklearn_compat import Interval, StrOptions, keeping_filters
+from skcal._border import keeping_filters
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal.recalibration.base import RecalibrationMap, logits_of_all
 from skcal.recalibration.coordinates import COORDINATES, coordinates_of_logarithms
 from skcal.recalibration.penalized import PenalizedScaling

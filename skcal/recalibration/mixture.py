@@ -12,8 +12,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._border import BaseEstimator, ClassifierMixin, keeping_filters
 from skcal._notes import Note, listen, pass_on
-from skcal._sklearn_compat import BaseEstimator, ClassifierMixin, _num_samples, keeping_filters
+from skcal._sklearn_compat import _num_samples
 from skcal._validation import FLOATS, check_weight, naming, plain_labels, refuse_no_numbers
 from skcal.recalibration.identity import Identity
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
+from skcal._border import restoring, validate_params
 from skcal._notes import note
-from skcal._sklearn_compat import Interval, restoring, validate_params
+from skcal._sklearn_compat import Interval
 from skcal._validation import InputError, check_proba, check_weight
 
 _TOLERANCE = 1e-6  # by which the sum of prevalences may miss 1

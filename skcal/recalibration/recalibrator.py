@@ -10,19 +10,11 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._border import BaseEstimator, ClassifierMixin, one_blas_thread
 from skcal._cv_results import with_settings
 from skcal._floats import ignoring
 from skcal._notes import listen
-from skcal._sklearn_compat import (
-    BaseEstimator,
-    CallbackSupportMixin,
-    ClassifierMixin,
-    Interval,
-    StrOptions,
-    _fit_context,
-    as_tasks,
-    one_blas_thread,
-)
+from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._summaries import Summarized, Summary
 from skcal._validation import (
     check_proba,

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import expit
 
 from skcal._bins import quantile
-from skcal._sklearn_compat import Interval, keeping_filters
+from skcal._border import keeping_filters
+from skcal._sklearn_compat import Interval
 from skcal.recalibration.penalized import PenalizedScaling
 from skcal.recalibration.splines import b_splines
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 
-from skcal._sklearn_compat import keeping_filters
+from skcal._border import keeping_filters
 
 
 def as_rows(pairs, n_samples: int) -> list[tuple[np.ndarray, np.ndarray]]:

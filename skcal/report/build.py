@@ -5,7 +5,8 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._border import validate_params
+from skcal._sklearn_compat import Interval, StrOptions
 from skcal.displays.base import default_resamples
 from skcal.metrics.base import read_sample
 from skcal.model_selection.candidates import CANDIDATES

@@ -8,9 +8,9 @@ from typing import Any
 
 import skcal.report.html as html
 import skcal.report.tables as tables
+from skcal._border import keeping_filters
 from skcal._files import replacing
 from skcal._frames import import_pandas
-from skcal._sklearn_compat import keeping_filters
 from skcal._text import as_json
 from skcal.notions import Notion
 from skcal.report.comparison import Comparison
