@@ -88,8 +88,10 @@ def test_a_full_error_stream_changes_no_status(folder, monkeypatch):
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no such signals")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_signals_that_end_it_leave_no_file_beside(folder, name):
-    # The program stops while it writes: what it writes to is a file of its own until then.
+    # The program stops while it writes: what it writes to is a file of its own until then. Under
+    # nohup, say, it would inherit that the signal is ignored.
     script = (
+        f"import signal; signal.signal(signal.{name}, signal.SIG_DFL)\n"
         "import sys, time; from skcal.cli import recalibrate; from skcal.cli.commands import main\n"
         "recalibrate.Recalibrator.to_json = lambda self: (print('here', flush=True), "
         "time.sleep(60))\n"
