@@ -149,6 +149,7 @@ _PASSING = [
     ("error", None, np.exceptions.ComplexWarning, None, 0),  # arrays
     ("error", None, np.exceptions.VisibleDeprecationWarning, None, 0),  # labels
     ("error", None, LinAlgWarning, None, 0),  # logistic regression
+    ("ignore", re.compile("Ill-conditioned matrix", re.I), LinAlgWarning, None, 0),  # scipy 1.13
     ("ignore", None, RuntimeWarning, None, 0),  # missing values of pandas
     ("ignore", None, UserWarning, None, 0),  # dtypes of pandas
     ("always", None, DeprecationWarning, None, 0),

@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from skcal import _html
+from skcal._border import keeping_filters
 from skcal._frames import import_pandas
 from skcal._tables import as_csv, as_latex, tex
 from skcal._text import as_columns
@@ -107,6 +108,7 @@ class Summarized:
             raise ValueError(f"format={format!r} is unknown. Use one of {', '.join(views)}.")
         return views[format](self._summary())
 
+    @keeping_filters()
     def to_frame(self):
         """Return a pandas data frame, a row for each candidate."""
         check_is_fitted(self)

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from skcal import _html
-from skcal._border import validate_params
+from skcal._border import keeping_filters, validate_params
 from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval
 from skcal._validation import InputError, check_weight
@@ -44,6 +44,7 @@ class BiasCurve(CalibrationTestResult):
     chance: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
     confidence_level: float = 0.95
 
+    @keeping_filters()
     def to_frame(self):
         """Return a pandas data frame, a row for each window."""
         return import_pandas().DataFrame(self._columns())

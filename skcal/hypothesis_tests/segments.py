@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcal import _html
-from skcal._border import validate_params
+from skcal._border import keeping_filters, validate_params
 from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions
 from skcal._text import as_columns, number
@@ -47,6 +47,7 @@ class SegmentTestResult(CalibrationTestResult):
     segments: list[Segment] = field(default_factory=list, repr=False)
     n_left_out: int = 0
 
+    @keeping_filters()
     def to_frame(self):
         """Return the segments as a pandas data frame, a row each."""
         return import_pandas().DataFrame(self.segments, columns=Segment._fields)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from skcal import _html
 from skcal._bins import Intervals
-from skcal._border import validate_params
+from skcal._border import keeping_filters, validate_params
 from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval
 from skcal._text import percent
@@ -90,6 +90,7 @@ class CalibrationBins:
         rows = zip(*(values.tolist() for values in columns.values()), strict=True)
         return _html.result(title, _html.table(tuple(columns), rows), _html.notes([level]))
 
+    @keeping_filters()
     def to_frame(self):
         """Return a pandas DataFrame; vectors take a column an entry, classes a column "class"."""
         pd = import_pandas()

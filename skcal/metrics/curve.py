@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal import _html
-from skcal._border import validate_params
+from skcal._border import keeping_filters, validate_params
 from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval, StrOptions
 from skcal._text import percent
@@ -53,6 +53,7 @@ class CalibrationCurve:
     notion: Notion
     n_samples: int
 
+    @keeping_filters()
     def to_frame(self):
         """Return a pandas DataFrame, a row for each point."""
         pd = import_pandas()

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from skcal import _html
-from skcal._border import validate_params
+from skcal._border import keeping_filters, validate_params
 from skcal._frames import import_pandas
 from skcal._sklearn_compat import Interval
 from skcal._text import percent
@@ -52,6 +52,7 @@ class MurphyDiagram:
     notion: Notion
     n_samples: int
 
+    @keeping_filters()
     def to_frame(self):
         """Return a pandas DataFrame, a row for each threshold."""
         pd = import_pandas()

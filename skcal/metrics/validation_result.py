@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from skcal import _html
+from skcal._border import keeping_filters
 from skcal._frames import import_pandas
 from skcal._tables import as_csv, as_latex, tex
 from skcal._text import as_columns, percent
@@ -106,6 +107,7 @@ class ValidationMeasures:
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in found.items() if isinstance(value, Measure)}
 
+    @keeping_filters()
     def to_frame(self):
         """Return a pandas DataFrame, a row for each measure."""
         pd = import_pandas()
