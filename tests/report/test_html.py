@@ -132,9 +132,10 @@ def test_without_matplotlib_a_notebook_says_so_and_saving_names_the_extra(monkey
 
 
 def test_without_pandas_the_frame_names_the_extra(monkeypatch):
+    report = plain_report()
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"skcal\[pandas\]"):
-        plain_report().to_frame()
+        report.to_frame()
 
 
 def test_other_endings_are_json_and_text_or_refused(tmp_path):
