@@ -27,6 +27,22 @@ from skcal._sklearn_compat import _get_threadpool_controller
 from skcal._sklearn_compat import validate_params as _validate_params
 
 
+def alone(lock, function: Callable, *args, **kwargs):
+    """``function(*args, **kwargs)`` while no other thread holds the lock.
+
+    A ``with`` that is interrupted between the lock and its block would keep it for ever, as Python
+    3.14 allows.
+    """
+    try:
+        lock.acquire()
+        return function(*args, **kwargs)
+    finally:  # of no function of Python, which an interrupt may stop before the lock is free
+        try:  # noqa: SIM105
+            lock.release()
+        except RuntimeError:  # interrupted before it was acquired
+            pass
+
+
 class _Together:
     """A context of the whole process, from when the first thread enters until the last has left.
 
@@ -36,11 +52,6 @@ class _Together:
         Returns what is to be restored.
     change, restore : callable
         Are given that.
-
-    Notes
-    -----
-    Its lock is not that of a ``with``: an interrupt between the two would keep it for ever, as
-    Python 3.14 allows.
     """
 
     def __init__(self, read: Callable, change: Callable, restore: Callable) -> None:
@@ -59,40 +70,26 @@ class _Together:
     def __call__(self) -> Iterator[None]:
         holder = object()
         try:
-            self._enter(holder)
+            alone(self._lock, self._enter, holder)
             yield
         finally:
             try:
-                self._leave(holder)
+                alone(self._lock, self._leave, holder)
             except BaseException:  # an interrupt just now
-                self._leave(holder)
+                alone(self._lock, self._leave, holder)
                 raise
 
     def _enter(self, holder):
-        try:
-            self._lock.acquire()
-            self._inside.add(holder)
-            if self._before is None:
-                self._before = self._read()
-                self._change(self._before)
-        finally:  # of no function of Python, which an interrupt may stop before the lock is free
-            try:  # noqa: SIM105
-                self._lock.release()
-            except RuntimeError:  # interrupted before it was acquired
-                pass
+        self._inside.add(holder)
+        if self._before is None:
+            self._before = self._read()
+            self._change(self._before)
 
     def _leave(self, holder):
-        try:
-            self._lock.acquire()
-            self._inside.discard(holder)
-            if not self._inside and self._before is not None:
-                self._restore(self._before)
-                self._before = None
-        finally:
-            try:  # noqa: SIM105
-                self._lock.release()
-            except RuntimeError:
-                pass
+        self._inside.discard(holder)
+        if not self._inside and self._before is not None:
+            self._restore(self._before)
+            self._before = None
 
 
 def _blas_threads():

@@ -43,6 +43,7 @@ from skcal._border import (
     restoring,
 )
 from skcal._floats import ignoring
+from skcal.displays import base
 from skcal.hypothesis_tests import skce_test
 from skcal.metrics import bootstrap_interval, expected_calibration_error
 
@@ -263,6 +264,15 @@ def test_an_interrupt_at_a_lock_leaves_it_free(shared, monkeypatch):
     with ThreadPoolExecutor(1) as pool:
         pool.submit(shared().__enter__).result(timeout=60)
     shared._inside.clear()
+
+
+def test_an_interrupt_at_the_lock_of_drawing_leaves_it_free(monkeypatch):
+    monkeypatch.setattr(base, "_DRAWING", InterruptedLock())
+    draw = base.drawing(lambda: "drawn")
+    with pytest.raises(KeyboardInterrupt):
+        draw()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(draw).result(timeout=60) == "drawn"
 
 
 class Interrupting(LinearRegression):

@@ -9,7 +9,7 @@ from threading import RLock
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import keeping_filters, restoring
+from skcal._border import alone, keeping_filters, restoring
 from skcal.metrics.base import Sample
 from skcal.metrics.scorers import _align, predicted
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
@@ -34,11 +34,11 @@ def drawing(function):
 
     @restoring
     @wraps(function)
-    def alone(*args, **kwargs):
-        with _DRAWING, keeping_filters():
-            return function(*args, **kwargs)
+    def drawn(*args, **kwargs):
+        with keeping_filters():
+            return alone(_DRAWING, function, *args, **kwargs)
 
-    return alone
+    return drawn
 
 
 class Display:
