@@ -1,7 +1,10 @@
 """The only module that imports private or version-dependent names of scikit-learn."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
+from difflib import get_close_matches
+from inspect import Signature
 
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
@@ -12,8 +15,8 @@ from sklearn.utils._param_validation import (
     Interval,
     StrOptions,
     validate_parameter_constraints,
-    validate_params,
 )
+from sklearn.utils._param_validation import validate_params as _validate_params
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.parallel import _get_threadpool_controller
 from sklearn.utils.validation import _check_method_params, _num_samples
@@ -58,6 +61,38 @@ def as_tasks(results: Iterable, names: Iterable[str], estimator, context) -> Ite
         result = next(results)
         task.call_on_fit_task_end(estimator=estimator)
         yield result
+
+
+class _NamingSignature(Signature):
+    """A signature whose ``bind`` names the function and the parameter that may be meant."""
+
+    name = "function"
+
+    def bind(self, /, *args, **kwargs):
+        try:
+            return super().bind(*args, **kwargs)
+        except TypeError as error:
+            known = [name for name in self.parameters if name != "self"]
+            unknown = [name for name in kwargs if name not in known]
+            text = re.sub("^(too|multiple)", r"got \1", str(error))
+            if unknown:
+                close = get_close_matches(unknown[0], known, n=1, cutoff=0.7)
+                text += f". Did you mean {close[0]!r}?" if close else f". Use {', '.join(known)}."
+            elif "too many" in text:
+                text += ". Pass options by name."
+            raise TypeError(f"{self.name}() {text}") from None
+
+
+def validate_params(parameter_constraints, **options):
+    """scikit-learn's decorator, whose errors say which parameter a misspelt one may mean."""
+    decorate = _validate_params(parameter_constraints, **options)
+
+    def named(function):
+        function.__signature__ = _NamingSignature.from_callable(function)
+        function.__signature__.name = function.__qualname__
+        return decorate(function)
+
+    return named
 
 
 __all__ = [

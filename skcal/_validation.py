@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from numbers import Real
@@ -13,11 +14,6 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn import get_config
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
-
-from skcal._border import keeping_filters
-from skcal._floats import ignoring
-from skcal._frames import decoded
-from skcal._notes import note
 
 FLOATS = (np.float64, np.float32)
 
@@ -71,6 +67,23 @@ class InputError(ValueError):
 
     def __str__(self):
         return self.told()
+
+
+def decoded(values: Any) -> Any:
+    """The values of an Arrow column, or table, in place of codes of dictionaries; else the input.
+
+    numpy reads a null among the codes of a column in chunks as the last value.
+    """
+    kind: Any = getattr(values, "type", None)
+    if type(kind).__name__ == "DictionaryType":
+        return values.cast(kind.value_type)
+    schema: Any = getattr(values, "schema", None)
+    if type(schema).__module__ != "pyarrow.lib":
+        return values
+    for k, field in enumerate(schema):
+        if type(field.type).__name__ == "DictionaryType":
+            values = values.set_column(k, field.name, decoded(values.column(k)))
+    return values
 
 
 def row_blocks(n_rows: int, row_bytes: int, most: float = np.inf) -> Iterator[slice]:
@@ -234,7 +247,7 @@ def naming(name: str, *others: str):
     Errors that name it or one of the others stay as they are.
     """
     try:
-        with ignoring("over", "invalid"), keeping_filters():
+        with np.errstate(over="ignore", invalid="ignore"):
             yield
     except OverflowError as error:
         raise InputError(name, f"holds a number too large for float64 ({error}).") from error
@@ -268,21 +281,19 @@ def _refuse_other_kinds(array, name: str) -> None:
         raise InputError(name, f"holds {found!r}, not a number.", remedy, row=0)
 
 
-@keeping_filters()
 def refuse_no_numbers(array, name: str) -> None:
     """Raise for what scikit-learn reads as numbers: masked entries and dates."""
     refuse_masked(array, name)
     _refuse_dates(array, name)
 
 
-@keeping_filters()
 def refuse_masked(array, name: str) -> None:
     if np.ma.is_masked(array):
         raise InputError(name, "is masked.", "Drop the masked rows first.")
 
 
 def _all_finite(array: np.ndarray) -> bool:
-    with ignoring("all"):
+    with np.errstate(all="ignore"):
         total = array.sum()  # finite only if all entries are, and without a temporary array
     return bool(np.isfinite(total) or np.isfinite(array).all())
 
@@ -306,7 +317,9 @@ def _first(wrong: np.ndarray) -> dict[str, int]:
 
 def _warn_of_probabilities(logits, name):
     if logits.ndim == 2 and logits.min() >= 0 and np.allclose(logits.sum(axis=1), 1):
-        note(f"from_logits=True, but the rows of {name} are probabilities already.")
+        warnings.warn(
+            f"from_logits=True, but the rows of {name} are probabilities already.", stacklevel=2
+        )
 
 
 def _check_columns(proba: np.ndarray, name: str) -> None:
@@ -447,9 +460,10 @@ def _labels_of_columns(columns, present, name, proba_name):
     if present.dtype.kind in "iu" and numerals <= set(columns) and _are_integers(columns):
         return [int(entry) for entry in columns]  # names that were read from a file are strings
     if all(isinstance(entry, str) for entry in [*columns, *present.tolist()]):
-        note(
+        warnings.warn(
             f"The columns {columns[:8]} of {proba_name} do not name all labels of {name}, "
-            f"{_shorten(present)}; they are read in sorted order. Rename them or pass labels=."
+            f"{_shorten(present)}; they are read in sorted order. Rename them or pass labels=.",
+            stacklevel=2,
         )
     return None
 
@@ -466,10 +480,11 @@ def _warn_if_counted_from_1(y, proba, name, proba_name):
     gain = proba[rows, y - 1].astype(np.float64) - proba[rows, y]
     if gain.mean() > 4 * gain.std() / np.sqrt(len(y)) > 0:
         n_classes = proba.shape[1]
-        note(
+        warnings.warn(
             f"{name} holds integers from {y.min()}, which are read as column numbers from 0, but "
             f"{proba_name} fits them better counted from 1. If so pass "
-            f"labels=range(1, {n_classes + 1}), else labels=range({n_classes})."
+            f"labels=range(1, {n_classes + 1}), else labels=range({n_classes}).",
+            stacklevel=2,
         )
 
 
@@ -583,7 +598,6 @@ def _example(present: np.ndarray) -> str:
     return f", such as labels={present.tolist()}" if len(present) == 2 else ""
 
 
-@keeping_filters()
 def column_names(y_proba):
     """Names of the columns of a data frame or an arrow table, or None."""
     names = getattr(y_proba, "column_names", getattr(y_proba, "columns", None))

@@ -18,10 +18,9 @@ from sklearn.metrics.pairwise import (
     pairwise_kernels,
 )
 
-from skcal._border import keeping_filters
 from skcal._cholesky import IndefiniteError, pivoted_cholesky
 from skcal._matrices import times_rows
-from skcal._parallel import over_jobs
+from skcal._running import over_jobs
 from skcal._sklearn_compat import _euclidean_distances
 from skcal._validation import row_blocks
 
@@ -76,7 +75,7 @@ def kernel_matrix(
 def _named_kernel(X: np.ndarray, Z: np.ndarray, kernel: str, parameters: _Parameters) -> np.ndarray:
     """scikit-learn's kernel, whose checks of X take longer than a narrow matrix where it can be."""
     if kernel not in _UNIT_DIAGONAL:
-        with config_context(assume_finite=True), keeping_filters():
+        with config_context(assume_finite=True):
             return pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
     gamma = parameters.get("gamma")
     rbf = kernel == "rbf"
@@ -135,7 +134,6 @@ class Kernel(NamedTuple):
             return np.exp(-self.gamma * cdist(X, Z, "sqeuclidean"))
         return kernel_matrix(X, Z, self.name, {"gamma": self.gamma})
 
-    @keeping_filters()
     def paired(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """k(x_i, z_i) for each row."""
         X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)

@@ -28,7 +28,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_consistent_length
 
-from skcal._html import ShownRounded
 from skcal._matrices import (
     Factor,
     Matrix,
@@ -41,6 +40,7 @@ from skcal._matrices import (
     times,
     times_rows,
 )
+from skcal._show import ShownRounded
 from skcal._validation import check_weight, refuse_lost_pairs, row_blocks
 
 _Scatter: TypeAlias = dict[tuple[int, int], Matrix]  # blocks of ZᵀWZ

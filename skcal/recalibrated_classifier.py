@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from inspect import signature
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.svm import LinearSVC
@@ -16,9 +17,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import BaseEstimator, ClassifierMixin, keeping_filters
-from skcal._notes import listen, note
-from skcal._parallel import one_by_one
+from skcal._running import one_by_one, recorded_warnings
+from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
@@ -29,7 +29,6 @@ from skcal._sklearn_compat import (
     _safe_indexing,
     as_tasks,
 )
-from skcal._summaries import Summarized, Summary
 from skcal._validation import check_weight, plain_labels, refuse_masked
 from skcal.functions import Zero
 from skcal.model_selection import CalibrationErrorSearchCV
@@ -227,8 +226,7 @@ class RecalibratedClassifierCV(
         fits = list(as_tasks(one_by_one(calls, self.n_jobs), names, self, context))
         self.classifiers_ = [classifier for classifier, _ in fits]
         if self.ensemble is False:
-            with keeping_filters():
-                self.classifiers_ = [clone(estimator).fit(X, y, **params)]
+            self.classifiers_ = [clone(estimator).fit(X, y, **params)]
         return np.concatenate([own for _, own in fits])
 
     def _route(self, estimator, sample_weight, fit_params):
@@ -243,9 +241,10 @@ class RecalibratedClassifierCV(
                 if hasattr(estimator, "steps"):
                     step = estimator.steps[-1][0]
                     remedy = f"Pass {step}__sample_weight to fit, too, for its last step."
-                note(
+                warnings.warn(
                     f"{type(estimator).__name__} does not take sample_weight: the recalibrator "
-                    f"alone uses it. {remedy}"
+                    f"alone uses it. {remedy}",
+                    stacklevel=2,
                 )
         return Bunch(splitter=Bunch(split={}), estimator=Bunch(fit=params))
 
@@ -257,9 +256,8 @@ class RecalibratedClassifierCV(
                 f"Class {self.classes_.tolist()[counts.argmin()]!r} has {counts.min()} samples, "
                 f"less than cv={self.cv} folds. Pass fewer folds or more samples."
             )
-        with keeping_filters():
-            pairs = check_cv(self.cv, y, classifier=True).split(X, y, **params)
-            splits = as_rows(pairs, len(codes))
+        pairs = check_cv(self.cv, y, classifier=True).split(X, y, **params)
+        splits = as_rows(pairs, len(codes))
         refuse_overlap(splits, len(codes))
         return splits
 
@@ -351,7 +349,8 @@ class RecalibratedClassifierCV(
         search = CalibrationErrorSearchCV(
             [Zero(), function], found, labels=np.arange(proba.shape[1]), random_state=0
         )
-        listen([], search.fit, proba, self.out_of_fold_.codes, self.out_of_fold_.weight)
+        with recorded_warnings():
+            search.fit(proba, self.out_of_fold_.codes, self.out_of_fold_.weight)
         return search.error(kind)
 
     def _summary(self) -> Summary:
@@ -392,9 +391,8 @@ def _checked(X, y):
     """X as the classifier reads it, and labels."""
     y = plain_labels(y, "y")
     refuse_masked(X, "X")
-    with keeping_filters():
-        check_classification_targets(y)
-        X, y = indexable(X, y)
+    check_classification_targets(y)
+    X, y = indexable(X, y)
     if not _num_samples(X):
         raise ValueError("X has 0 samples. A classifier needs samples of two classes or more.")
     return X, y

@@ -83,7 +83,7 @@ BORDER = [
     str(Path(skcal.__file__).parent / name)
     for name in (
         "_validation.py",
-        "metrics/base.py",
+        "sample.py",
         "metrics/chunks.py",
         "metrics/streaming.py",
         "monitoring/layout.py",

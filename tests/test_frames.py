@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skcal import Recalibrator, calibration_report
-from skcal._frames import decoded
+from skcal._validation import decoded
 from skcal.hypothesis_tests import monte_carlo_test, segment_test
 from skcal.metrics import CalibrationAccumulator, expected_calibration_error
 

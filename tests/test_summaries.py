@@ -16,8 +16,7 @@ from skcal import (
     TemperatureScaling,
     Zero,
 )
-from skcal._summaries import Summary
-from skcal._tables import as_csv, as_latex, tex
+from skcal._show import Summary, as_csv, as_latex, tex
 from skcal.datasets import make_tempered
 
 DATA = make_tempered(200, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)

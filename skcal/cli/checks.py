@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcal._text import printable
+from skcal._show import printable
 from skcal._validation import LOGITS, SWAPPED, InputError, check_labels, check_proba
 from skcal._validation import check_predictions as check_floats
 from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1

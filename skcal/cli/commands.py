@@ -11,8 +11,8 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from skcal._notes import Note, listen
-from skcal._text import as_columns, as_json, number, printable
+from skcal._running import recorded_warnings
+from skcal._show import as_columns, as_json, number, printable
 from skcal.cli.checks import FileError, Predictions
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
 from skcal.cli.files import align, read_predictions
@@ -99,14 +99,14 @@ def _say_nothing(text=""):
 
 
 def _told(command, options) -> int:
-    """The exit status of a command; what it notes goes to the error stream, each note once.
+    """The exit status of a command; its warnings go to the error stream, each once.
 
     Of a command that fails the error alone is said.
     """
-    notes: list[Note] = []
-    status = listen(notes, command, options) or 0
+    with recorded_warnings() as caught:
+        status = command(options) or 0
     if not options.quiet:
-        for text in dict.fromkeys(note.message for note in notes):
+        for text in dict.fromkeys(str(one.message) for one in caught):
             tell(text)
     return status
 

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
 from skcal._matrices import one_hot
-from skcal._text import number, printable
+from skcal._show import number, printable
 from skcal._validation import check_labels
 from skcal.cli.checks import Predictions
 from skcal.cli.streams import flush

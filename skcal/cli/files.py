@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -13,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from skcal._notes import note
 from skcal.cli.checks import (
     FileError,
     Places,
@@ -181,9 +181,10 @@ def _read_npz(path, label, groups, max_bytes, check, ignored=()) -> Predictions:
         predictions = check(Places(path), *arrays)._replace(groups=found)
     classes = [str(name) for name in predictions.classes]
     if arrays[2] is None and arrays[0].ndim == 2 and arrays[1].dtype.kind in "US":
-        note(
+        warnings.warn(
             f"{path}: without an array 'classes' the columns are taken to be in the order of the "
-            f"sorted labels, {listed(classes)}. Save classes=… to say which they are."
+            f"sorted labels, {listed(classes)}. Save classes=… to say which they are.",
+            stacklevel=2,
         )
     return predictions
 

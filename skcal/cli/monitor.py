@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from skcal._files import replacing
-from skcal._text import as_json
+from skcal._show import as_json
 from skcal.cli.checks import FileError, Predictions, listed
 from skcal.cli.streams import tell
 from skcal.cli.text_files import STANDARD_INPUT, read_text

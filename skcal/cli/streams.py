@@ -7,7 +7,7 @@ import re
 import sys
 from contextlib import suppress
 
-from skcal._text import printable
+from skcal._show import printable
 
 
 def say(text="") -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from functools import wraps
 from math import ceil
-from threading import RLock
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import alone, keeping_filters, restoring
-from skcal.metrics.base import Sample
 from skcal.metrics.scorers import _align, predicted
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
+from skcal.sample import Sample
 
 # Okabe & Ito's palette, which colour-blind readers tell apart.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
@@ -25,32 +22,7 @@ _LARGE = 100_000  # samples
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
 
-# matplotlib has one parser of mathematical text, and pyplot one list of figures, for all threads.
-_DRAWING = RLock()
-
-
-def drawing(function):
-    """The function, in one thread at a time, leaving filters and settings as they were."""
-
-    @restoring
-    @wraps(function)
-    def drawn(*args, **kwargs):
-        with keeping_filters():
-            return alone(_DRAWING, function, *args, **kwargs)
-
-    return drawn
-
-
-class Display:
-    """What :meth:`plot` draws."""
-
-    def __init_subclass__(cls, **options):
-        super().__init_subclass__(**options)
-        if "plot" in vars(cls):
-            cls.plot = drawing(cls.plot)  # type: ignore[attr-defined]
-
-
-class ClassifierDisplay(Display):
+class ClassifierDisplay:
     """A display of predictions; subclasses have ``from_predictions``."""
 
     @classmethod

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcal._border import validate_params
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     BLUE,
     GREEN,
@@ -21,10 +20,10 @@ from skcal.displays.base import (
     styled,
 )
 from skcal.metrics import expected_calibration_error
-from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.bin_statistic import BinnedStatistic
 from skcal.metrics.statistic import draw_codes
+from skcal.sample import Sample, read_sample
 
 N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal._text import percent
+from skcal._show import percent
 from skcal.displays.base import (
     BLUE,
     GREY,
@@ -18,8 +18,8 @@ from skcal.displays.base import (
     make_axes,
     styled,
 )
-from skcal.metrics.base import read_sample
 from skcal.metrics.curve import CalibrationCurve, calibration_curve
+from skcal.sample import read_sample
 
 _BINS = 50
 

@@ -12,7 +12,6 @@ from skcal.displays.base import (
     GREEN,
     GREY,
     ORANGE,
-    Display,
     as_label,
     keep_axes,
     make_axes,
@@ -50,7 +49,7 @@ class ClassifierError:
     rejected: bool
 
 
-class ComparisonDisplay(Display):
+class ComparisonDisplay:
     """Calibration errors of several classifiers, with lower bounds and tests.
 
     Make it with :meth:`from_searches`.

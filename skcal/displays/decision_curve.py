@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal._text import percent
+from skcal._show import percent
 from skcal.displays.base import (
     COLOURS,
     GREY,

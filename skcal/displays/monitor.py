@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from skcal._text import percent
+from skcal._show import percent
 from skcal.displays.base import (
     BLUE,
     GREY,
     ORANGE,
-    Display,
     as_label,
     keep_axes,
     legend_below,
@@ -21,7 +20,7 @@ from skcal.displays.base import (
 from skcal.monitoring import CalibrationMonitor
 
 
-class MonitorDisplay(Display):
+class MonitorDisplay:
     """The evidence of a monitor over time, and the bias of the predictions.
 
     Make it with :meth:`from_monitor`. The upper panel shows the e-value, or the e-detector where

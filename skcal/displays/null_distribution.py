@@ -12,7 +12,6 @@ from skcal.displays.base import (
     GREY,
     MAX_PANELS,
     ORANGE,
-    Display,
     as_label,
     keep_axes,
     legend_below,
@@ -51,7 +50,7 @@ class NullPanel:
     n_resamples: int
 
 
-class NullDistributionDisplay(Display):
+class NullDistributionDisplay:
     """A test's null distribution with the observed statistic.
 
     Make it with :meth:`from_result`.

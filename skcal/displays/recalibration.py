@@ -10,7 +10,6 @@ from skcal._validation import plain_array
 from skcal.displays.base import (
     BLUE,
     GREY,
-    Display,
     as_label,
     keep_axes,
     limit_axes,
@@ -18,12 +17,12 @@ from skcal.displays.base import (
     styled,
 )
 from skcal.displays.reliability import ReliabilityDisplay
-from skcal.metrics.base import read_sample
+from skcal.sample import read_sample
 
 _MOST = 2000  # points of a drawn map
 
 
-class RecalibrationDisplay(Display):
+class RecalibrationDisplay:
     """Reliability diagrams before and after recalibration; of one probability the map beside them.
 
     Make it with :meth:`from_predictions`, from samples that no fit has seen.

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal import _html
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._border import validate_params
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._show import html_list, html_result, html_table
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     BLUE,
     COLOURS,
@@ -32,11 +31,11 @@ from skcal.displays.base import (
 )
 from skcal.displays.reliability_panel import ReliabilityPanel, make_curves, make_panel
 from skcal.functions.base import BilinearFunction
-from skcal.metrics.base import SCALAR_NOTIONS, Sample, read_sample
 from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.cross_fitted import panel_error
 from skcal.metrics.moments import problem_moments
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
+from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
 _FEW = 10  # bins with fewer samples are drawn hollow
 _MOST_WITHOUT_BINS = 200_000  # samples; more take longer than all the rest
@@ -134,7 +133,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             rows.append((label, panel.n_samples, *shown))
             readings.append(f"{label}: {facts['reading']}" if facts["reading"] else "")
         title = f"Reliability diagram, {self.notion} calibration"
-        return _html.result(title, _html.table(columns, rows), _html.notes(filter(None, readings)))
+        return html_result(title, html_table(columns, rows), html_list(filter(None, readings)))
 
     @classmethod
     @validate_params(

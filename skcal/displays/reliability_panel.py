@@ -10,16 +10,15 @@ from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
 
-from skcal._border import keeping_filters
 from skcal.displays.base import axis_limit, fitted_functions, require_residual
 from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction
 from skcal.metrics import bootstrap_interval
-from skcal.metrics.base import Sample
 from skcal.metrics.bin_statistic import BinnedStatistic
 from skcal.metrics.bin_table import TABLE, tabulate
 from skcal.metrics.statistic import draw_codes, observed_codes
 from skcal.notions import NOTIONS, Problem
+from skcal.sample import Sample
 
 MAX_BINS = 1000
 _MAX_POINTS = 1000  # of distinct predictions that a curve is fitted to; more are grouped
@@ -251,7 +250,6 @@ class _Isotonic:
 
     depends_on_outcomes = True
 
-    @keeping_filters()
     def __call__(self, points, hits, grid):
         frequency = hits / points.mass
         fitted = isotonic_regression(frequency, sample_weight=points.mass, y_min=0, y_max=1)

@@ -14,7 +14,6 @@ from skcal.displays.base import (
     GREY,
     MARKERS,
     ORANGE,
-    Display,
     as_label,
     keep_axes,
     make_axes,
@@ -31,7 +30,7 @@ from skcal.displays.risk_curves import (
 )
 
 
-class RiskDisplay(Display):
+class RiskDisplay:
     """Validation risk of a search, against a hyperparameter or candidate by candidate.
 
     Make it with :meth:`from_search`. What is drawn is the risk above the lowest, in which the

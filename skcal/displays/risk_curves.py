@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._cv_results import format_setting
+from skcal._show import format_setting
 from skcal.model_selection import CalibrationErrorSearchCV
 
 

@@ -10,7 +10,6 @@ from skcal.displays.base import (
     BLUE,
     GREY,
     ORANGE,
-    Display,
     as_label,
     keep_axes,
     make_axes,
@@ -22,7 +21,7 @@ from skcal.hypothesis_tests.bias_curve import BiasCurve
 from skcal.hypothesis_tests.segments import SegmentTestResult
 
 
-class SegmentDisplay(Display):
+class SegmentDisplay:
     """Predicted and observed means of the worst segments, with intervals and p-values.
 
     Make it with :meth:`from_result`.
@@ -148,7 +147,7 @@ class SegmentDisplay(Display):
         return " and\n".join(lines) + f"\n{n} = {one.n_samples:,}"
 
 
-class BiasCurveDisplay(Display):
+class BiasCurveDisplay:
     """Predicted and observed means along a feature, and where calibrated models would stay.
 
     Make it with :meth:`from_result`.

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._border import validate_params
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import check_labels, check_proba, column_names
 from skcal.displays.base import (
     ClassifierDisplay,
@@ -18,8 +17,8 @@ from skcal.displays.base import (
 )
 from skcal.displays.simplex_arrows import SimplexArrows, cells_of, make_arrows
 from skcal.functions.base import BilinearFunction
-from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
+from skcal.sample import Sample, read_sample
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 _DENSITY_CELLS = 30  # along a side

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcal._border import BaseEstimator
 from skcal._validation import (
     FLOATS,
     check_unit_interval,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
 
@@ -10,7 +11,6 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, check_memory
 
-from skcal._notes import note
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from skcal._validation import check_unit_interval
 from skcal.functions.base import BilinearFunction
@@ -94,9 +94,10 @@ class _KernelRidge(BilinearFunction):
         options = self.kernel, self._kernel_parameters(), self.tol_, self._rank_limit(len(X))
         factor = check_memory(self.memory).cache(factor_kernel)(X, weight, *options)
         if not isinstance(factor, KernelFactor) or factor.landmarks.shape[1:] != X.shape[1:]:
-            note(
+            warnings.warn(
                 f"memory={self.memory!r} holds {type(factor).__name__} in place of a factor, which "
                 "is computed anew. Empty that folder.",
+                stacklevel=2,
             )
             factor = factor_kernel(X, weight, *options)
         self.landmarks_, self.projection_ = factor.landmarks, factor.projection

@@ -12,7 +12,6 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from skcal._border import keeping_filters
 from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context
 from skcal._validation import check_unit_interval
 from skcal.functions.base import BilinearFunction, recover_outcomes
@@ -227,7 +226,6 @@ class PlugIn(BilinearFunction):
         """Probabilities, of logits too."""
         return proba_of_logits(X) if self.reads_logits else X
 
-    @keeping_filters()
     def _predict(self, X):
         if is_classifier(self.estimator):
             return self._predict_proba(X)
@@ -252,7 +250,6 @@ def _descending(X):
     return np.argsort(-X, axis=1, kind="stable")
 
 
-@keeping_filters()
 def _fit(estimator, X, y, weight):
     """Fit with weights unless all are 1; a pipeline hands them to its last step."""
     if (weight == 1).all():

@@ -13,7 +13,6 @@ from sklearn.model_selection import KFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import keeping_filters
 from skcal._sklearn_compat import Interval, _fit_context
 from skcal.functions.base import BilinearFunction
 from skcal.functions.plug_in import proba_of_logits
@@ -287,6 +286,5 @@ def _best_weights(products):
         values, vectors = eigh(gram[np.ix_(alive, alive)] * np.outer(scale, scale))
         root = np.sqrt(np.maximum(values, _ROUNDING * values.max()))
         target = (vectors.T @ (moments[alive] * scale)) / root
-        with keeping_filters():
-            weights[alive] = nnls(root[:, None] * vectors.T, target)[0] * scale
+        weights[alive] = nnls(root[:, None] * vectors.T, target)[0] * scale
     return weights

@@ -11,15 +11,13 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from skcal import _html
-from skcal._border import keeping_filters, validate_params
-from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval
+from skcal._show import html_list, html_result, html_rows, html_table, import_pandas
+from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError, check_weight
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.hypothesis_tests.segment_features import Segments, read_columns
 from skcal.hypothesis_tests.segment_statistics import Bias, step_down
-from skcal.metrics.base import read_sample
+from skcal.sample import read_sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +42,6 @@ class BiasCurve(CalibrationTestResult):
     chance: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
     confidence_level: float = 0.95
 
-    @keeping_filters()
     def to_frame(self):
         """Return a pandas data frame, a row for each window."""
         return import_pandas().DataFrame(self._columns())
@@ -54,10 +51,10 @@ class BiasCurve(CalibrationTestResult):
         return {name: getattr(self, name) for name in names}
 
     def _repr_html_(self):
-        facts = _html.table(("", ""), self._shown())
+        facts = html_table(("", ""), self._shown())
         said = "chance: half the width of the band of calibrated predictions, in all windows"
-        windows = _html.some_rows(self._columns())
-        return _html.result(type(self).__name__, facts, windows, _html.notes([said]))
+        windows = html_rows(self._columns())
+        return html_result(type(self).__name__, facts, windows, html_list([said]))
 
 
 @validate_params(

@@ -11,21 +11,19 @@ from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
 from skcal._bins import bin_sums
-from skcal._border import restoring, validate_params
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.by_problem import (
     of_each_problem,
     warn_of_limit,
 )
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
-from skcal.metrics.base import read_sample
 from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.moments import problem_moments
+from skcal.sample import read_sample
 
 _ROUNDING = 1e-14
 
 
-@restoring
 def spiegelhalter_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,

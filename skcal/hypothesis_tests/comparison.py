@@ -11,13 +11,12 @@ from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
 from scipy.stats import norm, rankdata
 
-from skcal._border import validate_params
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
-from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.events import FEWEST_EVENTS, warn_if_few_events
+from skcal.sample import Sample, read_sample
 
 _SHARED_CLASSES = 10  # up to here every residual sees the polynomials of all probabilities
 _MANY_CLASSES = 100  # of more the polynomials are straight lines

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import chi2
 
-from skcal._border import validate_params
-from skcal._sklearn_compat import StrOptions
+from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.hypothesis_tests.by_problem import of_each_problem
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
-from skcal.metrics.base import read_sample
 from skcal.metrics.cox import check_overlap, logits
 from skcal.metrics.logistic import fit_intercept, fit_logistic, log_likelihood
 from skcal.metrics.one_outcome import check_both
+from skcal.sample import read_sample
 
 
 @validate_params(

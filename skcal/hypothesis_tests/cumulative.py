@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
-from skcal._border import validate_params
-from skcal._sklearn_compat import StrOptions
+from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.hypothesis_tests.by_problem import of_each_problem, warn_of_limit
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
-from skcal.metrics.base import read_sample
 from skcal.metrics.smooth import cumulative_means, largest_excursion
+from skcal.sample import read_sample
 
 _TERMS = np.arange(20)  # of the series; each needs 5 where it is used
 

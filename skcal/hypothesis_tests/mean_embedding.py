@@ -13,16 +13,15 @@ from scipy.linalg import qr
 from scipy.stats import chi2, f
 from sklearn.utils import check_random_state
 
-from skcal._border import validate_params
 from skcal._matrices import one_hot
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
 from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
-from skcal.metrics.base import read_sample
 from skcal.metrics.events import warn_if_few_events
 from skcal.metrics.kernel import embedding_terms, place_locations
+from skcal.sample import read_sample
 
 _DETERMINED = 1e-6  # drawn locations whose correlations leave less are dropped
 _MOST_LOCATIONS = 10

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcal import metrics
-from skcal._border import validate_params
 from skcal._matrices import one_hot
-from skcal._parallel import over_jobs
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._running import over_jobs
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import (
     CalibrationTestResult,
@@ -22,9 +21,9 @@ from skcal.hypothesis_tests.result import (
     resampled_pvalue,
     warn_if_few,
 )
-from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.statistic import draw_codes, observed_codes, prepare
 from skcal.notions import Problem
+from skcal.sample import Sample, read_sample
 
 #: Metrics that a test can take by name.
 STATISTICS = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal._parallel import over_jobs
+from skcal._running import over_jobs
 from skcal.metrics.statistic import draw_codes, observed_codes
 
 

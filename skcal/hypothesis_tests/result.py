@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control, norm
 
-from skcal._html import ShownRounded
-from skcal._notes import note
+from skcal._show import ShownRounded
 from skcal._validation import as_floats, check_confidence_level
 from skcal.model_selection.estimator import ConfidenceInterval
 
@@ -140,7 +140,8 @@ def warn_if_few(n_resamples: int, n_tests: int) -> None:
     """Warn when no p-value can reach 5 %."""
     smallest = n_tests / (1 + n_resamples)
     if smallest > 0.05:
-        note(
+        warnings.warn(
             f"n_resamples={n_resamples}: the smallest possible p-value is {min(smallest, 1):.3g}, "
-            f"above 0.05. Use at least n_resamples={20 * n_tests - 1}."
+            f"above 0.05. Use at least n_resamples={20 * n_tests - 1}.",
+            stacklevel=2,
         )

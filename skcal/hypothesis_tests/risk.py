@@ -12,17 +12,16 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import ShuffleSplit
 from sklearn.utils import check_random_state
 
-from skcal._border import validate_params
 from skcal._matrices import one_hot
-from skcal._sklearn_compat import Interval
+from skcal._sklearn_compat import Interval, validate_params
 from skcal.functions import PlugIn
 from skcal.functions.base import BilinearFunction
 from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
 from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import CalibrationTestResult
-from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import CalibrationErrorEstimator
 from skcal.recalibration import MatrixScaling
+from skcal.sample import Sample, read_sample
 
 
 @validate_params(

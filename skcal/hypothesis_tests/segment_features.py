@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skcal._frames import decoded
-from skcal._validation import InputError, column_names, is_missing
+from skcal._validation import InputError, column_names, decoded, is_missing
 
 
 class Segments(NamedTuple):

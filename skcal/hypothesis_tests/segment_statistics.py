@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcal._parallel import over_jobs
-from skcal._text import number
+from skcal._running import over_jobs
+from skcal._show import number
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.segment_features import Segments
 from skcal.metrics.proportion import clopper_pearson

@@ -10,16 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from skcal import _html
-from skcal._border import keeping_filters, validate_params
-from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval, StrOptions
-from skcal._text import as_columns, number
+from skcal._show import as_columns, html_result, html_table, import_pandas, number
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, check_proba, check_weight
 from skcal.hypothesis_tests.result import CalibrationTestResult, warn_if_few
 from skcal.hypothesis_tests.segment_features import make_segments
 from skcal.hypothesis_tests.segment_statistics import Bias, BinnedError, Segment, step_down
-from skcal.metrics.base import read_sample
+from skcal.sample import read_sample
 
 _FORMS = {"bias": Bias, "ece": BinnedError}
 _METHODS = {"bias": "standardised bias", "ece": "standardised ECE"}
@@ -47,14 +44,13 @@ class SegmentTestResult(CalibrationTestResult):
     segments: list[Segment] = field(default_factory=list, repr=False)
     n_left_out: int = 0
 
-    @keeping_filters()
     def to_frame(self):
         """Return the segments as a pandas data frame, a row each."""
         return import_pandas().DataFrame(self.segments, columns=Segment._fields)
 
     def _repr_html_(self):
-        facts = _html.table(("", ""), self._shown())
-        return _html.result(type(self).__name__, facts, _html.table(Segment._fields, self.segments))
+        facts = html_table(("", ""), self._shown())
+        return html_result(type(self).__name__, facts, html_table(Segment._fields, self.segments))
 
     def __str__(self):
         head = f"{self.method}; notion {self.notion}; {len(self.segments)} segments"

@@ -13,8 +13,7 @@ from scipy.linalg import eigvalsh
 from scipy.stats import chi2, norm
 from sklearn.utils import check_random_state
 
-from skcal._border import validate_params
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.kernel_null import LargestOfWidths, null_squares_of_blocks
 from skcal.hypothesis_tests.monte_carlo import from_draws, monte_carlo_test, nonempty
@@ -26,8 +25,8 @@ from skcal.hypothesis_tests.result import (
     warn_if_few,
 )
 from skcal.kernels import Kernel
-from skcal.metrics.base import read_sample
 from skcal.metrics.kernel import block_sums, class_residuals, class_root, quadratic
+from skcal.sample import read_sample
 
 _SPECTRUM_ROWS = 2000
 _WIDTHS = (0.01, 0.1, 1.0)  # from what differences of probabilities can matter to all of them

@@ -9,10 +9,10 @@ from scipy.sparse import csc_array
 from sklearn import get_config
 
 from skcal._bins import bin_sums
-from skcal.metrics.base import Sample
 from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.moments import GAPS, BinMoments, RowTerms, problem_moments
 from skcal.notions import Problem
+from skcal.sample import Sample
 
 # Distance of the observed frequencies from the mean prediction, from their differences (n_bins, m).
 DISTANCES = {

@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal import _html
 from skcal._bins import Intervals
-from skcal._border import keeping_filters, validate_params
-from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval
-from skcal._text import percent
-from skcal.metrics.base import read_sample
+from skcal._show import html_list, html_result, html_table, import_pandas, percent
+from skcal._sklearn_compat import Interval, validate_params
 from skcal.metrics.bin_rule import BIN_OPTIONS, BinRule
 from skcal.metrics.bin_statistic import gap_distances
 from skcal.metrics.moments import GAPS, BinMoments, bin_moments
 from skcal.metrics.proportion import clopper_pearson
 from skcal.notions import Notion
+from skcal.sample import read_sample
 
 #: Sums that a table takes.
 TABLE = (*GAPS, "count", "squares", "outcomes", "shift")
@@ -88,9 +85,8 @@ class CalibrationBins:
         title = f"{len(self)} bins, {self.notion} calibration"
         level = f"low, high: {percent(self.confidence_level)} Clopper-Pearson interval"
         rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        return _html.result(title, _html.table(tuple(columns), rows), _html.notes([level]))
+        return html_result(title, html_table(tuple(columns), rows), html_list([level]))
 
-    @keeping_filters()
     def to_frame(self):
         """Return a pandas DataFrame; vectors take a column an entry, classes a column "class"."""
         pd = import_pandas()

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal._border import validate_params
-from skcal._sklearn_compat import Interval, StrOptions
-from skcal.metrics.base import combine, read_sample
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.metrics.base import combine
 from skcal.metrics.bin_rule import BIN_OPTIONS, BinRule
 from skcal.metrics.bin_statistic import (
     DISTANCES,
@@ -24,6 +23,7 @@ from skcal.metrics.bin_statistic import (
 from skcal.metrics.bin_table import allowed_bins, require_bins
 from skcal.metrics.moments import GAPS, BinMoments, bin_moments
 from skcal.metrics.statistic import prepared_by
+from skcal.sample import read_sample
 
 # Sums that debiasing takes besides the gaps.
 _DEBIAS = {

@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike
 from scipy.stats import bootstrap
 from sklearn.utils import check_consistent_length, check_random_state
 
-from skcal._border import validate_params
-from skcal._html import ShownRounded
-from skcal._parallel import over_jobs
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._running import over_jobs
+from skcal._show import ShownRounded
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import (
     check_labels,
     check_predictions,
@@ -28,10 +27,10 @@ from skcal._validation import (
     naming,
     plain_array,
 )
-from skcal.metrics.base import read_sample
 from skcal.metrics.events import surprises, warn_if_few_events
 from skcal.metrics.resampling import resample_counts
 from skcal.metrics.statistic import prepare_counts
+from skcal.sample import read_sample
 
 _FEWEST_EVENTS = 15  # below that 95 % intervals cover 60 % to 90 %
 _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs

@@ -19,8 +19,8 @@ from skcal._validation import (
     plain_labels,
     row_blocks,
 )
-from skcal.metrics.base import Sample, order_labels, read_sample
 from skcal.notions import resolve_notion
+from skcal.sample import Sample, order_labels, read_sample
 
 _SLICE_BYTES = 2**26
 _LARGEST_WEIGHT = 1e100

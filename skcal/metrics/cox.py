@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
-from skcal._border import BaseEstimator, keeping_filters, restoring, validate_params
-from skcal._html import ShownRounded
-from skcal._sklearn_compat import HasMethods, Interval, StrOptions
-from skcal.metrics.base import read_sample
+from skcal._show import ShownRounded
+from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
 from skcal.metrics.logistic import (
     fit_intercept,
     fit_logistic,
@@ -26,6 +24,7 @@ from skcal.metrics.one_outcome import check_both
 from skcal.metrics.smoothers import CURVES, make_points, point_gaps
 from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.recalibration.coordinates import log_probabilities
+from skcal.sample import read_sample
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,6 @@ def cox_recalibration(
     )
 
 
-@restoring
 def calibration_intercept(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -233,7 +231,6 @@ def calibration_intercept(
     return float(fit_intercept(logit, outcome, weight).coefficients[0])
 
 
-@restoring
 def calibration_slope(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -388,7 +385,6 @@ def integrated_calibration_index(
     return float(np.quantile(gap, quantile, method="inverted_cdf", weights=weight))
 
 
-@keeping_filters()
 def _fitted_gap(estimator, logit, outcome, weight, weighted):
     """Distance of a classifier's curve from each prediction."""
     smoother, X = clone(estimator), logit[:, None]

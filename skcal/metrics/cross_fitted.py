@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
 
-from skcal._border import keeping_filters, validate_params
-from skcal._sklearn_compat import StrOptions
+from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.functions import BilinearFunction
-from skcal.metrics.base import Sample, read_sample
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
 from skcal.model_selection.candidates import fast_function
@@ -20,6 +18,7 @@ from skcal.model_selection.error_text import facts_of
 from skcal.model_selection.errors import KINDS, estimate_error
 from skcal.model_selection.estimates import one_step
 from skcal.notions import Problem, Problems
+from skcal.sample import Sample, read_sample
 
 
 @validate_params(
@@ -160,7 +159,6 @@ def _estimate(kind, notion, data: Problems, function, splits):
     return estimate_error(kind, notion, data, corrections, *squared), data, corrections
 
 
-@keeping_filters()
 def _splits(sample: Sample, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
     everyone = np.arange(len(sample.codes))
     if not isinstance(cv, Integral):

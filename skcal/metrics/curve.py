@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal import _html
-from skcal._border import keeping_filters, validate_params
-from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval, StrOptions
-from skcal._text import percent
+from skcal._show import html_list, html_result, html_rows, import_pandas, percent
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.one_outcome import check_both, read_increasing, read_outcome
 from skcal.metrics.smoothers import CURVES, isotonic_curve, isotonic_limits, make_points
 from skcal.notions import Notion
@@ -53,7 +50,6 @@ class CalibrationCurve:
     notion: Notion
     n_samples: int
 
-    @keeping_filters()
     def to_frame(self):
         """Return a pandas DataFrame, a row for each point."""
         pd = import_pandas()
@@ -67,7 +63,7 @@ class CalibrationCurve:
         title = f"Calibration curve by {self.method}, {self.notion}, {self.n_samples:,} samples"
         level = percent(self.confidence_level)
         said = f"low, high hold the curve at a point with {level}, the band at all points at once"
-        return _html.result(title, _html.some_rows(self._columns()), _html.notes([said]))
+        return html_result(title, html_rows(self._columns()), html_list([said]))
 
 
 @validate_params(

@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from skcal import _html
-from skcal._border import keeping_filters, validate_params
-from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval
-from skcal._text import percent
+from skcal._show import html_list, html_result, html_rows, import_pandas, percent
+from skcal._sklearn_compat import Interval, validate_params
 from skcal.metrics.exceedances import limits_of, mean_of, share_above, simultaneous_z
 from skcal.metrics.one_outcome import read_increasing, read_outcome
 from skcal.notions import Notion
@@ -54,7 +51,6 @@ class DecisionCurve:
     notion: Notion
     n_samples: int
 
-    @keeping_filters()
     def to_frame(self):
         """Return a pandas DataFrame, a row for each threshold."""
         pd = import_pandas()
@@ -71,7 +67,7 @@ class DecisionCurve:
             f"low, high hold the net benefit at a threshold with {level}, the band at all at once; "
             "treating nobody has net benefit 0"
         )
-        return _html.result(title, _html.some_rows(self._columns()), _html.notes([said]))
+        return html_result(title, html_rows(self._columns()), html_list([said]))
 
 
 @validate_params(

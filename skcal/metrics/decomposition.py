@@ -13,10 +13,8 @@ from scipy.special import xlogy
 from sklearn.isotonic import isotonic_regression
 
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
-from skcal._border import keeping_filters, restoring, validate_params
-from skcal._html import ShownRounded
-from skcal._sklearn_compat import Interval, StrOptions
-from skcal.metrics.base import read_sample
+from skcal._show import ShownRounded
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.moments import (
     BinMoments,
@@ -25,6 +23,7 @@ from skcal.metrics.moments import (
     log_losses,
     problem_losses,
 )
+from skcal.sample import read_sample
 
 _GROUPS = {
     "strategy": [StrOptions({"isotonic"} | set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
@@ -167,7 +166,6 @@ default="isotonic"
     return score_parts(bin_moments(sample, BinRule(n_bins, strategy, min_samples), names), score)
 
 
-@restoring
 def sharpness(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -232,7 +230,6 @@ def _isotonic_parts(sample, score):
     return ScoreDecomposition(*total.tolist())
 
 
-@keeping_filters()
 def _isotonic_frequencies(problem):
     """Isotonic regression of the outcomes at each prediction, equal ones together."""
     group = np.unique(problem.features[:, 0], return_inverse=True)[1]

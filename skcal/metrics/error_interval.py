@@ -12,13 +12,12 @@ from scipy.sparse import csr_array
 from scipy.stats import chi2, norm
 
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._border import validate_params
-from skcal._html import ShownRounded
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._show import ShownRounded
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
-from skcal.metrics.base import Sample, read_sample
 from skcal.metrics.bin_rule import BinRule
 from skcal.metrics.events import FEWEST_EVENTS, surprises, warn_if_few_events
+from skcal.sample import Sample, read_sample
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
-from skcal._notes import note
-from skcal.metrics.base import Sample
+from skcal.sample import Sample
 
 FEWEST_EVENTS = 5  # below that limits are off by more than a percent or two
 
@@ -36,7 +37,8 @@ def effective_number(variances: np.ndarray, fourth_moments: np.ndarray) -> float
 def warn_if_few_events(events: float, at_least: float, of: str, remedy: str) -> None:
     """Warn where no resample and no limit knows what may happen."""
     if events < at_least:
-        note(
+        warnings.warn(
             f"Too few outcomes are uncertain for {of}: the effective number of events is "
-            f"{events:.2g}, below {at_least}. {remedy}"
+            f"{events:.2g}, below {at_least}. {remedy}",
+            stacklevel=2,
         )

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
-from skcal._border import keeping_filters, validate_params
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import weight_of_pairs
 from skcal.kernels import Kernel
-from skcal.metrics.base import estimate, read_sample
+from skcal.metrics.base import estimate
 from skcal.metrics.kernel_statistic import prepare_kernel
 from skcal.metrics.statistic import prepared_by
+from skcal.sample import read_sample
 
 _KERNEL = {
     "kernel": [StrOptions({"laplacian", "rbf"}), callable],
@@ -187,8 +187,7 @@ def class_root(class_kernel, m: int):
     """Return L with A = L Lᵀ, or None for the identity."""
     if class_kernel is None:
         return None
-    with keeping_filters():
-        A = check_array(class_kernel, dtype=np.float64, input_name="class_kernel")
+    A = check_array(class_kernel, dtype=np.float64, input_name="class_kernel")
     if A.shape != (m, m) or not np.allclose(A, A.T, rtol=1e-10, atol=0):
         raise ValueError(
             f"class_kernel has shape {A.shape}; pass a symmetric array of shape {(m, m)}."
@@ -462,10 +461,7 @@ def place_locations(X, locations, location_classes, n_locations, rng):
             rows = rng.choice(len(points), size=size, replace=False)
         points = points[rows]
     else:
-        with keeping_filters():
-            points = check_array(
-                locations, dtype=np.float64, ensure_2d=False, input_name="locations"
-            )
+        points = check_array(locations, dtype=np.float64, ensure_2d=False, input_name="locations")
         points = points[:, None] if points.ndim == 1 else points
     if points.shape[1] != n_columns:
         raise ValueError(

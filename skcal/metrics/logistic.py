@@ -12,7 +12,6 @@ from scipy.special import expit
 from scipy.special import logit as log_odds
 from scipy.stats import chi2
 
-from skcal._floats import ignoring
 from skcal._validation import InputError
 from skcal.model_selection.estimator import ConfidenceInterval
 
@@ -45,7 +44,7 @@ def fit_intercept(logit, outcome, weight) -> LogisticFit:
     sample = logit, outcome, weight
     a = brentq(_intercept_score, *bracket, args=sample, xtol=1e-13, maxiter=1000)
     frequency = expit(a + logit)
-    with ignoring("divide"):  # of certain predictions alone
+    with np.errstate(divide="ignore"):  # of certain predictions alone
         variance = 1 / (weight @ (frequency * (1 - frequency)))
     best = log_likelihood(a + logit, outcome, weight)
     return LogisticFit(np.array([a]), np.array([[variance]]), best)

@@ -17,9 +17,9 @@ from scipy.special import xlogy
 
 from skcal._bins import Intervals, bin_sums, variance_of_means
 from skcal._validation import row_blocks
-from skcal.metrics.base import Sample
 from skcal.metrics.bin_rule import BinRule, uniform_edges
 from skcal.notions import Notion, Problem
+from skcal.sample import Sample
 
 # Sums of so many numbers lose some 1e-13 of themselves at worst; those of blocks are compensated.
 BLOCK_ROWS = 2**14

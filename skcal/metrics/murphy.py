@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from skcal import _html
-from skcal._border import keeping_filters, validate_params
-from skcal._frames import import_pandas
-from skcal._sklearn_compat import Interval
-from skcal._text import percent
+from skcal._show import html_list, html_result, html_rows, import_pandas, percent
+from skcal._sklearn_compat import Interval, validate_params
 from skcal.metrics.exceedances import limits_of, mean_of, share_above, share_between
 from skcal.metrics.one_outcome import read_increasing, read_outcome
 from skcal.notions import Notion
@@ -52,7 +49,6 @@ class MurphyDiagram:
     notion: Notion
     n_samples: int
 
-    @keeping_filters()
     def to_frame(self):
         """Return a pandas DataFrame, a row for each threshold."""
         pd = import_pandas()
@@ -67,7 +63,7 @@ class MurphyDiagram:
         title = f"Murphy diagram, {self.notion}, {self.n_samples:,} samples"
         what = "score" if self.difference is None else "difference"
         said = f"low, high hold the {what} at a threshold with {percent(self.confidence_level)}"
-        return _html.result(title, _html.some_rows(self._columns()), _html.notes([said]))
+        return html_result(title, html_rows(self._columns()), html_list([said]))
 
 
 @validate_params(

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcal.metrics.base import read_sample
 from skcal.notions import Notion
+from skcal.sample import read_sample
 
 
 class Outcome(NamedTuple):
@@ -26,7 +26,7 @@ class Outcome(NamedTuple):
 
 
 def read_outcome(*arguments, **options) -> Outcome:
-    """Check a metric's input, which is that of :func:`skcal.metrics.base.read_sample`."""
+    """Check a metric's input, which is that of :func:`skcal.sample.read_sample`."""
     sample = read_sample(*arguments, **options, single=True)
     [problem] = sample.problems()
     x, happened = problem.features[:, 0].astype(np.float64), problem.outcomes[:, 0]

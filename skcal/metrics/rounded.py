@@ -7,9 +7,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal._border import validate_params
-from skcal._floats import ignoring
-from skcal._sklearn_compat import Interval
+from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError, plain_array
 
 ROUNDING = 0.05  # by which a sum of rounded probabilities may miss 1
@@ -56,7 +54,7 @@ def divide_by_sums(proba: np.ndarray, tolerance: float = ROUNDING, name: str = "
     """Return rows divided by their sums; what is no row of numbers as it is."""
     if proba.ndim != 2 or proba.dtype.kind != "f" or not np.isfinite(proba).all():
         return proba
-    with ignoring("over"):
+    with np.errstate(over="ignore"):
         total = proba.sum(axis=1, dtype=np.float64)
     wrong = misses_1(proba, tolerance)
     if wrong.any():
@@ -69,5 +67,5 @@ def divide_by_sums(proba: np.ndarray, tolerance: float = ROUNDING, name: str = "
 
 def misses_1(values: np.ndarray, tolerance: float = ROUNDING) -> np.ndarray:
     """Rows whose sum is not explained by rounding."""
-    with ignoring("all"):
+    with np.errstate(all="ignore"):
         return ~(np.abs(values.sum(axis=1, dtype=np.float64) - 1) <= tolerance)

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from skcal._border import keeping_filters
 from skcal._sklearn_compat import BaseScorer, validate_parameter_constraints
 from skcal._validation import InputError, plain_array, plain_labels, refuse_no_numbers
-from skcal.metrics.base import another
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.cox import integrated_calibration_index
 from skcal.metrics.cross_fitted import cross_fitted_calibration_error
@@ -26,6 +24,7 @@ from skcal.metrics.smooth import (
     kolmogorov_smirnov_calibration_error,
     smooth_calibration_error,
 )
+from skcal.sample import another
 
 _MEAN_OF_CLASSES = {"notion": "classwise", "average": "macro"}
 # Name without "neg_": the metric by its defaults, or options that the name says.
@@ -89,8 +88,7 @@ class CalibrationScorer(BaseScorer):
 
 def predicted(estimator, X) -> np.ndarray:
     """What a classifier predicts, as an array."""
-    with keeping_filters():
-        proba = estimator.predict_proba(X)
+    proba = estimator.predict_proba(X)
     refuse_no_numbers(proba, "predict_proba")
     return plain_array(proba, "predict_proba")
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.fft import dct, dst, next_fast_len
 
-from skcal._border import validate_params
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.functions.kernel_density import BANDWIDTHS, leave_one_out_residuals, loo_log_likelihoods
-from skcal.metrics.base import estimate, read_sample
+from skcal.metrics.base import estimate
 from skcal.metrics.statistic import prepared_by
+from skcal.sample import read_sample
 
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 _SMALLEST_WIDTH, _FINE_WIDTH = 1e-5, 1e-3

@@ -10,7 +10,6 @@ from scipy.special import expit, ndtri
 from sklearn.isotonic import isotonic_regression
 from sklearn.preprocessing import SplineTransformer
 
-from skcal._border import keeping_filters
 from skcal.metrics.logistic import logistic_coefficients
 from skcal.metrics.proportion import clopper_pearson
 from skcal.recalibration.coordinates import log_probabilities
@@ -72,7 +71,6 @@ class Curve(NamedTuple):
     limits: np.ndarray | None = None
 
 
-@keeping_filters()
 def spline_curve(points: Points, grid, level: float | None = None) -> Curve:
     """Logistic regression on cubic splines of the logit, straight beyond the outer of 5 knots.
 
@@ -139,7 +137,6 @@ def _loess_weights(points: Points, grid) -> np.ndarray:
     return found
 
 
-@keeping_filters()
 def isotonic_curve(points: Points, grid) -> Curve:
     """Isotonic regression of the outcomes, straight between predictions."""
     fitted = isotonic_regression(points.frequency, sample_weight=points.mass, y_min=0, y_max=1)

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from skcal._sklearn_compat import validate_parameter_constraints
-from skcal.metrics.base import read_sample
 from skcal.notions import Problem
+from skcal.sample import read_sample
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def prepared_by(
         over at a time, and ``slack``, differences that rounding makes. None in place of a function
         says that these options have no such form.
     counts : callable, default=None
-        ``counts(sample, **params)`` returns the metric of a ``skcal.metrics.base.Sample`` as
+        ``counts(sample, **params)`` returns the metric of a ``skcal.sample.Sample`` as
         a function of how often each row counts, or None.
     at_least : int, default=1
         A problem with fewer samples tells nothing: its statistic is 0.

@@ -9,14 +9,12 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from skcal._bins import Intervals
-from skcal._border import BaseEstimator, validate_params
-from skcal._sklearn_compat import Interval
+from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import naming
-from skcal.metrics.base import Sample
 from skcal.metrics.bin_rule import given_edges, uniform_edges
 from skcal.metrics.bin_statistic import resolve_distance
 from skcal.metrics.bin_table import TABLE_OPTIONS, tabulate
@@ -29,6 +27,7 @@ from skcal.metrics.moments import (
     clip_probabilities,
     sample_blocks,
 )
+from skcal.sample import Sample
 
 _FAN_IN = 8  # states of dask chunks that one task merges
 

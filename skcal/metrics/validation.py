@@ -11,13 +11,12 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
-from skcal._border import validate_params
-from skcal._sklearn_compat import Interval, StrOptions
-from skcal.metrics.base import read_sample
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.cox import cox_recalibration
 from skcal.metrics.proportion import clopper_pearson
 from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
 from skcal.metrics.validation_result import Measure, ValidationMeasures
+from skcal.sample import read_sample
 
 _QUANTILES = {"e50": 0.5, "e90": 0.9, "emax": 1.0}
 

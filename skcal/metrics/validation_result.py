@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from skcal import _html
-from skcal._border import keeping_filters
-from skcal._frames import import_pandas
-from skcal._tables import as_csv, as_latex, tex
-from skcal._text import as_columns, percent
+from skcal._show import (
+    as_columns,
+    as_csv,
+    as_latex,
+    html_list,
+    html_result,
+    html_table,
+    import_pandas,
+    percent,
+    rounded,
+    tex,
+)
 
 _OUTSIDE = "outside its interval, which leaves out what noise adds to the distances"
 _PARAGRAPH = (
@@ -107,7 +114,6 @@ class ValidationMeasures:
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in found.items() if isinstance(value, Measure)}
 
-    @keeping_filters()
     def to_frame(self):
         """Return a pandas DataFrame, a row for each measure."""
         pd = import_pandas()
@@ -176,13 +182,13 @@ class ValidationMeasures:
 
     def __str__(self):
         title, said, columns, rows = self._shown()
-        cells = [[_html.rounded(cell) for cell in row] for row in (columns, *rows)]
+        cells = [[rounded(cell) for cell in row] for row in (columns, *rows)]
         return "\n".join([f"{title}; {said}", "", *as_columns(cells), *self._notes()])
 
     def _repr_html_(self):
         title, said, columns, rows = self._shown()
-        notes = _html.notes([said, *self._notes()])
-        return _html.result(title, _html.table(columns, rows), notes)
+        notes = html_list([said, *self._notes()])
+        return html_result(title, html_table(columns, rows), notes)
 
 
 def _cells(measure: Measure) -> tuple[str, str]:

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._html import ShownRounded
+from skcal._show import ShownRounded
 from skcal._validation import row_blocks
 from skcal.notions import Problem, Problems
 

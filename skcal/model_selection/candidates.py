@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
@@ -20,7 +21,6 @@ from skcal.functions import (
 )
 from skcal.functions.base import BilinearFunction
 from skcal.functions.kernel_density import BANDWIDTHS
-from skcal.model_selection.trees import SequentialExtraTrees
 from skcal.recalibration import (
     ClassBasedTemperatureScaling,
     MatrixScaling,
@@ -34,7 +34,7 @@ from skcal.recalibration import (
 # Above this the default ridge forms are Nyström approximations; `trace_error_` tells how good.
 _MAX_RANK = 1000
 _C_GRID = [0.01, 0.1, 1.0, 10.0, 100.0]
-_TREES = SequentialExtraTrees(n_estimators=30, min_samples_leaf=20, random_state=0)
+_TREES = ExtraTreesRegressor(n_estimators=30, min_samples_leaf=20, random_state=0)
 _ISOTONIC = IsotonicRegression(out_of_bounds="clip")
 _RIDGE = RidgeCV(alphas=np.logspace(-2, 4, 13))
 MATRIX_SCALING_MAX_CLASSES = 100

@@ -11,8 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcal._running import recorded_warnings
 from skcal.functions import BilinearFunction
-from skcal.model_selection.engine import Fit, has_pairs, no_correction, raise_no_pairs
+from skcal.model_selection.engine import (
+    Fit,
+    has_pairs,
+    no_correction,
+    raise_no_pairs,
+)
 from skcal.notions import Problems
 from skcal.pair_risk import pair_risk_path
 
@@ -44,11 +50,13 @@ class Parts(NamedTuple):
     held_out : list of lists of HeldOut or None
         One for each set of evaluation rows and each problem.
     times : ndarray of shape (1, 2)
+    warnings : list of Warning
     """
 
     fits: list
     held_out: list[list]
     times: np.ndarray
+    warnings: list
 
 
 def fit_parts(
@@ -56,7 +64,8 @@ def fit_parts(
 ) -> Parts:
     """Fit the parts of a stack to the training rows, for weights that others will choose."""
     start = time.perf_counter()
-    fits = parts_of(stack, data.take(train))
+    with recorded_warnings() as caught:
+        fits = parts_of(stack, data.take(train))
     middle = time.perf_counter()
     held_out = [
         [
@@ -65,7 +74,8 @@ def fit_parts(
         ]
         for rows in evaluations
     ]
-    return Parts(fits, held_out, np.array([[middle - start, time.perf_counter() - middle]]))
+    times = np.array([[middle - start, time.perf_counter() - middle]])
+    return Parts(fits, held_out, times, [one.message for one in caught])
 
 
 def parts_of(stack: BilinearFunction, data: Problems) -> list:

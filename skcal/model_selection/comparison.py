@@ -8,9 +8,8 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import restoring
-from skcal._html import ShownRounded
 from skcal._matrices import as_factor, rowwise_quadratic, times
+from skcal._show import ShownRounded
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import Spread
 from skcal.model_selection.estimator import CalibrationErrorEstimator
@@ -55,7 +54,6 @@ class RiskComparison(ShownRounded):
         )
 
 
-@restoring
 def compare_risks(a, b, X, y, sample_weight=None) -> RiskComparison:
     """Test whether two fitted estimators have equal risks, on samples neither has seen.
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import BaseEstimator, ClassifierMixin
 from skcal._sklearn_compat import _num_samples
 from skcal._validation import check_predictions, check_weight
 from skcal.model_selection import engine

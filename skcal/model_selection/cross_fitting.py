@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from skcal._parallel import over_jobs
+from skcal._running import over_jobs
 from skcal.functions import BilinearFunction
 from skcal.model_selection.adaptive import SquaredError, adaptive_squared_error
 from skcal.model_selection.engine import corrections, plug_in

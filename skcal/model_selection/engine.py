@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from sklearn.base import clone
 
-from skcal._notes import listen
+from skcal._running import recorded_warnings
 from skcal.functions import BilinearFunction, Zero
 from skcal.notions import Problem, Problems
 from skcal.pair_risk import PairRisk, add_problems, excess_risk
@@ -133,17 +133,25 @@ class Scores(NamedTuple):
     scores : ndarray of shape (n_settings, n_evaluations)
     times : ndarray of shape (n_settings, 2)
         Seconds of the fit and of the scores; what settings share is divided among them.
+    warnings : list of Warning
     """
 
     fits: list[Fit]
     scores: np.ndarray
     times: np.ndarray
+    warnings: list
 
 
 def fit_and_score(
     task: Task, data: Problems, train: np.ndarray, evaluations: list[np.ndarray]
 ) -> Scores:
     """Fit the functions to the training rows and score them on each set of evaluation rows."""
+    with recorded_warnings() as caught:
+        scores = _fit_and_score(task, data, train, evaluations)
+    return scores._replace(warnings=[one.message for one in caught])
+
+
+def _fit_and_score(task: Task, data: Problems, train, evaluations) -> Scores:
     training, held_out = data.take(train), [data.take(rows) for rows in evaluations]
     fits: list[Fit] = []
     scores: list = []
@@ -160,12 +168,14 @@ def fit_and_score(
         if task.keep:
             fits.append(fitted)
     shared = len(scores) // len(times)
-    return Scores(fits, np.array(scores), np.repeat(np.array(times) / shared, shared, axis=0))
+    spent = np.repeat(np.array(times) / shared, shared, axis=0)
+    return Scores(fits, np.array(scores), spent, [])
 
 
 def fit_again(template: BilinearFunction, data: Problems) -> Fit:
     """Fit what has been fitted before and has noted then, if it did not converge."""
-    return listen([], fit, template, data)
+    with recorded_warnings():
+        return fit(template, data)
 
 
 def has_pairs(problem: Problem) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skcal._text import number, percent
+from skcal._show import number, percent
 from skcal.model_selection.errors import ErrorEstimate
 from skcal.notions import Problems
 

@@ -25,6 +25,7 @@ A variational estimator for Lp calibration errors, arXiv:2602.24230.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,8 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._html import ShownRounded, rounded
-from skcal._notes import note
+from skcal._show import ShownRounded, rounded
 from skcal.model_selection.adaptive import SquaredError
 from skcal.model_selection.error_terms import GAINS, half, one_step_gain, proba_of_outcomes
 from skcal.model_selection.estimates import (
@@ -193,10 +193,11 @@ def _is_infinite(data: Problems) -> bool:
         if impossible.any():
             row = np.flatnonzero(impossible.any(axis=1))[0]
             sample = np.arange(len(data.weight))[part.rows][row]
-            note(
+            warnings.warn(
                 f"The log error is infinite: what happened in tested sample {sample} has "
                 "probability 0, so that the log loss of the model is infinite. Keep predictions "
-                "away from 0 and 1, or use kind='l1'."
+                "away from 0 and 1, or use kind='l1'.",
+                stacklevel=2,
             )
             return True
     return False

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from skcal._html import ShownRounded
+from skcal._show import ShownRounded
 from skcal._validation import check_confidence_level
 from skcal.model_selection.adaptive import Spread
 from skcal.notions import Problems

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import BaseEstimator
 from skcal._sklearn_compat import _fit_context
 from skcal._validation import check_labels, check_predictions, check_weight, column_names
 from skcal.functions import BilinearFunction, KroneckerKernelRidge

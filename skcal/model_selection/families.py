@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -14,9 +15,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 
-from skcal._cv_results import with_settings
-from skcal._notes import Note, listen, note
-from skcal._parallel import one_by_one, over_jobs
+from skcal._running import one_by_one, over_jobs, recorded_warnings
+from skcal._show import with_settings
 from skcal.functions import BilinearFunction, Zero
 from skcal.functions.base import telling_places
 from skcal.model_selection.candidates import family_name
@@ -104,7 +104,8 @@ class Family:
     def fit_to_all(self, data: Problems) -> Fit:
         """Fit the best setting; all columns choose weights of a stack."""
         if self.function.parts:
-            parts = listen([], parts_of, self.function, data)
+            with recorded_warnings():
+                parts = parts_of(self.function, data)
             return combine(self.function, parts, self._held_out)
         return fit_again(self.best_function, data)
 
@@ -180,10 +181,9 @@ def evaluate(groups, data, plan, n_jobs):
     ]
     trainings = one_by_one(calls, n_jobs)
     for group, own in zip(groups, tasks, strict=True):
-        notes: list[Note] = []
-        results = listen(notes, list, islice(trainings, len(own) * len(plan.trainings)))
-        _tell_of_convergence(group[0], notes)
         n = len(plan.trainings)
+        results = list(islice(trainings, len(own) * n))
+        _warn_once(group[0], [warning for one in results for warning in one.warnings])
         scored = [results[k : k + n] for k in range(0, len(results), n)]
         _record(group, scored, plan)
         yield group
@@ -255,14 +255,18 @@ def _stack_scores(family, plan) -> np.ndarray:
     return scores
 
 
-def _tell_of_convergence(family, notes):
-    """Say once for a family what every fold and setting noted."""
-    said = [one.message for one in notes if one.category is ConvergenceWarning]
-    if said:
-        note(
-            f"{family.name}: {len(said)} fit(s) did not converge, the first said: {said[0]}",
+def _warn_once(family, caught):
+    """Warn once for a family of what fits of every fold and setting warned of."""
+    failed = [str(one) for one in caught if isinstance(one, ConvergenceWarning)]
+    if failed:
+        warnings.warn(
+            f"{family.name}: {len(failed)} fit(s) did not converge, the first said: {failed[0]}",
             ConvergenceWarning,
+            stacklevel=2,
         )
+    others = {str(one): one for one in caught if not isinstance(one, ConvergenceWarning)}
+    for one in others.values():
+        warnings.warn(one, stacklevel=2)
 
 
 def _results(scores, times):
@@ -399,7 +403,8 @@ def _fit_error(function, problem, weight, rows):
     if weight is not None and weight[rows].any():
         arguments.append(weight[rows])
     try:
-        listen([], clone(function).fit, *arguments)
+        with recorded_warnings():
+            clone(function).fit(*arguments)
     except (ValueError, TypeError) as error:
         return error
     return None

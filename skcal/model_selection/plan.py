@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from numbers import Integral
@@ -11,9 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
-
-from skcal._border import keeping_filters
-from skcal._notes import note
 
 _SHUFFLES = 100  # tries to keep every class in every training set
 
@@ -243,7 +241,6 @@ def _splitter(cv, seed):
     return KFold(cv, shuffle=True, random_state=seed) if isinstance(cv, Integral) else check_cv(cv)
 
 
-@keeping_filters()
 def _split(cv, data, name, n_test=0):
     try:
         pairs = cv.split(data.X, data.y)
@@ -280,10 +277,11 @@ def _warn_of_absent_classes(plans, data, search):
         for number, training in enumerate(plan.trainings):
             absent = classes - data.classes(training.rows)
             if absent:
-                note(
+                warnings.warn(
                     f"Class {min(absent, key=str)!r} does not occur in the training part of fold "
                     f"{number} ({len(absent)} such classes): functions that learn outcomes give "
-                    "it probability 0 there. Pass fewer folds, a stratified cv, or more samples."
+                    "it probability 0 there. Pass fewer folds, a stratified cv, or more samples.",
+                    stacklevel=2,
                 )
                 return
 
@@ -301,8 +299,9 @@ def warn_of_small_problems(plans, problems, data, classes):
                 counts = np.bincount(predicted[rows], counted[rows], minlength=len(problems))
                 small.update(np.flatnonzero(counts < 2).tolist())
     if small:
-        note(
+        warnings.warn(
             f"Class {classes.tolist()[min(small)]!r} ({len(small)} such classes) is predicted for "
             "fewer than 2 samples of some fold: it adds no risk there, and where it was not "
-            "trained its error is estimated as 0. Pass fewer folds or more samples."
+            "trained its error is estimated as 0. Pass fewer folds or more samples.",
+            stacklevel=2,
         )

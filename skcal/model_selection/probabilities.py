@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import BaseEstimator, keeping_filters
 from skcal._sklearn_compat import HasMethods, _fit_context
 
 
@@ -62,12 +61,10 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        with keeping_filters():
-            self.classifier_ = clone(self.classifier).fit(X, y, **params)
+        self.classifier_ = clone(self.classifier).fit(X, y, **params)
         self.classes_ = self.classifier_.classes_
         return self
 
-    @keeping_filters()
     def transform(self, X):
         """Return probabilities of shape (n_samples, n_classes)."""
         check_is_fitted(self)

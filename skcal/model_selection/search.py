@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import nullcontext
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import BaseEstimator, one_blas_thread
-from skcal._notes import note
+from skcal._running import one_blas_thread
+from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, Interval, _fit_context, as_tasks
-from skcal._summaries import Summarized, Summary
 from skcal._validation import (
     check_labels,
     check_predictions,
@@ -359,9 +359,10 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         self.plug_in_squared_error_ = float(np.median([one.plug_in for one in repeats]))
         self.fold_spread_ = float(np.std(np.concatenate([r.plug_ins for r in self.outer_results_])))
         if self.squared_error_ < 0:
-            note(
+            warnings.warn(
                 f"The squared calibration error is estimated as {self.squared_error_:.3g}; its "
-                "root is reported as 0."
+                "root is reported as 0.",
+                stacklevel=2,
             )
         self.calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
         self.one_step_ = median_of_one_steps([one.one_step for one in repeats])

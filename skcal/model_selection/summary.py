@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-from skcal._cv_results import format_setting
-from skcal._summaries import Summary
-from skcal._text import number
+from skcal._show import Summary, format_setting, number
 from skcal.model_selection.candidates import family_name
 from skcal.model_selection.error_text import error_facts, error_text
 

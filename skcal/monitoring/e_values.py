@@ -7,9 +7,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal._border import validate_params
-from skcal._floats import ignoring
-from skcal._sklearn_compat import Interval
+from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError, as_floats, check_weight
 
 
@@ -77,7 +75,7 @@ def merge_e_values(
         raise ValueError("sample_weight weighs a mean. Leave it out of a product.")
     if np.isinf(e_values).any():
         return np.inf  # of a prediction that cannot be true, whatever the other streams show
-    with ignoring("divide", "over"):
+    with np.errstate(divide="ignore", over="ignore"):
         return float(np.exp(np.log(e_values).sum()))
 
 

@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcal._floats import ignoring
 from skcal.monitoring.batch import Batch
 from skcal.monitoring.bets import MEMORIES, make_families, tilted
 from skcal.monitoring.sequences import lower_bound
@@ -109,7 +108,7 @@ class Evidence:
             return
         ratios, (size, impossible), bias_sums, error_sums, *learned = found
         share = _not_started(self.totals[1]) - _not_started(self.totals[1] + size)
-        with ignoring("divide"):  # nothing starts beside a batch of nearly all weight
+        with np.errstate(divide="ignore"):  # nothing starts beside a batch of nearly all weight
             self.log_wealth = np.logaddexp(self.log_wealth, np.log(share)) + ratios
         self.log_starts = np.logaddexp(self.log_starts, np.log(size)) + ratios
         self.totals += [size, size, 0.0, impossible]
@@ -200,7 +199,7 @@ def estimate(sums: np.ndarray, alpha: float) -> Estimate:
     """
     count, total, squares = np.moveaxis(sums[..., :3], -1, 0)
     errors = sums[..., 3:].reshape(*sums.shape[:-1], 2, len(SCALES))
-    with ignoring("divide", "invalid"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         bias = total / count
     low = lower_bound(total, squares, count, alpha / 2)
     high = -lower_bound(-total, squares, count, alpha / 2)

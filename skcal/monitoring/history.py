@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal._floats import ignoring
 from skcal.monitoring.evidence import N_SUMS, estimate
 
 MOST_ROWS = 256
@@ -43,7 +42,7 @@ class History:
         table = dict(zip(_FIRST, self.rows.T, strict=False))
         sums = self.rows[:, len(_FIRST) :]
         count, bias = np.diff(sums[:, :2], axis=0, prepend=0.0).T
-        with ignoring("divide", "invalid"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             recent = bias / count
         limits = estimate(sums, alpha)._asdict()
         unknown = np.where(sums[:, 0] > 0, 0.0, np.nan)  # of a notion without a common bias
@@ -59,5 +58,5 @@ class History:
 
 def as_e_value(logarithm):
     """Return the exponential; what is too large for float64 is infinite."""
-    with ignoring("over"):
+    with np.errstate(over="ignore"):
         return np.exp(logarithm)

@@ -6,9 +6,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from skcal._border import BaseEstimator, keeping_filters
-from skcal._frames import import_pandas
+from skcal._show import import_pandas
 from skcal._sklearn_compat import Interval
 from skcal._validation import naming
 from skcal.monitoring import state
@@ -308,7 +308,6 @@ class CalibrationMonitor(BaseEstimator):
             for title, evidence, share in zip(titles, self._evidence, shares, strict=True)
         }
 
-    @keeping_filters()
     def to_frame(self):
         """Return the course of evidence and estimates as a data frame.
 

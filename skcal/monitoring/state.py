@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._text import read_json
+from skcal._show import read_json
 from skcal._validation import plain_labels
 from skcal.monitoring.history import MOST_ROWS
 from skcal.monitoring.layout import Layout

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from skcal._html import notes, result
-from skcal._text import number, percent, printable
+from skcal._show import html_list, html_result, number, percent, printable
 
 
 def summary(monitor) -> str:
@@ -30,7 +29,7 @@ def summary(monitor) -> str:
 def as_html(monitor) -> str:
     """Return the summary for a notebook."""
     first, *others = summary(monitor).splitlines()
-    return result(first, notes(others))
+    return html_result(first, html_list(others))
 
 
 def _alarm(monitor) -> str:

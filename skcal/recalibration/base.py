@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import BaseEstimator, ClassifierMixin
-from skcal._notes import note
 from skcal._sklearn_compat import _fit_context
 from skcal._validation import (
     check_weight,
@@ -238,9 +238,10 @@ def _floor_of(X):
         smallest = min(positive, _smallest_positive(1 - X))
     low, high = _ROUNDED[X.dtype.type]
     if lost > 0.01 * X.size and low < smallest < high:
-        note(
+        warnings.warn(
             f"{lost} of {X.size} probabilities in X are 0 or 1, which float32 rounded: their "
-            "logarithms are lost. Pass logits to a map with from_logits=True."
+            "logarithms are lost. Pass logits to a map with from_logits=True.",
+            stacklevel=2,
         )
     many = X.shape[1] > _MANY_CLASSES
     return min(PROBABILITY_FLOOR, max(_SMALLEST, positive)) if many else PROBABILITY_FLOOR

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal._border import keeping_filters
 from skcal._sklearn_compat import _check_method_params, _safe_indexing
 
 _UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below the lowest
 
 
-@keeping_filters()
 def fit_fold(classifier, X, y, train, test, params, classes):
     """A classifier of the training rows, and its predictions for the test rows."""
     params = _check_method_params(X, params, indices=train)
@@ -18,7 +16,6 @@ def fit_fold(classifier, X, y, train, test, params, classes):
     return classifier, aligned_predictions(classifier, _safe_indexing(X, test), classes)
 
 
-@keeping_filters()
 def aligned_predictions(classifier, X, classes):
     """Probabilities or, of classifiers without, logits, with a column of every class."""
     known = np.searchsorted(classes, classifier.classes_)

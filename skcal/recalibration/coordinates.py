@@ -7,10 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import BaseEstimator
 from skcal._validation import read_probabilities
 
 #: Smallest probability whose logarithm is taken: 2⁻⁵² ≈ 2.2e-16, so that log p ≥ -36.04.

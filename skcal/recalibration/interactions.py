@@ -5,10 +5,9 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import BaseEstimator, keeping_filters
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
 from skcal._validation import read_probabilities
 from skcal.recalibration.splines import b_splines
@@ -64,7 +63,6 @@ class ProbabilityInteractions(TransformerMixin, BaseEstimator):
         read_probabilities(self, X, y)
         return self
 
-    @keeping_filters()
     def transform(self, X):
         """Return the products, (n_samples, d²) or (n_samples, d (n_knots + 1))."""
         check_is_fitted(self)

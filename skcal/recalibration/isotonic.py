@@ -7,7 +7,6 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import keeping_filters
 from skcal.recalibration.base import RecalibrationMap
 
 
@@ -63,7 +62,6 @@ class IsotonicCalibration(RecalibrationMap):
         self.centered = centered
         self.from_logits = from_logits
 
-    @keeping_filters()
     def _fit(self, z, codes, weight):
         p, rows, total = _distinct(expit(z[:, 0]), weight)
         mean = np.bincount(rows, weight * codes) / total

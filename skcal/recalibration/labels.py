@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
-from skcal._notes import note
 from skcal._validation import InputError, check_labels, plain_labels
 
 _CLEAR = 3.0  # standard errors
@@ -54,9 +55,10 @@ def _tell_if_reversed(x, codes, classes) -> None:
     error = np.sqrt(negative.var() / len(negative) + positive.var() / len(positive))
     if negative.mean() - positive.mean() > _CLEAR * error:
         other, taken = (repr(label) for label in classes.tolist())
-        note(
+        warnings.warn(
             f"X was read as predictions of {taken}, the second label in order, but is higher for "
             f"{other}. If it predicts {other}, pass y == {other}, or Recalibrator(labels=[{taken}, "
             f"{other}]).",
             UserWarning,
+            stacklevel=2,
         )

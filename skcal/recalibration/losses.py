@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from skcal._floats import ignoring
-from skcal._html import ShownRounded
-from skcal._text import number
+from skcal._show import ShownRounded, number
 
 
 def log_losses(proba: np.ndarray) -> np.ndarray:
     """Return -log p of every outcome, (n, C); infinite where p is 0."""
-    with ignoring("divide"):
+    with np.errstate(divide="ignore"):
         return -np.log(proba)
 
 

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from skcal._border import keeping_filters
 from skcal._sklearn_compat import Interval, StrOptions
 from skcal.recalibration.base import RecalibrationMap, logits_of_all
 from skcal.recalibration.coordinates import COORDINATES, coordinates_of_logarithms
@@ -87,7 +86,6 @@ class MatrixScaling(RecalibrationMap):
         self.max_iter = max_iter
         self.from_logits = from_logits
 
-    @keeping_filters()
     def _fit(self, z, codes, weight):
         self.present_ = np.unique(codes)
         self.coef_, self.intercept_, self.n_iter_ = np.zeros((1, z.shape[1])), np.zeros(1), 0

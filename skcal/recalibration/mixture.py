@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
+import warnings
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import BaseEstimator, ClassifierMixin, keeping_filters
-from skcal._notes import Note, listen, pass_on
+from skcal._running import recorded_warnings
 from skcal._sklearn_compat import _num_samples
 from skcal._validation import FLOATS, check_weight, naming, plain_labels, refuse_no_numbers
 from skcal.recalibration.identity import Identity
@@ -44,7 +43,6 @@ class LabelledPredictions(NamedTuple):
         return int(np.count_nonzero(self.weight))
 
 
-@keeping_filters()
 def fit_map(estimator, data: LabelledPredictions):
     """Fit a clone; weights that are all equal are not passed on.
 
@@ -56,13 +54,14 @@ def fit_map(estimator, data: LabelledPredictions):
     if not (weight == weight[0]).all():
         last = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
         options = {f"{last}sample_weight": weight}
-    notes: list[Note] = []
-    listen(notes, partial(estimator.fit, **options), data.X, data.codes)
-    pass_on(one for one in notes if one.category is ConvergenceWarning)
+    with recorded_warnings() as caught:
+        estimator.fit(data.X, data.codes, **options)
+    for one in caught:
+        if issubclass(one.category, ConvergenceWarning):
+            warnings.warn(one.message, stacklevel=2)
     return estimator
 
 
-@keeping_filters()
 def plain_proba(fitted, X: np.ndarray, n_classes: int) -> np.ndarray:
     """Probabilities (n, C) of a fitted map, 0 for classes that it does not know."""
     proba = np.asarray(fitted.predict_proba(X), dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
 
@@ -11,7 +12,6 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from skcal._matrices import weighted_gram
-from skcal._notes import note
 from skcal._sklearn_compat import Interval
 from skcal._validation import row_blocks
 from skcal.recalibration.base import BLOCK_BYTES, RecalibrationMap, logits_of_all
@@ -161,10 +161,11 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     scaling.n_iter_ = result.nit
     if result.nit < scaling.max_iter and np.isfinite(result.x).all():
         return result.x.reshape(scale.shape) * scale
-    note(
+    warnings.warn(
         f"{scaling} did not converge in {result.nit} iterations and stays the identity. "
         "Lower C or raise max_iter.",
         ConvergenceWarning,
+        stacklevel=2,
     )
     return None
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from skcal._border import restoring, validate_params
-from skcal._notes import note
-from skcal._sklearn_compat import Interval
+from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError, check_proba, check_weight
 
 _TOLERANCE = 1e-6  # by which the sum of prevalences may miss 1
 
 
-@restoring
 def adjust_prevalence(
     y_proba: ArrayLike, *, prevalence: float | ArrayLike, new_prevalence: float | ArrayLike
 ) -> np.ndarray:
@@ -164,10 +162,11 @@ def estimate_prevalence(
         if np.abs(shares - before).max() <= tol:
             break
     else:
-        note(
+        warnings.warn(
             f"The prevalence still changes after max_iter={max_iter} steps. Pass a larger "
             "max_iter; predictions that hardly tell the classes apart need many.",
             ConvergenceWarning,
+            stacklevel=2,
         )
     return float(shares[1]) if proba.ndim == 1 else shares
 

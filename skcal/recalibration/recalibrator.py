@@ -7,15 +7,12 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._border import BaseEstimator, ClassifierMixin, one_blas_thread
-from skcal._cv_results import with_settings
-from skcal._floats import ignoring
-from skcal._notes import listen
+from skcal._running import one_blas_thread, recorded_warnings
+from skcal._show import Summarized, Summary, with_settings
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
-from skcal._summaries import Summarized, Summary
 from skcal._validation import (
     check_proba,
     check_weight,
@@ -219,11 +216,11 @@ class Recalibrator(
         told = partial(as_tasks, estimator=self, context=context)
         trial = try_maps(families, data, splits, self.scoring, mix, self.n_jobs, told)
         self.best_index_ = trial.choose(range(len(splits)), self.do_no_harm)
-        listen([], self._judge, trial, data, splits)  # the maps read what was read
+        self._judge(trial, data, splits)
         judged = self.comparison_[_LOSSES[self.scoring]]
         if self.do_no_harm and judged.difference < -judged.standard_error:
             self.best_index_ = 0  # what the other folds choose does harm
-            listen([], self._judge, trial, data, splits)
+            self._judge(trial, data, splits)
         self._set_results(trial)
         self.n_samples_ = data.n_positive
         self.best_estimator_ = fit_map(trial.maps[self.best_index_], data)
@@ -274,9 +271,10 @@ class Recalibrator(
     def _judge(self, trial, data, splits):
         """Before and after, each fold by a map that others of the folds chose."""
         unchanged = self.best_index_ == 0
-        self._identity = fit_map(trial.maps[0], data)
-        self._cross_fits = cross_fits(trial, data, splits, self.do_no_harm, unchanged)
-        self.comparison_ = compare(self._cross_fits, self._identity, data)
+        with recorded_warnings():  # the maps have said what they say of these predictions
+            self._identity = fit_map(trial.maps[0], data)
+            self._cross_fits = cross_fits(trial, data, splits, self.do_no_harm, unchanged)
+            self.comparison_ = compare(self._cross_fits, self._identity, data)
 
     def cross_fit_predict_proba(self, X):
         """Recalibrate the training samples by maps that have not seen them.
@@ -400,6 +398,6 @@ def _results(trial, means) -> dict:
     for split, score in enumerate(scores.T):
         results[f"split{split}_test_score"] = score
     results["mean_test_score"] = -means
-    with ignoring("invalid"):
+    with np.errstate(invalid="ignore"):
         results["std_test_score"] = scores.std(axis=1)
     return with_settings(results, [trial.setting(k) for k in range(len(trial.maps))])

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._text import read_json
+from skcal._show import read_json
 
 FORMAT = 1
 _KEYS = {

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import expit
 
 from skcal._bins import quantile
-from skcal._border import keeping_filters
 from skcal._sklearn_compat import Interval
 from skcal.recalibration.penalized import PenalizedScaling
 from skcal.recalibration.splines import b_splines
@@ -79,7 +78,6 @@ class SplineScaling(PenalizedScaling):
         knots = np.unique([p.min(), *inner, p.max()])
         self.knots_ = np.array([0.0, 1.0]) if len(knots) == 1 else knots
 
-    @keeping_filters()
     def _features(self, z):
         return b_splines(expit(z), self.knots_, 3)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,9 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
-from skcal._floats import ignoring
-from skcal._notes import Note, listen, note, pass_on
-from skcal._parallel import one_by_one
+from skcal._running import one_by_one, recorded_warnings
 from skcal._validation import row_blocks
 from skcal.recalibration.identity import Identity, Smoothed
 from skcal.recalibration.losses import LOSSES, LossComparison, log_losses, of_outcomes
@@ -110,14 +110,17 @@ class HeldOut(NamedTuple):
     surprise: float
     variance: float
     times: tuple[float, float]
+    warnings: Sequence[Any] = ()
 
 
 def _fit_and_hold_out(estimator, identity, data, train, test, scoring) -> HeldOut:
     start = time.perf_counter()
     training = data.take(train)
-    fitted = fit_map(estimator, training)
-    seconds = time.perf_counter() - start
-    return hold_out(fitted, identity, data.take(test), training.n_positive, scoring, seconds)
+    with recorded_warnings() as caught:
+        fitted = fit_map(estimator, training)
+        seconds = time.perf_counter() - start
+        judged = hold_out(fitted, identity, data.take(test), training.n_positive, scoring, seconds)
+    return judged._replace(warnings=[one.message for one in caught])
 
 
 def hold_out(fitted, identity, test, n_train, scoring, seconds=0.0) -> HeldOut:
@@ -134,7 +137,7 @@ def hold_out(fitted, identity, test, n_train, scoring, seconds=0.0) -> HeldOut:
         logs[rows] = (
             losses[rows] if scoring == "neg_log_loss" else of_outcomes(log_losses(q), codes)
         )
-        with ignoring("invalid"):
+        with np.errstate(invalid="ignore"):
             gain = np.where(p > 0, LOSSES[scoring](p) - after, 0)
         mean = np.einsum("ij,ij->i", p, gain)
         surprise += float(weight @ (of_outcomes(gain, codes) - mean))
@@ -254,25 +257,27 @@ def try_maps(families, data, splits, scoring, mix=False, n_jobs=None, told=None)
         for one in maps
         for train, test in splits
     ]
-    notes: list[Note] = []
     results = one_by_one(calls, n_jobs)
     if told is not None:
         results = told(results, [families[k].name for k in np.repeat(owners, len(splits))])
-    flat = listen(notes, list, results)
-    failed = [one for one in notes if issubclass(one.category, ConvergenceWarning)]
+    flat = list(results)
+    caught = [one for result in flat for one in result.warnings]
+    failed = [one for one in caught if isinstance(one, ConvergenceWarning)]
     if failed:
-        note(
-            f"{len(failed)} fit(s) of maps did not converge, the first said: {failed[0].message}",
+        warnings.warn(
+            f"{len(failed)} fit(s) of maps did not converge, the first said: {failed[0]}",
             ConvergenceWarning,
+            stacklevel=2,
         )
-    pass_on([one for one in notes if one not in failed][:1])  # such as of zeros that float32 made
+    for one in [one for one in caught if one not in failed][:1]:  # of zeros that float32 made
+        warnings.warn(one, stacklevel=2)
     held_out = [flat[k : k + len(splits)] for k in range(0, len(flat), len(splits))]
     tests = [test for _, test in splits]
     trial = Trial(families, owners, maps, tests, held_out, data.weight)
     if not mix:
         return trial
-    # Fitted maps say of the predictions what was said when these were read.
-    return listen([], _with_mixture, trial, identity, data, splits, scoring)
+    with recorded_warnings():  # fitted maps have said what they say of these predictions
+        return _with_mixture(trial, identity, data, splits, scoring)
 
 
 def _with_mixture(trial, identity, data, splits, scoring) -> Trial:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal._cv_results import format_setting
-from skcal._summaries import Summary
-from skcal._text import printable
+from skcal._show import Summary, format_setting, printable
 from skcal.recalibration.mixture import Mixture
 
 

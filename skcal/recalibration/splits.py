@@ -8,8 +8,6 @@ import numpy as np
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 
-from skcal._border import keeping_filters
-
 
 def as_rows(pairs, n_samples: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Training and test rows of (train, test) pairs of numbers or masks."""
@@ -48,7 +46,6 @@ def splits_that_choose(data, cv, most: int, random_state) -> list[tuple[np.ndarr
     return [(chosen[train], chosen[test]) for train, test in folds.split(chosen)]
 
 
-@keeping_filters()
 def _given_splits(cv, data, chosen):
     """The splits of a splitter or an iterable, without what was not drawn."""
     n_samples = len(data.codes)

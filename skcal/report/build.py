@@ -5,10 +5,8 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._border import validate_params
-from skcal._sklearn_compat import Interval, StrOptions
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import default_resamples
-from skcal.metrics.base import read_sample
 from skcal.model_selection.candidates import CANDIDATES
 from skcal.report.comparison import compare_models
 from skcal.report.group_tests import compare_groups
@@ -18,6 +16,7 @@ from skcal.report.parts import Data, Settings
 from skcal.report.plain_data import as_settings, version
 from skcal.report.report import CalibrationReport
 from skcal.report.segment_audit import audit
+from skcal.sample import read_sample
 
 
 @validate_params(

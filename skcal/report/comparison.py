@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import clone
 
-from skcal._cv_results import format_setting
+from skcal._show import format_setting
 from skcal.functions import Zero
 from skcal.hypothesis_tests import compare_calibration
 from skcal.notions import Notion

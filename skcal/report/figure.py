@@ -15,7 +15,7 @@ import numpy as np
 
 from skcal._files import replacing
 from skcal.displays import CalibrationCurveDisplay, DecisionCurveDisplay, ReliabilityDisplay
-from skcal.displays.base import MAX_PANELS, drawing
+from skcal.displays.base import MAX_PANELS
 from skcal.displays.reliability_panel import ReliabilityPanel
 from skcal.metrics import decision_curve
 from skcal.metrics.curve import CalibrationCurve
@@ -181,7 +181,6 @@ def save_figure(figure, path) -> None:
         file.write(content)
 
 
-@drawing
 def _rendered(figure, kind: str, **options) -> bytes:
     """The bytes of the figure as a kind of file; nothing outside of the figure is set."""
     from matplotlib.text import Text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skcal._text import number, percent
+from skcal._show import number, percent
 from skcal.report.overview import powerless
 from skcal.report.rows import root
 

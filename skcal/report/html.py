@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from skcal._html import CONTROLS
-from skcal._text import number, percent
+from skcal._show import _NOT_HTML, number, percent
 from skcal.report.figure import (
     draw,
     draw_curve,
@@ -56,7 +55,7 @@ _DECISION_READING = (
 
 def as_page(report) -> str:
     """A whole document, with its figure."""
-    title = CONTROLS.sub("", escape(f"Calibration report: {report.overall.name}"))
+    title = _NOT_HTML.sub("", escape(f"Calibration report: {report.overall.name}"))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -99,7 +98,7 @@ def _article(report, title, section, figure=None) -> str:
     parts.append(_section(section, "Classes", _classes(report.overall)))
     parts.append(f"<footer>{escape(how_made(report))}</footer>\n")
     text = f'<article class="skcal skcal-report">\n{"".join(parts)}</article>\n'
-    return CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _NOT_HTML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _name(name) -> str:

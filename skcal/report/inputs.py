@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skcal._validation import column_names, plain_labels
-from skcal.metrics.base import read_sample
 from skcal.report.numbers import plain
 from skcal.report.parts import Data
+from skcal.sample import read_sample
 
 
 def make_seed(random_state) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._notes import Note, listen
+from skcal._running import recorded_warnings
 from skcal.hypothesis_tests import monte_carlo_test, skce_test
 from skcal.metrics import (
     bootstrap_interval,
@@ -44,7 +44,7 @@ _CURVES = 199  # resamples whose curves are fitted
 
 @dataclass
 class Attempts:
-    """Runs parts of a report; what fails and what skcal notes is collected instead of raised."""
+    """Runs parts of a report; what fails and what skcal warns of is collected."""
 
     name: str
     verbose: bool | int = False
@@ -54,13 +54,13 @@ class Attempts:
         """Return the part, or None if the samples do not allow it."""
         if self.verbose:
             print(f"[calibration_report] {self.name}: {what}", flush=True)
-        notes: list[Note] = []
-        try:
-            result = listen(notes, function, *arguments)
-        except ValueError as error:
-            result = None
-            self.messages.append(f"{what}: not estimated. {error}")
-        said = [f"{what}: {one.message}" for one in notes]
+        with recorded_warnings() as caught:
+            try:
+                result = function(*arguments)
+            except ValueError as error:
+                result = None
+                self.messages.append(f"{what}: not estimated. {error}")
+        said = [f"{what}: {one.message}" for one in caught]
         self.messages += [text for text in dict.fromkeys(said) if text not in self.messages]
         return result
 

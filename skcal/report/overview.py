@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from skcal._text import number, percent
+from skcal._show import number, percent
 from skcal.report.parts import LEVEL, Measures
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skcal._text import number, percent
+from skcal._show import number, percent
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.report.rows import MEDIAN_WIDTH, pvalue, tuned_rows
 

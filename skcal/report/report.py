@@ -8,10 +8,8 @@ from typing import Any
 
 import skcal.report.html as html
 import skcal.report.tables as tables
-from skcal._border import keeping_filters
 from skcal._files import replacing
-from skcal._frames import import_pandas
-from skcal._text import as_json
+from skcal._show import as_json, import_pandas
 from skcal.notions import Notion
 from skcal.report.comparison import Comparison
 from skcal.report.figure import reliability
@@ -116,7 +114,6 @@ class CalibrationReport:
         """
         return as_json(self.to_dict(), indent)
 
-    @keeping_filters()
     def to_frame(self):
         """Return a pandas DataFrame: a row for each number of each set of predictions.
 

@@ -6,8 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from skcal._cv_results import format_setting
-from skcal._text import number, percent
+from skcal._show import format_setting, number, percent
 from skcal.metrics.validation_result import MEASURE_NAMES
 from skcal.report.cautions import STANDING
 from skcal.report.parts import Measures

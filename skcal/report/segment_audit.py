@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skcal._text import number
+from skcal._show import number
 from skcal.hypothesis_tests import segment_test
 from skcal.report.parts import LEVEL
 from skcal.report.rows import pvalue

@@ -1,6 +1,6 @@
 """The style of the HTML report: light, dark, print, phone."""
 
-from skcal._html import style
+from skcal._show import style
 
 _RULES = """
 .skcal-page { margin: 0; background: #fff; }

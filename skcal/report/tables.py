@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from skcal import _tables
-from skcal._tables import tex
-from skcal._text import printable
+from skcal import _show
+from skcal._show import printable, tex
 from skcal.report.group_rows import (
     GROUP_COLUMNS,
     OUTCOME_COLUMNS,
@@ -33,7 +32,7 @@ def records(report) -> list[dict]:
 
 def as_csv(report) -> str:
     """Comma-separated numbers in full, with a header."""
-    return _tables.as_csv(_COLUMNS, records(report))
+    return _show.as_csv(_COLUMNS, records(report))
 
 
 def as_latex(report) -> str:
@@ -79,4 +78,4 @@ def _title(report) -> str:
 
 def _tabular(title, sides, columns, rows) -> str:
     cells = [[tex(cell) for cell in row] for row in rows]
-    return _tables.as_latex(title, sides, [tex(column) for column in columns], cells)
+    return _show.as_latex(title, sides, [tex(column) for column in columns], cells)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from skcal._text import as_columns, number, printable
+from skcal._show import as_columns, number, printable
 from skcal.displays.base import as_label
 from skcal.report.group_rows import (
     GROUP_COLUMNS,

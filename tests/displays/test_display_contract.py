@@ -3,7 +3,6 @@
 import copy
 import functools
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import matplotlib as mpl
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from skcal.displays import BinCountDisplay, ReliabilityDisplay, SimplexDisplay
-from skcal.displays.base import _DRAWING
 from skcal.hypothesis_tests.bias_curve import BiasCurve
 from skcal.metrics.curve import CalibrationCurve
 from skcal.metrics.decision import DecisionCurve
@@ -66,19 +64,6 @@ def test_given_axes_are_used_and_no_others(make, n_panels, figures):
     assert not untouched.has_data()
     assert not untouched.get_title()
     assert figure.axes == list(axes)  # colour bars and histograms are children of their axes
-
-
-@EVERY
-def test_one_thread_draws_at_a_time(make, n_panels, figures):
-    display = copy.copy(computed(make))
-    axes = figures.subplots(1, n_panels, squeeze=False)[1].ravel()
-    with ThreadPoolExecutor(1) as pool:
-        with _DRAWING:
-            job = pool.submit(display.plot, ax=axes)
-            with pytest.raises(TimeoutError):
-                job.result(timeout=0.01)
-            assert not any(axis.has_data() for axis in axes)
-        job.result(timeout=60)
 
 
 @EVERY

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import binom
 
-from skcal.metrics.base import read_sample
+from skcal.sample import read_sample
 
 FALSE_ALARM = 1e-4
 

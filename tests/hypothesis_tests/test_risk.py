@@ -23,8 +23,8 @@ from skcal import (
 from skcal.datasets import make_dirichlet, make_tempered
 from skcal.hypothesis_tests import risk_test
 from skcal.hypothesis_tests.risk import default_function
-from skcal.metrics.base import read_sample
 from skcal.notions import make_problems
+from skcal.sample import read_sample
 
 NOTIONS = ["binary", "confidence", "top-label", "classwise", "canonical", "top-2", superclass]
 FUNCTIONS = [

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skcal.metrics.base import combine, estimate, read_sample
+from skcal.metrics.base import combine, estimate
 from skcal.notions import Problem
+from skcal.sample import read_sample
 
 P = np.array([0.125, 0.25, 0.75, 0.875])
 TWO = np.column_stack([1 - P, P])

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from scipy.stats import binom
 from sklearn.base import clone
 
-from skcal._html import plain
+from skcal._show import html_text
 from skcal.datasets import make_tempered
 from skcal.monitoring import CalibrationMonitor, merge_e_values
 from skcal.monitoring.batch import Batch
@@ -354,7 +354,7 @@ def test_what_is_printed_and_shown_is_short():
     bundle = monitor._repr_mimebundle_()
     assert bundle["text/plain"] == str(monitor)
     for line in str(monitor).splitlines():
-        assert plain(line) in bundle["text/html"] == monitor._repr_html_()
+        assert html_text(line) in bundle["text/html"] == monitor._repr_html_()
     named = CalibrationMonitor("classwise", labels=["a\x1b", "b<"]).update([[1.0, 0]], ["b<"])
     assert "class a\\x1b" in str(named)
     assert "b&lt;" in named._repr_html_()

@@ -6,7 +6,7 @@ import pytest
 from sklearn import config_context
 
 from skcal import calibration_report
-from skcal._border import validate_params
+from skcal._sklearn_compat import validate_params
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import skce_test
 from skcal.metrics import CalibrationAccumulator, expected_calibration_error

@@ -1,19 +1,22 @@
-"""Work on the jobs that joblib's context says: by default one call after the other.
+"""How work runs: on joblib's workers, with one thread of BLAS, with its warnings recorded.
 
-scikit-learn's ``Parallel`` sets the filters of warnings, which all threads share, around each call;
-here workers get scikit-learn's configuration, and what skcal notes in them is noted by the caller.
+What threads and interrupts leave of scikit-learn's settings and of the filters of warnings is as in
+scikit-learn itself.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import count
+from threading import Lock
 from typing import Any
 
-from joblib import Parallel, delayed, effective_n_jobs
-from sklearn import config_context, get_config
+from joblib import effective_n_jobs
+from sklearn.utils.parallel import Parallel, delayed
 
-from skcal._notes import Note, listen, pass_on
+from skcal._sklearn_compat import _get_threadpool_controller
 
 _LOSSES = 4  # of workers, before what is left to do is given up
 
@@ -46,13 +49,12 @@ def one_by_one(
         for function, *arguments in calls:
             yield function(*arguments)
         return
-    config, done = get_config(), 0
+    done = 0
     for losses in count(1):
         parallel = Parallel(n_jobs=n_jobs, prefer=prefer, return_as=return_as)
         try:
-            for result, notes in parallel(delayed(_noted)(config, *call) for call in calls[done:]):
+            for result in parallel(delayed(function)(*rest) for function, *rest in calls[done:]):
                 done += 1
-                pass_on(notes)
                 yield result
             return
         except Exception as error:
@@ -75,8 +77,47 @@ def _lost_with_its_worker(error) -> bool:
     )
 
 
-def _noted(config, function, *arguments):
-    """The result in a worker, and the notes there."""
-    notes: list[Note] = []
-    with config_context(**config):
-        return listen(notes, function, *arguments), notes
+_lock = Lock()
+_inside = 0  # threads that are in one_blas_thread
+_shared: list[tuple[Any, int]] = []  # libraries whose threads share one number, and that number
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Products in one thread of BLAS, until the last of the threads that are in here has left."""
+    global _inside, _shared
+    blas = _get_threadpool_controller().select(user_api="blas").lib_controllers
+    counts = [(library, count) for library in blas if (count := library.num_threads) > 1]
+    own = [one for one in counts if one[0].threading_layer == "openmp"]  # a number of each thread
+    with _lock:
+        if not _inside:
+            _shared = [one for one in counts if one not in own]
+        _inside += 1
+        _set_threads([(library, 1) for library, _ in counts])
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            _set_threads(own if _inside else own + _shared)
+
+
+def _set_threads(counts) -> None:
+    for library, number in counts:
+        _let_any_thread_set(library)
+        library.set_num_threads(number)
+        _let_any_thread_set(library)
+
+
+def _let_any_thread_set(library) -> None:
+    """Threadpoolctl 3.8 heeds the first thread alone that has set the number of a library."""
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread(force=True)
+
+
+@contextmanager
+def recorded_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Yield a list of the block's warnings, which are not shown."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield caught

@@ -1,0 +1,166 @@
+"""The door: labels, predictions and weights are checked once and become one sample."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skcal._validation import (
+    check_labels,
+    check_predictions,
+    check_weight,
+    column_names,
+    plain_labels,
+)
+from skcal.notions import Notion, Problem, make_problems, resolve_notion
+
+_SMALLEST = 1e-100
+SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
+
+
+class Sample(NamedTuple):
+    """Checked predictions and labels, without samples of weight 0.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    codes : ndarray of shape (n_samples,)
+        The column of each label.
+    weight : ndarray of shape (n_samples,)
+    classes : ndarray of shape (n_classes,)
+    notion : Notion
+        The notion as :func:`skcal.notions.resolve_notion` returns it.
+    logits : ndarray of the shape of ``proba`` or None
+        Of predictions that were logits, what
+        ``skcal._validation.check_predictions`` returns.
+    """
+
+    proba: np.ndarray
+    codes: np.ndarray
+    weight: np.ndarray
+    classes: np.ndarray
+    notion: Notion
+    logits: np.ndarray | None = None
+
+    def problems(self) -> list[Problem]:
+        """Translate into problems; those of ``top-label`` may hold no samples."""
+        return make_problems(self.proba, self.codes, self.notion, self.weight, self.logits)
+
+    def take(self, rows: slice | np.ndarray, weight: np.ndarray | None = None) -> Sample:
+        """Return some of the samples, with weights other than their own if these are given."""
+        return self._replace(
+            proba=self.proba[rows],
+            codes=self.codes[rows],
+            weight=self.weight[rows] if weight is None else weight,
+            logits=None if self.logits is None else self.logits[rows],
+        )
+
+
+def read_sample(
+    y_true,
+    y_proba,
+    notion="auto",
+    sample_weight=None,
+    labels=None,
+    pos_label=None,
+    from_logits: bool | None = None,
+    *,
+    at_least: int = 1,
+    scalar: bool = False,
+    single: bool = False,
+    proba_name: str = "y_proba",
+) -> Sample:
+    """Check a metric's input.
+
+    Parameters
+    ----------
+    y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
+        The arguments as users pass them; ``from_logits=None`` where there is no such option.
+    at_least : int
+        Fewest samples of positive weight that the metric needs.
+    scalar : bool
+        Refuse notions whose features are vectors.
+    single : bool
+        Refuse those of several problems, too.
+    proba_name : str
+        What error messages call ``y_proba``.
+    """
+    columns = column_names(y_proba)
+    proba, logits = check_predictions(y_proba, from_logits, name=proba_name)
+    if pos_label is not None:
+        if np.ndim(pos_label):
+            raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
+        labels = order_labels(y_true, proba, labels, columns, pos_label, notion)
+        if proba.ndim == 2 and labels[0] == pos_label:
+            proba, labels = proba[:, ::-1], labels[::-1]
+            logits = None if logits is None else logits[:, ::-1]
+    codes, classes = check_labels(y_true, proba, labels, columns=columns, proba_name=proba_name)
+    weight = check_weight(sample_weight, len(proba), rescale=False)  # they may be counts
+    if not _SMALLEST < weight.max() < 1 / _SMALLEST:
+        weight = weight / weight.max()  # squares and sums stay finite
+    if not weight.all():
+        keep = weight > 0
+        proba, codes, weight = proba[keep], codes[keep], weight[keep]
+        logits = None if logits is None else logits[keep]
+    if len(proba) < at_least:
+        raise ValueError(
+            f"{proba_name} has {len(proba)} sample(s) of positive weight; the metric needs "
+            f"{at_least}."
+        )
+    notion = resolve_notion(notion, proba)
+    if scalar and not notion.scalar:
+        raise ValueError(
+            f"notion={notion!r} conditions on a vector, where a single probability is needed. "
+            f"Use one of {SCALAR_NOTIONS}."
+        )
+    if single and not notion.single:
+        raise ValueError(
+            f"notion={notion!r} is several problems or a vector. Use 'binary' or 'confidence'."
+        )
+    return Sample(proba, codes, weight, classes, notion, logits)
+
+
+def order_labels(y_true, proba, labels, columns, pos_label, notion) -> list:
+    """Labels (negative, positive) of 1-D predictions; those of two columns as they stand."""
+    if proba.ndim == 2:
+        _require_positive_class(pos_label, proba, notion)
+    if labels is not None:
+        labels = plain_labels(labels, "labels").tolist()
+    elif proba.ndim == 2:
+        labels = check_labels(y_true, proba, columns=columns)[1].tolist()
+    else:
+        y = plain_labels(y_true, "y_true").tolist()
+        labels = list(dict.fromkeys(y))
+        if len(labels) == 1 and isinstance(labels[0], str) == isinstance(pos_label, str):
+            # The other class is absent, so its name does not matter.
+            other = labels[0] if labels[0] != pos_label else another(pos_label)
+            labels = [other, pos_label]
+        elif len(labels) == 2 and labels[0] == pos_label:
+            labels = labels[::-1]
+    if len(labels) != 2 or pos_label not in labels:
+        shown = f"{labels[:8]}{' …' if len(labels) > 8 else ''}"
+        raise ValueError(f"pos_label={pos_label!r} is not one of two classes; the labels: {shown}.")
+    if proba.ndim == 1 and labels[0] == pos_label:
+        labels = labels[::-1]
+    return labels
+
+
+def _require_positive_class(pos_label, proba, notion):
+    """Raise unless the notion is about one of two columns."""
+    if proba.shape[1] > 2:
+        raise ValueError(
+            f"pos_label={pos_label!r} has no meaning for {proba.shape[1]} columns. Leave it out."
+        )
+    if callable(notion) or not resolve_notion(notion, proba).of_positive_class:
+        raise ValueError(
+            f"pos_label={pos_label!r} has no meaning for notion={notion!r}, which takes two "
+            "columns alike. Leave it out, or use notion='binary'."
+        )
+
+
+def another(label):
+    """A label other than this one, of the same type."""
+    if isinstance(label, str):
+        return f"not {label}"
+    return 0 if label != 0 else 1
