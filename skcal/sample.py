@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
 
 
 class Sample(NamedTuple):
-    """Checked predictions and labels, without samples of weight 0.
+    """Checked predictions and labels; those of metrics are without samples of weight 0.
 
     Attributes
     ----------
@@ -47,6 +47,16 @@ class Sample(NamedTuple):
         """Translate into problems; those of ``top-label`` may hold no samples."""
         return make_problems(self.proba, self.codes, self.notion, self.weight, self.logits)
 
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels, in place of the numbers of their columns."""
+        return self.classes[self.codes]
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Predictions in two dimensions, (n_samples, 1) or (n_samples, n_classes)."""
+        return self.proba.reshape(len(self.proba), -1)
+
     def take(self, rows: slice | np.ndarray, weight: np.ndarray | None = None) -> Sample:
         """Return some of the samples, with weights other than their own if these are given."""
         return self._replace(
@@ -70,24 +80,40 @@ def read_sample(
     scalar: bool = False,
     single: bool = False,
     proba_name: str = "y_proba",
+    estimator: Any = None,
+    reset: bool = True,
 ) -> Sample:
-    """Check a metric's input.
+    """Check labels, predictions and weights, once for all that follows.
 
     Parameters
     ----------
     y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
         The arguments as users pass them; ``from_logits=None`` where there is no such option.
     at_least : int
-        Fewest samples of positive weight that the metric needs.
+        Fewest samples of positive weight that are needed.
     scalar : bool
         Refuse notions whose features are vectors.
     single : bool
         Refuse those of several problems, too.
     proba_name : str
         What error messages call ``y_proba``.
+    estimator : object, default=None
+        The estimator whose method got ``X``, the predictions, and ``y``. Its number and names of
+        columns are set, or compared (``reset=False``); samples of weight 0 stay, so that rows are
+        those of ``X``, and huge or tiny weights are rescaled.
+    reset : bool, default=True
+
+    Returns
+    -------
+    sample : Sample
     """
+    name = "y_true"
+    if estimator is not None:
+        name, proba_name = "y", "X"
     columns = column_names(y_proba)
-    proba, logits = check_predictions(y_proba, from_logits, name=proba_name)
+    proba, logits = check_predictions(
+        y_proba, from_logits, name=proba_name, estimator=estimator, reset=reset
+    )
     if pos_label is not None:
         if np.ndim(pos_label):
             raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
@@ -95,18 +121,20 @@ def read_sample(
         if proba.ndim == 2 and labels[0] == pos_label:
             proba, labels = proba[:, ::-1], labels[::-1]
             logits = None if logits is None else logits[:, ::-1]
-    codes, classes = check_labels(y_true, proba, labels, columns=columns, proba_name=proba_name)
-    weight = check_weight(sample_weight, len(proba), rescale=False)  # they may be counts
-    if not _SMALLEST < weight.max() < 1 / _SMALLEST:
-        weight = weight / weight.max()  # squares and sums stay finite
-    if not weight.all():
+    codes, classes = check_labels(
+        y_true, proba, labels, columns=columns, name=name, proba_name=proba_name
+    )
+    weight = check_weight(sample_weight, len(proba), rescale=estimator is not None)
+    if not _SMALLEST < weight.max() < 1 / _SMALLEST:  # metrics rescale no counts, but such
+        weight = weight / weight.max()
+    if estimator is None and not weight.all():
         keep = weight > 0
         proba, codes, weight = proba[keep], codes[keep], weight[keep]
         logits = None if logits is None else logits[keep]
     if len(proba) < at_least:
         raise ValueError(
-            f"{proba_name} has {len(proba)} sample(s) of positive weight; the metric needs "
-            f"{at_least}."
+            f"{proba_name} has {len(proba)} sample(s) of positive weight, but {at_least} are "
+            "needed."
         )
     notion = resolve_notion(notion, proba)
     if scalar and not notion.scalar:

@@ -8,15 +8,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import _fit_context
-from skcal._validation import check_labels, check_predictions, check_weight, column_names
+from skcal._validation import check_labels, check_predictions, check_weight
 from skcal.functions import BilinearFunction, KroneckerKernelRidge
 from skcal.functions.base import telling_places
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
 from skcal.model_selection.errors import ErrorEstimate, estimate_error
 from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate, one_step
-from skcal.notions import Problems, make_problems, resolve_notion
+from skcal.notions import Problems, make_problems
 from skcal.pair_risk import PairRisk
+from skcal.sample import read_sample
 
 __all__ = ["CalibrationErrorEstimator", "ConfidenceInterval", "OneStepEstimate"]
 
@@ -162,14 +163,17 @@ class CalibrationErrorEstimator(BaseEstimator):
             If the function is not a calibration-estimation function.
         """
         function = _check_function(self.function).reading(self.from_logits)
-        proba, logits = check_predictions(X, self.from_logits, name="X", estimator=self)
-        codes, self.classes_ = check_labels(
-            y, proba, self.labels, columns=column_names(X), name="y", proba_name="X"
+        sample = read_sample(
+            y,
+            X,
+            self.notion,
+            sample_weight,
+            self.labels,
+            from_logits=self.from_logits,
+            estimator=self,
         )
-        weight = check_weight(sample_weight, len(proba))
-        self.notion_ = resolve_notion(self.notion, proba)
-        problems = make_problems(proba, codes, self.notion_, weight, logits)
-        data = Problems(problems, weight)
+        self.classes_, self.notion_ = sample.classes, sample.notion
+        data = Problems(sample.problems(), sample.weight)
         self.functions_ = engine.fit(function, data)
         return self
 

@@ -176,7 +176,7 @@ def test_weights_that_are_none_raise(weight, match):
 def test_only_samples_of_positive_weight_count_towards_the_least_number():
     y, weight = [0, 1, 2, 0], [0, 2, 0, 1]
     assert len(read_sample(y, THREE, sample_weight=weight, at_least=2).proba) == 2
-    with pytest.raises(ValueError, match=r"^y_proba has 2 sample.* needs 3"):
+    with pytest.raises(ValueError, match=r"^y_proba has 2 sample.* 3 are needed"):
         read_sample(y, THREE, sample_weight=weight, at_least=3)
 
 

@@ -217,7 +217,7 @@ def assert_pvalues(result):
 
 def assert_refused(name, error):
     words = [UNDEFINED[entry] for entry in UNDEFINED if name.startswith(entry)]
-    assert re.search("|".join([*words, "the metric needs", "both parts need two"]), error)
+    assert re.search("|".join([*words, "are needed", "both parts need two"]), error)
 
 
 @pytest.mark.parametrize(
