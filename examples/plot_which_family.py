@@ -23,7 +23,6 @@ from skcal import (
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
-    MatrixScaling,
     PlugIn,
     Stacking,
     TemperatureScaling,
@@ -31,6 +30,7 @@ from skcal import (
     Zero,
 )
 from skcal.datasets import make_distorted, make_tempered
+from skcal.recalibration import MatrixScaling
 
 temperature = PlugIn(TemperatureScaling())
 matrix = PlugIn(MatrixScaling())

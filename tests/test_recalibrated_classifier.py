@@ -23,7 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skcal import RecalibratedClassifierCV, Recalibrator, TemperatureScaling, VectorScaling
+from skcal import RecalibratedClassifierCV, Recalibrator, TemperatureScaling
+from skcal.recalibration import VectorScaling
 
 FEW = Recalibrator([TemperatureScaling(), VectorScaling()], random_state=0)
 

@@ -9,26 +9,26 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
 from skcal import (
-    BetaCalibration,
     Binning,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
-    ClassBasedTemperatureScaling,
     DirichletKernelDensity,
     KroneckerKernelRidge,
-    LogProbabilities,
-    MatrixScaling,
     PlugIn,
-    ProbabilityInteractions,
     RecalibratedClassifierCV,
-    SplineScaling,
     Stacking,
-    StructuredMatrixScaling,
-    StructuredVectorScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
-    VectorScaling,
     Zero,
+)
+from skcal.recalibration import (
+    BetaCalibration,
+    ClassBasedTemperatureScaling,
+    LogProbabilities,
+    MatrixScaling,
+    ProbabilityInteractions,
+    SplineScaling,
+    VectorScaling,
 )
 
 FUNCTIONS = [
@@ -48,10 +48,10 @@ FUNCTIONS = [
     PlugIn(VectorScaling()),
     PlugIn(MatrixScaling()),
     PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
-    PlugIn(StructuredMatrixScaling()),
-    PlugIn(StructuredMatrixScaling(coordinates="log-ratio", C_intercept=0.1)),
+    PlugIn(MatrixScaling(structured=True)),
+    PlugIn(MatrixScaling(structured=True, coordinates="log-ratio", C_intercept=0.1)),
     Stacking(
-        [Zero(), Binning(debias=True), TwoStepKernelRidge(), PlugIn(StructuredMatrixScaling())]
+        [Zero(), Binning(debias=True), TwoStepKernelRidge(), PlugIn(MatrixScaling(structured=True))]
     ),
     PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())),
 ]
@@ -113,9 +113,9 @@ def test_functions_of_any_features_keep_the_contract(estimator, check):
 MAPS = [
     TemperatureScaling(from_logits=True),
     ClassBasedTemperatureScaling(from_logits=True),
-    StructuredVectorScaling(from_logits=True),
+    VectorScaling(structured=True, from_logits=True),
     MatrixScaling(from_logits=True),
-    StructuredMatrixScaling(from_logits=True, tol=1e-10),
+    MatrixScaling(structured=True, from_logits=True, tol=1e-10),
 ]
 
 

@@ -19,43 +19,43 @@ from threadpoolctl import threadpool_limits
 
 import skcal
 from skcal import (
-    BetaCalibration,
     Binning,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
-    ClassBasedTemperatureScaling,
     ClassifierProbabilities,
-    DirichletCalibration,
     DirichletKernelDensity,
-    EnsembleTemperatureScaling,
-    IsotonicCalibration,
     KroneckerKernelRidge,
-    LogProbabilities,
-    MatrixScaling,
     PlugIn,
-    ProbabilityInteractions,
-    QuadraticScaling,
     RecalibratedClassifierCV,
     Recalibrator,
-    SplineScaling,
     Stacking,
-    StructuredMatrixScaling,
-    StructuredVectorScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
-    VectorScaling,
-    VennAbers,
     Zero,
     calibration_report,
     compare_risks,
     hypothesis_tests,
     metrics,
 )
+from skcal.recalibration import (
+    BetaCalibration,
+    ClassBasedTemperatureScaling,
+    DirichletCalibration,
+    EnsembleTemperatureScaling,
+    IsotonicCalibration,
+    LogProbabilities,
+    MatrixScaling,
+    ProbabilityInteractions,
+    QuadraticScaling,
+    SplineScaling,
+    VectorScaling,
+    VennAbers,
+)
 
 CANDIDATES = [(Zero(), {}), (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-2]}), (Binning(3), {})]
 RIDGE = TwoStepKernelRidge(1e-2)
 LOGISTIC = make_pipeline(LogProbabilities(), LogisticRegression(C=0.1))
-MAPS = [skcal.TemperatureScaling(), skcal.StructuredMatrixScaling(C=0.1)]
+MAPS = [skcal.TemperatureScaling(), skcal.recalibration.MatrixScaling(C=0.1, structured=True)]
 FUNCTIONS = [
     Zero(),
     Binning(5),
@@ -69,8 +69,8 @@ FUNCTIONS = [
     PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
     PlugIn(VectorScaling()),
     PlugIn(MatrixScaling()),
-    PlugIn(StructuredMatrixScaling()),
-    PlugIn(StructuredVectorScaling()),
+    PlugIn(MatrixScaling(structured=True)),
+    PlugIn(VectorScaling(structured=True)),
     PlugIn(DirichletCalibration(C=0.1)),
     PlugIn(EnsembleTemperatureScaling()),
     PlugIn(LOGISTIC),

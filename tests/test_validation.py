@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array
 
-from skcal import Binning, CalibrationErrorEstimator, Recalibrator, VectorScaling, Zero
+from skcal import Binning, CalibrationErrorEstimator, Recalibrator, Zero
 from skcal._validation import (
     FLOATS,
     InputError,
@@ -26,7 +26,7 @@ from skcal._validation import (
 )
 from skcal.displays import RecalibrationDisplay
 from skcal.metrics import bootstrap_interval, expected_calibration_error
-from skcal.recalibration import Mixture
+from skcal.recalibration import Mixture, VectorScaling
 
 PROBA = np.array([[0.25, 0.25, 0.5], [0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
 POSITIVE = np.array([0.25, 0.5, 0.75])

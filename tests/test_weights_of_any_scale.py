@@ -5,21 +5,19 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skcal import (
-    BetaCalibration,
     Binning,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
     KroneckerKernelRidge,
     PlugIn,
-    SplineScaling,
-    StructuredMatrixScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
 )
 from skcal._validation import InputError, check_weight
 from skcal.metrics import cross_fitted_calibration_error, squared_kernel_calibration_error
+from skcal.recalibration import BetaCalibration, MatrixScaling, SplineScaling
 
 SCALES = [1e-300, 1e-170, 1e-40, 1e-10, 1e10, 1e153, 1e200, 1e308]
 FUNCTIONS = [
@@ -67,7 +65,7 @@ def test_constant_weights_change_no_estimator(data, scale, function):
         assert weighted.one_step(P, y, weight).value == plain.one_step(P, y).value
 
 
-@pytest.mark.parametrize("scaling", [TemperatureScaling(), StructuredMatrixScaling()])
+@pytest.mark.parametrize("scaling", [TemperatureScaling(), MatrixScaling(structured=True)])
 @pytest.mark.parametrize("scale", SCALES)
 def test_constant_weights_change_no_map(data, scale, scaling):
     P, y = data

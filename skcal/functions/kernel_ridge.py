@@ -23,7 +23,7 @@ from skcal.kernels import (
     median_distance,
 )
 from skcal.pair_risk import pair_risk_path, plug_in_risks
-from skcal.recalibration.coordinates import COORDINATES
+from skcal.recalibration.features import COORDINATES
 
 _ACCURACY = 1e-7  # of h beside its maximum, a tenth of what tol="auto" promises
 _ROUNDING, _COARSEST = 1e-15, 1e-8  # tolerances between which it chooses

@@ -86,7 +86,7 @@ class PlugIn(BilinearFunction):
 
     See Also
     --------
-    skcal.LogProbabilities, skcal.TemperatureScaling
+    skcal.recalibration.LogProbabilities, skcal.TemperatureScaling
 
     Notes
     -----

@@ -23,7 +23,7 @@ from skcal.metrics.logistic import (
 from skcal.metrics.one_outcome import check_both
 from skcal.metrics.smoothers import CURVES, make_points, point_gaps
 from skcal.model_selection.estimator import ConfidenceInterval
-from skcal.recalibration.coordinates import log_probabilities
+from skcal.recalibration.features import log_probabilities
 from skcal.sample import read_sample
 
 

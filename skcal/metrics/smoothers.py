@@ -12,7 +12,7 @@ from sklearn.preprocessing import SplineTransformer
 
 from skcal.metrics.logistic import logistic_coefficients
 from skcal.metrics.proportion import clopper_pearson
-from skcal.recalibration.coordinates import log_probabilities
+from skcal.recalibration.features import log_probabilities
 
 _MAX_POINTS = 1000  # distinct predictions; more are grouped
 _MAX_GROUPS = 100  # of isotonic limits, which take every interval of groups

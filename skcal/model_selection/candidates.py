@@ -26,7 +26,6 @@ from skcal.recalibration import (
     MatrixScaling,
     ProbabilityInteractions,
     SplineScaling,
-    StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -105,7 +104,7 @@ def _scalar_maps():
 def _matrix_maps(n_classes):
     # Maps shrunk towards the identity and towards uniform predictions, and trees and maps with
     # varying coefficients for what these cannot express.
-    maps = [TemperatureScaling(), StructuredMatrixScaling(), MatrixScaling(C=0.01), _TREES]
+    maps = [TemperatureScaling(), MatrixScaling(structured=True), MatrixScaling(C=0.01), _TREES]
     parts = [PlugIn(one) for one in maps]
     if n_classes <= _INTERACTIONS_MAX_CLASSES:
         by_confidence = make_pipeline(ProbabilityInteractions("confidence"), _RIDGE)
@@ -116,7 +115,7 @@ def _matrix_maps(n_classes):
             PlugIn(by_confidence, equivariant=True),
         ]
     return [
-        (PlugIn(StructuredMatrixScaling()), {"estimator__C": _C_GRID}),
+        (PlugIn(MatrixScaling(structured=True)), {"estimator__C": _C_GRID}),
         (Stacking(parts, cv=3), {}),
     ]
 
@@ -128,7 +127,7 @@ def fast_function(notion, n_classes: int, n_train: float) -> BilinearFunction:
     if n_classes > MATRIX_SCALING_MAX_CLASSES:
         return PlugIn(VectorScaling(C=0.1))
     if n_classes > _INTERACTIONS_MAX_CLASSES or n_train < _STACK_MIN_SAMPLES:
-        return PlugIn(StructuredMatrixScaling(C=0.1))
+        return PlugIn(MatrixScaling(C=0.1, structured=True))
     # A map by class, and one of all predictions whatever the names of the classes.
     by_confidence = make_pipeline(ProbabilityInteractions("confidence"), _RIDGE)
     parts = [PlugIn(ClassBasedTemperatureScaling()), PlugIn(by_confidence, equivariant=True)]
@@ -179,4 +178,5 @@ def family_name(function: BilinearFunction) -> str:
     if not isinstance(function, PlugIn):
         return type(function).__name__
     estimator = function.estimator
-    return type(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator).__name__
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    return getattr(last, "_shown_name", type(last).__name__)

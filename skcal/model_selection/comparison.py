@@ -207,7 +207,7 @@ SIMPLICITY = (
     "SplineScaling",
     "VectorScaling",
     "MatrixScaling",
-    "StructuredMatrixScaling",
+    "Structured MatrixScaling",
     None,
     "Binning",
     "TwoStepKernelRidge",

@@ -40,7 +40,8 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from skcal import CalibrationErrorEstimator, PlugIn, SplineScaling
+    >>> from skcal import CalibrationErrorEstimator, PlugIn
+    >>> from skcal.recalibration import SplineScaling
     >>> from skcal.datasets import make_tempered
     >>> from skcal.model_selection import FunctionCorrection
     >>> data = make_tempered(2000, temperature=2.0, n_truth_draws=0, random_state=0)

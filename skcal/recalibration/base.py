@@ -1,28 +1,31 @@
-"""What recalibration maps share: from arguments to logarithms, and from logits to probabilities."""
+"""What recalibration maps share, from arguments to probabilities; the identity and smoothing."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from numbers import Real
 
 import numpy as np
-from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import _fit_context
+from skcal._sklearn_compat import HasMethods, Interval, _fit_context
 from skcal._validation import (
+    InputError,
+    check_labels,
     check_weight,
     column_names,
     naming,
     normalized_logits,
+    plain_labels,
     read_logits,
     read_probabilities,
     refuse_no_numbers,
     row_blocks,
 )
-from skcal.recalibration.coordinates import PROBABILITY_FLOOR, log_probabilities
-from skcal.recalibration.labels import map_labels
+from skcal.recalibration.features import PROBABILITY_FLOOR, log_probabilities
 from skcal.recalibration.saving import from_text, to_text
 
 BLOCK_BYTES = 2**20  # what stays in the processor's cache
@@ -35,6 +38,7 @@ _SMALLEST = float(np.finfo(np.float32).tiny)  # 2⁻¹²⁶
 # Zeros beside a smallest probability between these are no predictions, but rounding of float32. Of
 # float64 there are zeros of forests above, and naive Bayes below, which gains nothing by logits.
 _ROUNDED = {np.float64: (1e-46, 1e-30), np.float32: (0.0, 1e-6)}
+_CLEARLY_LOWER = 3.0  # standard errors of a difference of means
 
 
 class RecalibrationMap(ClassifierMixin, BaseEstimator):
@@ -105,7 +109,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
         """
         columns = column_names(X)
         X = self._check(X, y)
-        codes, self.classes_ = map_labels(y, X, columns)
+        codes, self.classes_ = _read_labels(y, X, columns)
         weight = check_weight(sample_weight, len(X))
         kept = weight > 0
         if not kept.all():
@@ -131,7 +135,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"X has {X.shape[1]} columns. {type(self).__name__} recalibrates a single "
                 'probability: use it for a scalar notion such as "confidence" or "classwise", or '
-                "use StructuredMatrixScaling."
+                "use MatrixScaling(structured=True)."
             )
         return X
 
@@ -170,7 +174,12 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
 
-    def _formula_told(self):
+    @property
+    def _shown_name(self):
+        """What tables call the map."""
+        return f"{'Structured ' * getattr(self, 'structured', False)}{type(self).__name__}"
+
+    def _formula_text(self):
         """The formula of this fit, for which the numbers of columns and classes may matter."""
         return self._formula
 
@@ -224,6 +233,107 @@ def _known_maps(cls):
     return known
 
 
+class Identity(RecalibrationMap):
+    """Change nothing: the predictions are calibrated as they are.
+
+    Parameters
+    ----------
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities, whose softmax is then the result.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from skcal.recalibration import Identity
+    >>> Identity().fit([0.2, 0.9], [0, 1]).predict_proba([0.3])
+    array([[0.7, 0.3]])
+    """
+
+    def __init__(self, from_logits=False):
+        self.from_logits = from_logits
+
+    def _fit(self, z, codes, weight):
+        pass
+
+    def _map(self, z):
+        return logits_of_all(z)
+
+    def predict_proba(self, X):
+        """Return the probabilities themselves, of all classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_columns), or (n_samples,) of a single column
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = self._check(X, reset=False).astype(np.float64, copy=False)
+        if self.from_logits:
+            return softmax(self._map(X), axis=1)
+        return np.hstack([1 - X, X]) if X.shape[1] == 1 else X
+
+
+class Smoothed(RecalibrationMap):
+    """Fit a map to probabilities that are drawn a little towards uniform ones.
+
+    c((p + a) / (1 + a C)) for C classes and the map c. Trees and boosting say 0 and 1 where labels
+    are wrong one time in a hundred; logarithms of such probabilities mislead a map of logits.
+
+    Parameters
+    ----------
+    estimator : recalibration map
+    strength : float ≥ 0, default=0.01
+        a.
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
+
+    Attributes
+    ----------
+    estimator_ : recalibration map
+        Fitted to the smoothed probabilities.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from skcal.recalibration import Smoothed, TemperatureScaling
+    >>> p, y = [0.0, 1.0, 1.0, 0.0, 0.6], [0, 1, 0, 0, 1]
+    >>> Smoothed(TemperatureScaling(), strength=0.1).fit(p, y).predict_proba([1.0]).round(2)
+    array([[0.23, 0.77]])
+    """
+
+    _parameter_constraints: dict = {
+        **RecalibrationMap._parameter_constraints,
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "strength": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(self, estimator, strength=0.01, from_logits=False):
+        self.estimator = estimator
+        self.strength = strength
+        self.from_logits = from_logits
+
+    def _fit(self, z, codes, weight):
+        self.estimator_ = clone(self.estimator).fit(self._smooth(z), codes, weight)
+
+    def _smooth(self, z):
+        p = expit(z) if z.shape[1] == 1 else np.exp(z)
+        return (p + self.strength) / (1 + self.strength * max(2, p.shape[1]))
+
+    def _map(self, z):
+        return np.log(self._proba(z))
+
+    def _proba(self, z):
+        return self.estimator_.predict_proba(self._smooth(z))
+
+
 def logits_of_all(z):
     """Logits of all classes: (0, logit) for a single column."""
     return np.hstack([np.zeros_like(z), z]) if z.shape[1] == 1 else z
@@ -250,3 +360,59 @@ def _floor_of(X):
 def _smallest_positive(X):
     lowest = X.min()
     return float(lowest if lowest > 0 else np.min(X, where=X > 0, initial=1))
+
+
+def _read_labels(y, X: np.ndarray, columns):
+    """Column numbers and classes; names of a data frame's columns count if they name all labels.
+
+    Maps have no option ``labels``, which the errors of others recommend.
+    """
+    try:
+        if columns is not None and not set(plain_labels(y, "y").tolist()) <= set(columns):
+            columns = None
+        return labels_of(y, X, columns=columns if X.shape[1] > 1 else None)
+    except InputError as error:
+        remedies = {
+            "positive class": "Pass y == positive class.",
+            "classes": "Pass y as column numbers of X, from 0, or X as a data frame whose columns "
+            "are named by the classes.",
+        }
+        raise ValueError(error.told(remedies.get(error.kind))) from None
+
+
+def labels_of(y, X: np.ndarray, labels=None, *, columns=None):
+    """Column numbers and classes of predictions (n, 1) or (n, C).
+
+    Of a single column the second of two labels in order is positive, as ``classes_[1]`` of
+    scikit-learn's classifiers, unless ``labels`` tells the order.
+    """
+    codes, classes = check_labels(
+        y,
+        X[:, 0] if X.shape[1] == 1 else X,
+        labels,
+        columns=columns,
+        name="y",
+        proba_name="X",
+        single="single column",
+        any_two=True,
+    )
+    if X.shape[1] == 1 and labels is None and classes.tolist() not in ([0, 1], [-1, 1]):
+        _warn_if_reversed(X[:, 0].astype(np.float64), codes, classes)
+    return codes, classes
+
+
+def _warn_if_reversed(x, codes, classes) -> None:
+    """Warn where the predictions are clearly those of the other class."""
+    negative, positive = x[codes == 0], x[codes == 1]
+    if min(len(negative), len(positive)) < 2:
+        return
+    error = np.sqrt(negative.var() / len(negative) + positive.var() / len(positive))
+    if negative.mean() - positive.mean() > _CLEARLY_LOWER * error:
+        other, taken = (repr(label) for label in classes.tolist())
+        warnings.warn(
+            f"X was read as predictions of {taken}, the second label in order, but is higher for "
+            f"{other}. If it predicts {other}, pass y == {other}, or Recalibrator(labels=[{taken}, "
+            f"{other}]).",
+            UserWarning,
+            stacklevel=2,
+        )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from skcal.recalibration.identity import Smoothed
-from skcal.recalibration.matrix import StructuredMatrixScaling
-from skcal.recalibration.scalar import SplineScaling
+from skcal.recalibration.base import Smoothed
+from skcal.recalibration.scaling import MatrixScaling, SplineScaling, VectorScaling
 from skcal.recalibration.temperature import TemperatureScaling
-from skcal.recalibration.vector import StructuredVectorScaling
 
 MATRIX_MAX_CLASSES = 100
 _TOL = 1e-5  # of maps whose neighbours on the grid differ by far more
@@ -18,11 +16,11 @@ def default_candidates(n_classes: int) -> list[tuple]:
     if n_classes == 2:
         splines = {"strength": [0.001, 0.01], "estimator__C": [1.0, 10.0]}
         return [(temperature, {}), (smoothed, {}), (Smoothed(SplineScaling()), splines)]
-    vector = StructuredVectorScaling(C=1 / (2 * n_classes), tol=_TOL)
+    vector = VectorScaling(C=1 / (2 * n_classes), structured=True, tol=_TOL)
     if n_classes > MATRIX_MAX_CLASSES:
         return [(temperature, {}), (vector, {})]
-    roots = StructuredMatrixScaling(tol=_TOL)
-    logs = StructuredMatrixScaling(C=0.01, coordinates="log-ratio", tol=_TOL)
+    roots = MatrixScaling(structured=True, tol=_TOL)
+    logs = MatrixScaling(C=0.01, structured=True, coordinates="log-ratio", tol=_TOL)
     return [
         (temperature, {}),
         (smoothed, {}),

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcal._running import recorded_warnings
 from skcal._sklearn_compat import _num_samples
 from skcal._validation import FLOATS, check_weight, naming, plain_labels, refuse_no_numbers
-from skcal.recalibration.identity import Identity
+from skcal.recalibration.base import Identity
 
 _STEPS = 200
 _SMALLEST = 0.02  # weight of a map that is worth its fit

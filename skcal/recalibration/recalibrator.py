@@ -21,9 +21,9 @@ from skcal._validation import (
     plain_array,
     read_logits,
 )
+from skcal.recalibration.base import labels_of
 from skcal.recalibration.cross_fits import SCORES, compare, cross_fits, cross_fitted
 from skcal.recalibration.default_maps import default_candidates, default_max_samples
-from skcal.recalibration.labels import labels_of
 from skcal.recalibration.losses import LOSSES, LossComparison
 from skcal.recalibration.mixture import LabelledPredictions, fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 
 from skcal._show import read_json
-from skcal.recalibration.base import RecalibrationMap
-from skcal.recalibration.identity import Identity, Smoothed
+from skcal.recalibration.base import Identity, RecalibrationMap, Smoothed
 from skcal.recalibration.mixture import Mixture
 
 FORMAT = 1

@@ -57,7 +57,7 @@ def to_text(fitted) -> str:
             "z": _description_of_z(fitted),
             "probability_floor": getattr(fitted, "_floor", None),
             "parameters": parameters,
-            "formula": fitted._formula_told(),
+            "formula": fitted._formula_text(),
         },
         allow_nan=False,
         ensure_ascii=False,

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 
 from skcal._running import one_by_one, recorded_warnings
 from skcal._validation import row_blocks
-from skcal.recalibration.identity import Identity, Smoothed
+from skcal.recalibration.base import Identity, Smoothed
 from skcal.recalibration.losses import LOSSES, LossComparison, log_losses, of_outcomes
 from skcal.recalibration.mixture import (
     Mixture,
@@ -49,7 +49,7 @@ def map_name(estimator) -> str:
     if isinstance(estimator, Smoothed):
         return f"Smoothed {map_name(estimator.estimator)}"
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return type(last).__name__
+    return getattr(last, "_shown_name", type(last).__name__)
 
 
 def make_map_families(candidates, from_logits=False) -> list[MapFamily]:

@@ -1,12 +1,12 @@
-"""One temperature for all samples, or one for each predicted class."""
+"""Temperatures: of all samples, of each predicted class, and mixed with the prediction itself."""
 
 from __future__ import annotations
 
 from numbers import Real
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, softmax
 
 from skcal._sklearn_compat import Interval
 from skcal._validation import row_blocks
@@ -109,7 +109,7 @@ class ClassBasedTemperatureScaling(RecalibrationMap):
     Examples
     --------
     >>> import numpy as np
-    >>> from skcal import ClassBasedTemperatureScaling
+    >>> from skcal.recalibration import ClassBasedTemperatureScaling
     >>> p = np.tile([[0.9, 0.1], [0.1, 0.9]], (10, 1))
     >>> y = np.tile([0, 1, 0, 0, 0, 1, 1, 0, 0, 1], 2)  # 0 is right in 8 of 10, 1 in 6 of 10
     >>> ClassBasedTemperatureScaling(C=100).fit(p, y).predict_proba(p[:2]).round(2)
@@ -138,14 +138,78 @@ class ClassBasedTemperatureScaling(RecalibrationMap):
         self.temperatures_ = np.full(logits.shape[1], self.temperature_)
         for k in np.unique(predicted):
             rows = predicted == k
-            own = _best_scale(
-                logits[rows], codes[rows], weight[rows], self.max_temperature, scale, 1 / self.C
-            )
-            self.temperatures_[k] = 1 / own
+            sample = logits[rows], codes[rows], weight[rows]
+            scale_of_class = _best_scale(*sample, self.max_temperature, scale, 1 / self.C)
+            self.temperatures_[k] = 1 / scale_of_class
 
     def _map(self, z):
         logits = logits_of_all(z)
         return logits / self.temperatures_[logits.argmax(axis=1)][:, None]
+
+
+class EnsembleTemperatureScaling(TemperatureScaling):
+    """A mixture of the tempered prediction, the prediction itself and the uniform distribution.
+
+    c(p) = w₁ softmax(log p / T) + w₂ p + w₃ / n_classes, T the maximum likelihood temperature, then
+    w the maximum likelihood weights ≥ 0 of sum 1.
+
+    Parameters
+    ----------
+    max_temperature : float > 1, default=100.0
+        The bound of the temperature, as in :class:`TemperatureScaling`.
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
+
+    Attributes
+    ----------
+    temperature_ : float
+    weights_ : ndarray of shape (3,)
+        w.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    The order of the classes of each sample stays as it is. The uniform part bounds what a wrong
+    prediction of certainty can cost.
+
+    References
+    ----------
+    .. [1] Zhang, Kailkhura & Han, Mix-n-Match: ensemble and compositional methods for uncertainty
+       calibration in deep learning, ICML 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.recalibration import EnsembleTemperatureScaling
+    >>> p = np.repeat([0.6, 0.999], [10, 20])
+    >>> y = np.r_[np.tile([1, 1, 1, 0, 0], 2), np.tile([1] * 9 + [0], 2)]  # 9 of 10 instead of 999
+    >>> EnsembleTemperatureScaling().fit(p, y).predict_proba([0.999]).round(2)
+    array([[0.1, 0.9]])
+    """
+
+    _saved_parameters: tuple[str, ...] = ("temperature", "weights")
+    _formula = "weights @ (softmax(z / temperature), softmax(z), 1 / n_classes)"
+
+    def _fit(self, z, codes, weight):
+        super()._fit(z, codes, weight)
+        chances = np.empty((len(codes), 3))
+        for rows in row_blocks(len(z), 8 * z.shape[1], most=BLOCK_BYTES):
+            labelled = np.arange(len(codes[rows])), codes[rows]
+            chances[rows] = np.stack([part[labelled] for part in self._parts(z[rows])], axis=1)
+        self.weights_ = _weights_of_parts(chances, weight / weight.sum())
+
+    def _parts(self, z):
+        logits = logits_of_all(z)
+        proba = softmax(logits, axis=1)
+        return (
+            softmax(logits / self.temperature_, axis=1),
+            proba,
+            np.full_like(proba, 1 / logits.shape[1]),
+        )
+
+    def _proba(self, z):
+        return np.tensordot(self.weights_, np.stack(self._parts(z)), axes=1)
 
 
 def best_temperature(z, codes, weight, max_temperature=100.0):
@@ -154,7 +218,7 @@ def best_temperature(z, codes, weight, max_temperature=100.0):
 
 
 def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0):
-    """1/T of the highest likelihood, less penalty (1/(center T) - 1)² / 2."""
+    """1/T of the highest log-likelihood less ``penalty`` (1/(center T) - 1)² / 2."""
     top = logits.max(axis=1, keepdims=True)  # rows without information are 0
     chosen = weight @ (np.take_along_axis(logits, codes[:, None], axis=1) - top)[:, 0]
     # Not a closure: brentq's cycle of references would keep its arrays until a collection.
@@ -181,3 +245,26 @@ def _slope(log_scale, logits, top, weight, chosen, center, penalty):
             share = np.exp(scale * below)
             mean += weight[rows] @ (np.einsum("ij,ij->i", share, below) / share.sum(axis=1))
     return mean - chosen + penalty * (scale / center - 1) / center
+
+
+def _weights_of_parts(chances, share):
+    """Weights of the mixture of the highest likelihood.
+
+    ``chances`` (n_samples, 3) are the probabilities that each part gives to the labels.
+    """
+    held = [chances, share]  # older versions of scipy keep the loss until a collection
+
+    def loss(weights):
+        chances, share = held
+        mixed = chances @ weights + np.finfo(float).tiny
+        return -(share @ np.log(mixed)), -(chances.T @ (share / mixed))
+
+    simplex = {"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(3)}
+    options = {"ftol": 1e-13, "maxiter": 500}
+    start, bounds = np.array([0.8, 0.1, 0.1]), [(0, 1)] * 3
+    result = minimize(
+        loss, start, jac=True, bounds=bounds, constraints=simplex, method="SLSQP", options=options
+    )
+    held.clear()
+    weights = np.clip(result.x, 0, 1)
+    return weights / weights.sum()

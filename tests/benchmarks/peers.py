@@ -105,10 +105,10 @@ def variational(y, p):
     return lambda: metric.compute_all_from_labels_probs(y, p)
 
 
-def map_of_skcal(name, y, p):
+def map_of_skcal(name, y, p, **options):
     """Fit and apply a map of skcal."""
     kind = of_skcal(name, "recalibration").func
-    return lambda: kind().fit(p, y).predict_proba(p)
+    return lambda: kind(**options).fit(p, y).predict_proba(p)
 
 
 def map_of_probmetrics(name, y, p):
@@ -256,7 +256,7 @@ CASES = {
     "structured matrix scaling of ten": Case(
         ten_classes,
         skcal_and(
-            partial(map_of_skcal, "StructuredMatrixScaling"),
+            partial(map_of_skcal, "MatrixScaling", structured=True),
             probmetrics=partial(map_of_probmetrics, "sms"),
         ),
     ),

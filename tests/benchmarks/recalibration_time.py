@@ -51,10 +51,11 @@ def _skcal(X, y, logits, **options):
     return Recalibrator(from_logits=logits, random_state=0, **options).fit(X, y).predict_proba(X)
 
 
-def _map(name, X, y, logits):
-    import skcal
+def _map(name, X, y, logits, **options):
+    from skcal import recalibration
 
-    return getattr(skcal, name)(from_logits=logits).fit(X, y).predict_proba(X)
+    fitted = getattr(recalibration, name)(from_logits=logits, **options).fit(X, y)
+    return fitted.predict_proba(X)
 
 
 def _sklearn(method, X, y, logits):
@@ -74,7 +75,7 @@ def _probmetrics(name, X, y, logits):
 METHODS = {
     "skcal": _skcal,
     "skcal temperature": lambda *given: _map("TemperatureScaling", *given),
-    "skcal vector": lambda *given: _map("StructuredVectorScaling", *given),
+    "skcal vector": lambda *given: _map("VectorScaling", *given, structured=True),
     "sigmoid": lambda *given: _sklearn("sigmoid", *given),
     "isotonic": lambda *given: _sklearn("isotonic", *given),
     "temperature": lambda *given: _sklearn("temperature", *given),

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skcal import KroneckerKernelRidge, TwoStepKernelRidge
-from skcal.recalibration.coordinates import COORDINATES
+from skcal.recalibration.features import COORDINATES
 
 RIDGES = [KroneckerKernelRidge, TwoStepKernelRidge]
 ALPHAS = [1e-8, 1e-5, 1e-2, 10.0]

@@ -16,14 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from skcal import (
-    LogProbabilities,
-    PlugIn,
-    StructuredMatrixScaling,
-    TemperatureScaling,
-    VectorScaling,
-    Zero,
-)
+from skcal import PlugIn, TemperatureScaling, Zero
+from skcal.recalibration import LogProbabilities, MatrixScaling, VectorScaling
 
 REGRESSORS = [
     LinearRegression(),
@@ -38,7 +32,7 @@ CLASSIFIERS = [
     RandomForestClassifier(5, random_state=0),
     TemperatureScaling(),
     VectorScaling(),
-    StructuredMatrixScaling(),
+    MatrixScaling(structured=True),
 ]
 
 

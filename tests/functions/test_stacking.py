@@ -17,12 +17,12 @@ from skcal import (
     KroneckerKernelRidge,
     PlugIn,
     Stacking,
-    StructuredMatrixScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
 )
 from skcal.functions import BilinearFunction
+from skcal.recalibration import MatrixScaling
 
 PLUG_INS = [
     TwoStepKernelRidge(1e-3),
@@ -36,7 +36,7 @@ MIXED = [
     Binning(4, debias=True),  # a sparse form
     KroneckerKernelRidge(1e-3),
     TwoStepKernelRidge(1e-2),
-    PlugIn(StructuredMatrixScaling(C=0.1, tol=1e-10)),
+    PlugIn(MatrixScaling(C=0.1, structured=True, tol=1e-10)),
 ]
 
 

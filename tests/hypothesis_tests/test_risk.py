@@ -12,11 +12,9 @@ from skcal import (
     Binning,
     CalibrationErrorEstimator,
     KroneckerKernelRidge,
-    LogProbabilities,
     PlugIn,
     TemperatureScaling,
     TwoStepKernelRidge,
-    VectorScaling,
     Zero,
     compare_risks,
 )
@@ -24,6 +22,7 @@ from skcal.datasets import make_dirichlet, make_tempered
 from skcal.hypothesis_tests import risk_test
 from skcal.hypothesis_tests.risk import default_function
 from skcal.notions import make_problems
+from skcal.recalibration import LogProbabilities, VectorScaling
 from skcal.sample import read_sample
 
 NOTIONS = ["binary", "confidence", "top-label", "classwise", "canonical", "top-2", superclass]

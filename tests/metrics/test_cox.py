@@ -17,7 +17,7 @@ from skcal.metrics import (
     integrated_calibration_index,
 )
 from skcal.metrics.logistic import fit_intercept, fit_logistic
-from skcal.recalibration.coordinates import PROBABILITY_FLOOR
+from skcal.recalibration.features import PROBABILITY_FLOOR
 
 EVERY = [
     calibration_intercept,

@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.model_selection import KFold
 
-from skcal import CalibrationErrorEstimator, PlugIn, SplineScaling, TemperatureScaling
+from skcal import CalibrationErrorEstimator, PlugIn, TemperatureScaling
 from skcal.datasets import make_tempered
 from skcal.metrics import cross_fitted_calibration_error, expected_calibration_error
+from skcal.recalibration import SplineScaling
 
 TEMPERATURE = PlugIn(TemperatureScaling())
 

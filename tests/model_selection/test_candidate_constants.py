@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skcal.model_selection import summary
-from skcal.model_selection.candidates import fast_function, recommended
+from skcal.model_selection.candidates import family_name, fast_function, recommended
 from skcal.notions import NOTIONS
 
 SCALAR, VECTOR = NOTIONS["confidence"], NOTIONS["canonical"]
@@ -47,15 +47,15 @@ def test_maps_of_scalars():
     ("n_classes", "n_train", "name"),
     [
         (30, 100, "Stacking"),
-        (30, 99, "StructuredMatrixScaling"),
-        (31, 100, "StructuredMatrixScaling"),
-        (100, 100, "StructuredMatrixScaling"),
+        (30, 99, "Structured MatrixScaling"),
+        (31, 100, "Structured MatrixScaling"),
+        (100, 100, "Structured MatrixScaling"),
         (101, 100, "VectorScaling"),
     ],
 )
 def test_the_fast_function_changes_at_30_and_100_classes_and_100_samples(n_classes, n_train, name):
     function = fast_function(VECTOR, n_classes, n_train)
-    assert type(getattr(function, "estimator", function)).__name__ == name
+    assert family_name(function) == name
     if name != "Stacking":
         assert function.estimator.C == 0.1
 

@@ -9,24 +9,25 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skcal import (
-    BetaCalibration,
     Binning,
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
     KroneckerKernelRidge,
-    LogProbabilities,
-    MatrixScaling,
     PlugIn,
-    SplineScaling,
     Stacking,
-    StructuredMatrixScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
-    VectorScaling,
     Zero,
 )
 from skcal.model_selection.candidates import family_name, fast_function, resolve_candidates
 from skcal.notions import resolve_notion
+from skcal.recalibration import (
+    BetaCalibration,
+    LogProbabilities,
+    MatrixScaling,
+    SplineScaling,
+    VectorScaling,
+)
 
 SCALAR = ["confidence", "top-label", "classwise", "binary"]
 SIMPLEX = ["canonical", "top-2", lambda proba: np.zeros(proba.shape, int)]
@@ -44,7 +45,7 @@ def test_the_fast_function_is_of_a_size_that_the_samples_carry():
     assert len(stack.functions) == 2
     for n_classes, n_train in ((10, 99), (31, 1000), (100, 1000)):
         one = fast_function(canonical, n_classes, n_train)
-        assert repr(one) == repr(PlugIn(StructuredMatrixScaling(C=0.1)))
+        assert repr(one) == repr(PlugIn(MatrixScaling(C=0.1, structured=True)))
     vectors = fast_function(canonical, 101, 1000)
     assert repr(vectors) == repr(PlugIn(VectorScaling(C=0.1)))
 
@@ -85,8 +86,8 @@ def test_scalar_notions_get_isotonic_regression_splines_and_binning(candidates, 
 @pytest.mark.parametrize(
     ("n_classes", "last"),
     [
-        (3, ["StructuredMatrixScaling", "Stacking"]),
-        (100, ["StructuredMatrixScaling", "Stacking"]),
+        (3, ["Structured MatrixScaling", "Stacking"]),
+        (100, ["Structured MatrixScaling", "Stacking"]),
         (101, ["VectorScaling"]),
     ],
 )
@@ -107,7 +108,7 @@ def test_other_notions_get_matrix_scaling_and_vector_scaling_above_100_classes(
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
 def test_maps_are_tried_over_a_grid_of_C(notion):
     for function, grid in resolve_candidates(None, resolved(notion), 10, 1000):
-        if family_name(function) in ("StructuredMatrixScaling", "SplineScaling"):
+        if family_name(function) in ("Structured MatrixScaling", "SplineScaling"):
             [(name, values)] = grid.items()
             assert name == "estimator__C"
             assert {0.01, 1.0} <= set(values)
@@ -207,7 +208,7 @@ def test_the_search_scales_the_published_grid_by_the_weight_of_a_training_fold(t
         (PlugIn(TemperatureScaling()), "TemperatureScaling"),
         (PlugIn(VectorScaling()), "VectorScaling"),
         (PlugIn(MatrixScaling()), "MatrixScaling"),
-        (PlugIn(StructuredMatrixScaling()), "StructuredMatrixScaling"),
+        (PlugIn(MatrixScaling(structured=True)), "Structured MatrixScaling"),
         (PlugIn(SplineScaling()), "SplineScaling"),
         (PlugIn(BetaCalibration()), "BetaCalibration"),
         (Stacking([Zero()]), "Stacking"),

@@ -12,12 +12,12 @@ from skcal import (
     KroneckerKernelRidge,
     PlugIn,
     Recalibrator,
-    SplineScaling,
     TemperatureScaling,
     Zero,
 )
 from skcal.datasets import make_tempered
 from skcal.model_selection import FunctionCorrection
+from skcal.recalibration import SplineScaling
 
 
 def tempered(n_samples=600, n_classes=3, seed=0):

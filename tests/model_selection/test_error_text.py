@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skcal import CalibrationErrorSearchCV, PlugIn, SplineScaling, TemperatureScaling, Zero
+from skcal import CalibrationErrorSearchCV, PlugIn, TemperatureScaling, Zero
 from skcal.cli.commands import main
 from skcal.datasets import make_tempered
 from skcal.model_selection.error_text import _where, error_facts, error_line
 from skcal.model_selection.summary import as_dict
+from skcal.recalibration import SplineScaling
 
 CANDIDATES = [Zero(), PlugIn(TemperatureScaling()), PlugIn(SplineScaling())]
 

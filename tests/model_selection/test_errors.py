@@ -9,7 +9,6 @@ from skcal import (
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     PlugIn,
-    SplineScaling,
     TemperatureScaling,
     Zero,
 )
@@ -18,6 +17,7 @@ from skcal.model_selection.adaptive import adaptive_squared_error
 from skcal.model_selection.errors import KINDS, estimate_error
 from skcal.model_selection.estimates import one_step
 from skcal.notions import NOTIONS, Problems, make_problems
+from skcal.recalibration import SplineScaling
 
 SCALAR = ("confidence", "top-label", "classwise")
 SPLINES = PlugIn(SplineScaling())

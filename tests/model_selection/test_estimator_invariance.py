@@ -11,16 +11,18 @@ from sklearn.pipeline import make_pipeline
 from skcal import (
     Binning,
     CalibrationErrorEstimator,
-    ClassBasedTemperatureScaling,
     DirichletKernelDensity,
     KroneckerKernelRidge,
     PlugIn,
-    ProbabilityInteractions,
-    SplineScaling,
     Stacking,
-    StructuredMatrixScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
+)
+from skcal.recalibration import (
+    ClassBasedTemperatureScaling,
+    MatrixScaling,
+    ProbabilityInteractions,
+    SplineScaling,
 )
 
 FUNCTIONS = {
@@ -37,7 +39,7 @@ FUNCTIONS = {
     "class-based": PlugIn(ClassBasedTemperatureScaling()),
     "equivariant": PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
     "by class": PlugIn(make_pipeline(ProbabilityInteractions("predicted class"), Ridge())),
-    "matrix": PlugIn(StructuredMatrixScaling(C=0.1, tol=1e-12)),
+    "matrix": PlugIn(MatrixScaling(C=0.1, structured=True, tol=1e-12)),
     "spline": PlugIn(SplineScaling(n_knots=4, tol=1e-12)),
     "stacking": Stacking(
         [PlugIn(TemperatureScaling()), Binning(3), KroneckerKernelRidge(1e-2, tol=1e-13)]

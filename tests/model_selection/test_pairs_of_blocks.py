@@ -17,7 +17,6 @@ from skcal import (
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     PlugIn,
-    SplineScaling,
     Stacking,
     TemperatureScaling,
     TwoStepKernelRidge,
@@ -26,6 +25,7 @@ from skcal import (
 from skcal.model_selection.estimates import one_step
 from skcal.model_selection.plan import Samples, make_plans
 from skcal.notions import Problems, make_problems, resolve_notion
+from skcal.recalibration import SplineScaling
 
 ISOTONIC = PlugIn(IsotonicRegression(out_of_bounds="clip"), target="outcome")
 PARTS = [PlugIn(TemperatureScaling()), PlugIn(SplineScaling()), ISOTONIC]

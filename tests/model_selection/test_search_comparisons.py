@@ -78,7 +78,7 @@ SIMPLE_FIRST = [
     "Zero",
     "TemperatureScaling",
     "IsotonicRegression",
-    "StructuredMatrixScaling",
+    "Structured MatrixScaling",
     "Binning",
     "KroneckerKernelRidge",
     "DirichletKernelDensity",
@@ -99,8 +99,8 @@ def test_the_simplest_family_not_significantly_worse_is_named(rng, n_worse):
 
 
 def test_an_unnamed_family_comes_between_the_scalings_and_binning():
-    names = ["Binning", "RandomForestRegressor", "StructuredMatrixScaling"]
+    names = ["Binning", "RandomForestRegressor", "Structured MatrixScaling"]
     families = [SimpleNamespace(name=name) for name in names]
     equal = [RiskComparison(0.0, 0.0, 1.0)] * 3
-    assert simplest_family(families, equal).name == "StructuredMatrixScaling"
+    assert simplest_family(families, equal).name == "Structured MatrixScaling"
     assert simplest_family(families[:2], equal[:2]).name == "RandomForestRegressor"

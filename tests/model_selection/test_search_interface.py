@@ -30,13 +30,12 @@ from skcal import (
     ClassifierProbabilities,
     DirichletKernelDensity,
     KroneckerKernelRidge,
-    LogProbabilities,
     PlugIn,
-    SplineScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
 )
+from skcal.recalibration import LogProbabilities, SplineScaling
 
 CANDIDATES = [
     (Zero(), {}),

@@ -11,12 +11,11 @@ from skcal import (
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     PlugIn,
-    SplineScaling,
     Stacking,
     TemperatureScaling,
-    VectorScaling,
     Zero,
 )
+from skcal.recalibration import SplineScaling, VectorScaling
 
 _ISOTONIC = PlugIn(IsotonicRegression(out_of_bounds="clip"), target="outcome")
 

@@ -15,7 +15,6 @@ from skcal import (
     KroneckerKernelRidge,
     PlugIn,
     Stacking,
-    StructuredMatrixScaling,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
@@ -24,9 +23,10 @@ from skcal.datasets import DISTORTIONS, make_distorted, make_tempered
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import as_comparison, compare_risks, risk_difference
 from skcal.model_selection.plan import Samples, make_plans
+from skcal.recalibration import MatrixScaling
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
-STOPPED = PlugIn(StructuredMatrixScaling(max_iter=1))
+STOPPED = PlugIn(MatrixScaling(structured=True, max_iter=1))
 
 
 @pytest.fixture
@@ -50,16 +50,17 @@ def test_a_family_that_does_not_converge_warns_once_for_all_folds_and_settings(d
     assert len(messages) == 1
     # Two settings on three pairs of blocks.
     assert messages[0].startswith(
-        "StructuredMatrixScaling: 6 fit(s) did not converge, the first said: "
+        "Structured MatrixScaling: 6 fit(s) did not converge, the first said: "
     )
-    assert "StructuredMatrixScaling(max_iter=1) did not converge in 1 iterations" in messages[0]
+    stopped = "MatrixScaling(structured=True, max_iter=1) did not converge in 1 iterations"
+    assert stopped in messages[0]
 
 
 def test_every_family_that_does_not_converge_is_named_once(data):
     candidates = [PlugIn(TemperatureScaling()), STOPPED, Stacking([STOPPED])]
     messages = convergence_warnings(data, candidates)
     assert [message.split(":")[0] for message in messages] == [
-        "StructuredMatrixScaling",
+        "Structured MatrixScaling",
         "Stacking",
     ]
 
@@ -101,7 +102,7 @@ def test_a_single_setting_is_scored_as_one_of_several(data, rng, notion, weighte
     """Its fold models are those that were scored, of several settings the best is refitted."""
     weight = rng.uniform(0.5, 2, 300) if weighted else None
     options = {"cv": KFold(3), "outer_cv": [(TRAIN, TEST)]}
-    scaling, name = PlugIn(StructuredMatrixScaling()), "estimator__C"
+    scaling, name = PlugIn(MatrixScaling(structured=True)), "estimator__C"
     one, two = (
         CalibrationErrorSearchCV([(scaling, {name: values})], notion, **options).fit(
             *data, sample_weight=weight
@@ -161,7 +162,7 @@ def test_maps_of_the_default_search_beat_the_published_forms_on_overconfident_pr
         data.proba, data.labels
     )
     families = {family.name: family for family in search.families_}
-    for name in ("TemperatureScaling", "StructuredMatrixScaling", "Stacking"):
+    for name in ("TemperatureScaling", "Structured MatrixScaling", "Stacking"):
         for other in ("Zero", *PUBLISHED):
             # About -3.4 to -4.6 on this sample; the truth is a temperature.
             assert z_score(search, families[name], families[other], data.proba, data.labels) < -2
@@ -214,7 +215,7 @@ def test_matrix_scaling_has_a_lower_risk_than_the_best_published_form_on_resnet1
     # The best setting of the published search, see test_published.
     ridge = TwoStepKernelRidge(10**-3.5 / 6400**0.25, max_rank=1000)
     search = CalibrationErrorSearchCV(
-        [ridge, PlugIn(StructuredMatrixScaling())], random_state=0, notion="canonical"
+        [ridge, PlugIn(MatrixScaling(structured=True))], random_state=0, notion="canonical"
     ).fit(P, y)
     published, scaling = search.families_
     assert z_score(search, scaling, published, P, y) < -2  # -3.9 here

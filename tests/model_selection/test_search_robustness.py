@@ -117,7 +117,7 @@ def test_candidates_are_sized_by_the_problem_and_by_the_fold(monkeypatch, outer_
         None, "top-2", labels=range(120), cv=3, outer_cv=outer_cv, random_state=0
     ).fit(P, y)
     names = [family_name(family.function) for family in search.families_]
-    assert "StructuredMatrixScaling" in names
+    assert "Structured MatrixScaling" in names
     assert "VectorScaling" not in names
     assert sorted(seen) == sizes
     kronecker = next(f for f in search.families_ if f.name == "KroneckerKernelRidge")

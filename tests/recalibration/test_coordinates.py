@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from scipy.special import logit
 
-from skcal import LogProbabilities
-from skcal.recalibration.coordinates import COORDINATES, PROBABILITY_FLOOR
+from skcal.recalibration import LogProbabilities
+from skcal.recalibration.features import COORDINATES, PROBABILITY_FLOOR
 
 EXTREMES = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1e-300, 0.5, 0.5]])
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])

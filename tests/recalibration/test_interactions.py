@@ -7,7 +7,7 @@ from scipy.interpolate import BSpline
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from skcal import ProbabilityInteractions
+from skcal.recalibration import ProbabilityInteractions
 
 
 def test_a_linear_model_by_predicted_class_is_one_model_for_each_class(rng):

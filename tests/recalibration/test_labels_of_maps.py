@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from skcal import BetaCalibration, Recalibrator, TemperatureScaling
+from skcal import Recalibrator, TemperatureScaling
+from skcal.recalibration import BetaCalibration
 
 FEW = [TemperatureScaling()]
 FITS = [TemperatureScaling(), BetaCalibration(), Recalibrator(FEW, random_state=0)]

@@ -7,13 +7,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.base import clone
 
-from skcal import (
+from skcal import TemperatureScaling
+from skcal.recalibration import (
     BetaCalibration,
     ClassBasedTemperatureScaling,
     MatrixScaling,
     SplineScaling,
-    StructuredMatrixScaling,
-    TemperatureScaling,
     VectorScaling,
 )
 
@@ -22,8 +21,8 @@ MAPS = [
     ClassBasedTemperatureScaling(),
     VectorScaling(),
     MatrixScaling(),
-    StructuredMatrixScaling(tol=1e-10),
-    StructuredMatrixScaling(coordinates="log", tol=1e-10),
+    MatrixScaling(structured=True, tol=1e-10),
+    MatrixScaling(structured=True, coordinates="log", tol=1e-10),
 ]
 SCALAR_MAPS = [BetaCalibration(tol=1e-10), SplineScaling(tol=1e-10)]
 CASES = [(scaling, d) for scaling in MAPS for d in (1, 2, 4)]

@@ -13,25 +13,23 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skcal import (
+from skcal import ClassifierProbabilities, TemperatureScaling
+from skcal.recalibration import (
     BetaCalibration,
     ClassBasedTemperatureScaling,
-    ClassifierProbabilities,
     LogProbabilities,
     MatrixScaling,
     SplineScaling,
-    StructuredMatrixScaling,
-    TemperatureScaling,
     VectorScaling,
 )
-from skcal.recalibration.coordinates import PROBABILITY_FLOOR
+from skcal.recalibration.features import PROBABILITY_FLOOR
 
 MAPS = [
     TemperatureScaling(),
     ClassBasedTemperatureScaling(),
     VectorScaling(),
     MatrixScaling(),
-    StructuredMatrixScaling(tol=1e-10),
+    MatrixScaling(structured=True, tol=1e-10),
 ]
 SCALAR_MAPS = [BetaCalibration(), SplineScaling()]
 LOWEST = np.log(PROBABILITY_FLOOR)  # -36.04

@@ -7,14 +7,14 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.isotonic import IsotonicRegression
 
-from skcal import (
+from skcal import TemperatureScaling
+from skcal.recalibration import (
     BetaCalibration,
     DirichletCalibration,
     EnsembleTemperatureScaling,
     IsotonicCalibration,
     QuadraticScaling,
-    StructuredVectorScaling,
-    TemperatureScaling,
+    VectorScaling,
     VennAbers,
 )
 
@@ -117,14 +117,14 @@ def test_structured_vector_scaling_is_shrunk_towards_the_temperature(rng, C):
     X, y = vector(rng, 120)
     weight, z = rng.uniform(0.2, 2, 120), np.log(X)
     T = TemperatureScaling().fit(X, y, weight).temperature_
-    fitted = StructuredVectorScaling(C).fit(X, y, weight)
+    fitted = VectorScaling(C, structured=True).fit(X, y, weight)
 
     def loss(v):
         return log_loss((1 + v[:3]) * z / T + v[3:], y, weight) + v @ v / (2 * C)
 
     found = np.append(fitted.slope_ * T - 1, fitted.intercept_)
     assert_allclose(found, minimum(loss, 6).x, atol=2e-4)
-    cooled = StructuredVectorScaling(1e-10).fit(X, y).predict_proba(X)
+    cooled = VectorScaling(1e-10, structured=True).fit(X, y).predict_proba(X)
     assert_allclose(cooled, TemperatureScaling().fit(X, y).predict_proba(X), atol=1e-7)
 
 

@@ -10,12 +10,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from skcal import BetaCalibration, SplineScaling, StructuredMatrixScaling, TemperatureScaling
+from skcal import TemperatureScaling
+from skcal.recalibration import BetaCalibration, MatrixScaling, SplineScaling
 
 FLOOR = 2.0**-52
 COORDINATES = ["probability", "square-root", "log", "log-ratio"]
 SCALAR = [
-    *(StructuredMatrixScaling(coordinates=name, tol=1e-10) for name in COORDINATES),
+    *(MatrixScaling(structured=True, coordinates=name, tol=1e-10) for name in COORDINATES),
     SplineScaling(n_knots=4, tol=1e-10),
     BetaCalibration(tol=1e-10),
 ]
@@ -124,7 +125,8 @@ def test_the_coefficients_minimise_the_penalised_log_loss(rng, scaling, d, C, we
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_off_diagonal_and_intercept_have_penalties_of_their_own(rng, d):
     X, y = sample(rng, 100, d)
-    scaling = StructuredMatrixScaling(2.0, "log", C_off_diagonal=0.03, C_intercept=0.5, tol=1e-10)
+    penalties = {"C_off_diagonal": 0.03, "C_intercept": 0.5}
+    scaling = MatrixScaling(2.0, structured=True, coordinates="log", tol=1e-10, **penalties)
     inverse = {1: [2.0, 0.5], 2: [2.0, 2.0, 0.5]}.get(d)  # two classes have no diagonal
     if d == 3:
         inverse = np.vstack([np.where(np.eye(3), 2.0, 0.03), np.full(3, 0.5)]).ravel()
@@ -147,7 +149,7 @@ def test_a_strong_penalty_leaves_one_temperature_of_beta_calibration_the_identit
 
 @pytest.mark.parametrize(
     ("scaling", "d"),
-    [(StructuredMatrixScaling(coordinates="log"), d) for d in (1, 2, 3)] + [(SCALAR[-1], 1)],
+    [(MatrixScaling(structured=True, coordinates="log"), d) for d in (1, 2, 3)] + [(SCALAR[-1], 1)],
 )
 def test_without_a_penalty_it_is_logistic_regression_on_logarithms(rng, scaling, d):
     """The temperature is in the span of the features, so it does not matter."""
@@ -208,7 +210,7 @@ def test_renaming_classes_and_columns_together_changes_nothing(rng, scaling, ord
 
 def test_square_roots_of_a_single_column_are_those_of_two_columns(rng):
     X, y = sample(rng, 90, 2)
-    scaling = StructuredMatrixScaling(tol=1e-10)
+    scaling = MatrixScaling(structured=True, tol=1e-10)
     two = scaling.fit(X, y).predict_proba(X)
     assert_allclose(scaling.fit(X[:, 1:], y).predict_proba(X[:, 1:]), two, atol=1e-7)
 
@@ -284,10 +286,13 @@ def test_500_samples_of_100_classes_converge_in_a_third_of_max_iter(coordinates,
     truth = rng.dirichlet(np.full(100, 0.05), size=500)
     y = np.minimum((truth.cumsum(axis=1) < rng.uniform(size=(500, 1))).sum(axis=1), 99)
     X = truth**1.7 / np.sum(truth**1.7, axis=1, keepdims=True)
-    scaling = StructuredMatrixScaling(C, coordinates).fit(X, y)
+    options = {"structured": True, "coordinates": coordinates}
+    scaling = MatrixScaling(C, **options).fit(X, y)
     assert scaling.n_iter_ < scaling.max_iter / 3
     # As far as 20 times more iterations and a tolerance of 1e-12 get.
-    exact = StructuredMatrixScaling(C, coordinates, max_iter=20_000, tol=1e-12).fit(X, y)
+    exact = MatrixScaling(
+        C, structured=True, coordinates=coordinates, max_iter=20_000, tol=1e-12
+    ).fit(X, y)
     assert_allclose(scaling.predict_proba(X), exact.predict_proba(X), atol=1e-3)
 
 
@@ -295,7 +300,7 @@ def test_500_samples_of_100_classes_converge_in_a_third_of_max_iter(coordinates,
 def test_what_does_not_converge_says_so_by_name_and_is_the_identity(rng, scaling, d):
     X, y = sample(rng, 60, d)
     name = type(scaling).__name__
-    scaling = type(scaling)(C=10.0, max_iter=1)
+    scaling = clone(scaling).set_params(C=10.0, max_iter=1)
     with pytest.warns(ConvergenceWarning, match=f"^{name}.* did not converge in 1 iterations"):
         scaling.fit(X, y)
     proba = scaling.predict_proba(X)
@@ -314,11 +319,11 @@ def test_maps_of_a_single_probability_refuse_three_columns(scaling):
 @pytest.mark.parametrize(
     "scaling",
     [
-        StructuredMatrixScaling(C=0),
-        StructuredMatrixScaling(coordinates="logit"),
-        StructuredMatrixScaling(C_off_diagonal=-1),
-        StructuredMatrixScaling(C_intercept=0),
-        StructuredMatrixScaling(max_iter=0),
+        MatrixScaling(C=0, structured=True),
+        MatrixScaling(structured=True, coordinates="logit"),
+        MatrixScaling(structured=True, C_off_diagonal=-1),
+        MatrixScaling(structured=True, C_intercept=0),
+        MatrixScaling(structured=True, max_iter=0),
         SplineScaling(n_knots=1),
         SplineScaling(tol=0),
         BetaCalibration(C=-1.0),

@@ -13,15 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
-from skcal import (
-    LogProbabilities,
-    Recalibrator,
-    StructuredMatrixScaling,
-    TemperatureScaling,
-    VectorScaling,
-)
+from skcal import Recalibrator, TemperatureScaling
 from skcal.datasets import make_tempered
-from skcal.recalibration import Identity, Mixture
+from skcal.recalibration import Identity, LogProbabilities, MatrixScaling, Mixture, VectorScaling
 from skcal.recalibration.losses import log_losses, of_outcomes
 
 FEW = [TemperatureScaling(), (VectorScaling(), {"C": [0.01, 0.1]})]
@@ -270,7 +264,10 @@ def test_the_choice_is_hardly_optimistic():
     said, shown = [], []
     for seed in range(60):
         P, y = tempered(5300, temperature=1.0 + 0.2 * (seed % 2), seed=seed)
-        candidates = [TemperatureScaling(), (StructuredMatrixScaling(), {"C": [0.01, 0.1, 1, 10]})]
+        candidates = [
+            TemperatureScaling(),
+            (MatrixScaling(structured=True), {"C": [0.01, 0.1, 1, 10]}),
+        ]
         fitted = Recalibrator(candidates, do_no_harm=False, random_state=0).fit(P[:300], y[:300])
         said.append(fitted.comparison_["log_loss"].difference)
         after = fitted.predict_proba(P[300:])

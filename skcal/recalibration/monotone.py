@@ -44,7 +44,7 @@ class IsotonicCalibration(RecalibrationMap):
 
     Examples
     --------
-    >>> from skcal import IsotonicCalibration
+    >>> from skcal.recalibration import IsotonicCalibration
     >>> fitted = IsotonicCalibration().fit([0.1, 0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1, 1])
     >>> fitted.predict_proba([0.1, 0.2, 0.3, 0.45])[:, 1].round(2)
     array([0.08, 0.29, 0.5 , 0.66])
@@ -111,7 +111,7 @@ class VennAbers(RecalibrationMap):
 
     Examples
     --------
-    >>> from skcal import VennAbers
+    >>> from skcal.recalibration import VennAbers
     >>> fitted = VennAbers().fit([0.1, 0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1, 1])
     >>> fitted.predict_interval([0.3]).round(2)
     array([[0.33, 0.67]])

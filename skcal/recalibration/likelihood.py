@@ -1,10 +1,8 @@
-"""The penalised likelihood of maps that are shrunk towards the identity or one temperature."""
+"""The highest penalised likelihood of logits that are linear in their coefficients."""
 
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
-from numbers import Integral, Real
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,79 +10,8 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from skcal._matrices import weighted_gram
-from skcal._sklearn_compat import Interval
 from skcal._validation import row_blocks
-from skcal.recalibration.base import BLOCK_BYTES, RecalibrationMap, logits_of_all
-from skcal.recalibration.temperature import best_temperature
-
-
-class PenalizedScaling(RecalibrationMap):
-    """c(p) = softmax(log p / T + Vᵀf(p) + b), the penalty Σ V² / (2C) + ‖b‖² / (2C)."""
-
-    _parameter_constraints: dict = {
-        **RecalibrationMap._parameter_constraints,
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-    }
-
-    _saved_parameters: tuple[str, ...] = ("temperature", "coef", "intercept")
-
-    @abstractmethod
-    def _features(self, z):
-        """f(p), shape (n_samples, n_features)."""
-
-    def _features_told(self):
-        """f(p) as text, of z and p; not needed of maps of one probability."""
-
-    def _formula_told(self):
-        if self._of_single_probability:
-            return self._formula
-        shift = "f @ coef + intercept"
-        shift = f"(0, {shift})" if self.coef_.shape[1] == 1 else shift
-        p = "softmax(z)" if self.n_features_in_ == 1 else "exp(z)"
-        return f"softmax(z / temperature + {shift}), f = {self._features_told()}, p = {p}"
-
-    def _start(self, z, weight):
-        """Learn what the features need before any is computed."""
-
-    def _inverse_penalty(self, shape):
-        """C of each coefficient of (V, b), shape (n_features + 1, n_logits)."""
-        return np.full(shape, self.C)
-
-    def _temperature(self, z, codes, weight):
-        return best_temperature(z, codes, weight)
-
-    def _fit(self, z, codes, weight):
-        self._start(z, weight)
-        self.temperature_ = self._temperature(z, codes, weight)
-        features, offset = self._features_and_one(z), logits_of_all(z) / self.temperature_
-        inverse_penalty = self._inverse_penalty((features.shape[1], _n_free(offset.shape[1])))
-        coefficients = penalized_coefficients(
-            self, offset, Affine(features), codes, weight, inverse_penalty
-        )
-        if coefficients is None:
-            self.temperature_ = 1.0
-            coefficients = np.zeros_like(inverse_penalty)
-        self.coef_, self.intercept_ = coefficients[:-1], coefficients[-1]
-
-    def _features_and_one(self, z):
-        """f(p) and a column of ones, (n_samples, n_features + 1), without a second such array."""
-        width = self._features(z[:1]).shape[1]
-        features = np.ones((len(z), width + 1))
-        for rows in row_blocks(len(z), 8 * width, most=BLOCK_BYTES):
-            features[rows, :-1] = self._features(z[rows])
-        return features
-
-    def _map(self, z):
-        logits = logits_of_all(z) / self.temperature_
-        logits[:, -self.coef_.shape[1] :] += self._features(z) @ self.coef_ + self.intercept_
-        return logits
-
-
-def _n_free(n_classes):
-    """Logits that are free: of two classes only the second one's."""
-    return 1 if n_classes == 2 else n_classes
+from skcal.recalibration.base import BLOCK_BYTES
 
 
 class Affine:
@@ -129,25 +56,29 @@ class ClassByClass:
 def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penalty):
     """Coefficients of the highest penalised likelihood of softmax(offset + design.logits(…)).
 
-    Sets ``n_iter_`` of the map; None, with a warning, where ``max_iter`` iterations do not suffice.
+    The penalty is Σ coefficients² / (2 inverse_penalty). Two classes have so few coefficients that
+    Newton steps in a trust region are cheap; for more classes L-BFGS does without a Hessian.
 
     Parameters
     ----------
-    scaling : RecalibrationMap
-        The map, with ``max_iter`` and ``tol``.
+    scaling : PenalizedScaling
+        The map, whose ``max_iter`` and ``tol`` count.
     offset : ndarray of shape (n_samples, n_classes)
         Logits.
     design : Affine or ClassByClass
-        The design of the map; of two classes an ``Affine`` one gives the second one's logit.
+        Logits as a function of coefficients; of two classes an ``Affine`` one gives the second
+        class's logit alone.
     codes : ndarray of shape (n_samples,)
-        Labels.
+        Column numbers of the labels.
     weight : ndarray of shape (n_samples,)
     inverse_penalty : ndarray of the coefficients' shape
-        C of each.
+        C of each coefficient.
 
     Returns
     -------
     coefficients : ndarray or None
+        None, with a warning, where ``max_iter`` iterations do not suffice.
+    n_iter : int
     """
     share = weight / weight.sum()
     precision = 1 / (inverse_penalty * weight.sum())
@@ -158,20 +89,20 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     # A bound of the Hessian's diagonal is 1/4 of the features' squares: unit curvature.
     scale = 1 / np.sqrt(design.mean_squares(share) / 4 + precision)
     result = _minimize(problem, scale, precision, scaling.max_iter, scaling.tol)
-    scaling.n_iter_ = result.nit
     if result.nit < scaling.max_iter and np.isfinite(result.x).all():
-        return result.x.reshape(scale.shape) * scale
+        return result.x.reshape(scale.shape) * scale, result.nit
+    name = " ".join(str(scaling).split())  # which scikit-learn breaks into lines
     warnings.warn(
-        f"{scaling} did not converge in {result.nit} iterations and stays the identity. "
-        "Lower C or raise max_iter.",
+        f"{name} did not converge in {result.nit} iterations and stays the identity. Lower C or "
+        "raise max_iter.",
         ConvergenceWarning,
         stacklevel=2,
     )
-    return None
+    return None, result.nit
 
 
 def _minimize(problem, scale, precision, max_iter, tol):
-    """Minimise over coefficients / scale."""
+    """Minimise the loss and its penalty Σ precision coefficients² / 2 over coefficients / scale."""
 
     def objective(scaled):
         coefficients = scaled.reshape(scale.shape) * scale
@@ -184,7 +115,7 @@ def _minimize(problem, scale, precision, max_iter, tol):
         return inner * np.outer(scale, scale)
 
     options = {"maxiter": int(max_iter), "gtol": tol} | problem["options"]
-    if "hessian" in problem:  # of so few coefficients that Newton steps are cheap
+    if "hessian" in problem:
         solver = {"method": "trust-exact", "hess": hessian}
     else:
         solver = {"method": "L-BFGS-B"}
@@ -194,6 +125,7 @@ def _minimize(problem, scale, precision, max_iter, tol):
 
 
 def _two_classes(offset, features, codes, share):
+    """Loss, gradient and Hessian of the coefficients of the second class's logit."""
     sign = 1.0 - 2.0 * codes
 
     def likelihood(coefficients):
@@ -209,18 +141,20 @@ def _two_classes(offset, features, codes, share):
 
 
 def _many_classes(offset, design, codes, share):
+    """Loss and gradient of the coefficients of all logits, by blocks of rows."""
+
     def likelihood(coefficients):
         loss, gradient = 0.0, np.zeros_like(coefficients)
         for rows in row_blocks(len(codes), 8 * offset.shape[1], most=BLOCK_BYTES):
-            chosen = np.arange(len(codes[rows])), codes[rows]
+            labelled = np.arange(len(codes[rows])), codes[rows]
             logits = offset[rows] + design.logits(coefficients, rows)
             logits -= logits.max(axis=1, keepdims=True)
-            own = logits[chosen]
+            of_labels = logits[labelled]
             error = np.exp(logits, out=logits)
             total = error.sum(axis=1)
-            loss += share[rows] @ (np.log(total) - own)
+            loss += share[rows] @ (np.log(total) - of_labels)
             error *= (share[rows] / total)[:, None]
-            error[chosen] -= share[rows]
+            error[labelled] -= share[rows]
             gradient += design.gradient(error, rows)
         return loss, gradient
 

@@ -1,0 +1,169 @@
+"""Features of probabilities: coordinates of the simplex, B-splines, and products of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.preprocessing import SplineTransformer
+from sklearn.utils.validation import check_is_fitted
+
+from skcal._sklearn_compat import Interval, StrOptions, _fit_context
+from skcal._validation import read_probabilities
+
+#: Smallest probability whose logarithm is taken: 2⁻⁵² ≈ 2.2e-16, so that log p ≥ -36.04.
+PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
+
+
+def log_probabilities(X: np.ndarray, floor: float = PROBABILITY_FLOOR) -> np.ndarray:
+    """Return log p; for a single column the logit, log p - log(1 - p).
+
+    Probabilities below ``floor`` count as that; 1 - p below :data:`PROBABILITY_FLOOR` as it.
+    """
+    X = X.astype(np.float64, copy=False)
+    log_p = np.maximum(X, floor)
+    np.log(log_p, out=log_p)
+    if X.shape[1] == 1:
+        return log_p - np.log(np.maximum(1 - X, PROBABILITY_FLOOR))
+    return log_p
+
+
+def square_roots(X: np.ndarray) -> np.ndarray:
+    """Return √p, of a single column √p and √(1 - p); their distances are Hellinger's, times √2."""
+    X = X.astype(np.float64)
+    return np.sqrt(np.maximum(np.hstack([X, 1 - X]) if X.shape[1] == 1 else X, 0))
+
+
+def log_ratios(X: np.ndarray) -> np.ndarray:
+    """Return log p minus its mean over the classes (Aitchison's centred log-ratio), or the logit.
+
+    Probabilities below :data:`PROBABILITY_FLOOR` count as the floor.
+    """
+    log_p = log_probabilities(X)
+    return log_p if X.shape[1] == 1 else log_p - log_p.mean(axis=1, keepdims=True)
+
+
+#: Name → function of features (n, d).
+COORDINATES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "probability": lambda X: X,
+    "square-root": square_roots,
+    "log": log_probabilities,
+    "log-ratio": log_ratios,
+}
+
+
+def coordinates_of_logarithms(name: str, z: np.ndarray) -> np.ndarray:
+    """Coordinates of predictions whose log-probabilities, in a single column logits, are z."""
+    if name == "log":
+        return z
+    if name == "log-ratio":
+        return z if z.shape[1] == 1 else z - z.mean(axis=1, keepdims=True)
+    return COORDINATES[name](expit(z) if z.shape[1] == 1 else np.exp(z))
+
+
+class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Map probabilities to their logarithms, a single column to its logit.
+
+    Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that floor, so that 0 and 1 stay finite.
+
+    Examples
+    --------
+    >>> from skcal.recalibration import LogProbabilities
+    >>> LogProbabilities().fit_transform([[0.25, 0.75], [1.0, 0.0]]).round(2)
+    array([[ -1.39,  -0.29],
+           [  0.  , -36.04]])
+    """
+
+    def fit(self, X: ArrayLike, y: object = None) -> LogProbabilities:
+        """Check the probabilities X of shape (n_samples, d); nothing is learnt."""
+        read_probabilities(self, X, y)
+        return self
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Return logarithms (or logits) of shape (n_samples, d)."""
+        check_is_fitted(self)
+        return log_probabilities(read_probabilities(self, X, reset=False))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+
+class ProbabilityInteractions(TransformerMixin, BaseEstimator):
+    """Products of all probabilities with the predicted class or with splines of the confidence.
+
+    A linear model on them is a linear map of p whose coefficients vary from predicted class to
+    predicted class, or smoothly with max p.
+
+    Parameters
+    ----------
+    by : {"confidence", "predicted class"}, default="confidence"
+    n_knots : int ≥ 2, default=8
+        Evenly spaced on [0, 1], for quadratic splines of max p.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+
+    Notes
+    -----
+    Ties for the largest probability go to the first class; of a single column max p is p. Bins of
+    the confidence with a map in each are those of [1]_, maps for each predicted class those of
+    [2]_, here for whole vectors.
+
+    References
+    ----------
+    .. [1] Ji et al., Bin-wise temperature scaling, ICCV Workshops 2019.
+    .. [2] Gupta & Ramdas, Top-label calibration and multiclass-to-binary reductions, ICLR 2022.
+
+    Examples
+    --------
+    >>> from skcal.recalibration import ProbabilityInteractions
+    >>> ProbabilityInteractions("predicted class").fit_transform([[0.75, 0.25], [0.5, 0.5]])
+    array([[0.75, 0.25, 0.  , 0.  ],
+           [0.5 , 0.5 , 0.  , 0.  ]])
+    """
+
+    _parameter_constraints: dict[str, list[object]] = {
+        "by": [StrOptions({"confidence", "predicted class"})],
+        "n_knots": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(self, by: str = "confidence", n_knots: int = 8) -> None:
+        self.by = by
+        self.n_knots = n_knots
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: object = None) -> ProbabilityInteractions:
+        """Check the probabilities X of shape (n_samples, d); nothing is learnt."""
+        read_probabilities(self, X, y)
+        return self
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Return the products, (n_samples, d²) or (n_samples, d (n_knots + 1))."""
+        check_is_fitted(self)
+        p = read_probabilities(self, X, reset=False).astype(np.float64)
+        if self.by == "confidence":
+            varying = b_splines(p.max(axis=1, keepdims=True), np.linspace(0, 1, self.n_knots), 2)
+        else:
+            varying = np.eye(p.shape[1])[p.argmax(axis=1)]
+        return (varying[:, :, None] * p[:, None, :]).reshape(len(p), -1)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+
+def b_splines(x: np.ndarray, knots: np.ndarray, degree: int) -> np.ndarray:
+    """Values of the B-splines (n, k) at numbers (n, 1), beyond the knots those at the last one."""
+    return _spline_transformer(tuple(knots.tolist()), degree).transform(x)
+
+
+@lru_cache(maxsize=64)
+def _spline_transformer(knots: tuple[float, ...], degree: int) -> SplineTransformer:
+    """A fitted transformer; to fit one costs as much as its values at some hundreds of numbers."""
+    column = np.array(knots)[:, None]
+    return SplineTransformer(knots=column, degree=degree, extrapolation="constant").fit(column)
