@@ -33,15 +33,6 @@ def as_json(data: Any, indent: int | None = 2) -> str:
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def read_json(text: str | bytes) -> Any:
-    """What strict JSON says; ValueError for anything else, such as NaN and infinity."""
-    return json.loads(text, parse_constant=_refuse_constant)
-
-
-def _refuse_constant(name):
-    raise ValueError(f"{name} is no number of JSON")
-
-
 def number(value: float | None, decimals: int = 4) -> str:
     """Fixed decimals, or two digits of what is smaller; a dash for None."""
     if value is None:

@@ -199,7 +199,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
             If the map is not one of the package.
         """
         check_is_fitted(self)
-        if type(self).__name__ not in _known_maps(type(self)):
+        if type(self).__name__ not in known_maps(type(self)):
             raise TypeError(f"{type(self).__name__} is no map of skcal and cannot be read again.")
         return to_text(self)
 
@@ -221,15 +221,15 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
         ValueError
             If the text is no map of that class, or its parameters do not fit together.
         """
-        return from_text(text, _known_maps(cls))
+        return from_text(text, known_maps(cls))
 
 
-def _known_maps(cls):
+def known_maps(cls):
     """Maps of the package that are a class or derived from it, by name."""
     own = cls._formula and cls.__module__.startswith("skcal.recalibration.")
     known = {cls.__name__: cls} if own else {}
     for derived in cls.__subclasses__():
-        known |= _known_maps(derived)
+        known |= known_maps(derived)
     return known
 
 

@@ -8,28 +8,33 @@ The keys of the object:
     As of a fitted :class:`skcal.Recalibrator`.
 ``n_samples``
     n, the number of samples.
+``name``
+    What tables call the map.
 ``formula``
     What is answered for the probabilities q of the map and C classes, as text: (n q + 1 / C) /
     (n + 1), except of the identity, whose q is answered.
 ``map``
     One of ``{"map": "Identity"}``, the probabilities as they are; ``{"map": "Smoothed", "strength":
-    a, "estimator": map}``, the map of (p + a) / (1 + a C); ``{"map": "Mixture", "weights": [...],
-    "maps": [...]}``, the weighted mean; or a map as :mod:`skcal.recalibration.saving` describes it,
-    with its formula.
+    a, "estimator": map, "probability_floor": floor}``, the map of (p + a) / (1 + a C);
+    ``{"map": "Mixture", "weights": [...], "maps": [...]}``, the weighted mean; or a map
+    as :mod:`skcal.recalibration.saving` describes it, with its formula.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
 
-from skcal._show import read_json
-from skcal.recalibration.base import Identity, RecalibrationMap, Smoothed
+from skcal._files import Document
+from skcal.recalibration.base import Identity, RecalibrationMap, Smoothed, known_maps
 from skcal.recalibration.mixture import Mixture
+from skcal.recalibration.saving import from_document, set_columns
 
 FORMAT = 1
+_REMEDY = "Pass what Recalibrator.to_json() returned; maps are read by their own from_json."
 
 
 def recalibrator_to_text(recalibrator) -> str:
@@ -43,7 +48,7 @@ def recalibrator_to_text(recalibrator) -> str:
             "n_samples": int(recalibrator.n_samples_),
             "name": recalibrator.best_name_,
             "formula": _formula(recalibrator),
-            "map": _told(recalibrator.best_estimator_),
+            "map": _as_object(recalibrator.best_estimator_),
         },
         allow_nan=False,
         ensure_ascii=False,
@@ -57,16 +62,21 @@ def _formula(recalibrator) -> str:
     return f"({n} q + 1 / {n_classes}) / {n + 1}, q the probabilities of the map"
 
 
-def _told(fitted) -> dict:
+def _as_object(fitted) -> dict:
+    """A fitted map, which may hold others, as an object of JSON."""
     if isinstance(fitted, Identity):
         return {"map": "Identity"}
     if isinstance(fitted, Smoothed):
-        inner = _told(fitted.estimator_)
-        told = {"map": "Smoothed", "strength": float(fitted.strength), "estimator": inner}
-        return told | {"probability_floor": getattr(fitted, "_floor", None)}
+        return {
+            "map": "Smoothed",
+            "strength": float(fitted.strength),
+            "estimator": _as_object(fitted.estimator_),
+            "probability_floor": getattr(fitted, "_floor", None),
+        }
     if isinstance(fitted, Mixture):
         weights = np.asarray(fitted.weights).tolist()
-        return {"map": "Mixture", "weights": weights, "maps": list(map(_told, fitted.estimators_))}
+        maps = [_as_object(part) for part in fitted.estimators_]
+        return {"map": "Mixture", "weights": weights, "maps": maps}
     if isinstance(fitted, RecalibrationMap):
         return json.loads(fitted.to_json())
     raise TypeError(
@@ -76,58 +86,53 @@ def _told(fitted) -> dict:
 
 def recalibrator_from_text(recalibrator, text: str) -> None:
     """Set the attributes of a recalibrator that predict."""
+    document = Document.parse(text, "a recalibrator", _REMEDY)
+    if "recalibrator" not in document.parts:
+        raise document.wrong("text", "is not a recalibrator")
+    document.expect("recalibrator", FORMAT)
+    set_columns(recalibrator, document)
+    recalibrator.from_logits = document.value("from_logits", bool)
+    recalibrator.n_samples_ = document.count("n_samples", 1)
+    recalibrator.best_name_ = document.value("name", str)
+    shape = recalibrator.n_features_in_, len(recalibrator.classes_)
     try:
-        told = read_json(text)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"The text is no JSON: {error}. Pass what to_json() returned.") from None
-    if not isinstance(told, dict) or told.get("recalibrator") != FORMAT:
-        raise ValueError(
-            f"The text holds no recalibrator of format {FORMAT}. Pass what Recalibrator.to_json() "
-            "returned; maps are read by their own from_json."
+        recalibrator.best_estimator_ = _restored(
+            document.part("map"), recalibrator.from_logits, shape
         )
-    try:
-        classes = np.array(told["classes"])
-        if classes.ndim != 1 or len(classes) < 2 or len(set(classes.tolist())) != len(classes):
-            raise ValueError("classes are not distinct names or numbers of two columns or more")
-        columns, n_samples = int(told["n_features_in"]), int(told["n_samples"])
-        if columns not in ({1, 2} if len(classes) == 2 else {len(classes)}) or n_samples < 1:
-            raise ValueError(f"{columns} columns, {len(classes)} classes, {n_samples} samples")
-        recalibrator.from_logits = bool(told["from_logits"])
-        recalibrator.classes_, recalibrator.n_features_in_ = classes, columns
-        recalibrator.n_samples_, recalibrator.best_name_ = n_samples, str(told["name"])
-        shape = columns, len(classes)
-        recalibrator.best_estimator_ = _restored(told["map"], recalibrator.from_logits, shape)
-        recalibrator._identity = _set(Identity(recalibrator.from_logits), shape)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"The text holds parts that do not fit together: {error!r}.") from error
+    except RecursionError as error:
+        raise document.wrong("map", "is nested too deeply") from error
+    recalibrator._identity = _with_shape(Identity(recalibrator.from_logits), shape)
     recalibrator._cross_fits = []
 
 
-def _restored(told: dict, from_logits: bool, shape) -> Any:
-    name = told["map"]
+def _restored(document: Document, from_logits: bool, shape: tuple[int, int]) -> Any:
+    """A fitted map of predictions of a kind, with so many columns and classes."""
+    name = document.value("map", str)
     if name == "Identity":
-        return _set(Identity(from_logits), shape)
+        return _with_shape(Identity(from_logits), shape)
     if name == "Smoothed":
-        inner = _restored(told["estimator"], False, shape)
-        fitted = _set(Smoothed(inner, float(told["strength"]), from_logits), shape)
-        fitted.estimator_ = inner
+        inner = _restored(document.part("estimator"), False, shape)
+        strength = document.number("strength", 0, 1e300)
+        smoothed = _with_shape(Smoothed(inner, strength, from_logits), shape)
+        smoothed.estimator_ = inner
         if not from_logits:
-            fitted._floor = float(told["probability_floor"])
-        return fitted
+            smoothed._floor = document.number("probability_floor", math.ulp(0.0), 0.5)
+        return smoothed
     if name == "Mixture":
-        maps = [_restored(one, from_logits, shape) for one in told["maps"]]
-        weights = np.array(told["weights"], dtype=np.float64)
-        if len(maps) != len(weights) or not np.isclose(weights.sum(), 1) or weights.min() < 0:
-            raise ValueError("weights of a mixture")
-        fitted = Mixture(maps, weights)
-        fitted.estimators_, fitted.classes_ = maps, np.arange(shape[1])
-        return fitted
-    fitted = RecalibrationMap.from_json(json.dumps(told))
+        maps = [_restored(part, from_logits, shape) for part in document.objects("maps")]
+        weights = document.array("weights", low=0)
+        if weights.shape != (len(maps),) or not np.isclose(weights.sum(), 1):
+            raise document.wrong("weights", "are not one for each map, of sum 1")
+        mixture = Mixture(maps, weights)
+        mixture.estimators_, mixture.classes_ = maps, np.arange(shape[1])
+        return mixture
+    fitted = from_document(document, known_maps(RecalibrationMap))
     if (fitted.n_features_in_, len(fitted.classes_)) != shape or fitted.from_logits != from_logits:
-        raise ValueError(f"{name} is of other predictions")
+        raise document.wrong("map", f"{name} is of other predictions")
     return fitted
 
 
-def _set(fitted, shape):
+def _with_shape(fitted, shape: tuple[int, int]):
+    """A map that learns nothing, as fitted to so many columns and classes."""
     fitted.n_features_in_, fitted.classes_ = shape[0], np.arange(shape[1])
     return fitted

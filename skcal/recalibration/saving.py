@@ -25,21 +25,15 @@ The keys of the object:
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
 
-from skcal._show import read_json
+from skcal._files import Document
 
 FORMAT = 1
-_KEYS = {
-    "map": str,
-    "format": int,
-    "options": dict,
-    "n_features_in": int,
-    "classes": list,
-    "parameters": dict,
-}
+_REMEDY = "Pass what to_json() of a map returned."
 
 
 def to_text(fitted) -> str:
@@ -51,7 +45,10 @@ def to_text(fitted) -> str:
         {
             "map": type(fitted).__name__,
             "format": FORMAT,
-            "options": {k: _plain(v) for k, v in fitted.get_params(deep=False).items()},
+            "options": {
+                name: value.item() if isinstance(value, np.generic) else value
+                for name, value in fitted.get_params(deep=False).items()
+            },
             "n_features_in": int(fitted.n_features_in_),
             "classes": np.asarray(fitted.classes_).tolist(),
             "z": _description_of_z(fitted),
@@ -62,10 +59,6 @@ def to_text(fitted) -> str:
         allow_nan=False,
         ensure_ascii=False,
     )
-
-
-def _plain(value):
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _description_of_z(fitted):
@@ -81,64 +74,48 @@ def _description_of_z(fitted):
 
 
 def from_text(text, known: dict[str, Any]):
-    """The fitted map that a text tells, of one of the known classes."""
-    told = _read(text)
-    if told["map"] not in known:
-        raise ValueError(
-            f"The text holds the map {told['map']!r:.80}, which is none of {', '.join(known)}."
-        )
-    options = told["options"]
-    fitted = known[told["map"]]()
+    """The fitted map that a text holds, of one of the known classes."""
+    return from_document(Document.parse(text, "a map", _REMEDY), known)
+
+
+def from_document(document: Document, known: dict[str, Any]):
+    """The fitted map that an object of JSON holds, of one of the known classes."""
+    name = document.value("map", str)
+    if name not in known:
+        raise document.wrong("map", f"is {name!r:.80}, which is none of {', '.join(known)}")
+    document.expect("format", FORMAT)
+    fitted, options = known[name](), document.value("options", dict)
     unknown = set(options) - set(fitted.get_params(deep=False))
     if unknown:
-        raise ValueError(f"options of the text hold {sorted(unknown)[0]!r:.80}, which is unknown.")
+        raise document.wrong("options", f"hold {sorted(unknown)[0]!r:.80}, which is unknown")
     fitted.set_params(**options)
     fitted._validate_params()
+    set_columns(fitted, document)
+    if not fitted.from_logits:
+        fitted._floor = document.number("probability_floor", math.ulp(0.0), 0.5)
+    parameters = document.part("parameters")
+    for parameter in fitted._saved_parameters:
+        setattr(fitted, f"{parameter}_", parameters.array(parameter)[()])
     try:
-        _restore(fitted, told)
         proba = fitted.predict_proba(_neutral(fitted))
-    except (TypeError, ValueError, IndexError, KeyError, OverflowError, MemoryError) as error:
-        raise ValueError(f"The text holds parameters that do not fit together: {error}") from error
+    except (TypeError, ValueError, IndexError, OverflowError, MemoryError) as error:
+        raise document.wrong("parameters", f"do not fit together ({error})") from error
     if not (np.isfinite(proba).all() and np.allclose(proba.sum(axis=1), 1)):
-        raise ValueError("The text holds parameters that give no probabilities.")
+        raise document.wrong("parameters", "give no probabilities")
     return fitted
 
 
-def _read(text):
-    try:
-        told = read_json(text)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"The text is no JSON: {error}. Pass what to_json() returned.") from None
-    if not isinstance(told, dict):
-        raise ValueError("The text is no JSON object. Pass what to_json() returned.")
-    for key, kind in _KEYS.items():
-        if not isinstance(told.get(key), kind) or isinstance(told[key], bool):
-            raise ValueError(f"The text lacks {key!r}, or it is not of type {kind.__name__}.")
-    if told["format"] != FORMAT:
-        raise ValueError(f"The text has format {told['format']}; this version reads {FORMAT}.")
-    return told
-
-
-def _restore(fitted, told):
-    n_columns, classes = told["n_features_in"], np.array(told["classes"])
-    if classes.ndim != 1 or len(set(told["classes"])) != len(classes) or len(classes) < 2:
-        raise ValueError("classes are not distinct names or numbers of two columns or more.")
+def set_columns(fitted, document: Document) -> None:
+    """Set the classes and the number of columns of what predicts."""
+    classes = document.labels("classes")
+    n_columns = document.count("n_features_in", 1)
     if n_columns not in ({1, 2} if len(classes) == 2 else {len(classes)}):
-        raise ValueError(f"{n_columns} columns and {len(classes)} classes.")
-    fitted.n_features_in_, fitted.classes_ = n_columns, classes
-    if not fitted.from_logits:
-        fitted._floor = float(told["probability_floor"])
-        if not 0 < fitted._floor < 1:
-            raise ValueError("probability_floor is not between 0 and 1.")
-    for name in fitted._saved_parameters:
-        value = np.asarray(told["parameters"][name])
-        if value.dtype.kind not in "if" or not np.isfinite(value).all():
-            raise ValueError(f"{name} holds what is no finite number.")
-        setattr(fitted, f"{name}_", value[()])
+        raise document.wrong("n_features_in", f"is {n_columns} for {len(classes)} classes")
+    fitted.n_features_in_, fitted.classes_ = n_columns, np.array(classes)
 
 
 def _neutral(fitted):
-    """A row of equal logits or probabilities, and one for each column that favours it."""
+    """A row of equal logits or probabilities, and for each column one that favours it."""
     if fitted.n_features_in_ == 1:
         return np.array([[0.5], [0.25], [0.75]])
     rows = np.vstack([np.zeros(fitted.n_features_in_), 1 + np.eye(fitted.n_features_in_)])

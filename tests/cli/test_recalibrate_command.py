@@ -284,7 +284,7 @@ def test_what_is_missing_is_said_with_the_usage(arguments, message, capsys):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "is no JSON"), ("{}", "holds no recalibrator"), (None, "No such file")],
+    [("{", "is not JSON"), ("{}", "is not a recalibrator"), (None, "No such file")],
 )
 def test_a_file_that_is_no_map_is_named(run, tmp_path, fit_file, content, message):
     saved = tmp_path / "map.json"

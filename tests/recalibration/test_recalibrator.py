@@ -307,12 +307,17 @@ def test_json_of_single_probabilities_is_read():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda told: "{", "is no JSON"),
-        (lambda told: {"map": "Identity"}, "holds no recalibrator of format 1"),
-        (lambda told: told | {"classes": ["a", "a"]}, "do not fit together.*classes"),
-        (lambda told: told | {"n_features_in": 7}, "do not fit together"),
-        (lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": []}}, "mixture"),
-        (lambda told: told | {"map": {"map": "eval"}}, "do not fit together"),
+        (lambda told: "{", "text is not JSON"),
+        (lambda told: [told], "text is not a recalibrator"),
+        (lambda told: {"map": "Identity"}, "text is not a recalibrator"),
+        (lambda told: told | {"recalibrator": 2}, "recalibrator is 2, and 1 can be read"),
+        (lambda told: told | {"classes": ["a", "a"]}, "classes is not one name or number"),
+        (lambda told: told | {"n_features_in": 7}, "n_features_in is 7 for 3 classes"),
+        (lambda told: told | {"n_samples": 0}, "n_samples is 0, not a count"),
+        (lambda told: told | {"from_logits": 1}, "from_logits is missing or of another kind"),
+        (lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": []}}, "weights"),
+        (lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": [3]}}, "objects"),
+        (lambda told: told | {"map": {"map": "eval"}}, "map is 'eval', which is none of"),
     ],
 )
 def test_a_text_that_is_no_recalibrator_raises(change, message):

@@ -175,39 +175,47 @@ GOOD = json.loads(
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"map": "os.system"}, "holds the map 'os.system', which is none of"),
+        ({"map": "os.system"}, "map is 'os.system', which is none of"),
         ({"map": "PenalizedScaling"}, "which is none of"),
-        ({"map": 3}, "lacks 'map'"),
-        ({"format": 2}, "format 2; this version reads 1"),
-        ({"format": True}, "lacks 'format'"),
+        ({"map": 3}, "map is missing or of another kind"),
+        ({"format": 2}, "format is 2, and 1 can be read"),
+        ({"format": True}, "format is True, and 1 can be read"),
         ({"options": {"__class__": 1}}, "'__class__', which is unknown"),
         ({"options": {"max_temperature": -1}}, "'max_temperature' parameter"),
-        ({"parameters": {}}, "do not fit together: 'temperature'"),
-        ({"parameters": {"temperature": "1"}}, "no finite number"),
-        ({"parameters": {"temperature": [1.0, 2.0, 3.0]}}, "do not fit together"),
+        ({"options": []}, "options is missing or of another kind"),
+        ({"parameters": {}}, "temperature is not an array of numbers"),
+        ({"parameters": {"temperature": "1"}}, "temperature is not an array of numbers"),
+        ({"parameters": {"temperature": "inf"}}, "temperature holds a number that is not possible"),
+        ({"parameters": {"temperature": [[1.0], 2.0]}}, "temperature is not an array of numbers"),
+        ({"parameters": {"temperature": [1.0, 2.0, 3.0]}}, "parameters do not fit together"),
         ({"parameters": {"temperature": float("nan")}}, "NaN is no number of JSON"),
-        ({"parameters": {"temperature": None}}, "no finite number"),
-        ({"classes": [0]}, "distinct"),
-        ({"classes": [0, 0]}, "distinct"),
-        ({"classes": [[0], [1]]}, "do not fit together"),
-        ({"n_features_in": 10**9}, "columns and 2 classes"),
-        ({"probability_floor": None}, "do not fit together"),
-        ({"probability_floor": -1.0}, "probability_floor"),
+        ({"parameters": {"temperature": None}}, "temperature is not an array of numbers"),
+        ({"classes": [0]}, "classes is not one name or number a column, each once"),
+        ({"classes": [0, 0]}, "classes is not one name or number a column, each once"),
+        ({"classes": [[0], [1]]}, "classes is not one name or number a column"),
+        ({"n_features_in": 10**9}, "n_features_in is 1000000000 for 2 classes"),
+        ({"n_features_in": 1.5}, "n_features_in is 1.5, not a count"),
+        ({"probability_floor": None}, "probability_floor is None, not a number"),
+        ({"probability_floor": -1.0}, "probability_floor is -1.0, not a number"),
+        ({"probability_floor": 10**400}, "probability_floor is 1"),
     ],
 )
 def test_what_is_no_map_is_refused(changed, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as raised:
         RecalibrationMap.from_json(json.dumps(GOOD | changed))
+    assert "max_temperature" in message or str(raised.value).endswith("of a map returned.")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "{", None, b"\xff", "[" * 100_000])
 def test_what_is_no_object_is_refused(text):
-    with pytest.raises(ValueError, match="The text"):
+    with pytest.raises(ValueError, match=r"text is not|map is missing"):
         RecalibrationMap.from_json(text)
 
 
 def test_a_class_reads_its_own_maps_alone():
-    with pytest.raises(ValueError, match="TemperatureScaling', which is none of VectorScaling"):
+    with pytest.raises(
+        ValueError, match="map is 'TemperatureScaling', which is none of VectorScaling"
+    ):
         VectorScaling.from_json(json.dumps(GOOD))
 
 
