@@ -68,6 +68,7 @@ def make_dirichlet(
     concentration: float = 0.1,
     model: str = "M1",
     noise: float = 0.5,
+    n_truth_draws: int = 1_000_000,
     random_state: int | np.random.RandomState | None = None,
 ) -> CalibrationDataset:
     """Dirichlet predictions with labels from M1, M2 or M3 of Widmann et al.
@@ -87,6 +88,9 @@ def make_dirichlet(
         The distribution of labels.
     noise : float in [0, 1], default=0.5
         The share π of M2.
+    n_truth_draws : int, default=1_000_000
+        0 leaves the true errors out, as in :func:`make_tempered`. Other numbers make no difference:
+        these true errors are closed forms, without draws.
     random_state : int, RandomState instance or None, default=None
         The seed of the draws.
 
@@ -115,6 +119,8 @@ def make_dirichlet(
     proba = _dirichlet(rng, n_samples, n_classes, concentration)
     labels = _categorical(rng, _CONDITIONALS[model](proba, noise))
     truth = model, n_classes, concentration, noise
+    if not n_truth_draws:
+        return CalibrationDataset(proba, labels, dict)
     errors, variation = partial(_dirichlet_errors, *truth), partial(_total_variation, *truth)
     return CalibrationDataset(proba, labels, errors, variation)
 

@@ -1,4 +1,4 @@
-"""A classifier with its recalibrator, and what recalibration won."""
+"""A classifier with its recalibrator, fitted to out-of-fold predictions, and what that won."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from skcal._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
     StrOptions,
+    _check_method_params,
     _fit_context,
     _num_samples,
     _routing_enabled,
@@ -36,8 +37,9 @@ from skcal.model_selection.candidates import fast_function
 from skcal.model_selection.errors import ErrorEstimate
 from skcal.notions import resolve_notion
 from skcal.recalibration import Recalibrator
-from skcal.recalibration.classifier_folds import aligned_predictions, fit_fold
 from skcal.recalibration.splits import as_rows, refuse_overlap
+
+_UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below the lowest
 
 
 class OutOfFold(NamedTuple):
@@ -78,9 +80,8 @@ class RecalibratedClassifierCV(
         samples must then be others than those that it was trained on. None:
         :class:`~sklearn.svm.LinearSVC`.
     recalibrator : Recalibrator or map, default=None
-        None: ``Recalibrator(random_state=0)``. Its ``cv``, ``labels`` and ``from_logits`` are set
-        by the classifier. A map, such as :class:`skcal.TemperatureScaling`, is used without a
-        choice.
+        None: :class:`skcal.Recalibrator`. Its ``cv``, ``labels`` and ``from_logits`` are set by the
+        classifier. A map, such as :class:`skcal.TemperatureScaling`, is used without a choice.
     cv : int, cross-validation splitter or iterable, default=5
         The folds, stratified where it is an int; their test sets may not overlap.
     ensemble : bool or "auto", default="auto"
@@ -89,6 +90,9 @@ class RecalibratedClassifierCV(
         one.
     n_jobs : int, default=None
         Jobs that fit the classifiers in parallel.
+    random_state : int, RandomState instance or None, default=0
+        That of the default classifier and recalibrator, and of the search for calibration errors; a
+        recalibrator that is passed keeps its own. Folds of an int ``cv`` are not shuffled.
 
     Attributes
     ----------
@@ -147,19 +151,30 @@ class RecalibratedClassifierCV(
         "cv": ["cv_object"],
         "ensemble": ["boolean", StrOptions({"auto"})],
         "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
     }
 
-    def __init__(self, estimator=None, recalibrator=None, cv=5, *, ensemble="auto", n_jobs=None):
+    def __init__(
+        self,
+        estimator=None,
+        recalibrator=None,
+        cv=5,
+        *,
+        ensemble="auto",
+        n_jobs=None,
+        random_state=0,
+    ):
         self.estimator = estimator
         self.recalibrator = recalibrator
         self.cv = cv
         self.ensemble = ensemble
         self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def _estimator(self):
         if self.estimator is not None:
             return self.estimator
-        estimator = LinearSVC(random_state=0)
+        estimator = LinearSVC(random_state=self.random_state)
         return estimator.set_fit_request(sample_weight=True) if _routing_enabled() else estimator
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -197,15 +212,13 @@ class RecalibratedClassifierCV(
         routed = self._route(estimator, weight, fit_params)
         frozen = isinstance(estimator, FrozenEstimator)
         splits = self._splits(X, y, codes, routed.splitter.split)
-        rows, sizes = (
-            np.concatenate([test for _, test in splits]),
-            [len(test) for _, test in splits],
-        )
+        rows = np.concatenate([test for _, test in splits])
+        sizes = [len(test) for _, test in splits]
         context = self._init_callback_context(max_subtasks=1 if frozen else len(splits) + 1)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         if frozen:
             self.classifiers_ = [clone(estimator)]
-            predictions = aligned_predictions(estimator, _safe_indexing(X, rows), self.classes_)
+            predictions = _aligned_predictions(estimator, _safe_indexing(X, rows), self.classes_)
         else:
             predictions = self._fit_classifiers(
                 estimator, X, y, splits, routed.estimator.fit, context
@@ -220,14 +233,14 @@ class RecalibratedClassifierCV(
     def _fit_classifiers(self, estimator, X, y, splits, params, context):
         """The classifier of each fold or, unless an ensemble, of all; predictions of the folds."""
         calls = [
-            (fit_fold, clone(estimator), X, y, *split, params, self.classes_) for split in splits
+            (_fit_fold, clone(estimator), X, y, *split, params, self.classes_) for split in splits
         ]
         names = [f"fold {k}" for k in range(len(splits))]
         fits = list(as_tasks(one_by_one(calls, self.n_jobs), names, self, context))
         self.classifiers_ = [classifier for classifier, _ in fits]
         if self.ensemble is False:
             self.classifiers_ = [clone(estimator).fit(X, y, **params)]
-        return np.concatenate([own for _, own in fits])
+        return np.concatenate([held_out for _, held_out in fits])
 
     def _route(self, estimator, sample_weight, fit_params):
         if _routing_enabled():
@@ -262,11 +275,12 @@ class RecalibratedClassifierCV(
         return splits
 
     def _fit_recalibrator(self, predictions, rows, codes, weight, sizes, context):
-        own = self.recalibrator
-        if own is None:
-            own = Recalibrator(random_state=0)
-        elif not isinstance(own, Recalibrator):
-            own = Recalibrator([own], do_no_harm=False, mix=False, random_state=0)
+        recalibrator = self.recalibrator
+        if recalibrator is None:
+            recalibrator = Recalibrator(random_state=self.random_state)
+        elif not isinstance(recalibrator, Recalibrator):
+            only = {"do_no_harm": False, "mix": False, "random_state": self.random_state}
+            recalibrator = Recalibrator([recalibrator], **only)
         places, ends = np.arange(len(rows)), np.cumsum(sizes)
         blocks = [places[end - size : end] for end, size in zip(ends, sizes, strict=True)]
         if len(blocks) > 1:
@@ -277,10 +291,10 @@ class RecalibratedClassifierCV(
         logits = not hasattr(self.classifiers_[0], "predict_proba")
         # Column numbers are the labels: those that are tested may lack a class.
         labels = np.arange(len(self.classes_))
-        own = clone(own).set_params(cv=cv, labels=labels, from_logits=logits)
+        recalibrator = clone(recalibrator).set_params(cv=cv, labels=labels, from_logits=logits)
         task = context.subcontext(task_name="recalibrator")
-        with task.propagate_callback_context(own):
-            self.recalibrator_ = own.fit(predictions, codes[rows], weight[rows])
+        with task.propagate_callback_context(recalibrator):
+            self.recalibrator_ = recalibrator.fit(predictions, codes[rows], weight[rows])
         self.comparison_ = self.recalibrator_.comparison_
         judged, after = self.recalibrator_.cross_fit_predict_proba(predictions)
         before = self.recalibrator_.unchanged_proba(predictions[judged])
@@ -300,8 +314,8 @@ class RecalibratedClassifierCV(
         """
         check_is_fitted(self)
         proba = [
-            self.recalibrator_.predict_proba(aligned_predictions(one, X, self.classes_))
-            for one in self.classifiers_
+            self.recalibrator_.predict_proba(_aligned_predictions(classifier, X, self.classes_))
+            for classifier in self.classifiers_
         ]
         return np.mean(proba, axis=0)
 
@@ -344,11 +358,10 @@ class RecalibratedClassifierCV(
         return self._error(self.out_of_fold_.before, kind, notion)
 
     def _error(self, proba, kind, notion):
-        found = resolve_notion(notion, proba)
-        function = fast_function(found, proba.shape[1], len(proba))
-        search = CalibrationErrorSearchCV(
-            [Zero(), function], found, labels=np.arange(proba.shape[1]), random_state=0
-        )
+        resolved = resolve_notion(notion, proba)
+        function = fast_function(resolved, proba.shape[1], len(proba))
+        options = {"labels": np.arange(proba.shape[1]), "random_state": self.random_state}
+        search = CalibrationErrorSearchCV([Zero(), function], resolved, **options)
         with recorded_warnings():
             search.fit(proba, self.out_of_fold_.codes, self.out_of_fold_.weight)
         return search.error(kind)
@@ -396,3 +409,36 @@ def _checked(X, y):
     if not _num_samples(X):
         raise ValueError("X has 0 samples. A classifier needs samples of two classes or more.")
     return X, y
+
+
+def _fit_fold(classifier, X, y, train, test, params, classes):
+    """A classifier of the training rows, and its predictions for the test rows."""
+    params = _check_method_params(X, params, indices=train)
+    classifier.fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
+    return classifier, _aligned_predictions(classifier, _safe_indexing(X, test), classes)
+
+
+def _aligned_predictions(classifier, X, classes):
+    """Probabilities or, of classifiers without, logits, with a column of every class."""
+    known = np.searchsorted(classes, classifier.classes_)
+    if hasattr(classifier, "predict_proba"):
+        proba = np.asarray(classifier.predict_proba(X))
+        if len(known) == len(classes):
+            return proba
+        whole = np.zeros((len(proba), len(classes)), dtype=proba.dtype)
+        whole[:, known] = proba
+        return whole
+    logits = np.asarray(classifier.decision_function(X))
+    if logits.ndim == 1 and len(classes) > 2:
+        logits = np.stack([np.zeros_like(logits), logits], axis=1)
+    if logits.ndim == 2 and logits.shape[1] != len(known):
+        raise ValueError(
+            f"{type(classifier).__name__}.decision_function has {logits.shape[1]} columns for "
+            f"{len(known)} classes. Pass a classifier with a column per class, such as "
+            "SVC(decision_function_shape='ovr')."
+        )
+    if logits.ndim == 1 or len(known) == len(classes):
+        return logits
+    whole = np.full((len(logits), len(classes)), logits.min() - _UNLIKELY)
+    whole[:, known] = logits
+    return whole

@@ -196,8 +196,12 @@ def test_samples_are_reproducible_by_random_state(make):
     assert first.labels.dtype == np.int64
 
 
-def test_truths_can_be_left_out():
-    assert not make_tempered(5, n_truth_draws=0, random_state=0).true_squared_errors
+@pytest.mark.parametrize("make", [make_dirichlet, make_tempered, make_distorted])
+def test_truths_can_be_left_out(make):
+    data = make(5, n_truth_draws=0, random_state=0)
+    assert not data.true_squared_errors
+    assert data.true_total_variation is None
+    np.testing.assert_array_equal(data.proba, make(5, random_state=0).proba)
 
 
 def test_overwriting_a_truth_does_not_change_the_next_one():

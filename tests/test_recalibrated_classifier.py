@@ -63,6 +63,19 @@ def test_predictions_are_those_of_the_recalibrator_on_out_of_fold_predictions():
     assert_allclose(several.predict_proba(X), (600 * mean + 1 / 3) / 601, rtol=1e-9)
 
 
+@pytest.mark.parametrize("recalibrator", [None, TemperatureScaling()])
+def test_random_state_is_that_of_the_default_classifier_and_recalibrator(recalibrator):
+    X, y = made(120)
+    for options in ({}, {"random_state": 0}, {"random_state": 3}):
+        fitted = RecalibratedClassifierCV(recalibrator=recalibrator, **options).fit(X, y)
+        expected = options.get("random_state", 0)
+        assert fitted.recalibrator_.random_state == expected
+        assert fitted.classifiers_[0].random_state == expected
+    own = Recalibrator([TemperatureScaling()], random_state=7)
+    fitted = RecalibratedClassifierCV(GaussianNB(), own, random_state=3).fit(X, y)
+    assert fitted.recalibrator_.random_state == 7
+
+
 def test_the_comparison_judges_each_fold_by_a_map_of_the_others():
     X, y = made()
     folds = StratifiedKFold(3)
