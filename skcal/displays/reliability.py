@@ -31,9 +31,8 @@ from skcal.displays.base import (
 )
 from skcal.displays.reliability_panel import ReliabilityPanel, make_curves, make_panel
 from skcal.functions.base import BilinearFunction
-from skcal.metrics.bin_rule import BinRule
+from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cross_fitted import panel_error
-from skcal.metrics.moments import problem_moments
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 

@@ -13,10 +13,8 @@ from numpy.typing import ArrayLike
 from skcal._bins import Intervals
 from skcal._show import html_list, html_result, html_table, import_pandas, percent
 from skcal._sklearn_compat import Interval, validate_params
-from skcal.metrics.bin_rule import BIN_OPTIONS, BinRule
-from skcal.metrics.bin_statistic import gap_distances
-from skcal.metrics.moments import GAPS, BinMoments, bin_moments
-from skcal.metrics.proportion import clopper_pearson
+from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinMoments, BinRule, bin_moments, gap_distances
+from skcal.metrics.limits import clopper_pearson
 from skcal.notions import Notion
 from skcal.sample import read_sample
 

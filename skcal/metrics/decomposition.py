@@ -15,9 +15,9 @@ from sklearn.isotonic import isotonic_regression
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.metrics.bin_rule import BinRule
-from skcal.metrics.moments import (
+from skcal.metrics.bins import (
     BinMoments,
+    BinRule,
     bin_moments,
     brier_losses,
     log_losses,

@@ -15,8 +15,8 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
-from skcal.metrics.bin_rule import BinRule
-from skcal.metrics.events import FEWEST_EVENTS, surprises, warn_if_few_events
+from skcal.metrics.bins import BinRule
+from skcal.metrics.limits import FEWEST_EVENTS, surprises, warn_if_few_events
 from skcal.sample import Sample, read_sample
 
 

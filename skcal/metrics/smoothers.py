@@ -10,8 +10,8 @@ from scipy.special import expit, ndtri
 from sklearn.isotonic import isotonic_regression
 from sklearn.preprocessing import SplineTransformer
 
-from skcal.metrics.logistic import logistic_coefficients
-from skcal.metrics.proportion import clopper_pearson
+from skcal.metrics.cox import logistic_coefficients
+from skcal.metrics.limits import clopper_pearson
 from skcal.recalibration.coordinates import log_probabilities
 
 _MAX_POINTS = 1000  # distinct predictions; more are grouped

@@ -10,8 +10,8 @@ from sklearn import config_context
 
 from skcal.hypothesis_tests.null import null_distribution
 from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
-from skcal.metrics.bin_statistic import BinnedStatistic
-from skcal.metrics.kernel_statistic import KernelStatistic, _single
+from skcal.metrics.binned import BinnedStatistic
+from skcal.metrics.kernel import KernelStatistic, _single
 from skcal.metrics.statistic import (
     MetricStatistic,
     draw_codes,

@@ -23,7 +23,7 @@ from skcal.metrics import (
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
-from skcal.metrics.resampling import _poisson_counts, resample_counts
+from skcal.metrics.bootstrap import _poisson_counts, resample_counts
 from skcal.metrics.statistic import prepare_counts, prepared_by
 
 pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain for the interval")

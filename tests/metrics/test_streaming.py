@@ -113,8 +113,8 @@ def test_chunks_give_what_all_samples_give(notion, dtype, weighted, size):
 def test_blocks_within_a_chunk_do_not_matter(notion, monkeypatch):
     y, proba = hard_sample(notion)
     whole = CalibrationAccumulator(notion).partial_fit(y, proba)
-    monkeypatch.setattr("skcal.metrics.moments._BLOCK_BYTES", 2**17)
-    monkeypatch.setattr("skcal.metrics.moments.BLOCK_ROWS", 2**3)
+    monkeypatch.setattr("skcal.metrics.bins._BLOCK_BYTES", 2**17)
+    monkeypatch.setattr("skcal.metrics.bins.BLOCK_ROWS", 2**3)
     blocks = CalibrationAccumulator(notion).partial_fit(y, proba)
     assert_allclose(blocks._table.sums.value, whole._table.sums.value, rtol=1e-13, atol=1e-13)
 

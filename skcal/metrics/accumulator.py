@@ -15,18 +15,24 @@ from sklearn.exceptions import NotFittedError
 from skcal._bins import Intervals
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import naming
-from skcal.metrics.bin_rule import given_edges, uniform_edges
-from skcal.metrics.bin_statistic import resolve_distance
 from skcal.metrics.bin_table import TABLE_OPTIONS, tabulate
-from skcal.metrics.binned import ERROR_OPTIONS, MIN_BIN_SAMPLES, expected_error, largest_error
-from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
-from skcal.metrics.decomposition import SCORES, prediction_variance, score_parts
-from skcal.metrics.moments import (
+from skcal.metrics.binned import (
+    ERROR_OPTIONS,
+    MIN_BIN_SAMPLES,
+    expected_error,
+    largest_error,
+    resolve_distance,
+)
+from skcal.metrics.bins import (
     BinTable,
     CompensatedSum,
     clip_probabilities,
+    given_edges,
     sample_blocks,
+    uniform_edges,
 )
+from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
+from skcal.metrics.decomposition import SCORES, prediction_variance, score_parts
 from skcal.sample import Sample
 
 _FAN_IN = 8  # states of dask chunks that one task merges
