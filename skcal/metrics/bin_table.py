@@ -146,8 +146,8 @@ def calibration_bins(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
         What is predicted; "auto" is "binary" for one and two columns and "confidence" for more.
-    n_bins : int or "cube-root", default=15
-        Number of bins, on the simplex of intervals per class; "cube-root": ⌊n^(1/3)⌋.
+    n_bins : int or "cube_root", default=15
+        Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋.
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         The rule of the bins, as in :class:`skcal.Binning`; the last for vectors only, "quantile"
         and "sweep" for scalars.

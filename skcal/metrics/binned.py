@@ -134,8 +134,8 @@ def expected_calibration_error(
     notion : str or callable, default="auto"
         What is to be calibrated, see :mod:`skcal.notions`. "auto" is "binary" for one and
         two columns and "confidence" for more: two different numbers on the same data.
-    n_bins : int or "cube-root", default=15
-        Number of bins, on the simplex of intervals per class; "cube-root": ⌊n^(1/3)⌋ with
+    n_bins : int or "cube_root", default=15
+        Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋ with
         n the sum of the weights. Ignored by the strategies "sweep", "unique" and "median-variance".
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :class:`skcal.Binning`: b_{j-1} < x ≤ b_j, the first closed at 0. "unique" groups
@@ -290,7 +290,7 @@ def maximum_calibration_error(
     notion : str or callable, default="auto"
         The notion, as in :func:`expected_calibration_error`; of several problems the worst bin
         counts.
-    n_bins : int or "cube-root", default=15
+    n_bins : int or "cube_root", default=15
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :func:`expected_calibration_error`.
     min_samples : int, default=100
@@ -417,7 +417,7 @@ def count_bins(sample: Sample, rule, names, measure):
     measure : callable
         Maps a list of BinMoments to a float.
     """
-    if not rule.known and (rule.strategy != "unique" or rule.n_bins == "cube-root"):
+    if not rule.known and (rule.strategy != "unique" or rule.n_bins == "cube_root"):
         return None
     n_classes = 1 if sample.proba.ndim == 1 else sample.proba.shape[1]
     values = len(sample.proba) * sample.notion.values_per_row(n_classes) * len(names)

@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 from sklearn.utils import check_array
 
 from skcal._bins import (
@@ -20,14 +19,16 @@ from skcal._bins import (
     find_partition,
     variance_of_means,
 )
+from skcal._scores import bounded_log_losses
 from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import naming, row_blocks
+from skcal.metrics.statistic import observed_codes
 from skcal.notions import Notion, Problem
 from skcal.sample import Sample
 
 #: Constraints of a metric's options of bins.
 BIN_OPTIONS = {
-    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
+    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
     "strategy": [StrOptions(set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
     "min_samples": [Interval(Integral, 1, None, closed="left")],
     "edges": ["array-like", None],
@@ -39,7 +40,7 @@ class BinRule(NamedTuple):
 
     Parameters
     ----------
-    n_bins : int or "cube-root"
+    n_bins : int or "cube_root"
     strategy : str or Intervals
     min_samples : int
     """
@@ -61,7 +62,7 @@ class BinRule(NamedTuple):
         """Bins of [0, 1] that are the same for all samples, or None."""
         if isinstance(self.strategy, Intervals):
             return self.strategy
-        equal = self.strategy == "uniform" and self.n_bins != "cube-root"
+        equal = self.strategy == "uniform" and self.n_bins != "cube_root"
         return uniform_edges(int(self.n_bins)) if equal else None
 
     def partition(self, problem: Problem):
@@ -74,7 +75,7 @@ class BinRule(NamedTuple):
                     "Leave edges out, or use notion='confidence', 'classwise' or 'binary'."
                 )
             return self.strategy
-        if n_bins == "cube-root":
+        if n_bins == "cube_root":
             n_bins = max(1, int(np.cbrt(weight.sum()) * (1 + 1e-12)))
         outcomes = problem.outcomes if self.strategy == "sweep" else None
         find = find_partition(self.strategy, x.shape[1])
@@ -247,7 +248,7 @@ class RowTerms:
 
     @property
     def _errors(self):
-        return problem_losses(self.problem, "brier")[:, None]
+        return ((self._x - self._outcomes) ** 2).sum(axis=1, keepdims=True)
 
     @property
     def _deviations(self):
@@ -259,39 +260,8 @@ class RowTerms:
 
     @property
     def _log_loss(self):
-        return problem_losses(self.problem, "log-loss")[:, None]
-
-
-def clip_probabilities(x: np.ndarray) -> np.ndarray:
-    """Keep probabilities off 0 and 1 by the resolution of their dtype; float64."""
-    floor = np.finfo(x.dtype).eps
-    return np.clip(x, floor, 1 - floor).astype(np.float64)
-
-
-def problem_losses(problem: Problem, score: str) -> np.ndarray:
-    """Brier or logarithmic loss of each prediction of a problem, of logits without a bound."""
-    outcomes = problem.outcomes.astype(np.float64)
-    if score == "brier":
-        return brier_losses(problem.features.astype(np.float64), outcomes)
-    z = problem.logits
-    if z is None:
-        return log_losses(clip_probabilities(problem.features), outcomes)
-    if z.shape[1] == 1:
-        return np.logaddexp(0, np.where(outcomes == 1, -z, z))[:, 0]
-    return -np.take_along_axis(z, outcomes.argmax(axis=1)[:, None], axis=1)[:, 0]
-
-
-def brier_losses(x, outcomes):
-    """Squared distance of each prediction and outcome."""
-    return ((x - outcomes) ** 2).sum(axis=1)
-
-
-def log_losses(x, outcomes):
-    """Logarithmic loss of each prediction; of P(positive) if there is one column."""
-    loss = -xlogy(outcomes, x).sum(axis=1)
-    if x.shape[1] == 1:
-        loss -= xlogy(1 - outcomes, 1 - x)[:, 0]
-    return loss
+        codes, problem = observed_codes(self.problem)[0], self.problem
+        return bounded_log_losses(problem.features, codes, problem.logits)[:, None]
 
 
 class CompensatedSum:

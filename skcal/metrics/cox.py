@@ -15,6 +15,7 @@ from scipy.special import expit
 from scipy.special import logit as log_odds
 from scipy.stats import chi2
 
+from skcal._scores import log_losses_of_logits
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError
@@ -376,7 +377,7 @@ def logistic_coefficients(X, hits, mass, penalty) -> np.ndarray:
 
 def log_likelihood(logit, outcome, weight):
     """Log likelihood of outcomes 0/1 given their logits."""
-    return float(-(weight @ np.logaddexp(0, np.where(outcome == 1, -logit, logit))))
+    return -float(weight @ log_losses_of_logits(logit[:, None], outcome))
 
 
 def profile_intervals(logit, outcome, weight, both, large, confidence_level):

@@ -139,8 +139,12 @@ def _loess_weights(points: Points, grid) -> np.ndarray:
 
 def isotonic_curve(points: Points, grid) -> Curve:
     """Isotonic regression of the outcomes, straight between predictions."""
-    fitted = isotonic_regression(points.frequency, sample_weight=points.mass, y_min=0, y_max=1)
-    return Curve(np.interp(grid, points.prediction, fitted))
+    return Curve(np.interp(grid, points.prediction, isotonic_frequency(points)))
+
+
+def isotonic_frequency(points: Points) -> np.ndarray:
+    """Isotonic regression of the outcomes at each point."""
+    return isotonic_regression(points.frequency, sample_weight=points.mass, y_min=0, y_max=1)
 
 
 def isotonic_limits(x, outcome, grid, level: float) -> np.ndarray:

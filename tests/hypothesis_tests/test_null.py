@@ -25,7 +25,7 @@ SCALARS, VECTORS = ["binary", "confidence"], ["canonical", "top-2", superclass]
 SCALAR_BINS = [
     {},
     {"n_bins": 4},
-    {"n_bins": "cube-root"},
+    {"n_bins": "cube_root"},
     {"strategy": "quantile", "n_bins": 7},
     {"strategy": "unique"},
 ]

@@ -20,9 +20,9 @@ from skcal import (
     TemperatureScaling,
     VectorScaling,
 )
+from skcal._scores import log_losses, of_outcomes
 from skcal.datasets import make_tempered
 from skcal.recalibration import Identity, Mixture
-from skcal.recalibration.losses import log_losses, of_outcomes
 
 FEW = [TemperatureScaling(), (VectorScaling(), {"C": [0.01, 0.1]})]
 

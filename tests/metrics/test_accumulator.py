@@ -391,7 +391,7 @@ def test_slices_of_an_array_know_the_labels_of_all(monkeypatch, kind):
     ("options", "match"),
     [
         ({"n_bins": 0}, "'n_bins' parameter"),
-        ({"n_bins": "cube-root"}, "'n_bins' parameter"),
+        ({"n_bins": "cube_root"}, "'n_bins' parameter"),
         ({"edges": [0, 1, 2]}, "from 0 to 1"),
         ({"edges": [0, 0.5, 0.5, 1]}, r"must increase, but edges\[2\] = 0\.5 follows 0\.5"),
         ({"edges": [0.1, 0.5]}, r"^edges of 0\.1 to 0\.5: .* from 0 to 1 .* Pass \[0, …, 1\]"),
