@@ -39,10 +39,10 @@ print("                       ECE  miscalibration  discrimination  Brier  sharpn
 for name, classifier in classifiers.items():
     proba = cross_val_predict(classifier, X, y, cv=folds, method="predict_proba")
     ece[name] = expected_calibration_error(y, proba, notion="confidence")
-    part = parts[name] = score_decomposition(y, proba)
+    part = parts[name] = score_decomposition(y, proba, notion="classwise")
     print(
         f"{name:20s} {ece[name]:5.3f}  {part.miscalibration:14.3f}  {part.discrimination:14.3f}  "
-        f"{part.score:5.3f}  {sharpness(y, proba):9.3f}"
+        f"{part.score:5.3f}  {sharpness(y, proba, notion='classwise'):9.3f}"
     )
 
 # %%

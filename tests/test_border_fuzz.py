@@ -85,7 +85,7 @@ BORDER = [
         "_validation.py",
         "sample.py",
         "metrics/chunks.py",
-        "metrics/streaming.py",
+        "metrics/accumulator.py",
         "monitoring/layout.py",
     )
 ] + [str(Path(sklearn.__file__).parent / "utils")]

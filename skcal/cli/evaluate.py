@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
-from skcal._matrices import one_hot
+from skcal._scores import brier_losses, of_outcomes
 from skcal._show import number, printable
 from skcal._validation import check_labels
 from skcal.cli.checks import Predictions
@@ -99,7 +99,7 @@ def chosen_notions(notions, proba):
 def _scores(predictions, notions) -> dict:
     """Accuracy, Brier score and the ECE of 15 equal bins, over all samples.
 
-    ECE is of the first scalar notion that is searched; binary Brier scores are of one column.
+    ECE is of the first scalar notion that is searched.
     """
     proba, labels, classes = predictions[:3]
     notion = next((one for one in notions if one.scalar), resolve_notion("auto", proba))
@@ -107,13 +107,11 @@ def _scores(predictions, notions) -> dict:
     codes, _ = check_labels(labels, proba, classes)
     rows = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
     hits = rows.argmax(axis=1) == codes
-    outcome = one_hot(codes, rows.shape[1])
-    brier = float(np.mean(np.sum((rows - outcome) ** 2, axis=1)))
     return {
         "n_samples": len(codes),
         "n_classes": len(classes),
         "accuracy": float(hits.mean()),
-        "brier_score": brier / 2 if brier_notion.single else brier,
+        "brier_score": float(of_outcomes(brier_losses(rows), codes).mean()),
         "brier_notion": brier_notion,
         "ece_15_bins": expected_calibration_error(labels, proba, notion=notion, labels=classes),
         "ece_notion": notion,
@@ -122,7 +120,7 @@ def _scores(predictions, notions) -> dict:
 
 def _heading(report) -> str:
     name = printable(" ".join(report["name"].split()))
-    summed = "one column" if report["brier_notion"].single else "sum over classes"
+    summed = "one column" if report["n_classes"] == 2 else "sum over classes"
     return (
         f"{name}\n{'=' * len(name)}\n{report['n_samples']:,} predictions of "
         f"{report['n_classes']} classes: accuracy {report['accuracy']:.4f}, Brier score "

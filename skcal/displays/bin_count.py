@@ -20,8 +20,8 @@ from skcal.displays.base import (
     styled,
 )
 from skcal.metrics import expected_calibration_error
-from skcal.metrics.bin_rule import BinRule
-from skcal.metrics.bin_statistic import BinnedStatistic
+from skcal.metrics.binned import BinnedStatistic
+from skcal.metrics.bins import BinRule
 from skcal.metrics.statistic import draw_codes
 from skcal.sample import Sample, read_sample
 

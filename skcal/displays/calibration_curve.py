@@ -18,7 +18,7 @@ from skcal.displays.base import (
     make_axes,
     styled,
 )
-from skcal.metrics.curve import CalibrationCurve, calibration_curve
+from skcal.metrics.curve import CalibrationCurve, flexible_calibration_curve
 from skcal.sample import read_sample
 
 _BINS = 50
@@ -51,7 +51,7 @@ class CalibrationCurveDisplay(ClassifierDisplay):
     See Also
     --------
     ReliabilityDisplay : bins, and what calibrated predictions would show.
-    skcal.metrics.calibration_curve : the curve as data.
+    skcal.metrics.flexible_calibration_curve : the curve as data.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class CalibrationCurveDisplay(ClassifierDisplay):
         y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
         method : {"splines", "loess", "isotonic"}, default="splines"
-            The smoother, see :func:`skcal.metrics.calibration_curve`.
+            The smoother, see :func:`skcal.metrics.flexible_calibration_curve`.
         notion : {"auto", "binary", "confidence"}, default="auto"
             "auto" is "binary" for one and two columns and "confidence" for more.
         confidence_level : float in (0, 1), default=0.95
@@ -132,7 +132,7 @@ class CalibrationCurveDisplay(ClassifierDisplay):
             "labels": labels,
             "pos_label": pos_label,
         }
-        curve = calibration_curve(
+        curve = flexible_calibration_curve(
             y_true, y_proba, method=method, confidence_level=confidence_level, **options
         )
         [problem] = read_sample(y_true, y_proba, **options).problems()

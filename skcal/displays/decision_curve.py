@@ -16,7 +16,7 @@ from skcal.displays.base import (
     make_axes,
     styled,
 )
-from skcal.metrics.decision import DecisionCurve, decision_curve
+from skcal.metrics.thresholds import DecisionCurve, decision_curve
 
 _ALL, _NONE = "treat all", "treat none"
 

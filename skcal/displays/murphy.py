@@ -16,7 +16,7 @@ from skcal.displays.base import (
     make_axes,
     styled,
 )
-from skcal.metrics.murphy import MurphyDiagram, murphy_diagram
+from skcal.metrics.thresholds import MurphyDiagram, murphy_diagram
 
 _GRID = np.linspace(0, 1, 501)
 _MANY = 1000  # points of exact curves

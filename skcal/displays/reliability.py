@@ -31,9 +31,8 @@ from skcal.displays.base import (
 )
 from skcal.displays.reliability_panel import ReliabilityPanel, make_curves, make_panel
 from skcal.functions.base import BilinearFunction
-from skcal.metrics.bin_rule import BinRule
+from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cross_fitted import panel_error
-from skcal.metrics.moments import problem_moments
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
@@ -144,7 +143,7 @@ class ReliabilityDisplay(ClassifierDisplay):
                 CalibrationErrorEstimator,
                 CalibrationErrorSearchCV,
             ],
-            "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
+            "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
             "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
             "edges": ["array-like", None],
             "confidence_level": [Interval(Real, 0, 1, closed="neither")],
@@ -191,7 +190,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             :class:`skcal.CalibrationErrorSearchCV` of this notion: x + ĝ(x) as it stands, without
             band. Where there are more than 1,000 distinct predictions, curves are fitted to 1,000
             groups of equal mass.
-        n_bins : int or "cube-root", default=15
+        n_bins : int or "cube_root", default=15
         strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
             Bins as in :func:`skcal.metrics.expected_calibration_error`; they also make the ECE in
             the legend of a curve.

@@ -14,8 +14,8 @@ from skcal.displays.base import axis_limit, fitted_functions, require_residual
 from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction
 from skcal.metrics import bootstrap_interval
-from skcal.metrics.bin_statistic import BinnedStatistic
 from skcal.metrics.bin_table import TABLE, tabulate
+from skcal.metrics.binned import BinnedStatistic
 from skcal.metrics.statistic import draw_codes, observed_codes
 from skcal.notions import NOTIONS, Problem
 from skcal.sample import Sample

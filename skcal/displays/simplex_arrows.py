@@ -10,9 +10,7 @@ from sklearn.base import clone
 from skcal.displays.base import fitted_functions, require_residual
 from skcal.functions.base import BilinearFunction
 from skcal.metrics import calibration_bins
-from skcal.metrics.bin_rule import BinRule
-from skcal.metrics.bin_statistic import gap_distances
-from skcal.metrics.moments import problem_moments
+from skcal.metrics.bins import BinRule, gap_distances, problem_moments
 
 _FIT_CELLS = 100
 _MAX_ROWS = 5000  # that a function is fitted to as they are; more are grouped in cells

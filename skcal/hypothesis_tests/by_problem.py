@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from skcal.hypothesis_tests.result import CalibrationTestResult, adjust_pvalues
-from skcal.metrics.events import FEWEST_EVENTS, effective_number, warn_if_few_events
+from skcal.metrics.limits import FEWEST_EVENTS, effective_number, warn_if_few_events
 from skcal.notions import Problem
 from skcal.sample import Sample
 

@@ -17,8 +17,7 @@ from skcal.hypothesis_tests.by_problem import (
     warn_of_limit,
 )
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
-from skcal.metrics.bin_rule import BinRule
-from skcal.metrics.moments import problem_moments
+from skcal.metrics.bins import BinRule, problem_moments
 from skcal.sample import read_sample
 
 _ROUNDING = 1e-14

@@ -15,7 +15,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
-from skcal.metrics.events import FEWEST_EVENTS, warn_if_few_events
+from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
 from skcal.sample import Sample, read_sample
 
 _SHARED_CLASSES = 10  # up to here every residual sees the polynomials of all probabilities

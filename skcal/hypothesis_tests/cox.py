@@ -11,9 +11,8 @@ from scipy.stats import chi2
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.hypothesis_tests.by_problem import of_each_problem
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
-from skcal.metrics.cox import check_overlap, logits
-from skcal.metrics.logistic import fit_intercept, fit_logistic, log_likelihood
-from skcal.metrics.one_outcome import check_both
+from skcal.metrics.base import Outcome, check_both
+from skcal.metrics.cox import check_overlap, fit_intercept, fit_logistic, log_likelihood
 from skcal.sample import read_sample
 
 
@@ -89,7 +88,8 @@ def cox_test(
 
 def _test(problem, hypothesis):
     """Twice the difference of the largest log-likelihoods."""
-    data = logits(problem)
+    outcome = Outcome(problem)
+    data = outcome.logit, outcome.happened, outcome.weight
     check_both(data[1])
     estimate, error, freedom = np.nan, np.nan, 2 if hypothesis == "calibrated" else 1
     if hypothesis == "intercept":  # needs no slope, so no overlap either

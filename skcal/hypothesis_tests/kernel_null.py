@@ -8,7 +8,7 @@ import numpy as np
 
 from skcal._validation import row_blocks
 from skcal.kernels import Kernel
-from skcal.metrics.kernel_statistic import KernelStatistic
+from skcal.metrics.kernel import KernelStatistic
 from skcal.metrics.statistic import observed_codes
 from skcal.notions import Problem
 

@@ -19,8 +19,8 @@ from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
 from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
-from skcal.metrics.events import warn_if_few_events
 from skcal.metrics.kernel import embedding_terms, place_locations
+from skcal.metrics.limits import warn_if_few_events
 from skcal.sample import read_sample
 
 _DETERMINED = 1e-6  # drawn locations whose correlations leave less are dropped

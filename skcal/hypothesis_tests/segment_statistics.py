@@ -11,7 +11,7 @@ from skcal._running import over_jobs
 from skcal._show import number
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.segment_features import Segments
-from skcal.metrics.proportion import clopper_pearson
+from skcal.metrics.limits import clopper_pearson
 from skcal.metrics.statistic import draw_codes, observed_codes
 from skcal.notions import Problem
 

@@ -1,5 +1,6 @@
 """Calibration measures ``(y_true, y_proba, *, …) → float`` (or parts), intervals and scorers."""
 
+from skcal.metrics.accumulator import CalibrationAccumulator
 from skcal.metrics.bin_table import calibration_bins
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.bootstrap import bootstrap_interval
@@ -7,11 +8,9 @@ from skcal.metrics.cox import (
     calibration_intercept,
     calibration_slope,
     cox_recalibration,
-    integrated_calibration_index,
 )
 from skcal.metrics.cross_fitted import cross_fitted_calibration_error
-from skcal.metrics.curve import calibration_curve
-from skcal.metrics.decision import decision_curve, net_benefit
+from skcal.metrics.curve import flexible_calibration_curve, integrated_calibration_index
 from skcal.metrics.decomposition import score_decomposition, sharpness
 from skcal.metrics.error_interval import calibration_error_interval
 from skcal.metrics.kernel import (
@@ -19,7 +18,6 @@ from skcal.metrics.kernel import (
     squared_kernel_calibration_error,
     squared_mean_embedding_calibration_error,
 )
-from skcal.metrics.murphy import murphy_diagram
 from skcal.metrics.rounded import normalize_proba
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
 from skcal.metrics.smooth import (
@@ -27,14 +25,13 @@ from skcal.metrics.smooth import (
     kolmogorov_smirnov_calibration_error,
     smooth_calibration_error,
 )
-from skcal.metrics.streaming import CalibrationAccumulator
+from skcal.metrics.thresholds import decision_curve, murphy_diagram, net_benefit
 from skcal.metrics.validation import validation_measures
 
 __all__ = [
     "CalibrationAccumulator",
     "bootstrap_interval",
     "calibration_bins",
-    "calibration_curve",
     "calibration_error_interval",
     "calibration_intercept",
     "calibration_slope",
@@ -42,6 +39,7 @@ __all__ = [
     "cross_fitted_calibration_error",
     "decision_curve",
     "expected_calibration_error",
+    "flexible_calibration_curve",
     "get_scorer",
     "get_scorer_names",
     "integrated_calibration_index",

@@ -1,13 +1,18 @@
-"""One number of several problems."""
+"""From problems to one number, and the input of measures of a single outcome."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from skcal._running import over_jobs
-from skcal.sample import Sample
+from skcal._show import html_list, html_result, html_rows, import_pandas
+from skcal.notions import Problem
+from skcal.recalibration.features import log_probabilities
+from skcal.sample import Sample, read_sample
 
 
 def estimate(
@@ -20,10 +25,10 @@ def estimate(
     problems = sample.problems()
     enough = [problem for problem in problems if len(problem.weight) >= at_least]
     if in_order:
-        found = iter([measure(problem) for problem in enough])
+        results = iter([measure(problem) for problem in enough])
     else:
-        found = iter(over_jobs([(measure, problem) for problem in enough], prefer="threads"))
-    powers = [next(found) if len(p.weight) >= at_least else np.nan for p in problems]
+        results = iter(over_jobs([(measure, problem) for problem in enough], prefer="threads"))
+    powers = [next(results) if len(p.weight) >= at_least else np.nan for p in problems]
     for k, (power, problem) in enumerate(zip(powers, problems, strict=True)):
         if np.isnan(power) and len(problem.weight) >= at_least:
             raise FloatingPointError(f"The estimate of problem {k} is not a number.")
@@ -60,3 +65,89 @@ def combine(powers, problems, norm: float, average: str | None, root: bool = Tru
     if root and norm != 1 and not np.isinf(norm):
         values = np.maximum(values, 0) ** (1 / norm)
     return values if average is None else float(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Predictions of one outcome: a problem of single probabilities, in one dimension.
+
+    Attributes
+    ----------
+    problem : Problem
+    notion : Notion or None
+    """
+
+    problem: Problem
+    notion: Any = None
+
+    @cached_property
+    def prediction(self) -> np.ndarray:
+        """Probabilities (n_samples,), float64."""
+        return self.problem.features[:, 0].astype(np.float64)
+
+    @cached_property
+    def logit(self) -> np.ndarray:
+        """Their logits, those of 0 and 1 bounded by the resolution of the predictions' dtype."""
+        z = self.problem.logits
+        return (log_probabilities(self.problem.features) if z is None else z)[:, 0]
+
+    @cached_property
+    def happened(self) -> np.ndarray:
+        """1.0 where the outcome happened, else 0.0."""
+        return self.problem.outcomes[:, 0].astype(np.float64)
+
+    @property
+    def weight(self) -> np.ndarray:
+        """Sample weights."""
+        return self.problem.weight
+
+
+def read_outcome(*arguments, **options) -> Outcome:
+    """Check a metric's input, which is that of :func:`skcal.sample.read_sample`."""
+    sample = read_sample(*arguments, **options, single=True)
+    [problem] = sample.problems()
+    return Outcome(problem, sample.notion)
+
+
+def check_both(outcome):
+    """Raise unless both outcomes occur."""
+    if outcome.min() == outcome.max():
+        raise ValueError(f"y_true shows one outcome only ({int(outcome[0])}); both are needed.")
+
+
+def read_increasing(values, name: str, below_one: bool = False) -> np.ndarray:
+    """Probabilities in increasing order, of shape (n,)."""
+    grid = np.asarray(values, dtype=np.float64)
+    inside = (grid >= 0) & ((grid < 1) if below_one else (grid <= 1))
+    if grid.ndim != 1 or not len(grid) or not inside.all():
+        where = "[0, 1)" if below_one else "[0, 1]"
+        raise ValueError(f"{name} must be a 1-D array of probabilities in {where}, got {values!r}.")
+    if (np.diff(grid) < 0).any():
+        raise ValueError(f"{name} must be in increasing order. Pass np.sort({name}).")
+    return grid
+
+
+class PointwiseResult:
+    """A dataclass of arrays of one length: a data frame, and in a notebook a table of some rows."""
+
+    def to_frame(self):
+        """Return a pandas DataFrame, a row for each point."""
+        return import_pandas().DataFrame(self._columns())
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        """The arrays in the order of the fields; ``thresholds`` are called ``threshold``."""
+        own: Any = self
+        values = {each.name: getattr(own, each.name) for each in fields(own)}
+        return {
+            "threshold" if name == "thresholds" else name: value
+            for name, value in values.items()
+            if isinstance(value, np.ndarray)
+        }
+
+    def _caption(self) -> tuple[str, str]:
+        """The title of the table, and what its limits are."""
+        raise NotImplementedError
+
+    def _repr_html_(self):
+        title, note = self._caption()
+        return html_result(title, html_rows(self._columns()), html_list([note]))

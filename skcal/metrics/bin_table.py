@@ -13,10 +13,8 @@ from numpy.typing import ArrayLike
 from skcal._bins import Intervals
 from skcal._show import html_list, html_result, html_table, import_pandas, percent
 from skcal._sklearn_compat import Interval, validate_params
-from skcal.metrics.bin_rule import BIN_OPTIONS, BinRule
-from skcal.metrics.bin_statistic import gap_distances
-from skcal.metrics.moments import GAPS, BinMoments, bin_moments
-from skcal.metrics.proportion import clopper_pearson
+from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinMoments, BinRule, bin_moments, gap_distances
+from skcal.metrics.limits import clopper_pearson
 from skcal.notions import Notion
 from skcal.sample import read_sample
 
@@ -148,8 +146,8 @@ def calibration_bins(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
         What is predicted; "auto" is "binary" for one and two columns and "confidence" for more.
-    n_bins : int or "cube-root", default=15
-        Number of bins, on the simplex of intervals per class; "cube-root": ⌊n^(1/3)⌋.
+    n_bins : int or "cube_root", default=15
+        Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋.
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         The rule of the bins, as in :class:`skcal.Binning`; the last for vectors only, "quantile"
         and "sweep" for scalars.

@@ -9,21 +9,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csc_array
+from sklearn import get_config
 
+from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.base import combine
-from skcal.metrics.bin_rule import BIN_OPTIONS, BinRule
-from skcal.metrics.bin_statistic import (
-    DISTANCES,
-    count_bins,
-    gap_distances,
-    prepare_bins,
-    resolve_distance,
-)
 from skcal.metrics.bin_table import allowed_bins, require_bins
-from skcal.metrics.moments import GAPS, BinMoments, bin_moments
+from skcal.metrics.bins import (
+    BIN_OPTIONS,
+    DISTANCES,
+    GAPS,
+    BinMoments,
+    BinRule,
+    RowTerms,
+    bin_moments,
+    gap_distances,
+    problem_moments,
+)
 from skcal.metrics.statistic import prepared_by
-from skcal.sample import read_sample
+from skcal.notions import Problem
+from skcal.sample import Sample, read_sample
 
 # Sums that debiasing takes besides the gaps.
 _DEBIAS = {
@@ -38,6 +44,35 @@ ERROR_OPTIONS = {
     "root": ["boolean"],
 }
 MIN_BIN_SAMPLES = {"min_bin_samples": [Interval(Integral, 1, None, closed="left"), None]}
+
+
+def resolve_distance(distance, norm, debias):
+    """Return the distance that "auto" means, or refuse what does not go together."""
+    if debias and norm != 2:
+        raise ValueError(f"debias={debias!r} is for norm=2, the squared error, not {norm}.")
+    if distance == "auto":
+        return "total-variation" if norm == 1 or np.isinf(norm) else "euclidean"
+    if debias and distance != "euclidean":
+        raise ValueError(f"debias={debias!r} goes with distance='euclidean', not {distance!r}.")
+    return distance
+
+
+def prepare_bins(
+    problem,
+    *,
+    n_bins=15,
+    strategy="uniform",
+    min_samples=100,
+    edges=None,
+    norm=1,
+    distance="auto",
+    **others,
+):
+    """The error in bins that do not depend on outcomes; None of others and of debiased errors."""
+    if others or (strategy == "sweep" and edges is None):
+        return None
+    rule = BinRule.of(n_bins, strategy, min_samples, edges)
+    return BinnedStatistic(problem, rule, norm, resolve_distance(distance, norm, False))
 
 
 def _count_expected_error(sample, *, norm, debias, **others):
@@ -99,8 +134,8 @@ def expected_calibration_error(
     notion : str or callable, default="auto"
         What is to be calibrated, see :mod:`skcal.notions`. "auto" is "binary" for one and
         two columns and "confidence" for more: two different numbers on the same data.
-    n_bins : int or "cube-root", default=15
-        Number of bins, on the simplex of intervals per class; "cube-root": ⌊n^(1/3)⌋ with
+    n_bins : int or "cube_root", default=15
+        Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋ with
         n the sum of the weights. Ignored by the strategies "sweep", "unique" and "median-variance".
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :class:`skcal.Binning`: b_{j-1} < x ≤ b_j, the first closed at 0. "unique" groups
@@ -255,7 +290,7 @@ def maximum_calibration_error(
     notion : str or callable, default="auto"
         The notion, as in :func:`expected_calibration_error`; of several problems the worst bin
         counts.
-    n_bins : int or "cube-root", default=15
+    n_bins : int or "cube_root", default=15
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :func:`expected_calibration_error`.
     min_samples : int, default=100
@@ -321,3 +356,111 @@ def largest_error(problems: list[BinMoments], min_bin_samples, distance="total-v
             largest += gap_distances(moments.gaps[allowed], distance).tolist()
     require_bins(len(largest), min_bin_samples, fullest)
     return max(largest)
+
+
+class BinnedStatistic:
+    """Binned calibration error of a problem, by counting; bins must not depend on labels.
+
+    Attributes
+    ----------
+    moments : BinMoments
+        The moments of all bins.
+    bins : ndarray of shape (n_rows,)
+        Number of the bin of each row, among those that hold samples.
+    mass : ndarray of shape (n_filled,)
+    predicted : ndarray of shape (n_filled, m)
+        Sums of the weights and of weighted predictions.
+    """
+
+    def __init__(self, problem: Problem, rule, norm=1, distance="total-variation", names=GAPS):
+        self.norm, self.distance, self.weight = norm, distance, problem.weight
+        self.moments = problem_moments(problem, rule, names)
+        filled = np.flatnonzero(self.moments.weight > 0)
+        self.bins = np.searchsorted(filled, self.moments.bins)
+        self.mass = self.moments.weight[filled]
+        weighted = problem.weight[:, None] * problem.features
+        self.predicted = bin_sums(self.bins, weighted, len(filled))
+
+    def __call__(self, codes):
+        """Return the error of each row of outcomes."""
+        powers = np.array([self.power(self.hits(row)) for row in codes])
+        return powers if np.isinf(self.norm) else powers ** (1 / self.norm)
+
+    def hits(self, codes):
+        """Weighted number of each outcome in each bin, (n_filled, m)."""
+        n_bins, m = self.predicted.shape
+        if m == 1:
+            return np.bincount(self.bins, self.weight * codes, minlength=n_bins)[:, None]
+        cells = np.bincount(self.bins * m + codes, self.weight, minlength=n_bins * m)
+        return cells.reshape(n_bins, m)
+
+    def power(self, hits):
+        """Σ_b n_b/n ‖gap‖^q; for q = ∞ the largest ‖gap‖."""
+        distances = gap_distances((hits - self.predicted) / self.mass[:, None], self.distance)
+        if np.isinf(self.norm):
+            return distances.max()
+        return self.mass @ distances**self.norm / self.mass.sum()
+
+
+def count_bins(sample: Sample, rule, names, measure):
+    """Return a measure of sums over bins as a function of how often each row counts.
+
+    None for bins that depend on the weights, and where the terms of all rows would not fit
+    scikit-learn's ``working_memory``.
+
+    Parameters
+    ----------
+    sample : Sample
+    rule : BinRule
+    names : sequence of str
+        The sums, as in :func:`skcal.metrics.bins.bin_moments`.
+    measure : callable
+        Maps a list of BinMoments to a float.
+    """
+    if not rule.known and (rule.strategy != "unique" or rule.n_bins == "cube_root"):
+        return None
+    n_classes = 1 if sample.proba.ndim == 1 else sample.proba.shape[1]
+    values = len(sample.proba) * sample.notion.values_per_row(n_classes) * len(names)
+    if 12 * values > get_config()["working_memory"] * 2**20:  # float64, and int32 of the bin
+        return None
+    problems = [_CountedProblem(p, rule, names) for p in sample.problems() if len(p.weight)]
+    return partial(_evaluate, problems, not sample.notion.shares_samples, measure)
+
+
+class _CountedProblem:
+    """The terms of each row of one problem as sparse matrices, (n_bins m, n_rows)."""
+
+    def __init__(self, problem: Problem, rule, names):
+        self.partition = rule.partition(problem)
+        self.rows, self.n_columns = problem.rows, problem.features.shape[1]
+        bins, terms = self.partition.assign(problem.features), RowTerms(problem)
+        self.matrices = {name: self._matrix(bins, terms.values(name)) for name in names}
+
+    def _matrix(self, bins, values):
+        n, m = values.shape
+        place = (bins[:, None] * m + np.arange(m)).astype(np.int32)
+        ends = np.arange(n + 1, dtype=np.int32) * m
+        entries = np.ascontiguousarray(values, dtype=np.float64).ravel()
+        return csc_array((entries, place.ravel(), ends), shape=(self.partition.n_bins * m, n))
+
+    def sums(self, counts) -> dict:
+        """Sums over the bins, for counts that multiply the weights."""
+        counts = counts[self.rows].astype(np.float64)
+        # Copies of a row are one sample with a larger weight.
+        factors = {"count": counts > 0, "squares": counts**2, "square_errors": counts**2}
+        size = self.partition.n_bins
+        return {
+            name: (matrix @ factors.get(name, counts)).reshape(size, -1)
+            for name, matrix in self.matrices.items()
+        }
+
+
+def _evaluate(problems, by_class, measure, counts) -> float:
+    sums = [problem.sums(counts) for problem in problems]
+    mass = np.array([sum_["weight"].sum() for sum_ in sums])
+    shares = mass / mass.sum() if by_class else np.ones(len(mass))
+    moments = [
+        BinMoments.of(float(share), problem.partition, None, sum_)
+        for share, problem, sum_ in zip(shares, problems, sums, strict=True)
+    ]
+    return measure(moments)

@@ -1,30 +1,31 @@
-"""Calibration as medicine reports it: intercept, slope, integrated calibration index."""
+"""Logistic recalibration a + b logit(p): intercept, slope and their intervals."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 from scipy.special import expit
-from sklearn import config_context
-from sklearn.base import BaseEstimator, clone
+from scipy.special import logit as log_odds
+from scipy.stats import chi2
 
+from skcal._scores import log_losses_of_logits
 from skcal._show import ShownRounded
-from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
-from skcal.metrics.logistic import (
-    fit_intercept,
-    fit_logistic,
-    log_likelihood,
-    profile_intervals,
-)
-from skcal.metrics.one_outcome import check_both
-from skcal.metrics.smoothers import CURVES, make_points, point_gaps
+from skcal._sklearn_compat import Interval, validate_params
+from skcal._validation import InputError
+from skcal.metrics.base import check_both, read_outcome
 from skcal.model_selection.estimator import ConfidenceInterval
-from skcal.recalibration.features import log_probabilities
-from skcal.sample import read_sample
+
+_ITERATIONS, _HALVINGS = 100, 30
+_TOLERANCE = 1e-13  # of the gradient of the mean loss
+_ROUNDING = 1e-13  # of the mean loss
+_DOUBLINGS = 60
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,8 @@ def cox_recalibration(
     >>> [round(end, 2) for end in result.slope_interval]
     [-0.71, 2.89]
     """
-    logit, outcome, weight, notion = read_logits(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
-    )
+    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    logit, outcome, weight = data.logit, data.happened, data.weight
     check_both(outcome)
     check_overlap(logit, outcome)
     both = fit_logistic(logit, outcome, weight)
@@ -165,7 +165,7 @@ def cox_recalibration(
         slope_interval=intervals[1],
         intercept_in_the_large_interval=intervals[2],
         confidence_level=confidence_level,
-        notion=notion,
+        notion=data.notion,
     )
 
 
@@ -224,11 +224,9 @@ def calibration_intercept(
     >>> round(calibration_intercept([0, 0, 0, 1], [0.5, 0.5, 0.5, 0.5]), 4)  # log(1/3)
     -1.0986
     """
-    logit, outcome, weight, _ = read_logits(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
-    )
-    check_both(outcome)
-    return float(fit_intercept(logit, outcome, weight).coefficients[0])
+    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    check_both(data.happened)
+    return float(fit_intercept(data.logit, data.happened, data.weight).coefficients[0])
 
 
 def calibration_slope(
@@ -285,131 +283,10 @@ def calibration_slope(
     >>> round(calibration_slope([0, 1, 0, 1, 1, 0], [0.2, 0.3, 0.4, 0.6, 0.9, 0.7]), 3)
     0.721
     """
-    logit, outcome, weight, _ = read_logits(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
-    )
-    check_both(outcome)
-    check_overlap(logit, outcome)
-    return float(fit_logistic(logit, outcome, weight).coefficients[1])
-
-
-@validate_params(
-    {
-        "estimator": [HasMethods(["fit", "predict_proba"]), StrOptions(set(CURVES)), None],
-        "quantile": [Interval(Real, 0, 1, closed="both"), None],
-    },
-    prefer_skip_nested_validation=True,
-)
-def integrated_calibration_index(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    notion: str = "auto",
-    estimator: BaseEstimator | str | None = None,
-    quantile: float | None = None,
-    sample_weight: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    pos_label: Any = None,
-    from_logits: bool = False,
-) -> float:
-    """Integrated calibration index, ICI: mean ``|ĉ(p_i) - p_i|`` for a smooth calibration curve ĉ.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    notion : {"auto", "binary", "confidence"}, default="auto"
-        "auto" is "binary" for one and two columns and "confidence" for more.
-    estimator : classifier, {"splines", "loess", "isotonic"} or None, default=None
-        The smoother, a classifier of the outcome given logit(p) as its one feature, or a method of
-        :func:`calibration_curve`. None is "splines" without groups of many predictions: logistic
-        regression on cubic splines of the logit with 5 knots at quantiles.
-    quantile : float in [0, 1], default=None
-        None is the mean; 0.5 and 0.9 are E50 and E90 of [1]_, 1 is Emax.
-    sample_weight : array-like of shape (n_samples,), default=None
-        A weight of 2 counts as a repeated row.
-    labels : array-like of shape (n_classes,), default=None
-        The class of each column; for 1-D predictions (negative class, positive class).
-    pos_label : label, default=None
-        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
-    from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
-
-    Returns
-    -------
-    index : float in [0, 1], in probability units; 0 is calibrated.
-
-    Raises
-    ------
-    ValueError
-        If the input is not valid or only one outcome occurs.
-
-    Notes
-    -----
-    [1]_ smooths by loess, R's rms package by lowess. The smoother matters: over 60 draws of a model
-    of Beta(1, 3) predictions, splines and loess differed in ICI by 0.007 on average and by at most
-    0.04 at n = 300 (0.001 and 0.003 at n = 3,000), in E90 by 0.015 and at most 0.09 (0.004 and
-    0.02); isotonic regression has larger E90 and Emax. Compare values of one smoother. The curve is
-    fitted to the samples on which it is evaluated, so all are biased upwards: ICI was 0.06, 0.05
-    and 0.065 at n = 300 (splines, loess, isotonic) where the truth is 0.047.
-
-    References
-    ----------
-    .. [1] Austin & Steyerberg, The integrated calibration index (ICI) and related metrics for
-       quantifying the calibration of logistic regression models, Statistics in Medicine 2019.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcal.metrics import integrated_calibration_index
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.uniform(size=2000)
-    >>> y = rng.uniform(size=2000) < p**2
-    >>> round(integrated_calibration_index(y, p), 2)  # E|p² - p| = 1/6
-    0.17
-    """
-    logit, outcome, weight, _ = read_logits(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
-    )
-    check_both(outcome)
-    if estimator is None or isinstance(estimator, str):
-        grouped = {} if estimator else {"most": len(logit)}
-        points = make_points(expit(logit), outcome, weight, **grouped)
-        gap, weight = point_gaps(estimator or "splines", points), points.mass
-    else:
-        gap = _fitted_gap(estimator, logit, outcome, weight, sample_weight is not None)
-    if quantile is None:
-        return float(weight @ gap / weight.sum())
-    return float(np.quantile(gap, quantile, method="inverted_cdf", weights=weight))
-
-
-def _fitted_gap(estimator, logit, outcome, weight, weighted):
-    """Distance of a classifier's curve from each prediction."""
-    smoother, X = clone(estimator), logit[:, None]
-    step = smoother.steps[-1][0] + "__" if hasattr(smoother, "steps") else ""
-    weights = {f"{step}sample_weight": weight}
-    with config_context(enable_metadata_routing=False):
-        smoother.fit(X, outcome.astype(np.int64), **(weights if weighted else {}))
-    return np.abs(smoother.predict_proba(X)[:, 1] - expit(logit))
-
-
-def read_logits(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits):
-    """Logits (n,), outcomes 0/1 and weights of the one problem of the notion, and its name."""
-    sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, single=True
-    )
-    [problem] = sample.problems()
-    return *logits(problem), sample.notion
-
-
-def logits(problem):
-    """Logits (n,), outcomes 0/1 and weights of a problem of single probabilities."""
-    outcome = problem.outcomes[:, 0].astype(np.float64)
-    own = problem.logits
-    own = log_probabilities(problem.features) if own is None else own
-    return own[:, 0], outcome, problem.weight
+    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    check_both(data.happened)
+    check_overlap(data.logit, data.happened)
+    return float(fit_logistic(data.logit, data.happened, data.weight).coefficients[1])
 
 
 def check_overlap(logit, outcome):
@@ -422,3 +299,152 @@ def check_overlap(logit, outcome):
             "A threshold on y_proba separates the outcomes, so that no finite slope is the most "
             "likely. More samples are needed."
         )
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticFit:
+    """Coefficients, their covariance by the Fisher information, and the log-likelihood."""
+
+    coefficients: np.ndarray
+    covariance: np.ndarray
+    log_likelihood: float
+
+
+def fit_intercept(logit, outcome, weight) -> LogisticFit:
+    """Maximum likelihood of a in a + logit: the score falls with a, so its root is bracketed.
+
+    Newton's method would not do: the likelihood is flat where p is 0 or 1.
+    """
+    centre = log_odds(weight @ outcome / weight.sum())
+    if not np.isfinite(centre):
+        reason = "leaves one of two outcomes no weight beside rounding."
+        raise InputError("sample_weight", reason, "Lower the largest weight.")
+    bracket = centre - logit.max() - 1, centre - logit.min() + 1
+    # Not a closure: brentq's cycle of references would keep its arrays until a collection.
+    arguments = np.ones_like(logit), logit, outcome, weight
+    a = brentq(_slope_of_likelihood, *bracket, args=arguments, xtol=1e-13, maxiter=1000)
+    frequency = expit(a + logit)
+    with np.errstate(divide="ignore"):  # of certain predictions alone
+        variance = 1 / (weight @ (frequency * (1 - frequency)))
+    best = log_likelihood(a + logit, outcome, weight)
+    return LogisticFit(np.array([a]), np.array([[variance]]), best)
+
+
+def fit_logistic(logit, outcome, weight) -> LogisticFit:
+    """Maximum likelihood of (a, b) in a + b logit."""
+    design = np.column_stack([np.ones_like(logit), logit])
+    coefficients = logistic_coefficients(design, weight * outcome, weight, np.zeros(2))
+    linear = design @ coefficients
+    frequency = expit(linear)
+    spread = weight * frequency * (1 - frequency)
+    information = (design * spread[:, None]).T @ design
+    best = log_likelihood(linear, outcome, weight)
+    return LogisticFit(coefficients, np.linalg.pinv(information), best)
+
+
+def logistic_coefficients(X, hits, mass, penalty) -> np.ndarray:
+    """Coefficients β where Σ mass log(1 + exp(η)) - hits η + Σ penalty β² / 2 is least, η = Xβ.
+
+    Newton's method with halved steps: resamples that a threshold separates have flat likelihoods,
+    where solvers warn and change.
+    """
+
+    def loss(coefficients):
+        linear = X @ coefficients
+        fit = mass @ np.logaddexp(0, linear) - hits @ linear
+        return fit + penalty @ coefficients**2 / 2
+
+    coefficients, total = np.zeros(X.shape[1]), mass.sum()
+    least = loss(coefficients)
+    for _ in range(_ITERATIONS):
+        chance = expit(X @ coefficients)
+        gradient = X.T @ (mass * chance - hits) + penalty * coefficients
+        if np.abs(gradient).max() <= _TOLERANCE * total:
+            break
+        curvature = (X * (mass * chance * (1 - chance))[:, None]).T @ X
+        curvature += np.diag(penalty + 1e-14 * total)
+        step = np.linalg.solve(curvature, gradient)
+        for _ in range(_HALVINGS):
+            new = loss(coefficients - step)
+            if new < least + _ROUNDING * total:
+                break
+            step = step / 2
+        else:
+            break
+        coefficients, least = coefficients - step, new
+    return coefficients
+
+
+def log_likelihood(logit, outcome, weight):
+    """Log likelihood of outcomes 0/1 given their logits."""
+    return -float(weight @ log_losses_of_logits(logit[:, None], outcome))
+
+
+def profile_intervals(logit, outcome, weight, both, large, confidence_level):
+    """Profile likelihood intervals of the intercept, the slope and the intercept in the large.
+
+    They hold the values that the likelihood ratio test does not reject, so that they are skewed as
+    the likelihood is, where events are few.
+    """
+    fall = chi2.ppf(confidence_level, 1) / 2
+    errors = np.sqrt(np.diagonal(both.covariance))
+    design = np.ones_like(logit), logit
+    intervals = []
+    for own, other in ((0, 1), (1, 0)):
+        ratio = both.covariance[own, other] / both.covariance[own, own]
+        line = both.coefficients[other], ratio, both.coefficients[own], errors[other] / 10
+        best = partial(_best_of_other, design[own], design[other], outcome, weight, line)
+        intervals.append(_profile(best, both.coefficients[own], errors[own], fall))
+    error = np.sqrt(large.covariance[0, 0])
+    shifted = partial(_shifted, logit, outcome, weight)
+    return [*intervals, _profile(shifted, large.coefficients[0], error, fall)]
+
+
+def _best_of_other(own, other, outcome, weight, line, value):
+    """The largest log-likelihood over the other coefficient, near a line in the own one."""
+    start, ratio, center, reach = line
+    offset = value * own
+    guess = start + ratio * (value - center)
+    c = _root_of_score(other, offset, outcome, weight, guess, reach)
+    return log_likelihood(offset + c * other, outcome, weight)
+
+
+def _shifted(logit, outcome, weight, a):
+    return log_likelihood(a + logit, outcome, weight)
+
+
+def _root_of_score(z, offset, outcome, weight, guess, reach):
+    """The c that is most likely in offset + c z; its score falls with it."""
+    arguments = z, offset, outcome, weight  # not a closure, as above
+    tolerance, low, high = 1e-5 * reach, guess - reach, guess + reach
+    while _slope_of_likelihood(low, *arguments) < 0:
+        low, high, reach = low - 2 * reach, low, 2 * reach
+    while _slope_of_likelihood(high, *arguments) > 0:
+        low, high, reach = high, high + 2 * reach, 2 * reach
+    return brentq(_slope_of_likelihood, low, high, args=arguments, xtol=tolerance)
+
+
+def _slope_of_likelihood(c, z, offset, outcome, weight):
+    """Derivative of the log-likelihood of offset + c z by c."""
+    return weight @ (z * (outcome - expit(offset + c * z)))
+
+
+def _profile(likelihood: Callable, best, step, fall) -> ConfidenceInterval:
+    """Values where a profile likelihood is ``fall`` below its largest."""
+    least = likelihood(best) - fall
+    ends = []
+    for reach in (-2 * step, 2 * step):
+        for _ in range(_DOUBLINGS):
+            if likelihood(best + reach) < least:
+                ends_at = best, best + reach
+                root = brentq(_above, *ends_at, args=(likelihood, least), xtol=1e-8 * step)
+                ends.append(float(root))
+                break
+            reach *= 2
+        else:
+            ends.append(float(np.copysign(np.inf, reach)))
+    return ConfidenceInterval(*ends)
+
+
+def _above(value, likelihood, least):
+    return likelihood(value) - least

@@ -1,4 +1,4 @@
-"""Calibration curves as data."""
+"""Smooth calibration curves with limits, and their mean distance from the diagonal."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
 
-from skcal._show import html_list, html_result, html_rows, import_pandas, percent
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.metrics.one_outcome import check_both, read_increasing, read_outcome
-from skcal.metrics.smoothers import CURVES, isotonic_curve, isotonic_limits, make_points
+from skcal._show import percent
+from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
+from skcal.metrics.base import PointwiseResult, check_both, read_increasing, read_outcome
+from skcal.metrics.smoothers import (
+    CURVES,
+    isotonic_curve,
+    isotonic_limits,
+    make_points,
+    point_gaps,
+)
 from skcal.notions import Notion
 
 _GRID = 101
@@ -20,7 +29,7 @@ _TAIL, _FEW = 10, 100  # R's rms draws curves between the 10th predictions from 
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationCurve:
+class CalibrationCurve(PointwiseResult):
     """A calibration curve, the frequency of the outcome by prediction, with its uncertainty.
 
     Attributes
@@ -50,20 +59,13 @@ class CalibrationCurve:
     notion: Notion
     n_samples: int
 
-    def to_frame(self):
-        """Return a pandas DataFrame, a row for each point."""
-        pd = import_pandas()
-        return pd.DataFrame(self._columns())
-
-    def _columns(self):
-        names = ("prediction", "frequency", "low", "high", "band_low", "band_high")
-        return {name: getattr(self, name) for name in names}
-
-    def _repr_html_(self):
-        title = f"Calibration curve by {self.method}, {self.notion}, {self.n_samples:,} samples"
+    def _caption(self):
         level = percent(self.confidence_level)
-        said = f"low, high hold the curve at a point with {level}, the band at all points at once"
-        return html_result(title, html_rows(self._columns()), html_list([said]))
+        title = f"Calibration curve by {self.method}, {self.notion}, {self.n_samples:,} samples"
+        return (
+            title,
+            f"low, high hold the curve at a point with {level}, the band at all points at once",
+        )
 
 
 @validate_params(
@@ -73,7 +75,7 @@ class CalibrationCurve:
     },
     prefer_skip_nested_validation=True,
 )
-def calibration_curve(
+def flexible_calibration_curve(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
@@ -171,28 +173,28 @@ def calibration_curve(
     Examples
     --------
     >>> import numpy as np
-    >>> from skcal.metrics import calibration_curve
+    >>> from skcal.metrics import flexible_calibration_curve
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(size=2000)
     >>> y = rng.uniform(size=2000) < p**2
-    >>> curve = calibration_curve(y, p, at=[0.3, 0.5, 0.7])
+    >>> curve = flexible_calibration_curve(y, p, at=[0.3, 0.5, 0.7])
     >>> curve.frequency.round(1)
     array([0.1, 0.2, 0.5])
     >>> bool((curve.band_high < curve.prediction).all())  # predictions are too high
     True
     """
-    found = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    x, outcome = found.prediction, found.happened
+    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    x, outcome = data.prediction, data.happened
     check_both(outcome)
     grid = _grid(x) if at is None else read_increasing(at, "at")
-    frequency, limits = _curve(method, x, outcome, found.weight, grid, confidence_level)
+    frequency, limits = _curve(method, x, outcome, data.weight, grid, confidence_level)
     return CalibrationCurve(
         prediction=grid,
         frequency=frequency,
         **dict(zip(("low", "high", "band_low", "band_high"), limits, strict=True)),
         method=method,
         confidence_level=confidence_level,
-        notion=found.notion,
+        notion=data.notion,
         n_samples=len(x),
     )
 
@@ -207,11 +209,111 @@ def _curve(method, x, outcome, weight, grid, level):
     """The frequency and the rows of its limits."""
     points = make_points(x, outcome, weight)
     if method != "isotonic":
-        found = CURVES[method](points, grid, level)
-        return found.frequency, found.limits
+        return CURVES[method](points, grid, level)
     if np.ptp(weight) > 1e-9 * weight.max():
         raise ValueError(
             "sample_weight differs among samples, but method='isotonic' counts outcomes for exact "
             "limits. Use method='splines' or 'loess'."
         )
     return isotonic_curve(points, grid).frequency, isotonic_limits(x, outcome, grid, level)
+
+
+@validate_params(
+    {
+        "estimator": [HasMethods(["fit", "predict_proba"]), StrOptions(set(CURVES)), None],
+        "quantile": [Interval(Real, 0, 1, closed="both"), None],
+    },
+    prefer_skip_nested_validation=True,
+)
+def integrated_calibration_index(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str = "auto",
+    estimator: BaseEstimator | str | None = None,
+    quantile: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    from_logits: bool = False,
+) -> float:
+    """Integrated calibration index, ICI: mean ``|ĉ(p_i) - p_i|`` for a smooth calibration curve ĉ.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : {"auto", "binary", "confidence"}, default="auto"
+        "auto" is "binary" for one and two columns and "confidence" for more.
+    estimator : classifier, {"splines", "loess", "isotonic"} or None, default=None
+        The smoother: a classifier of the outcome given logit(p) as its one feature, or a method
+        of :func:`flexible_calibration_curve`. None is "splines" without groups of many
+        predictions: logistic regression on cubic splines of the logit with 5 knots at quantiles.
+    quantile : float in [0, 1], default=None
+        None is the mean; 0.5 and 0.9 are E50 and E90 of [1]_, 1 is Emax.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 counts as a repeated row.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
+
+    Returns
+    -------
+    index : float in [0, 1], in probability units; 0 is calibrated.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid or only one outcome occurs.
+
+    Notes
+    -----
+    [1]_ smooths by loess, R's rms package by lowess. The smoother matters: over 60 draws of a model
+    of Beta(1, 3) predictions, splines and loess differed in ICI by 0.007 on average and by at most
+    0.04 at n = 300 (0.001 and 0.003 at n = 3,000), in E90 by 0.015 and at most 0.09 (0.004 and
+    0.02); isotonic regression has larger E90 and Emax. Compare values of one smoother. The curve is
+    fitted to the samples on which it is evaluated, so all are biased upwards: ICI was 0.06, 0.05
+    and 0.065 at n = 300 (splines, loess, isotonic) where the truth is 0.047.
+
+    References
+    ----------
+    .. [1] Austin & Steyerberg, The integrated calibration index (ICI) and related metrics for
+       quantifying the calibration of logistic regression models, Statistics in Medicine 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.metrics import integrated_calibration_index
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000)
+    >>> y = rng.uniform(size=2000) < p**2
+    >>> round(integrated_calibration_index(y, p), 2)  # E|p² - p| = 1/6
+    0.17
+    """
+    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    check_both(data.happened)
+    logit, outcome, weight = data.logit, data.happened, data.weight
+    if estimator is None or isinstance(estimator, str):
+        grouped = {} if estimator else {"most": len(logit)}
+        points = make_points(expit(logit), outcome, weight, **grouped)
+        gap, weight = point_gaps(estimator or "splines", points), points.mass
+    else:
+        gap = _fitted_gap(estimator, logit, outcome, weight, sample_weight is not None)
+    if quantile is None:
+        return float(weight @ gap / weight.sum())
+    return float(np.quantile(gap, quantile, method="inverted_cdf", weights=weight))
+
+
+def _fitted_gap(estimator, logit, outcome, weight, weighted):
+    """Distance of a classifier's curve from each prediction."""
+    smoother, X = clone(estimator), logit[:, None]
+    step = smoother.steps[-1][0] + "__" if hasattr(smoother, "steps") else ""
+    weights = {f"{step}sample_weight": weight}
+    with config_context(enable_metadata_routing=False):
+        smoother.fit(X, outcome.astype(np.int64), **(weights if weighted else {}))
+    return np.abs(smoother.predict_proba(X)[:, 1] - expit(logit))

@@ -4,34 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
-from sklearn.isotonic import isotonic_regression
 
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
+from skcal._scores import bounded_log_losses, brier_losses, log_losses, of_outcomes
 from skcal._show import ShownRounded
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.metrics.bin_rule import BinRule
-from skcal.metrics.moments import (
-    BinMoments,
-    bin_moments,
-    brier_losses,
-    log_losses,
-    problem_losses,
-)
+from skcal._sklearn_compat import StrOptions, validate_params
+from skcal.metrics.bins import BIN_OPTIONS, BinMoments, BinRule, bin_moments
+from skcal.metrics.smoothers import isotonic_frequency, make_points
+from skcal.metrics.statistic import observed_codes
 from skcal.sample import read_sample
 
 _GROUPS = {
+    **{name: BIN_OPTIONS[name] for name in ("n_bins", "min_samples")},
     "strategy": [StrOptions({"isotonic"} | set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
-    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
-    "min_samples": [Interval(Integral, 1, None, closed="left")],
 }
-
-
 SCORES = {"score": [StrOptions({"log-loss", "brier"})]}
 
 
@@ -45,7 +36,7 @@ class ScoreDecomposition(ShownRounded):
     Attributes
     ----------
     score : float
-        Mean Brier score, in [0, 2], or log loss, in nats.
+        Mean Brier score, in [0, 1] for two classes and [0, 2] for more, or log loss, in nats.
     miscalibration : float
         What recalibrating saves; 0 is calibrated. Of the Brier score in bins: the mean squared
         distance of the mean predictions and the frequencies.
@@ -73,7 +64,7 @@ def score_decomposition(
     y_proba: ArrayLike,
     *,
     score: str = "brier",
-    notion: str | Callable = "classwise",
+    notion: str | Callable = "auto",
     strategy: str = "isotonic",
     n_bins: int | str = 15,
     min_samples: int = 100,
@@ -96,19 +87,20 @@ def score_decomposition(
     score : {"brier", "log-loss"}, default="brier"
         "log-loss" is in nats; as scikit-learn's, it takes probabilities below the resolution of
         their dtype (2.2e-16 in float64) for that resolution; logits have no such bound.
-    notion : str or callable, default="classwise"
-        What is predicted. "classwise" decomposes the sum over classes of the scores of one class
+    notion : str or callable, default="auto"
+        What is predicted; "auto" is "binary" for one and two columns and "confidence" for more.
+        "classwise" decomposes the sum over classes of the scores of one class
         against the rest: for "brier" the multi-class score, the sum over classes of
-        (p_k - 1[y = k])²; for two columns twice the score of 1-D predictions. "canonical", not with
-        "isotonic", decomposes the multi-class score, for "log-loss" that of
-        :func:`sklearn.metrics.log_loss`. 1-D predictions mean (p - y)².
+        (p_k - 1[y = k])². "canonical", not with "isotonic", decomposes the multi-class score, for
+        "log-loss" that of :func:`sklearn.metrics.log_loss`. The Brier score of two classes is
+        (p - y)², whatever the notion and whether there are one or two columns.
     strategy : {"isotonic", "uniform", "quantile", "sweep", "unique", "median-variance"}, \
 default="isotonic"
         How predictions are grouped, and recalibrated to the frequencies of their group. "isotonic"
         is isotonic regression of each scalar problem (CORP [3]_), without a choice of bins;
         "unique" groups equal predictions [1]_; the others are bins as in
         :func:`expected_calibration_error`.
-    n_bins : int or "cube-root", default=15
+    n_bins : int or "cube_root", default=15
         Number of bins, as in :func:`expected_calibration_error`.
     min_samples : int, default=100
         Smallest number of samples in a cell of "median-variance".
@@ -135,8 +127,7 @@ default="isotonic"
 
     See Also
     --------
-    sklearn.metrics.brier_score_loss : the Brier score; of several classes with
-        ``scale_by_half=False``.
+    sklearn.metrics.brier_score_loss : the Brier score, of the same scale.
     sklearn.metrics.log_loss : the log loss.
 
     Notes
@@ -161,22 +152,25 @@ default="isotonic"
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     if strategy == "isotonic":
-        return _isotonic_parts(sample, score)
-    names = _PARTS if score == "brier" else ("weight", "outcomes", "log_loss")
-    return score_parts(bin_moments(sample, BinRule(n_bins, strategy, min_samples), names), score)
+        parts = _isotonic_parts(sample, score)
+    else:
+        names = _PARTS if score == "brier" else ("weight", "outcomes", "log_loss")
+        moments = bin_moments(sample, BinRule(n_bins, strategy, min_samples), names)
+        parts = sum_of_parts(moments, score)
+    return scaled_parts(parts, score, sample.notion, len(sample.classes))
 
 
 def sharpness(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    notion: str | Callable = "classwise",
+    notion: str | Callable = "auto",
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Variance of the predicted probabilities, summed over classes; ``y_true`` plays no part.
+    """Variance of the predicted probabilities; ``y_true`` plays no part.
 
     Parameters
     ----------
@@ -184,8 +178,9 @@ def sharpness(
         Labels; checked only.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    notion : str or callable, default="classwise"
-        What is predicted; "confidence" gives the variance of the confidences.
+    notion : str or callable, default="auto"
+        What is predicted; "auto" is "binary" for one and two columns, and for more "confidence",
+        the variance of the confidences. "classwise" sums the variances of all columns.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
     labels : array-like of shape (n_classes,), default=None
@@ -216,39 +211,35 @@ def sharpness(
     return prediction_variance(bin_moments(sample, BinRule(1, "uniform"), _SPREAD))
 
 
-def _isotonic_parts(sample, score):
-    """Parts of a score against isotonic regression, summed over the problems."""
+def _isotonic_parts(sample, score) -> np.ndarray:
+    """The six parts of a score against isotonic regression, summed over the problems."""
     if not sample.notion.scalar:
         raise ValueError(
             f"notion={sample.notion!r} conditions on a vector, strategy='isotonic' on one number. "
             "Pass strategy='uniform', 'unique' or 'median-variance'."
         )
-    total = np.zeros(4)
+    total = np.zeros(6)
     for problem in sample.problems():
         if len(problem.weight):
-            total += problem.share * np.array(_against_isotonic(problem, score))
-    return ScoreDecomposition(*total.tolist())
-
-
-def _isotonic_frequencies(problem):
-    """Isotonic regression of the outcomes at each prediction, equal ones together."""
-    group = np.unique(problem.features[:, 0], return_inverse=True)[1]
-    mass = np.bincount(group, problem.weight)
-    hits = np.bincount(group, problem.weight * problem.outcomes[:, 0])
-    fitted = isotonic_regression(hits / mass, sample_weight=mass, y_min=0, y_max=1)
-    return fitted[group][:, None]
+            total[:4] += problem.share * np.array(_against_isotonic(problem, score))
+    return total
 
 
 def _against_isotonic(problem, score):
     """Score, miscalibration, discrimination and uncertainty."""
-    loss = _LOSSES[score]
+    x, codes = problem.features.astype(np.float64), observed_codes(problem)[0]
     weight = problem.weight / problem.weight.sum()
-    outcomes = problem.outcomes.astype(np.float64)
-    base_rate = np.broadcast_to(weight @ outcomes, outcomes.shape)
-    own = weight @ problem_losses(problem, score)
-    best = weight @ loss(_isotonic_frequencies(problem), outcomes)
-    uncertainty = weight @ loss(base_rate, outcomes)
-    return own, own - best, uncertainty - best, uncertainty
+    points = make_points(x[:, 0], codes, problem.weight, most=len(x))
+    base_rate = np.full((len(x), 1), np.clip(weight @ codes, 0, 1))
+    recalibrated, uncertainty = (
+        weight @ of_outcomes(_LOSSES[score](p), codes)
+        for p in (isotonic_frequency(points)[points.group][:, None], base_rate)
+    )
+    if score == "brier":
+        loss = weight @ of_outcomes(brier_losses(x), codes)
+    else:
+        loss = weight @ bounded_log_losses(problem.features, codes, problem.logits)
+    return loss, loss - recalibrated, uncertainty - recalibrated, uncertainty
 
 
 _LOSSES = {"brier": brier_losses, "log-loss": log_losses}
@@ -256,11 +247,16 @@ _SPREAD = ("weight", "shift", "deviations")
 _PARTS = (*_SPREAD, "outcomes", "errors", "products")
 
 
-def score_parts(problems: list[BinMoments], score: str) -> ScoreDecomposition:
-    """Parts of a score against the frequencies of bins, summed over the problems."""
+def sum_of_parts(problems: list[BinMoments], score: str) -> np.ndarray:
+    """The six parts of a score against the frequencies of bins, summed over the problems."""
     parts_of = _brier_parts if score == "brier" else _log_loss_parts
-    parts = sum(p.share * parts_of(p) for p in problems if p.total > 0)
-    return ScoreDecomposition(*parts.tolist())
+    return sum(p.share * parts_of(p) for p in problems if p.total > 0)
+
+
+def scaled_parts(parts: np.ndarray, score: str, notion, n_classes: int) -> ScoreDecomposition:
+    """The result, in which the Brier score of two classes counts one of them."""
+    both = score == "brier" and n_classes == 2 and notion.values_per_row(n_classes) == 2
+    return ScoreDecomposition(*(parts / 2 if both else parts).tolist())
 
 
 def _brier_parts(moments):

@@ -15,8 +15,8 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
-from skcal.metrics.bin_rule import BinRule
-from skcal.metrics.events import FEWEST_EVENTS, surprises, warn_if_few_events
+from skcal.metrics.bins import BinRule
+from skcal.metrics.limits import FEWEST_EVENTS, surprises, warn_if_few_events
 from skcal.sample import Sample, read_sample
 
 
@@ -50,7 +50,7 @@ class ErrorInterval(ShownRounded):
 
 @validate_params(
     {
-        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube-root"})],
+        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
         "strategy": [StrOptions(set(SCALAR_PARTITIONS) - {"sweep"})],
         "root": ["boolean"],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
@@ -82,7 +82,7 @@ def calibration_error_interval(
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. Squared errors of
         classes are summed; of "top-label" each times its share of the samples.
-    n_bins : int or "cube-root", default=15
+    n_bins : int or "cube_root", default=15
         Number of bins, as in :func:`expected_calibration_error`.
     strategy : {"uniform", "quantile", "unique"}, default="uniform"
         The rule of the bins, as there; they must not depend on the labels.

@@ -13,8 +13,8 @@ import numpy as np
 from skcal._sklearn_compat import BaseScorer, validate_parameter_constraints
 from skcal._validation import InputError, plain_array, plain_labels, refuse_no_numbers
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
-from skcal.metrics.cox import integrated_calibration_index
 from skcal.metrics.cross_fitted import cross_fitted_calibration_error
+from skcal.metrics.curve import integrated_calibration_index
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
     squared_kernel_calibration_error,

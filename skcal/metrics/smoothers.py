@@ -10,8 +10,8 @@ from scipy.special import expit, ndtri
 from sklearn.isotonic import isotonic_regression
 from sklearn.preprocessing import SplineTransformer
 
-from skcal.metrics.logistic import logistic_coefficients
-from skcal.metrics.proportion import clopper_pearson
+from skcal.metrics.cox import logistic_coefficients
+from skcal.metrics.limits import clopper_pearson
 from skcal.recalibration.features import log_probabilities
 
 _MAX_POINTS = 1000  # distinct predictions; more are grouped
@@ -139,8 +139,12 @@ def _loess_weights(points: Points, grid) -> np.ndarray:
 
 def isotonic_curve(points: Points, grid) -> Curve:
     """Isotonic regression of the outcomes, straight between predictions."""
-    fitted = isotonic_regression(points.frequency, sample_weight=points.mass, y_min=0, y_max=1)
-    return Curve(np.interp(grid, points.prediction, fitted))
+    return Curve(np.interp(grid, points.prediction, isotonic_frequency(points)))
+
+
+def isotonic_frequency(points: Points) -> np.ndarray:
+    """Isotonic regression of the outcomes at each point."""
+    return isotonic_regression(points.frequency, sample_weight=points.mass, y_min=0, y_max=1)
 
 
 def isotonic_limits(x, outcome, grid, level: float) -> np.ndarray:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal.recalibration.losses import LOSSES, LossComparison, of_outcomes
+from skcal._scores import LOSSES, of_outcomes
+from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import LabelledPredictions, mapped_proba
 from skcal.recalibration.selection import Trial
 

@@ -1,38 +1,13 @@
-"""Proper losses of single predictions, and paired comparisons of their means."""
+"""Paired comparisons of the mean losses of predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm
 
 from skcal._show import ShownRounded, number
-
-
-def log_losses(proba: np.ndarray) -> np.ndarray:
-    """Return -log p of every outcome, (n, C); infinite where p is 0."""
-    with np.errstate(divide="ignore"):
-        return -np.log(proba)
-
-
-def brier_losses(proba: np.ndarray) -> np.ndarray:
-    """Squared distance of p to every outcome, (n, C), for two classes halved, as scikit-learn's."""
-    losses = np.einsum("ij,ij->i", proba, proba)[:, None] + 1 - 2 * proba
-    return losses / 2 if proba.shape[1] == 2 else losses
-
-
-#: Name as of scikit-learn's scorers → losses (n, C) of all outcomes, by probabilities (n, C).
-LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "neg_log_loss": log_losses,
-    "neg_brier_score": brier_losses,
-}
-
-
-def of_outcomes(losses: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Losses (n,) of what happened."""
-    return np.take_along_axis(losses, codes[:, None], axis=1)[:, 0]
 
 
 @dataclass(frozen=True, eq=False)

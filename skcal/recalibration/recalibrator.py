@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._running import one_blas_thread, recorded_warnings
+from skcal._scores import LOSSES
 from skcal._show import Summarized, Summary, with_settings
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import (
@@ -24,7 +25,7 @@ from skcal._validation import (
 from skcal.recalibration.base import labels_of
 from skcal.recalibration.cross_fits import SCORES, compare, cross_fits, cross_fitted
 from skcal.recalibration.default_maps import default_candidates, default_max_samples
-from skcal.recalibration.losses import LOSSES, LossComparison
+from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import LabelledPredictions, fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
 from skcal.recalibration.selection import make_map_families, try_maps

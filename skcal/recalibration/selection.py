@@ -17,9 +17,10 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
 from skcal._running import one_by_one, recorded_warnings
+from skcal._scores import LOSSES, log_losses, of_outcomes
 from skcal._validation import row_blocks
 from skcal.recalibration.base import Identity, Smoothed
-from skcal.recalibration.losses import LOSSES, LossComparison, log_losses, of_outcomes
+from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import (
     Mixture,
     fit_map,

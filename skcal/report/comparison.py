@@ -9,11 +9,12 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import clone
 
+from skcal._scores import brier_losses, log_losses, of_outcomes
 from skcal._show import format_setting
 from skcal.functions import Zero
 from skcal.hypothesis_tests import compare_calibration
 from skcal.notions import Notion
-from skcal.recalibration.losses import LossComparison, brier_losses, log_losses, of_outcomes
+from skcal.recalibration.losses import LossComparison
 from skcal.report.numbers import Attempts, fit_search, measure, run_searches, tuned_error
 from skcal.report.parts import Data, Measures, Settings
 
@@ -147,10 +148,7 @@ def _score_tests(first, second, scores, settings) -> list[PairedTest]:
         one, other = (
             of_outcomes(_LOSSES[score.name](data.rows), data.codes) for data in (first, second)
         )
-        # Of two columns the loss is that of one, unless the score counts both.
-        both = score.name == "Brier score" and score.notion.by_class and len(first.classes) == 2
-        scale = 2 if both else 1
-        found = LossComparison.of(scale * one, scale * other, np.ones(len(one)))
+        found = LossComparison.of(one, other, np.ones(len(one)))
         if np.isfinite(found.standard_error):
             half = z * found.standard_error
             ends = found.difference - half, found.difference + half

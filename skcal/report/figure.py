@@ -19,7 +19,7 @@ from skcal.displays.base import MAX_PANELS
 from skcal.displays.reliability_panel import ReliabilityPanel
 from skcal.metrics import decision_curve
 from skcal.metrics.curve import CalibrationCurve
-from skcal.metrics.decision import DecisionCurve
+from skcal.metrics.thresholds import DecisionCurve
 from skcal.report.parts import BinnedError, Data, Measures, Settings
 
 _SIZE = (4.2, 5.8)

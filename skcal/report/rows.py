@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from skcal._show import format_setting, number, percent
-from skcal.metrics.validation_result import MEASURE_NAMES
+from skcal.metrics.validation import MEASURE_NAMES
 from skcal.report.cautions import STANDING
 from skcal.report.parts import Measures
 

@@ -14,8 +14,7 @@ from sklearn.svm import LinearSVC
 from skcal.displays import BinCountDisplay, ReliabilityDisplay, SimplexDisplay
 from skcal.hypothesis_tests.bias_curve import BiasCurve
 from skcal.metrics.curve import CalibrationCurve
-from skcal.metrics.decision import DecisionCurve
-from skcal.metrics.murphy import MurphyDiagram
+from skcal.metrics.thresholds import DecisionCurve, MurphyDiagram
 
 RESULTS = BiasCurve | CalibrationCurve | DecisionCurve | MurphyDiagram
 EVERY = pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)

@@ -10,8 +10,8 @@ from sklearn import config_context
 
 from skcal.hypothesis_tests.null import null_distribution
 from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
-from skcal.metrics.bin_statistic import BinnedStatistic
-from skcal.metrics.kernel_statistic import KernelStatistic, _single
+from skcal.metrics.binned import BinnedStatistic
+from skcal.metrics.kernel import KernelStatistic, _single
 from skcal.metrics.statistic import (
     MetricStatistic,
     draw_codes,
@@ -25,7 +25,7 @@ SCALARS, VECTORS = ["binary", "confidence"], ["canonical", "top-2", superclass]
 SCALAR_BINS = [
     {},
     {"n_bins": 4},
-    {"n_bins": "cube-root"},
+    {"n_bins": "cube_root"},
     {"strategy": "quantile", "n_bins": 7},
     {"strategy": "unique"},
 ]

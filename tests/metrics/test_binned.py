@@ -146,12 +146,12 @@ def test_plain_squared_error_is_the_plug_in_of_binning_on_its_training_samples(n
 def test_cube_root_counts_full_cubes(size):
     for n, n_bins in ((size**3 - 1, size - 1), (size**3, size), ((size + 1) ** 3 - 1, size)):
         if n:
-            table = calibration_bins(np.arange(n) % 2, np.full(n, 0.5), n_bins="cube-root")
+            table = calibration_bins(np.arange(n) % 2, np.full(n, 0.5), n_bins="cube_root")
             assert len(table) == max(n_bins, 1)
 
 
 def test_cube_root_of_a_sum_of_weights_is_up_to_its_rounding():
     weight = np.full(135, 0.2)
     assert weight.sum() < 27
-    bins = calibration_bins([0, 1, 1] * 45, [0.5] * 135, n_bins="cube-root", sample_weight=weight)
+    bins = calibration_bins([0, 1, 1] * 45, [0.5] * 135, n_bins="cube_root", sample_weight=weight)
     assert len(bins) == 3

@@ -23,7 +23,7 @@ from skcal.metrics import (
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
-from skcal.metrics.resampling import _poisson_counts, resample_counts
+from skcal.metrics.bootstrap import _poisson_counts, resample_counts
 from skcal.metrics.statistic import prepare_counts, prepared_by
 
 pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain for the interval")
@@ -204,7 +204,7 @@ BINNED = {
     "macro": {"average": "macro"},
     "unique": {"strategy": "unique"},
     "quantile": {"strategy": "quantile", "n_bins": 4},
-    "cube root": {"n_bins": "cube-root"},
+    "cube root": {"n_bins": "cube_root"},
     "euclidean": {"distance": "euclidean"},
 }
 
@@ -244,7 +244,7 @@ def test_only_binned_errors_with_fixed_bins_are_counted(data):
         assert all(prepare_counts(metric, y, p, every, o) for o in options)
         assert prepare_counts(partial(metric, n_bins=3), y, p, every, {})
         assert not prepare_counts(metric, y, p, every, {"strategy": "quantile"})
-        assert not prepare_counts(metric, y, p, every, {"n_bins": "cube-root"})
+        assert not prepare_counts(metric, y, p, every, {"n_bins": "cube_root"})
         with config_context(working_memory=60 * 12 * 2 / 2**20 * 0.99):
             assert not prepare_counts(metric, y, p, every, {})
     for metric in (smooth_calibration_error, mean_gap):

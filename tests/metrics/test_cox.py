@@ -16,7 +16,7 @@ from skcal.metrics import (
     cox_recalibration,
     integrated_calibration_index,
 )
-from skcal.metrics.logistic import fit_intercept, fit_logistic
+from skcal.metrics.cox import fit_intercept, fit_logistic
 from skcal.recalibration.features import PROBABILITY_FLOOR
 
 EVERY = [

@@ -9,8 +9,8 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from skcal.metrics import (
-    calibration_curve,
     cox_recalibration,
+    flexible_calibration_curve,
     integrated_calibration_index,
     validation_measures,
 )
@@ -28,12 +28,12 @@ def draw(n, seed=0, slope=0.6):
 @pytest.mark.parametrize("method", METHODS)
 def test_limits_hold_each_other_and_the_curve(method):
     y, p = draw(300)
-    curve = calibration_curve(y, p, method=method)
+    curve = flexible_calibration_curve(y, p, method=method)
     assert len(curve.prediction) == len(curve.frequency) == 101
     assert_allclose(curve.prediction[[0, -1]], np.sort(p)[[9, -10]])
     order = [0 * p[:101], curve.band_low, curve.low, curve.frequency, curve.high, curve.band_high]
     assert (np.diff([*order, 1 + 0 * p[:101]], axis=0) >= -1e-12).all()
-    narrow = calibration_curve(y, p, method=method, confidence_level=0.5)
+    narrow = flexible_calibration_curve(y, p, method=method, confidence_level=0.5)
     assert (narrow.high - narrow.low <= curve.high - curve.low + 1e-12).all()
 
 
@@ -42,7 +42,7 @@ def test_splines_are_those_of_the_integrated_calibration_index():
     for quantile in (None, 0.9):
         by_name = integrated_calibration_index(y, p, estimator="splines", quantile=quantile)
         assert_allclose(by_name, integrated_calibration_index(y, p, quantile=quantile), atol=1e-6)
-    curve = calibration_curve(y, p, at=np.sort(p))
+    curve = flexible_calibration_curve(y, p, at=np.sort(p))
     assert_allclose(
         np.mean(np.abs(curve.frequency - curve.prediction)),
         integrated_calibration_index(y, p),
@@ -54,7 +54,7 @@ def test_a_straight_line_of_splines_has_the_limits_of_logistic_regression():
     rng = np.random.default_rng(0)
     p = rng.choice([0.3, 0.6], 400, p=[0.5, 0.5])
     y = (rng.random(400) < p).astype(int)
-    curve = calibration_curve(y, p, at=[0.3, 0.6])
+    curve = flexible_calibration_curve(y, p, at=[0.3, 0.6])
     for k, value in enumerate((0.3, 0.6)):
         own = y[p == value]
         se = 1 / np.sqrt(len(own) * own.mean() * (1 - own.mean()))
@@ -65,7 +65,7 @@ def test_a_straight_line_of_splines_has_the_limits_of_logistic_regression():
 
 def test_loess_is_a_weighted_parabola_at_every_place():
     y, p = draw(60)
-    curve = calibration_curve(y, p, method="loess", at=[0.1, 0.5, 0.9])
+    curve = flexible_calibration_curve(y, p, method="loess", at=[0.1, 0.5, 0.9])
     for x, value in zip(curve.prediction, curve.frequency, strict=True):
         distance = np.abs(p - x)
         width = np.sort(distance)[44]  # three quarters of 60
@@ -77,7 +77,7 @@ def test_loess_is_a_weighted_parabola_at_every_place():
 def test_isotonic_curves_are_isotonic_regression():
     y, p = draw(200)
     grid = np.sort(p)
-    curve = calibration_curve(y, p, method="isotonic", at=grid)
+    curve = flexible_calibration_curve(y, p, method="isotonic", at=grid)
     assert_allclose(curve.frequency, IsotonicRegression().fit(p, y).predict(grid), atol=1e-12)
 
 
@@ -106,11 +106,13 @@ def test_isotonic_limits_are_the_best_of_all_intervals():
 def test_scale_of_weights_does_not_matter_and_zero_removes(method):
     y, p = draw(200)
     weight = np.random.default_rng(0).integers(0, 3, 200)
-    one = calibration_curve(y, p, method=method, sample_weight=weight, at=[0.2, 0.5, 0.8])
+    one = flexible_calibration_curve(y, p, method=method, sample_weight=weight, at=[0.2, 0.5, 0.8])
     kept = weight > 0
     for other in (
-        calibration_curve(y, p, method=method, sample_weight=10.0 * weight, at=[0.2, 0.5, 0.8]),
-        calibration_curve(
+        flexible_calibration_curve(
+            y, p, method=method, sample_weight=10.0 * weight, at=[0.2, 0.5, 0.8]
+        ),
+        flexible_calibration_curve(
             y[kept], p[kept], method=method, sample_weight=weight[kept], at=[0.2, 0.5, 0.8]
         ),
     ):
@@ -123,7 +125,7 @@ def test_scale_of_weights_does_not_matter_and_zero_removes(method):
 def test_equal_predictions_have_the_limits_of_their_mean_at_any_scale_of_weights(method, scale):
     y, p, weight = np.arange(30) % 3 > 0, np.full(30, 1.0), np.array([0.25, 0.5, 1] * 10)
     one, other = (
-        calibration_curve(y, p, method=method, sample_weight=weight * factor)
+        flexible_calibration_curve(y, p, method=method, sample_weight=weight * factor)
         for factor in (1, scale)
     )
     assert_allclose(one.low, other.low, rtol=1e-12)
@@ -149,7 +151,7 @@ def test_small_and_certain_samples_give_finite_curves(method, case):
         "zeros and ones": ([0, 1, 1, 0, 1], [0.0, 1.0, 0.5, 1.0, 0.0]),
         "one prediction": ([0, 1, 1], [0.4, 0.4, 0.4]),
     }[case]
-    curve = calibration_curve(y, p, method=method)
+    curve = flexible_calibration_curve(y, p, method=method)
     for values in (curve.frequency, curve.low, curve.high, curve.band_low, curve.band_high):
         assert np.isfinite(values).all()
         assert (values >= 0).all()
@@ -159,15 +161,15 @@ def test_small_and_certain_samples_give_finite_curves(method, case):
 def test_refusals_say_what_to_do():
     y, p = draw(50)
     with pytest.raises(ValueError, match="shows one outcome only"):
-        calibration_curve(0 * y, p)
+        flexible_calibration_curve(0 * y, p)
     with pytest.raises(ValueError, match="in increasing order"):
-        calibration_curve(y, p, at=[0.5, 0.2])
+        flexible_calibration_curve(y, p, at=[0.5, 0.2])
     with pytest.raises(ValueError, match=r"probabilities in \[0, 1\]"):
-        calibration_curve(y, p, at=[2.0])
+        flexible_calibration_curve(y, p, at=[2.0])
     with pytest.raises(ValueError, match="method='splines' or 'loess'"):
-        calibration_curve(y, p, method="isotonic", sample_weight=np.arange(50.0) + 1)
+        flexible_calibration_curve(y, p, method="isotonic", sample_weight=np.arange(50.0) + 1)
     with pytest.raises(ValueError, match="Use 'binary' or 'confidence'"):
-        calibration_curve(y, np.column_stack([1 - p, p]), notion="classwise")
+        flexible_calibration_curve(y, np.column_stack([1 - p, p]), notion="classwise")
 
 
 # Of 300 bands at level 95 % fewer than 264 hold the curve with probability 1e-6.
@@ -177,7 +179,7 @@ def test_bands_hold_the_curve(method, least):
     held = 0
     for seed in range(300):
         y, p = draw(500, seed + 1)
-        curve = calibration_curve(y, p, method=method)
+        curve = flexible_calibration_curve(y, p, method=method)
         truth = expit(0.6 * logit(curve.prediction) - 0.3)
         held += ((curve.band_low <= truth) & (truth <= curve.band_high)).all()
     assert held >= least
@@ -185,7 +187,7 @@ def test_bands_hold_the_curve(method, least):
 
 def test_curves_are_shown_and_framed():
     y, p = draw(100)
-    curve = calibration_curve(y, p)
+    curve = flexible_calibration_curve(y, p)
     assert "Calibration curve by splines, binary, 100 samples" in curve._repr_html_()
     pytest.importorskip("pandas")
     assert len(curve.to_frame()) == 101

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss, make_scorer
 
 from skcal.metrics import decision_curve, murphy_diagram, net_benefit
-from skcal.metrics.exceedances import Share, limits_of, simultaneous_z, variance_of
+from skcal.metrics.limits import Share, limits_of, simultaneous_z, variance_of
 
 GRID = np.linspace(0, 0.95, 20)
 

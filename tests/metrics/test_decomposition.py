@@ -142,8 +142,11 @@ def test_one_dimensional_scores_are_those_of_scikit_learn(score, dtype):
         assert_allclose(own, expected, rtol=1e-6 if dtype == np.float32 else 1e-14)
 
 
+BRIER_NOTIONS = ("auto", "confidence", "top-label", "classwise", "canonical", "top-1")
+
+
 @every_score
-def test_two_columns_count_every_one_dimensional_brier_part_twice(coarse, score):
+def test_the_brier_score_of_two_columns_is_that_of_one(coarse, score):
     y, p = coarse("binary")
     two = np.column_stack([1 - p, p])
 
@@ -153,10 +156,12 @@ def test_two_columns_count_every_one_dimensional_brier_part_twice(coarse, score)
 
     one = parts(p, "binary")
     assert_allclose(parts(two, "binary"), one, rtol=1e-12)
-    assert_allclose(parts(two, "classwise"), 2 * one, rtol=1e-12)
-    # The log loss of a vector is minus the log of one entry: no double count.
-    times = 2 if score == "brier" else 1
-    assert_allclose(parts(two, "canonical"), times * one, rtol=1e-12)
+    # The log loss of one class against the rest counts both of two classes.
+    times = 2 if score == "log-loss" else 1
+    assert_allclose(parts(two, "classwise"), times * one, rtol=1e-12)
+    assert_allclose(parts(two, "canonical"), one, rtol=1e-12)
+    if score == "brier":
+        assert_allclose([parts(two, n)[0] for n in BRIER_NOTIONS], brier_score_loss(y, two))
     for notion in ("classwise", "canonical"):
         assert_allclose(parts(p, notion), one, rtol=1e-15)
 

@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from sklearn import config_context
 
 from skcal.metrics import calibration_error_interval, expected_calibration_error
-from skcal.metrics.bin_rule import BinRule
+from skcal.metrics.bins import BinRule
 from skcal.metrics.error_interval import _gram_square, _PairTerms
 from skcal.sample import read_sample
 

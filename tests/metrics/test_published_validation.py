@@ -6,7 +6,7 @@ from r_random import RRandom
 from scipy.special import expit, logit
 from scipy.stats import beta
 
-from skcal.metrics import calibration_curve, cox_recalibration, validation_measures
+from skcal.metrics import cox_recalibration, flexible_calibration_curve, validation_measures
 
 
 def calibration_curves():
@@ -83,7 +83,7 @@ def test_standard_errors_of_the_c_statistic_are_those_of_proc():
 
 def test_loess_is_that_of_r():
     y, p = calibration_curves()
-    curve = calibration_curve(y, p, method="loess", at=[0.1, 0.3, 0.5, 0.7, 0.9])
+    curve = flexible_calibration_curve(y, p, method="loess", at=[0.1, 0.3, 0.5, 0.7, 0.9])
     # loess(y ~ p, control = loess.control(surface = "direct")).
     expected = [0.15420326034, 0.38228296874, 0.58105993572, 0.69958571030, 0.88196438776]
     assert_allclose(curve.frequency, expected, atol=1e-9)

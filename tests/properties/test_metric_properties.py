@@ -30,7 +30,7 @@ from skcal.metrics.scorers import _SCORERS
 TOOLS = {
     "CalibrationAccumulator": "takes chunks: below as a function of all samples",
     "bootstrap_interval": "takes a metric: tests/metrics/test_bootstrap.py",
-    "calibration_curve": "curves of one outcome: tests/metrics/test_curve.py",
+    "flexible_calibration_curve": "curves of one outcome: tests/metrics/test_curve.py",
     "get_scorer": "returns scorers: below",
     "get_scorer_names": "returns names",
     "make_calibration_scorer": "returns scorers: below",

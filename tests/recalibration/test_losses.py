@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import brier_score_loss, log_loss
 
-from skcal.recalibration.losses import LOSSES, LossComparison, of_outcomes
+from skcal._scores import LOSSES, of_outcomes
+from skcal.recalibration.losses import LossComparison
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

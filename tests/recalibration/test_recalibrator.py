@@ -14,9 +14,9 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
 from skcal import Recalibrator, TemperatureScaling
+from skcal._scores import log_losses, of_outcomes
 from skcal.datasets import make_tempered
 from skcal.recalibration import Identity, LogProbabilities, MatrixScaling, Mixture, VectorScaling
-from skcal.recalibration.losses import log_losses, of_outcomes
 
 FEW = [TemperatureScaling(), (VectorScaling(), {"C": [0.01, 0.1]})]
 

@@ -101,7 +101,8 @@ def test_skce_tests_get_cheaper_as_samples_grow():
 def test_scores_are_scikit_learns_with_the_parts_of_the_decompositions():
     labels, proba = predictions()
     brier, plain, by_class = plain_report().overall.scores
-    parts = score_decomposition(labels, proba)
+    classwise = {"notion": "classwise"}
+    parts = score_decomposition(labels, proba, **classwise)
     assert brier.score == parts.score
     assert (brier.miscalibration, brier.discrimination) == (
         parts.miscalibration,
@@ -109,8 +110,9 @@ def test_scores_are_scikit_learns_with_the_parts_of_the_decompositions():
     )
     assert brier.score == pytest.approx(np.mean(np.sum((proba - np.eye(3)[labels]) ** 2, axis=1)))
     assert plain.score == pytest.approx(log_loss(labels, proba), rel=1e-12)
-    assert by_class.score == score_decomposition(labels, proba, score="log-loss").score
-    assert plain_report().overall.sharpness == sharpness(labels, proba)
+    log_parts = score_decomposition(labels, proba, score="log-loss", **classwise)
+    assert by_class.score == log_parts.score
+    assert plain_report().overall.sharpness == sharpness(labels, proba, **classwise)
 
 
 def test_a_binary_report_of_two_columns_is_that_of_one():

@@ -5,7 +5,12 @@ import json
 import numpy as np
 from report_cases import OPTIONS, binary, plain_report
 
-from skcal.metrics import calibration_curve, decision_curve, net_benefit, validation_measures
+from skcal.metrics import (
+    decision_curve,
+    flexible_calibration_curve,
+    net_benefit,
+    validation_measures,
+)
 from skcal.report import calibration_report
 
 
@@ -13,7 +18,7 @@ def test_numbers_and_curves_are_those_of_the_public_functions():
     y, p = binary()
     report = calibration_report(y, p, **OPTIONS)
     part = json.loads(report.to_json())["overall"]
-    curve, decision = calibration_curve(y, p), decision_curve(y, p)
+    curve, decision = flexible_calibration_curve(y, p), decision_curve(y, p)
     np.testing.assert_allclose(part["curve"]["band_high"], curve.band_high)
     np.testing.assert_allclose(part["decision"]["band_low"], decision.band_low)
     np.testing.assert_allclose(part["decision"]["treat_all"], decision.treat_all)

@@ -1,25 +1,110 @@
-"""Sums over bins: the few numbers of each bin that every binned measure is a function of.
-
-Sums of two sets of samples add, so that a measure of many samples comes from blocks of them, in
-any order. Second moments are taken about a fixed centre of each bin: where that is near its mean,
-as the middle of an interval is, nothing cancels.
-"""
+"""Rules of bins, and sums over bins, of which every binned measure is a function."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
+from sklearn.utils import check_array
 
-from skcal._bins import Intervals, bin_sums, variance_of_means
-from skcal._validation import row_blocks
-from skcal.metrics.bin_rule import BinRule, uniform_edges
+from skcal._bins import (
+    SCALAR_PARTITIONS,
+    SIMPLEX_PARTITIONS,
+    Intervals,
+    bin_sums,
+    find_partition,
+    variance_of_means,
+)
+from skcal._scores import bounded_log_losses
+from skcal._sklearn_compat import Interval, StrOptions
+from skcal._validation import naming, row_blocks
+from skcal.metrics.statistic import observed_codes
 from skcal.notions import Notion, Problem
 from skcal.sample import Sample
+
+#: Constraints of a metric's options of bins.
+BIN_OPTIONS = {
+    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
+    "strategy": [StrOptions(set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
+    "min_samples": [Interval(Integral, 1, None, closed="left")],
+    "edges": ["array-like", None],
+}
+
+
+class BinRule(NamedTuple):
+    """How predictions are binned; a strategy that is a partition is the bins themselves.
+
+    Parameters
+    ----------
+    n_bins : int or "cube_root"
+    strategy : str or Intervals
+    min_samples : int
+    """
+
+    n_bins: int | str
+    strategy: str | Intervals
+    min_samples: int = 1
+
+    @classmethod
+    def of(cls, n_bins, strategy, min_samples: int = 1, edges: Any = None) -> BinRule:
+        """Return the rule of a user's options, in which given edges come first."""
+        if edges is None:
+            return cls(n_bins, strategy, min_samples)
+        given = given_edges(edges)
+        return cls(given.n_bins, given, min_samples)
+
+    @property
+    def known(self) -> Intervals | None:
+        """Bins of [0, 1] that are the same for all samples, or None."""
+        if isinstance(self.strategy, Intervals):
+            return self.strategy
+        equal = self.strategy == "uniform" and self.n_bins != "cube_root"
+        return uniform_edges(int(self.n_bins)) if equal else None
+
+    def partition(self, problem: Problem):
+        """Return the partition of a problem's features."""
+        x, weight, n_bins = problem.features, problem.weight, self.n_bins
+        if isinstance(self.strategy, Intervals):
+            if x.shape[1] > 1:
+                raise ValueError(
+                    "edges are of single probabilities, but the notion conditions on vectors. "
+                    "Leave edges out, or use notion='confidence', 'classwise' or 'binary'."
+                )
+            return self.strategy
+        if n_bins == "cube_root":
+            n_bins = max(1, int(np.cbrt(weight.sum()) * (1 + 1e-12)))
+        outcomes = problem.outcomes if self.strategy == "sweep" else None
+        find = find_partition(self.strategy, x.shape[1])
+        return find(x, outcomes, weight, n_bins=n_bins, min_samples=self.min_samples)
+
+
+def uniform_edges(n_bins: int) -> Intervals:
+    """Bins of equal width of [0, 1]."""
+    return Intervals(np.arange(n_bins + 1) / n_bins)
+
+
+def given_edges(edges: Any) -> Intervals:
+    """Bins between edges that a user gives, which rise from 0 to 1."""
+    with naming("edges"):
+        edges = check_array(edges, dtype=np.float64, ensure_2d=False, input_name="edges")
+    if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1:
+        found = f"{edges[0]:g} to {edges[-1]:g}" if edges.ndim == 1 else f"shape {edges.shape}"
+        raise ValueError(
+            f"edges of {found}: a 1-D array from 0 to 1 is needed. Pass [0, …, 1] with the "
+            "inner edges between."
+        )
+    if not (np.diff(edges) > 0).all():
+        k = int(np.argmin(np.diff(edges) > 0))
+        raise ValueError(
+            f"edges must increase, but edges[{k + 1}] = {edges[k + 1]:g} follows {edges[k]:g}. "
+            "Pass numpy.unique(edges)."
+        )
+    return Intervals(edges)
+
 
 # Sums of so many numbers lose some 1e-13 of themselves at worst; those of blocks are compensated.
 BLOCK_ROWS = 2**14
@@ -163,7 +248,7 @@ class RowTerms:
 
     @property
     def _errors(self):
-        return problem_losses(self.problem, "brier")[:, None]
+        return ((self._x - self._outcomes) ** 2).sum(axis=1, keepdims=True)
 
     @property
     def _deviations(self):
@@ -175,39 +260,8 @@ class RowTerms:
 
     @property
     def _log_loss(self):
-        return problem_losses(self.problem, "log-loss")[:, None]
-
-
-def clip_probabilities(x: np.ndarray) -> np.ndarray:
-    """Keep probabilities off 0 and 1 by the resolution of their dtype; float64."""
-    floor = np.finfo(x.dtype).eps
-    return np.clip(x, floor, 1 - floor).astype(np.float64)
-
-
-def problem_losses(problem: Problem, score: str) -> np.ndarray:
-    """Brier or logarithmic loss of each prediction of a problem, of logits without a bound."""
-    outcomes = problem.outcomes.astype(np.float64)
-    if score == "brier":
-        return brier_losses(problem.features.astype(np.float64), outcomes)
-    z = problem.logits
-    if z is None:
-        return log_losses(clip_probabilities(problem.features), outcomes)
-    if z.shape[1] == 1:
-        return np.logaddexp(0, np.where(outcomes == 1, -z, z))[:, 0]
-    return -np.take_along_axis(z, outcomes.argmax(axis=1)[:, None], axis=1)[:, 0]
-
-
-def brier_losses(x, outcomes):
-    """Squared distance of each prediction and outcome."""
-    return ((x - outcomes) ** 2).sum(axis=1)
-
-
-def log_losses(x, outcomes):
-    """Logarithmic loss of each prediction; of P(positive) if there is one column."""
-    loss = -xlogy(outcomes, x).sum(axis=1)
-    if x.shape[1] == 1:
-        loss -= xlogy(1 - outcomes, 1 - x)[:, 0]
-    return loss
+        codes, problem = observed_codes(self.problem)[0], self.problem
+        return bounded_log_losses(problem.features, codes, problem.logits)[:, None]
 
 
 class CompensatedSum:
@@ -338,3 +392,21 @@ def sample_blocks(sample: Sample) -> Iterator[Sample]:
     row_bytes = max(_BLOCK_BYTES // BLOCK_ROWS, 40 * n_classes)
     for rows in row_blocks(len(sample.proba), row_bytes, most=_BLOCK_BYTES):
         yield sample.take(rows)
+
+
+# Distance of the observed frequencies from the mean prediction, from their differences (n_bins, m).
+DISTANCES = {
+    "total-variation": lambda gap: np.abs(gap).sum(axis=1) / 2,
+    "euclidean": lambda gap: np.sqrt((gap**2).sum(axis=1)),
+    "sqeuclidean": lambda gap: (gap**2).sum(axis=1),
+    "cityblock": lambda gap: np.abs(gap).sum(axis=1),
+}
+
+
+def gap_distances(gap, distance):
+    """‖gap‖ of each bin; the absolute value for scalar problems."""
+    if distance not in DISTANCES:
+        raise ValueError(
+            f"distance={distance!r} is unknown. Use one of {', '.join(map(repr, DISTANCES))}."
+        )
+    return np.abs(gap[:, 0]) if gap.shape[1] == 1 else DISTANCES[distance](gap)

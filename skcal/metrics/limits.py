@@ -1,10 +1,27 @@
-"""Who lies above thresholds, and normal limits of means over them."""
+"""Limits of proportions and of means over thresholds, and the events on which limits rest."""
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import beta
+
+from skcal.sample import Sample
+
+
+def clopper_pearson(hits, n, tail, upper_tail=None):
+    """Limits of a binomial proportion, each missed with probability ``tail`` at most.
+
+    The upper one with ``upper_tail``, where given. Of NaN hits they are 0 and 1.
+    """
+    upper_tail = tail if upper_tail is None else upper_tail
+    with np.errstate(invalid="ignore"):
+        low = beta.ppf(tail, hits, n - hits + 1)
+        high = beta.ppf(1 - upper_tail, hits + 1, n - hits)
+    return np.where(hits > 0, low, 0.0), np.where(hits < n, high, 1.0)
+
 
 _DRAWS = 2000
 _ADDED = 2  # samples
@@ -118,3 +135,39 @@ def simultaneous_z(shares, values, total, level, least) -> float:
         process = process + value * path
     z = (process - mean * everything)[:, varies] / deviation[varies]
     return max(least, float(np.quantile(np.abs(z).max(axis=1), level)))
+
+
+FEWEST_EVENTS = 5  # below that limits are off by more than a percent or two
+
+
+def surprises(sample: Sample) -> float:
+    """Effective number of outcomes that were not predicted, e = w² ‖δ‖².
+
+    Never above Σ ‖δ‖², since where nothing has happened all errors are small, and alike.
+    """
+    proba, rows = sample.proba, np.arange(len(sample.codes))
+    if proba.ndim == 1:
+        errors = (sample.codes - proba) ** 2
+    else:
+        errors = 1 - 2 * proba[rows, sample.codes] + (proba**2).sum(axis=1)
+    most, errors = errors.sum(), sample.weight**2 * errors
+    return float(min(effective_number(errors, errors**2), most))
+
+
+def effective_number(variances: np.ndarray, fourth_moments: np.ndarray) -> float:
+    """(Σ variance)² / Σ fourth moment: how many equal terms of ±1 would be as far from normal.
+
+    It is close to the expected number of events where those are rare.
+    """
+    total = fourth_moments.sum()
+    return variances.sum() ** 2 / total if total > 0 else 0.0
+
+
+def warn_if_few_events(events: float, at_least: float, of: str, remedy: str) -> None:
+    """Warn where no resample and no limit knows what may happen."""
+    if events < at_least:
+        warnings.warn(
+            f"Too few outcomes are uncertain for {of}: the effective number of events is "
+            f"{events:.2g}, below {at_least}. {remedy}",
+            stacklevel=2,
+        )

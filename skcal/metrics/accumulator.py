@@ -13,20 +13,26 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from skcal._bins import Intervals
+from skcal._scores import bounded_log_losses, brier_losses, of_outcomes
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import naming
-from skcal.metrics.bin_rule import given_edges, uniform_edges
-from skcal.metrics.bin_statistic import resolve_distance
 from skcal.metrics.bin_table import TABLE_OPTIONS, tabulate
-from skcal.metrics.binned import ERROR_OPTIONS, MIN_BIN_SAMPLES, expected_error, largest_error
-from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
-from skcal.metrics.decomposition import SCORES, prediction_variance, score_parts
-from skcal.metrics.moments import (
+from skcal.metrics.binned import (
+    ERROR_OPTIONS,
+    MIN_BIN_SAMPLES,
+    expected_error,
+    largest_error,
+    resolve_distance,
+)
+from skcal.metrics.bins import (
     BinTable,
     CompensatedSum,
-    clip_probabilities,
+    given_edges,
     sample_blocks,
+    uniform_edges,
 )
+from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
+from skcal.metrics.decomposition import SCORES, prediction_variance, scaled_parts, sum_of_parts
 from skcal.sample import Sample
 
 _FAN_IN = 8  # states of dask chunks that one task merges
@@ -337,7 +343,8 @@ class CalibrationAccumulator(BaseEstimator):
         -------
         parts : ScoreDecomposition
         """
-        return score_parts(self._moments(), score)
+        parts = sum_of_parts(self._moments(), score)
+        return scaled_parts(parts, score, self.notion_, len(self.classes_))
 
     def sharpness(self):
         """Variance of the predictions, as :func:`skcal.metrics.sharpness`.
@@ -367,7 +374,7 @@ class CalibrationAccumulator(BaseEstimator):
         return self._mean_score(2)
 
     def brier_score(self):
-        """Mean squared distance of predictions and one-hot labels; (p - y)² if they are 1-D.
+        """Mean squared distance of predictions and one-hot labels; (p - y)² of two classes.
 
         Returns
         -------
@@ -383,23 +390,12 @@ class CalibrationAccumulator(BaseEstimator):
 
 def _score_sums(sample: Sample) -> np.ndarray:
     """Sums of the weights, of hits, of the logarithmic loss and of the Brier score."""
-    proba, codes = sample.proba, sample.codes
-    if proba.ndim == 1:
-        own = np.where(codes == 1, proba, 1 - proba)
-        hit = codes == (proba > 1 - proba)
-        brier = (proba.astype(np.float64) - codes) ** 2
-    else:
-        own = np.take_along_axis(proba, codes[:, None], axis=1)[:, 0]
-        hit = codes == proba.argmax(axis=1)
-        squares = np.einsum("ij,ij->i", proba, proba, dtype=np.float64)
-        brier = squares - 2 * own.astype(np.float64) + 1
-    if sample.logits is None:
-        loss = -np.log(clip_probabilities(own))
-    elif proba.ndim == 1:
-        loss = np.logaddexp(0, np.where(codes == 1, -sample.logits, sample.logits))
-    else:
-        loss = -np.take_along_axis(sample.logits, codes[:, None], axis=1)[:, 0]
-    return np.stack([np.ones(len(own)), hit, loss, brier]) @ sample.weight
+    proba, codes = sample.columns, sample.codes
+    likely = proba[:, 0] > 1 - proba[:, 0] if proba.shape[1] == 1 else proba.argmax(axis=1)
+    logits = None if sample.logits is None else sample.logits.reshape(proba.shape)
+    log_loss = bounded_log_losses(proba, codes, logits)
+    brier = of_outcomes(brier_losses(proba.astype(np.float64)), codes)
+    return np.stack([np.ones(len(codes)), codes == likely, log_loss, brier]) @ sample.weight
 
 
 def _gather(template: CalibrationAccumulator, chunks: list[Chunk]) -> CalibrationAccumulator:

@@ -113,8 +113,8 @@ def test_chunks_give_what_all_samples_give(notion, dtype, weighted, size):
 def test_blocks_within_a_chunk_do_not_matter(notion, monkeypatch):
     y, proba = hard_sample(notion)
     whole = CalibrationAccumulator(notion).partial_fit(y, proba)
-    monkeypatch.setattr("skcal.metrics.moments._BLOCK_BYTES", 2**17)
-    monkeypatch.setattr("skcal.metrics.moments.BLOCK_ROWS", 2**3)
+    monkeypatch.setattr("skcal.metrics.bins._BLOCK_BYTES", 2**17)
+    monkeypatch.setattr("skcal.metrics.bins.BLOCK_ROWS", 2**3)
     blocks = CalibrationAccumulator(notion).partial_fit(y, proba)
     assert_allclose(blocks._table.sums.value, whole._table.sums.value, rtol=1e-13, atol=1e-13)
 
@@ -391,7 +391,7 @@ def test_slices_of_an_array_know_the_labels_of_all(monkeypatch, kind):
     ("options", "match"),
     [
         ({"n_bins": 0}, "'n_bins' parameter"),
-        ({"n_bins": "cube-root"}, "'n_bins' parameter"),
+        ({"n_bins": "cube_root"}, "'n_bins' parameter"),
         ({"edges": [0, 1, 2]}, "from 0 to 1"),
         ({"edges": [0, 0.5, 0.5, 1]}, r"must increase, but edges\[2\] = 0\.5 follows 0\.5"),
         ({"edges": [0.1, 0.5]}, r"^edges of 0\.1 to 0\.5: .* from 0 to 1 .* Pass \[0, …, 1\]"),

@@ -1,0 +1,457 @@
+"""Decisions at thresholds: net benefit, and Murphy diagrams of elementary scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from skcal._show import percent
+from skcal._sklearn_compat import Interval, validate_params
+from skcal.metrics.base import Outcome, PointwiseResult, read_increasing, read_outcome
+from skcal.metrics.limits import limits_of, mean_of, share_above, share_between, simultaneous_z
+from skcal.notions import Notion
+
+_THRESHOLDS = np.arange(100) / 100
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionCurve(PointwiseResult):
+    """Net benefit of treating by predictions, by threshold, with its uncertainty.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (n_thresholds,)
+    net_benefit : ndarray of shape (n_thresholds,)
+        The net benefit of treating where the prediction is at least the threshold.
+    low, high : ndarray of shape (n_thresholds,)
+        Pointwise limits: at each threshold they hold the net benefit with probability
+        confidence_level.
+    band_low, band_high : ndarray of shape (n_thresholds,)
+        Simultaneous limits: at all thresholds at once.
+    treat_all : ndarray of shape (n_thresholds,)
+        The net benefit of treating everybody; that of treating nobody is 0.
+    confidence_level : float
+    notion : Notion
+    n_samples : int
+    """
+
+    thresholds: np.ndarray = field(repr=False)
+    net_benefit: np.ndarray = field(repr=False)
+    low: np.ndarray = field(repr=False)
+    high: np.ndarray = field(repr=False)
+    band_low: np.ndarray = field(repr=False)
+    band_high: np.ndarray = field(repr=False)
+    treat_all: np.ndarray = field(repr=False)
+    confidence_level: float
+    notion: Notion
+    n_samples: int
+
+    def _caption(self):
+        level = percent(self.confidence_level)
+        limits = (
+            f"low, high hold the net benefit at a threshold with {level}, the band at all at once"
+        )
+        title = f"Decision curve, {self.notion}, {self.n_samples:,} samples"
+        return title, f"{limits}; treating nobody has net benefit 0"
+
+
+@validate_params(
+    {"threshold": [Interval(Real, 0, 1, closed="left")]},
+    prefer_skip_nested_validation=True,
+)
+def net_benefit(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    threshold: float = 0.5,
+    notion: str = "auto",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    from_logits: bool = False,
+) -> float:
+    """Net benefit of treating where the prediction is at least a threshold.
+
+    P(treated, positive) - P(treated, negative) t / (1 - t): the threshold t says how many
+    negatives may be treated for the sake of one positive.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    threshold : float in [0, 1), default=0.5
+        t; predictions equal to it are treated.
+    notion : {"auto", "binary", "confidence"}, default="auto"
+        "auto" is "binary" for one and two columns and "confidence", whether the predicted class is
+        right, for more.
+    sample_weight : array-like of shape (n_samples,), default=None
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
+
+    Returns
+    -------
+    benefit : float ≤ prevalence
+        In positives per sample: 0.02 is worth 2 true positives in 100 samples, with no false ones.
+
+    See Also
+    --------
+    decision_curve : all thresholds, with limits.
+
+    Notes
+    -----
+    As a scorer: ``make_scorer(net_benefit, response_method="predict_proba", threshold=0.1)``.
+
+    References
+    ----------
+    .. [1] Vickers & Elkin, Decision curve analysis: a novel method for evaluating prediction
+       models, Medical Decision Making 2006.
+
+    Examples
+    --------
+    >>> from skcal.metrics import net_benefit
+    >>> round(net_benefit([1, 0, 0, 1, 0], [0.9, 0.3, 0.1, 0.2, 0.0], threshold=0.2), 2)
+    0.35
+    """
+    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    shares, values = treated(data, np.array([threshold]))
+    return float(mean_of(shares, values)[0])
+
+
+@validate_params(
+    {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
+    prefer_skip_nested_validation=True,
+)
+def decision_curve(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    thresholds: ArrayLike | None = None,
+    notion: str = "auto",
+    confidence_level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    from_logits: bool = False,
+) -> DecisionCurve:
+    """Net benefit by threshold, with pointwise and simultaneous limits.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    thresholds : array-like of shape (n_thresholds,), default=None
+        Thresholds in [0, 1), in increasing order; None: 0, 0.01, …, 0.99. Predictions equal to a
+        threshold are treated.
+    notion : {"auto", "binary", "confidence"}, default="auto"
+        "auto" is "binary" for one and two columns and "confidence", whether the predicted class is
+        right, for more.
+    confidence_level : float in (0, 1), default=0.95
+    sample_weight : array-like of shape (n_samples,), default=None
+        Importance weights.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
+
+    Returns
+    -------
+    curve : DecisionCurve
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid.
+
+    See Also
+    --------
+    net_benefit : at one threshold.
+    skcal.displays.DecisionCurveDisplay : draws it.
+
+    Notes
+    -----
+    Limits are normal ones of a mean of bounded terms, after two samples are added [2]_, without
+    which they fail where few are treated; the simultaneous ones by a normal process that has the
+    empirical covariance. Of 1,000 data sets of each of uniform predictions, calibrated and too
+    high, and events of 5 % and 1 %, at n = 200 and 1,000, the 95 % limits held in 93 % to 100 % at
+    each default threshold, and the band at all of them in 95 % to 100 %; with weights that undo
+    case-control sampling in 96 % or more, and in 99 %. Net benefit and treat_all rest on the same
+    samples: where they are close, their difference is more certain than either.
+
+    O(n log n).
+
+    References
+    ----------
+    .. [1] Vickers & Elkin, Decision curve analysis: a novel method for evaluating prediction
+       models, Medical Decision Making 2006.
+    .. [2] Agresti & Min, Simple improved confidence intervals for comparing matched proportions,
+       Statistics in Medicine 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.metrics import decision_curve
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000) ** 2
+    >>> y = rng.uniform(size=2000) < p
+    >>> curve = decision_curve(y, p, thresholds=[0.1, 0.3, 0.5])
+    >>> curve.net_benefit.round(2), curve.treat_all.round(2)
+    (array([0.28, 0.2 , 0.15]), array([ 0.26,  0.04, -0.34]))
+    """
+    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    grid = _THRESHOLDS if thresholds is None else read_increasing(thresholds, "thresholds", True)
+    shares, values = treated(data, grid)
+    total = float(np.sum((data.weight / data.weight.sum()) ** 2))
+    pointwise = float(-ndtri((1 - confidence_level) / 2))
+    together = simultaneous_z(shares, values, total, confidence_level, pointwise)
+    low, high = limits_of(shares, values, total, pointwise)
+    band_low, band_high = limits_of(shares, values, total, together)
+    rate = float(data.weight @ data.happened / data.weight.sum())
+    return DecisionCurve(
+        thresholds=grid.copy(),
+        net_benefit=mean_of(shares, values),
+        low=low,
+        high=high,
+        band_low=band_low,
+        band_high=band_high,
+        treat_all=rate + (1 - rate) * values[1],
+        confidence_level=confidence_level,
+        notion=data.notion,
+        n_samples=len(data.weight),
+    )
+
+
+def treated(data: Outcome, thresholds):
+    """Positives and negatives who are treated, and what each of them is worth."""
+    weight = data.weight / data.weight.sum()
+    shares = [
+        share_above(data.prediction, weight * happened, thresholds)
+        for happened in (data.happened, 1 - data.happened)
+    ]
+    return shares, [np.ones(len(thresholds)), -thresholds / (1 - thresholds)]
+
+
+@dataclass(frozen=True, eq=False)
+class MurphyDiagram(PointwiseResult):
+    """Mean elementary scores of one or two classifiers by threshold; lower is better.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (n_thresholds,)
+        In increasing order. Where none were given every prediction stands twice, for the values at
+        it and just above it.
+    score : ndarray of shape (n_thresholds,)
+        Mean scores of ``y_proba``.
+    compared : ndarray of shape (n_thresholds,) or None
+        Mean scores of ``compare``.
+    difference : ndarray of shape (n_thresholds,) or None
+        score - compared; above 0 ``compare`` is better.
+    low, high : ndarray of shape (n_thresholds,)
+        Pointwise limits of the difference, or of the score of a single classifier.
+    confidence_level : float
+    notion : Notion
+    n_samples : int
+    """
+
+    thresholds: np.ndarray = field(repr=False)
+    score: np.ndarray = field(repr=False)
+    compared: np.ndarray | None = field(repr=False)
+    difference: np.ndarray | None = field(repr=False)
+    low: np.ndarray = field(repr=False)
+    high: np.ndarray = field(repr=False)
+    confidence_level: float
+    notion: Notion
+    n_samples: int
+
+    def _caption(self):
+        what = "score" if self.difference is None else "difference"
+        limits = f"low, high hold the {what} at a threshold with {percent(self.confidence_level)}"
+        return f"Murphy diagram, {self.notion}, {self.n_samples:,} samples", limits
+
+
+@validate_params(
+    {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
+    prefer_skip_nested_validation=True,
+)
+def murphy_diagram(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    compare: ArrayLike | None = None,
+    thresholds: ArrayLike | None = None,
+    notion: str = "auto",
+    confidence_level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    from_logits: bool = False,
+) -> MurphyDiagram:
+    """Mean elementary score by threshold, of one classifier or two with their difference.
+
+    The elementary score of a threshold t is t for a negative whose prediction is at least t, 1 - t
+    for a positive whose prediction is below, else 0. Every proper score of probabilities is a
+    mixture of them: where one classifier is below another at all thresholds, every proper score
+    agrees.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    compare : array-like of the shape of ``y_proba``, default=None
+        Predictions of a second classifier for the same samples.
+    thresholds : array-like of shape (n_thresholds,), default=None
+        Thresholds in [0, 1], in increasing order. None: 0, every prediction twice, and 1, between
+        which the score is a straight line.
+    notion : {"auto", "binary", "confidence"}, default="auto"
+        "auto" is "binary" for one and two columns and "confidence", whether the predicted class is
+        right, for more.
+    confidence_level : float in (0, 1), default=0.95
+    sample_weight : array-like of shape (n_samples,), default=None
+        Importance weights.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` and ``compare`` hold logits, of which no digit is lost.
+
+    Returns
+    -------
+    diagram : MurphyDiagram
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid.
+
+    See Also
+    --------
+    decision_curve : its net benefit is prevalence - score / (1 - t).
+    score_decomposition : parts of the Brier score and the log loss.
+    skcal.displays.MurphyDisplay : draws it.
+
+    Notes
+    -----
+    Twice the integral of the score over t is the Brier score (p - y)²; with weight 1 / (t (1 - t))
+    the integral is the log loss. Between the thresholds of ``thresholds=None`` the trapezoidal rule
+    is exact. Ehm et al. count predictions equal to t as below it, which matters at predictions
+    alone.
+
+    Limits are normal ones after two samples are added, as of :func:`decision_curve`. Of 1,000 data
+    sets at n = 200 and 1,000 the 95 % limits of a score held in 93 % or more at each of 49
+    thresholds, those of a difference in 92 % or more, on average over thresholds in 95 % to 99 %.
+
+    O(n log n).
+
+    References
+    ----------
+    .. [1] Ehm, Gneiting, Jordan & Krüger, Of quantiles and expectiles: consistent scoring
+       functions, Choquet representations and forecast rankings, J. Royal Statistical Society B
+       2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics import brier_score_loss
+    >>> from skcal.metrics import murphy_diagram
+    >>> y, p = np.array([0, 1, 0, 1]), np.array([0.2, 0.6, 0.4, 0.9])
+    >>> diagram = murphy_diagram(y, p)
+    >>> round(float(2 * np.trapezoid(diagram.score, diagram.thresholds)), 6)
+    0.0925
+    >>> round(float(brier_score_loss(y, p)), 6)
+    0.0925
+    """
+    options = {
+        "notion": notion,
+        "sample_weight": sample_weight,
+        "labels": labels,
+        "pos_label": pos_label,
+        "from_logits": from_logits,
+    }
+    data = read_outcome(y_true, y_proba, **options)
+    second = None if compare is None else _read_second(y_true, compare, data, options)
+    both = [data] if second is None else [data, second]
+    if thresholds is None:
+        grid, strict = _all_jumps(np.concatenate([one.prediction for one in both]))
+    else:
+        grid = read_increasing(thresholds, "thresholds")
+        strict = np.zeros(len(grid), dtype=bool)
+    score, *compared = (mean_of(*_elementary_scores(one, grid, strict)) for one in both)
+    if second is None:
+        shares, values = _elementary_scores(data, grid, strict)
+    else:
+        shares, values = _score_differences(data, second, grid, strict)
+    total = float(np.sum((data.weight / data.weight.sum()) ** 2))
+    low, high = limits_of(shares, values, total, float(-ndtri((1 - confidence_level) / 2)))
+    return MurphyDiagram(
+        thresholds=grid,
+        score=score,
+        compared=compared[0] if compared else None,
+        difference=score - compared[0] if compared else None,
+        low=low,
+        high=high,
+        confidence_level=confidence_level,
+        notion=data.notion,
+        n_samples=len(data.weight),
+    )
+
+
+def _read_second(y_true, compare, first, options):
+    second = read_outcome(y_true, compare, proba_name="compare", **options)
+    # Of the notion "confidence" both must be about the same event.
+    if second.notion != first.notion or not np.array_equal(second.happened, first.happened):
+        raise ValueError(
+            "compare is about other events than y_proba: the predicted classes differ. Compare "
+            "P(positive class), with notion='binary'."
+        )
+    return second
+
+
+def _all_jumps(predictions):
+    """0, every prediction twice, and 1; and where the values just above a threshold are meant."""
+    grid = np.concatenate([[0.0], np.repeat(np.unique(predictions), 2), [1.0]])
+    strict = np.zeros(len(grid), dtype=bool)
+    strict[2:-1:2] = True
+    strict[-1] = True
+    return grid, strict
+
+
+def _elementary_scores(data: Outcome, grid, strict):
+    """Positives below and negatives above the thresholds, and their elementary scores."""
+    weight = data.weight / data.weight.sum()
+    positive, negative = weight * data.happened, weight * (1 - data.happened)
+    above = np.full(len(weight), 2.0)  # any t is below
+    return [
+        share_between(data.prediction, above, positive, grid, strict),
+        share_above(data.prediction, negative, grid, strict),
+    ], [1 - grid, grid]
+
+
+def _score_differences(one: Outcome, other: Outcome, grid, strict):
+    """Samples between whose predictions the thresholds lie, and by how much scores differ."""
+    weight = one.weight / one.weight.sum()
+    shares, values = [], []
+    for low, high, sign in ((one, other, 1), (other, one, -1)):
+        rows = low.prediction < high.prediction
+        ends = low.prediction[rows], high.prediction[rows]
+        happened = one.happened[rows]
+        for own, value in ((happened, 1 - grid), (1 - happened, -grid)):
+            shares.append(share_between(*ends, weight[rows] * own, grid, strict))
+            values.append(sign * value)
+    return shares, values
