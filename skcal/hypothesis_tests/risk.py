@@ -16,8 +16,7 @@ from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, validate_params
 from skcal.functions import PlugIn
 from skcal.functions.base import BilinearFunction
-from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
-from skcal.hypothesis_tests.null import null_distribution
+from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty, null_distribution
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.model_selection import CalibrationErrorEstimator
 from skcal.recalibration import MatrixScaling
