@@ -9,7 +9,7 @@ import numpy as np
 
 from skcal._show import read_json
 from skcal._validation import plain_labels
-from skcal.monitoring.history import MOST_ROWS
+from skcal.monitoring.evidence import MOST_ROWS
 from skcal.monitoring.layout import Layout
 from skcal.notions import resolve_notion
 
@@ -39,25 +39,25 @@ def dump(monitor) -> str:
         "n_samples": monitor.n_samples_seen_,
         "alarm": monitor.alarm_,
         "evidence": [
-            {name: _plain(array) for name, array in evidence.arrays().items()}
+            {name: _as_lists(array) for name, array in evidence.arrays().items()}
             for evidence in monitor._evidence
         ],
         "history": {
             "n_batches": history.n_batches,
             "stride": history.stride,
-            "rows": _plain(history.rows),
+            "rows": _as_lists(history.rows),
         },
     }
     return json.dumps(document, allow_nan=False)
 
 
-def _plain(array: np.ndarray) -> list:
+def _as_lists(array: np.ndarray) -> list:
     """Nested lists; infinities as text, for which JSON has no number."""
     if np.isfinite(array).all():
         return array.tolist()
     if array.ndim == 1:
         return [value if np.isfinite(value) else str(value) for value in array.tolist()]
-    return [_plain(row) for row in array]
+    return [_as_lists(row) for row in array]
 
 
 def load(cls, text: str):
@@ -73,12 +73,12 @@ def load(cls, text: str):
     alpha, run_length = document.get("alpha"), document.get("run_length")
     if document.get("layout") is None:
         monitor = cls(document.get("notion"), document.get("labels"), alpha, run_length=run_length)
-        _checked(monitor)
+        _check_parameters(monitor)
         return monitor
     layout = _read_layout(_part(document, "layout", dict))
     labels = layout.classes.tolist()
     monitor = cls(str(layout.notion), labels, alpha, run_length=run_length)
-    _checked(monitor)
+    _check_parameters(monitor)
     evidence = _part(document, "evidence", list)
     if len(evidence) != len(layout.titles()):
         raise _wrong("evidence", f"has {len(evidence)} problems, not {len(layout.titles())}")
@@ -96,7 +96,7 @@ def _wrong(place: str, what: str) -> ValueError:
     return ValueError(f"{place} {what}. Pass what to_json() of a monitor returned.")
 
 
-def _checked(monitor) -> None:
+def _check_parameters(monitor) -> None:
     try:
         monitor._validate_params()
     except (ValueError, TypeError) as error:
