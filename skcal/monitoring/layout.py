@@ -123,9 +123,12 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
     The sample is without rows of weight 0.
     """
     names = column_names(X)
-    n_columns = _n_columns(X)
+    with naming("X"):
+        shape = np.shape(X)
+    n_columns = shape[1] if len(shape) == 2 else None
     if layout is not None:
-        layout.require(n_columns, names)
+        if len(shape) in (1, 2):  # others are refused below
+            layout.require(n_columns, names)
         notion, labels = layout.notion, layout.classes
     options: dict[str, Any] = {"label_name": "y", "proba_name": "X", "keep_weightless": True}
     sample = read_sample(y, X, notion, sample_weight, labels, **options)
@@ -133,13 +136,6 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
     if not sample.weight.all():
         sample = sample.take(np.flatnonzero(sample.weight))
     return layout or Layout(n_columns, names, sample.classes, sample.notion), sample
-
-
-def _n_columns(X) -> int | None:
-    """The number of columns; None of one dimension, and of what is refused later."""
-    with naming("X"):
-        shape = np.shape(X)
-    return shape[1] if len(shape) == 2 else None
 
 
 def _described(n_columns: int | None) -> str:
