@@ -222,9 +222,22 @@ def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None
         ],
         n_jobs,
     )
-    observed = float(statistic(observed_codes(problem))[0])
-    return np.concatenate(parts), observed, getattr(statistic, "slack", 0.0)
+    [observed] = _values(statistic, observed_codes(problem))
+    return np.concatenate(parts), float(observed), getattr(statistic, "slack", 0.0)
 
 
 def _draw_statistics(statistic, X, seeds):
-    return statistic(draw_codes(X, seeds))
+    return _values(statistic, draw_codes(X, seeds))
+
+
+def _values(statistic, codes) -> np.ndarray:
+    """One finite number for each row of outcomes, which a user's own preparation may miss."""
+    values = np.asarray(statistic(codes))
+    if values.shape != (len(codes),) or not np.isfinite(values).all():
+        name = getattr(statistic, "__name__", type(statistic).__name__)
+        returned = f"shape {values.shape}" if values.shape != (len(codes),) else "NaN or infinity"
+        raise ValueError(
+            f"The prepared statistic {name} returned {returned} for {len(codes)} rows of outcomes. "
+            f"It must return finite numbers of shape ({len(codes)},)."
+        )
+    return values

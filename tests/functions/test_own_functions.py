@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator, RegressorMixin
 
-from skcal import CalibrationErrorEstimator, CalibrationErrorSearchCV, Stacking, Zero, compare_risks
+from skcal import (
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    PlugIn,
+    Stacking,
+    Zero,
+    compare_risks,
+)
 from skcal._validation import InputError
 from skcal.datasets import make_tempered
 from skcal.functions import BilinearFunction
@@ -168,3 +176,31 @@ def test_whole_numbers_and_lists_are_read_as_floats():
     assert np.isfinite(as_int.fit(P, Y).one_step(P, Y).value)
     expected = CalibrationErrorEstimator(Mean(), "confidence").fit(P, Y).one_step(P, Y)
     assert as_list.fit(P, Y).one_step(P, Y).value == expected.value
+
+
+class Predictor(RegressorMixin, BaseEstimator):
+    def __init__(self, predicted=None):
+        self.predicted = predicted
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return self.predicted(X)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "message"),
+    [
+        (
+            lambda X: np.zeros(len(X) - 1),
+            r"returned shape \(59,\) for 60 rows. Return shape \(60, 1",
+        ),
+        (lambda X: np.zeros((len(X), 7)), r"returned shape \(60, 7\) for 60 rows"),
+        (lambda X: None, r"returned shape \(\) for 60 rows"),
+    ],
+)
+def test_predictions_of_another_shape_are_named(predicted, message):
+    estimator = CalibrationErrorEstimator(PlugIn(Predictor(predicted)), "confidence").fit(P, Y)
+    with pytest.raises(InputError, match=rf"Predictor.predict\(X\) {message}"):
+        estimator.one_step(P, Y)

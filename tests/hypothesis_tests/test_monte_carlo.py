@@ -16,6 +16,7 @@ from skcal.hypothesis_tests import (
 )
 from skcal.hypothesis_tests.monte_carlo import STATISTICS
 from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
+from skcal.metrics.statistic import prepared_by
 from skcal.notions import make_problems
 
 ECE, SKCE = "expected_calibration_error", "squared_kernel_calibration_error"
@@ -200,6 +201,24 @@ def test_statistics_that_are_not_numbers_are_refused(value):
 
     with pytest.raises(ValueError, match=r"statistic broken returned .* It must return a finite"):
         monte_carlo_test(*sample(), broken, n_resamples=19)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (lambda codes: np.zeros((len(codes), 1)), r"shape \(16, 1\) for 16 rows .* shape \(16,\)"),
+        (lambda codes: 0.0, r"shape \(\) for 16 rows"),
+        (lambda codes: codes[1:, 0], r"shape \(15,\) for 16 rows"),
+        (lambda codes: np.full(len(codes), np.nan), "NaN or infinity"),
+    ],
+)
+def test_prepared_statistics_that_are_not_a_number_a_row_are_refused(values, message):
+    @prepared_by(lambda problem: values)
+    def statistic(y_true, y_proba, *, notion="auto", labels=None, sample_weight=None):
+        return 0.0
+
+    with pytest.raises(ValueError, match=rf"The prepared statistic <lambda> returned {message}"):
+        monte_carlo_test(*sample(), statistic, n_resamples=19)
 
 
 @pytest.mark.parametrize(
