@@ -17,13 +17,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from consistency import consistency_test
 from joblib import Parallel, delayed
 from scipy.stats import binom
 from study_tools import append, dots, figure, kept, rows_of, save, write_table
 
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import (
-    consistency_test,
     cox_test,
     hosmer_lemeshow_test,
     mean_embedding_test,

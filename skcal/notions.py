@@ -537,6 +537,11 @@ def make_problems(
     -------
     problems : list of Problem
 
+    Raises
+    ------
+    ValueError
+        If a notion of the user's own makes something else; names its class.
+
     Examples
     --------
     >>> import numpy as np
@@ -551,4 +556,47 @@ def make_problems(
     if not found.of_positive_class:
         proba, logits = _two_columns(proba), _log_columns(logits)
     options = {} if logits is None else {"logits": logits}
-    return found.problems(proba, codes, weight, **options)
+    problems = found.problems(proba, codes, weight, **options)
+    if type(found).__module__ != __name__:
+        _check_problems(found, problems, len(proba), labelled=codes is not None)
+    return problems
+
+
+def _check_problems(notion: Notion, problems: Any, n_samples: int, labelled: bool) -> None:
+    """Raise unless a notion of the user's own made problems whose parts fit together."""
+    name = f"{type(notion).__name__}.problems"
+    listed = isinstance(problems, list) and problems
+    if not (listed and all(isinstance(problem, Problem) for problem in problems)):
+        kind = "an empty list" if problems == [] else f"a {type(problems).__name__}"
+        raise ValueError(f"{name} returned {kind}. Return a list of skcal.notions.Problem.")
+    for problem in problems:
+        X, delta = np.asarray(problem.features), problem.residuals
+        n_rows = len(np.arange(n_samples)[problem.rows])
+        width = 1 if notion.scalar else "d"
+        if X.ndim != 2 or len(X) != n_rows or (notion.scalar and X.shape[1] != 1):
+            raise ValueError(
+                f"{name} returned features of shape {X.shape} for {n_rows} rows. Return shape "
+                f"({n_rows}, {width})."
+            )
+        if np.shape(problem.weight) != (n_rows,):
+            shape = np.shape(problem.weight)
+            raise ValueError(
+                f"{name} returned weight of shape {shape} for {n_rows} rows. Return one a row."
+            )
+        if not ((X >= 0) & (X <= 1)).all():
+            raise ValueError(f"{name} returned features that are not probabilities in [0, 1].")
+        if not labelled:
+            continue
+        if np.shape(delta) != X.shape:
+            raise ValueError(
+                f"{name} returned residuals of shape {np.shape(delta)} and features of shape "
+                f"{X.shape}. Return both of one shape."
+            )
+        total = X + delta
+        wrong = ~(np.abs(total - np.clip(np.rint(total), 0, 1)) <= 1e-5).all(axis=1)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"{name} returned features and residuals that add up to {total[row].tolist()} in "
+                f"row {row}, not to outcomes of 0 and 1. Return residuals = outcomes - features."
+            )

@@ -80,6 +80,8 @@ def read_sample(
     scalar: bool = False,
     single: bool = False,
     proba_name: str = "y_proba",
+    label_name: str = "y_true",
+    keep_weightless: bool = False,
     estimator: Any = None,
     reset: bool = True,
 ) -> Sample:
@@ -95,8 +97,10 @@ def read_sample(
         Refuse notions whose features are vectors.
     single : bool
         Refuse those of several problems, too.
-    proba_name : str
-        What error messages call ``y_proba``.
+    proba_name, label_name : str
+        What error messages call ``y_proba`` and ``y_true``.
+    keep_weightless : bool, default=False
+        Whether samples of weight 0 stay, so that rows are those of the arguments.
     estimator : object, default=None
         The estimator whose method got ``X``, the predictions, and ``y``. Its number and names of
         columns are set, or compared (``reset=False``); samples of weight 0 stay, so that rows are
@@ -107,9 +111,8 @@ def read_sample(
     -------
     sample : Sample
     """
-    name = "y_true"
     if estimator is not None:
-        name, proba_name = "y", "X"
+        label_name, proba_name, keep_weightless = "y", "X", True
     columns = column_names(y_proba)
     proba, logits = check_predictions(
         y_proba, from_logits, name=proba_name, estimator=estimator, reset=reset
@@ -122,12 +125,12 @@ def read_sample(
             proba, labels = proba[:, ::-1], labels[::-1]
             logits = None if logits is None else logits[:, ::-1]
     codes, classes = check_labels(
-        y_true, proba, labels, columns=columns, name=name, proba_name=proba_name
+        y_true, proba, labels, columns=columns, name=label_name, proba_name=proba_name
     )
     weight = check_weight(sample_weight, len(proba), rescale=estimator is not None)
     if not _SMALLEST < weight.max() < 1 / _SMALLEST:  # metrics rescale no counts, but such
         weight = weight / weight.max()
-    if estimator is None and not weight.all():
+    if not keep_weightless and not weight.all():
         keep = weight > 0
         proba, codes, weight = proba[keep], codes[keep], weight[keep]
         logits = None if logits is None else logits[keep]

@@ -315,6 +315,56 @@ def test_a_new_notion_is_one_class_for_metrics_tests_and_estimators(registered, 
     assert estimator.score(proba, y) == scalar.score(claim, happened)
 
 
+WRONG_PROBLEMS = {
+    "nothing": (lambda problem: None, "a NoneType. Return a list of skcal.notions.Problem"),
+    "no list": (lambda problem: problem, "a Problem. Return a list"),
+    "no problem": (lambda problem: [], "an empty list. Return a list"),
+    "features of one dimension": (
+        lambda problem: [problem._replace(features=problem.features[:, 0])],
+        r"features of shape \(30,\) for 30 rows. Return shape \(30, 1\)",
+    ),
+    "fewer rows": (
+        lambda problem: [Problem(*(part[:-1] for part in problem[:3]))],
+        r"features of shape \(29, 1\) for 30 rows",
+    ),
+    "fewer weights": (
+        lambda problem: [problem._replace(weight=problem.weight[:-1])],
+        r"weight of shape \(29,\) for 30 rows",
+    ),
+    "residuals of one dimension": (
+        lambda problem: [problem._replace(residuals=problem.residuals[:, 0])],
+        r"residuals of shape \(30,\) and features of shape \(30, 1\)",
+    ),
+    "no residuals": (
+        lambda problem: [problem._replace(residuals=problem.residuals / 2)],
+        "add up to .* in row 0, not to outcomes of 0 and 1. Return residuals = outcomes - features",
+    ),
+    "no probabilities": (
+        lambda problem: [problem._replace(features=problem.features * np.nan)],
+        "features that are not probabilities",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_PROBLEMS)
+def test_what_is_wrong_in_a_new_notion_is_named(wrong):
+    change, message = WRONG_PROBLEMS[wrong]
+
+    class Wrong(LeastProbable):
+        def problems(self, proba, codes, weight):
+            return change(super().problems(proba, codes, weight)[0])
+
+    proba, notion = np.random.default_rng(4).dirichlet(np.ones(4), size=30), Wrong("wrong")
+    y = np.arange(30) % 4
+    for call in (
+        lambda: expected_calibration_error(y, proba, notion=notion),
+        lambda: monte_carlo_test(y, proba, notion=notion, n_resamples=19),
+        lambda: CalibrationErrorEstimator(Binning(5), notion=notion).fit(proba, y),
+    ):
+        with pytest.raises(ValueError, match=rf"^Wrong.problems returned .*{message}"):
+            call()
+
+
 def test_a_notion_is_its_name_and_survives_copies():
     proba = predictions()[0]
     for asked in (*MULTICLASS, confidence_lens):

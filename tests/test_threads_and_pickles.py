@@ -261,7 +261,6 @@ WITH_WORKERS = {
     "calibration_report": reported,
     "bootstrap_interval": bootstrapped,
     "monte_carlo_test": of_test("monte_carlo_test", notion="top-label"),
-    "consistency_test": of_test("consistency_test"),
     "skce_test": of_test("skce_test", notion="canonical"),
     "mean_embedding_test": of_test("mean_embedding_test", notion="canonical"),
     "risk_test": of_test("risk_test"),

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from skcal.displays.base import axis_limit, fitted_functions, require_residual
 from skcal.functions import DirichletKernelDensity
-from skcal.functions.base import BilinearFunction
+from skcal.functions.base import BilinearFunction, read_residual
 from skcal.metrics import bootstrap_interval
 from skcal.metrics.bin_table import TABLE, tabulate
 from skcal.metrics.binned import BinnedStatistic
@@ -287,7 +287,7 @@ class _Fixed:
 
 
 def _corrected(function, grid):
-    return np.clip(grid + np.asarray(function.residual(grid[:, None]))[:, 0], 0, 1)
+    return np.clip(grid + np.asarray(read_residual(function, grid[:, None]))[:, 0], 0, 1)
 
 
 def _histogram(x, edges, limit):

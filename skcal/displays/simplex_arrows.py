@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skcal.displays.base import fitted_functions, require_residual
-from skcal.functions.base import BilinearFunction
+from skcal.functions.base import BilinearFunction, read_residual
 from skcal.metrics import calibration_bins
 from skcal.metrics.bins import BinRule, gap_distances, problem_moments
 
@@ -62,7 +62,7 @@ def make_arrows(sample, problem, method, n_bins, min_samples) -> SimplexArrows:
     noise = _noise(problem, n_bins)[enough]
     distinct = np.linalg.norm(residual, axis=1) > 2 * noise
     if method != "bins" and enough.any():
-        residual = np.asarray(_function(method, sample, problem).residual(prediction))
+        residual = np.asarray(read_residual(_function(method, sample, problem), prediction))
         distinct = np.ones(len(residual), dtype=bool)
     distance = gap_distances(residual, "total-variation")
     return SimplexArrows(prediction, residual, distance, table.count[enough], noise, distinct)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skcal._validation import (
     FLOATS,
+    InputError,
     check_unit_interval,
     check_weight,
     is_plain,
@@ -23,6 +24,8 @@ from skcal._validation import (
     telling_shapes,
 )
 from skcal.pair_risk import pair_risk, pair_risk_path, quadratic_form
+
+_ASYMMETRY = 1e-8  # of M, relative to its largest entry, that rounding may leave
 
 
 class BilinearFunction(BaseEstimator, ABC):
@@ -132,7 +135,7 @@ class BilinearFunction(BaseEstimator, ABC):
             May be negative where M is not positive semidefinite.
         """
         check_is_fitted(self)
-        return quadratic_form(self.feature_map(X), self.form_)
+        return quadratic_form(read_feature_map(self, X), self.form_)
 
     def predict_pairs(self, X, Z=None):
         """Values of h for all pairs of rows.
@@ -148,8 +151,8 @@ class BilinearFunction(BaseEstimator, ABC):
         h : ndarray of shape (n_samples, k)
         """
         check_is_fitted(self)
-        phi = self.feature_map(X)
-        other = phi if Z is None else self.feature_map(Z)
+        phi = read_feature_map(self, X)
+        other = phi if Z is None else read_feature_map(self, Z)
         values = (phi if self.form_ is None else phi @ self.form_) @ other.T
         return values.toarray() if sparse.issparse(values) else values
 
@@ -169,21 +172,20 @@ class BilinearFunction(BaseEstimator, ABC):
         score : float
         """
         check_is_fitted(self)
-        phi, y = self.feature_map(X), self._check_residuals(y)
+        phi, y = read_feature_map(self, X), self._check_residuals(y)
         return -float(pair_risk_path(phi, y, [self.form_], sample_weight=sample_weight)[0])
 
     def risk(self, X, y, sample_weight=None):
         """Pair risk on held-out samples, a :class:`~skcal.pair_risk.PairRisk`."""
         check_is_fitted(self)
-        return pair_risk(
-            self.feature_map(X), self._check_residuals(y), self.form_, sample_weight=sample_weight
-        )
+        phi, y = read_feature_map(self, X), self._check_residuals(y)
+        return pair_risk(phi, y, self.form_, sample_weight=sample_weight)
 
     def _check_residuals(self, y):
         """Residuals (n, m) of the width of the fit."""
         residuals = _read_residuals(y)
         residuals = residuals.reshape(len(residuals), -1)
-        if residuals.shape[1] != self._n_residuals:
+        if residuals.shape[1] != _fitted_width(self):
             raise ValueError(
                 f"y has {residuals.shape[1]} columns of residuals, the function was fitted on "
                 f"{self._n_residuals}. Pass the residuals of the same notion."
@@ -218,6 +220,115 @@ class BilinearFunction(BaseEstimator, ABC):
         tags.target_tags.single_output = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def read_feature_map(function: BilinearFunction, X) -> np.ndarray | sparse.sparray:
+    """Return φ(x) of a fitted function for each row, and check it and ``form_``.
+
+    Functions are often a user's own. A wrong shape would broadcast to a wrong number, or fail far
+    from its cause.
+
+    Parameters
+    ----------
+    function : calibration-estimation function
+    X : array-like of shape (n_samples, d)
+
+    Returns
+    -------
+    phi : ndarray or sparse array of shape (n_samples, r)
+
+    Raises
+    ------
+    InputError
+        If φ is not of this shape, ``form_`` is missing, not (r, r) or not symmetric, or one of them
+        is not of finite numbers; names the class and the method.
+    """
+    if type(function).feature_map is BilinearFunction.feature_map:
+        phi = read_residual(function, X)
+    else:
+        phi = _read_rows(function, "feature_map", X, None)
+    _check_form(function, phi.shape[1])
+    return phi
+
+
+def read_residual(function: BilinearFunction, X) -> np.ndarray | sparse.sparray:
+    """Return ĝ(x) of a fitted function for each row, and check it.
+
+    Parameters
+    ----------
+    function : calibration-estimation function
+    X : array-like of shape (n_samples, d)
+
+    Returns
+    -------
+    residual : ndarray or sparse array of shape (n_samples, m)
+
+    Raises
+    ------
+    InputError
+        If it has not as many columns as the residuals of the fit, or is not of finite numbers;
+        names the class and the method.
+    """
+    return _read_rows(function, "residual", X, _fitted_width(function))
+
+
+def _read_rows(function, method, X, n_columns):
+    """What a method returns, as floats of shape (n_samples, n_columns)."""
+    name = f"{type(function).__name__}.{method}(X)"
+    rows = getattr(function, method)(X)
+    if not sparse.issparse(rows):
+        rows = _as_numbers(rows, name)
+    n_samples = np.shape(X)[0]
+    width = "n_columns" if n_columns is None else n_columns
+    if rows.ndim != 2 or rows.shape != (n_samples, n_columns or rows.shape[1]):
+        reason = f"returned shape {rows.shape} for {n_samples} rows."
+        raise InputError(name, reason, f"Return an array of shape ({n_samples}, {width}).")
+    _check_finite_rows(rows, name)
+    return rows
+
+
+def _as_numbers(values, name) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+        return array if array.dtype.kind == "f" else array.astype(np.float64)
+    except (ValueError, TypeError) as error:
+        reason = f"is a {type(values).__name__} that is not of numbers ({error})."
+        raise InputError(name, reason, "Make it an array of floats.") from error
+
+
+def _check_finite_rows(array, name):
+    finite = np.isfinite(array.data if sparse.issparse(array) else array)
+    if not finite.all():
+        row = None if sparse.issparse(array) else int(np.argwhere(~finite)[0, 0])
+        raise InputError(name, "holds NaN or infinity.", "Make it finite.", row=row)
+
+
+def _check_form(function, n_columns):
+    """Raise unless M is None or a symmetric, finite matrix of the width of φ."""
+    name = f"{type(function).__name__}.form_"
+    if not hasattr(function, "form_"):
+        raise InputError(name, "is missing.", "Let fit set it: M, or None for the identity.")
+    form = function.form_
+    if form is None:
+        return
+    if not sparse.issparse(form):
+        form = _as_numbers(form, name)
+    if form.shape != (n_columns, n_columns):
+        reason = f"has shape {form.shape}, feature_map(X) {n_columns} columns."
+        remedy = f"Let fit set it to shape ({n_columns}, {n_columns}), or to None for the identity."
+        raise InputError(name, reason, remedy)
+    _check_finite_rows(form, name)
+    if abs(form - form.T).max() > _ASYMMETRY * abs(form).max():
+        raise InputError(name, "is not symmetric.", "Set it to (M + M.T) / 2.")
+
+
+def _fitted_width(function) -> int:
+    """The number of columns of the residuals of the fit."""
+    if not hasattr(function, "_n_residuals"):
+        name = type(function).__name__
+        remedy = "Let fit begin with X, residuals, weight = self._validate(X, y, sample_weight)."
+        raise InputError(f"{name}.fit", "has not called _validate.", remedy)
+    return function._n_residuals
 
 
 def _read_residuals(y):

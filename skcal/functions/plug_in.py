@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context
-from skcal._validation import check_unit_interval
+from skcal._validation import InputError, check_unit_interval
 from skcal.functions.base import BilinearFunction, recover_outcomes
 
 
@@ -230,6 +230,12 @@ class PlugIn(BilinearFunction):
         if is_classifier(self.estimator):
             return self._predict_proba(X)
         predicted = np.asarray(self.estimator_.predict(X), dtype=np.float64)
+        if predicted.size != len(X) * self._n_residuals:
+            raise InputError(
+                f"{type(self.estimator).__name__}.predict(X)",
+                f"returned shape {predicted.shape} for {len(X)} rows.",
+                f"Return shape ({len(X)}, {self._n_residuals}).",
+            )
         return predicted.reshape(len(X), self._n_residuals)
 
     def _predict_proba(self, X):

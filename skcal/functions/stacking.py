@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import Interval, _fit_context
-from skcal.functions.base import BilinearFunction
+from skcal.functions.base import BilinearFunction, read_feature_map, read_residual
 from skcal.functions.plug_in import proba_of_logits
 from skcal.pair_risk import pair_products
 
@@ -223,10 +223,10 @@ class Stacking(BilinearFunction):
             residuals, over pairs; the same of the corrections ĝ over samples, or zeros.
         """
         seen = [self._seen_by(function, X) for function in fitted]
-        parts = [(f.feature_map(own), f.form_) for f, own in zip(fitted, seen, strict=True)]
+        parts = [(read_feature_map(f, own), f.form_) for f, own in zip(fitted, seen, strict=True)]
         both = [pair_products(parts, residuals, weight)]
         if _all_have_residual(self):
-            corrections = [f.residual(own) for f, own in zip(fitted, seen, strict=True)]
+            corrections = [read_residual(f, own) for f, own in zip(fitted, seen, strict=True)]
             both.append(_residual_products(corrections, residuals, weight))
         total = np.zeros((2, len(fitted), len(fitted) + 1))
         for products, (gram, moments) in zip(total, both, strict=False):
@@ -238,7 +238,7 @@ class Stacking(BilinearFunction):
         X = self._validate_features(X)
         if not self._used:
             return np.zeros((len(X), 1))
-        parts = [function.feature_map(self._seen_by(function, X)) for function in self._used]
+        parts = [read_feature_map(function, self._seen_by(function, X)) for function in self._used]
         return (
             sparse.hstack(parts, format="csr")
             if any(sparse.issparse(part) for part in parts)
@@ -253,7 +253,7 @@ class Stacking(BilinearFunction):
         total = np.zeros((len(X), self._n_residuals))
         for function, weight in zip(self.functions_, self.residual_weights_, strict=True):
             if weight > 0:
-                total += weight * function.residual(self._seen_by(function, X))
+                total += weight * read_residual(function, self._seen_by(function, X))
         return total
 
 
@@ -273,7 +273,7 @@ def _residual_products(fitted, residuals, weight):
 def _width(function):
     """How many features φ has, by a row that may be one of logits or of probabilities."""
     value = 0.0 if function.reads_logits else 0.5
-    return function.feature_map(np.full((1, function.n_features_in_), value)).shape[1]
+    return read_feature_map(function, np.full((1, function.n_features_in_), value)).shape[1]
 
 
 def _best_weights(products):

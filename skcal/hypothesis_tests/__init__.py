@@ -25,8 +25,6 @@ Kuiper, confidence (asymptotic)          4.7 %   12 %         44 %        100 %
 Spiegelhalter, confidence (asymptotic)   5.1 %   25 %         67 %        100 %
 Hosmer-Lemeshow, confidence (asymptotic) 5.2 %   23 %         59 %        100 %
 Cox, confidence (asymptotic)             6.4 %   24 %         67 %        100 %
-consistency resampling, ECE              100 %   –            –           –
-consistency resampling, median-variance  9.1 %   –            –           –
 ======================================== ======= ============ =========== ============
 
 So: ``monte_carlo_test`` or ``skce_test`` with their defaults; ``skce_test(method="asymptotic")``
@@ -35,12 +33,15 @@ powers come from ``examples/errors_of_tests.py``.
 """
 
 from skcal.hypothesis_tests.bias_curve import bias_curve
-from skcal.hypothesis_tests.classical import hosmer_lemeshow_test, spiegelhalter_test
+from skcal.hypothesis_tests.classical import (
+    cox_test,
+    hosmer_lemeshow_test,
+    kolmogorov_smirnov_test,
+    spiegelhalter_test,
+)
 from skcal.hypothesis_tests.comparison import compare_calibration
-from skcal.hypothesis_tests.cox import cox_test
-from skcal.hypothesis_tests.cumulative import kolmogorov_smirnov_test
 from skcal.hypothesis_tests.mean_embedding import mean_embedding_test
-from skcal.hypothesis_tests.monte_carlo import consistency_test, monte_carlo_test
+from skcal.hypothesis_tests.monte_carlo import monte_carlo_test
 from skcal.hypothesis_tests.result import adjust_pvalues
 from skcal.hypothesis_tests.risk import risk_test
 from skcal.hypothesis_tests.segments import segment_test
@@ -50,7 +51,6 @@ __all__ = [
     "adjust_pvalues",
     "bias_curve",
     "compare_calibration",
-    "consistency_test",
     "cox_test",
     "hosmer_lemeshow_test",
     "kolmogorov_smirnov_test",

@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 
 from skcal._show import html_list, html_result, html_rows, html_table, import_pandas
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import InputError, check_weight
+from skcal._validation import InputError
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.hypothesis_tests.segment_features import Segments, read_columns
-from skcal.hypothesis_tests.segment_statistics import Bias, step_down
+from skcal.hypothesis_tests.segments import SegmentBias, step_down
 from skcal.sample import read_sample
 
 
@@ -141,29 +141,30 @@ def bias_curve(
     >>> float(curve.values[outside].min().round())
     61.0
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, single=True)
-    values = _read_feature(feature, np.shape(y_true)[0])
-    if sample_weight is not None:
-        values = values[check_weight(sample_weight, len(values)) > 0]
+    options: dict[str, Any] = {"single": True, "keep_weightless": True}
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
+    weighted = sample.weight > 0
+    values = _read_feature(feature, len(weighted))[weighted]
+    sample = sample.take(weighted)
     windows = _windows(values, window, n_points)
     rng = check_random_state(random_state)
     [problem] = sample.problems()
     segments = Segments([""] * len(windows), _members(windows, len(values)), 0)
-    part = Bias(problem, segments, sample.notion.titles(list(sample.classes)), 1, rng)
+    part = SegmentBias(problem, segments, sample.notion.titles(list(sample.classes)), 1, rng)
     pvalues, maxima = step_down([part], n_resamples, rng, n_jobs)
     described = part.describe(iter(pvalues.tolist()))
     rank = int(np.ceil(confidence_level * (1 + n_resamples))) - 1
     limit = np.inf if rank >= n_resamples else np.sort(maxima)[rank]
     return BiasCurve(
-        statistic=max(abs(one.statistic) for one in described),
+        statistic=max(abs(each.statistic) for each in described),
         pvalue=float(pvalues.min()),
         estimate=np.nan,
         method="windows along a feature, exact level",
         notion=str(sample.notion),
         null_distribution=maxima,
         values=np.array([np.median(values[rows]) for rows in windows]),
-        predicted=np.array([one.predicted for one in described]),
-        observed=np.array([one.observed for one in described]),
+        predicted=np.array([each.predicted for each in described]),
+        observed=np.array([each.observed for each in described]),
         chance=limit * part.scale,
         confidence_level=confidence_level,
     )
@@ -185,7 +186,7 @@ def _windows(values, window, n_points):
 
 
 def _members(windows, n_samples):
-    rows, sizes = np.concatenate(windows), [len(one) for one in windows]
+    rows, sizes = np.concatenate(windows), [len(window) for window in windows]
     of = np.repeat(np.arange(len(windows)), sizes)
     entries = np.ones(len(rows), dtype=np.float32), (of, rows)
     return sparse.csr_array(entries, shape=(len(windows), n_samples))

@@ -1,4 +1,4 @@
-"""Spiegelhalter's and Hosmer and Lemeshow's tests, both asymptotic."""
+"""Classical tests with a p-value in closed form, all of them asymptotic."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ from scipy.stats import chi2, norm
 
 from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.hypothesis_tests.by_problem import (
+from skcal.hypothesis_tests.result import (
+    CalibrationTestResult,
     of_each_problem,
+    positive,
     warn_of_limit,
 )
-from skcal.hypothesis_tests.result import CalibrationTestResult, positive
+from skcal.metrics.base import Outcome, check_both
 from skcal.metrics.bins import BinRule, problem_moments
+from skcal.metrics.cox import check_overlap, fit_intercept, fit_logistic, log_likelihood
+from skcal.metrics.smooth import cumulative_means, largest_excursion
 from skcal.sample import read_sample
 
 _ROUNDING = 1e-14
+_TERMS = np.arange(20)  # of the series of Brownian motion; each needs 5 where it is used
 
 
 def spiegelhalter_test(
@@ -216,7 +221,7 @@ def _hosmer_lemeshow(problem, rule, min_expected, external):
     sums = problem_moments(problem, rule)
     expected = bin_sums(sums.bins, problem.features.astype(np.float64), len(sums.weight))[:, 0]
     table = np.stack([sums.weight, expected, sums.residuals[:, 0]], axis=1)[sums.weight > 0]
-    weight, expected, gaps = _merge(table, min_expected).T
+    weight, expected, gaps = _merge_bins(table, min_expected).T
     variance = expected * (1 - expected / weight)
     certain = variance <= 1e-12 * weight
     if (certain & (np.abs(gaps) > 1e-9)).any() or certain.all():
@@ -239,7 +244,7 @@ def _hosmer_lemeshow(problem, rule, min_expected, external):
     )
 
 
-def _merge(table, least):
+def _merge_bins(table, least):
     """Rows (samples, expected, gap) of neighbouring bins summed until enough is expected."""
 
     def enough(row):
@@ -258,3 +263,252 @@ def _merge(table, least):
         f"y_proba expects {rest[1]:.3g} positives among {rest[0]:.0f} samples, and at least "
         f"min_expected={least:g} of either outcome are needed. Use monte_carlo_test."
     )
+
+
+@validate_params(
+    {"hypothesis": [StrOptions({"calibrated", "intercept", "slope"})]},
+    prefer_skip_nested_validation=True,
+)
+def cox_test(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str = "auto",
+    hypothesis: str = "calibrated",
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    from_logits: bool = False,
+) -> CalibrationTestResult:
+    """Likelihood ratio test of the calibration intercept and slope of Cox.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
+        "auto" is "binary" for one and two columns and "confidence" for more. The last two test each
+        class and adjust by Holm's method.
+    hypothesis : {"calibrated", "intercept", "slope"}, default="calibrated"
+        "calibrated": intercept 0 and slope 1, 2 degrees of freedom. "intercept": intercept 0 given
+        slope 1; "slope": slope 1 with a free intercept; 1 degree of freedom each.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
+
+    Returns
+    -------
+    result : CalibrationTestResult
+        ``estimate`` is the intercept or the slope; NaN for "calibrated" and for several classes.
+        Asymptotic. ``confidence_interval()`` is a normal one; that of the likelihood is in
+        :func:`skcal.metrics.cox_recalibration`.
+
+    Raises
+    ------
+    ValueError
+        If :func:`skcal.metrics.cox_recalibration` raises it, of a class by its name.
+
+    Notes
+    -----
+    Measured level at 5 % of "calibrated", on confidences of model M1, C = 10, Dir(0.1): 4.3 % at
+    n = 50, 6.4 % at n = 250 (2,000 data sets).
+
+    References
+    ----------
+    .. [1] Cox, Two further applications of a model for binary regression, Biometrika 1958.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.hypothesis_tests import cox_test
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=500)
+    >>> cox_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
+    True
+    """
+    options = {"labels": labels, "pos_label": pos_label, "from_logits": from_logits}
+    sample = read_sample(y_true, y_proba, notion, scalar=True, **options)
+    return of_each_problem(sample, lambda problem: _likelihood_ratio(problem, hypothesis))
+
+
+def _likelihood_ratio(problem, hypothesis):
+    """Twice the difference of the largest log-likelihoods."""
+    outcome = Outcome(problem)
+    data = outcome.logit, outcome.happened, outcome.weight
+    check_both(data[1])
+    estimate, error, freedom = np.nan, np.nan, 2 if hypothesis == "calibrated" else 1
+    if hypothesis == "intercept":  # needs no slope, so no overlap either
+        fit, null = fit_intercept(*data), log_likelihood(*data)
+        estimate, error = fit.coefficients[0], np.sqrt(fit.covariance[0, 0])
+    else:
+        check_overlap(*data[:2])
+        fit, null = fit_logistic(*data), log_likelihood(*data)
+        if hypothesis == "slope":
+            null = fit_intercept(*data).log_likelihood
+            estimate, error = fit.coefficients[1], np.sqrt(fit.covariance[1, 1])
+    statistic = max(2 * (fit.log_likelihood - null), 0.0)
+    return CalibrationTestResult(
+        statistic=statistic,
+        pvalue=positive(chi2.sf(statistic, freedom)),
+        estimate=float(estimate),
+        method=f"likelihood ratio, χ² with {freedom} degree(s) of freedom, asymptotic level",
+        notion="",
+        standard_error=float(error),
+    )
+
+
+@validate_params(
+    {"statistic": [StrOptions({"kolmogorov-smirnov", "kuiper"})]},
+    prefer_skip_nested_validation=True,
+)
+def kolmogorov_smirnov_test(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str = "auto",
+    statistic: str = "kolmogorov-smirnov",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CalibrationTestResult:
+    """Test calibration by the largest cumulative residual, with a p-value in closed form.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
+        "auto" is "binary" for one and two columns and "confidence" for more. The last two test each
+        class and adjust by Holm's method.
+    statistic : {"kolmogorov-smirnov", "kuiper"}, default="kolmogorov-smirnov"
+        "kolmogorov-smirnov": the largest absolute cumulative residual from the smallest prediction
+        on. "kuiper": their range, which is the largest over all intervals of predictions, and the
+        same whichever class is the positive one.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the residuals; they must not depend on the labels.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+
+    Returns
+    -------
+    result : CalibrationTestResult
+        ``estimate`` is :func:`skcal.metrics.kolmogorov_smirnov_calibration_error`, NaN for several
+        classes; ``statistic`` is it in units of the standard deviation of the whole sum under H0.
+        Asymptotic.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid, the notion has vectors, or all predictions are certain and a
+        label contradicts them.
+
+    Warns
+    -----
+    UserWarning
+        If the predictions expect fewer than 5 effective events, where no limit holds.
+
+    See Also
+    --------
+    monte_carlo_test : the same statistics with exact level, at the cost of resamples.
+
+    Notes
+    -----
+    Under H0 cumulative residuals in the order of the predictions are a martingale, whose limit is
+    Brownian motion in the time Σ w² p (1 - p). With B on [0, 1] and Φ̄ the upper tail of the normal
+    distribution,
+
+    P(max abs(B) ≥ x) = 4 Σ_k (-1)^k Φ̄((2k + 1) x), k = 0, 1, …, and
+
+    P(max B - min B ≥ x) = 8 Σ_k (-1)^(k-1) k Φ̄(k x), k = 1, 2, … [2]_;
+
+    for small x the transformed series, which converge there. Tied predictions enter together, and
+    what the path does among them is not seen: where ties are large the test is conservative, 1 % to
+    3 % for constant predictions. Measured level at 5 % and 1 % (2,000 data sets, standard error
+    0.5 % and 0.2 %):
+
+    ============================ ============== =================== =============
+    predictions                  events         Kolmogorov-Smirnov  Kuiper
+    ============================ ============== =================== =============
+    uniform, n = 50              21             4.3 %, 0.8 %        3.1 %, 0.6 %
+    uniform, n = 1,000           417            4.7 %, 0.9 %        4.2 %, 0.9 %
+    multiples of 0.1, n = 1,000  465            3.1 %, 0.8 %        2.4 %, 0.6 %
+    1 % positives, n = 500       5              3.8 %, 1.0 %        4.0 %, 1.2 %
+    the same, n = 5,000          51             5.3 %, 1.1 %        4.6 %, 0.9 %
+    90 % near 0 and 1, n = 1,000 42             5.1 %, 1.2 %        4.3 %, 1.1 %
+    ============================ ============== =================== =============
+
+    O(n log n) time, where Monte Carlo takes n_resamples times that.
+
+    References
+    ----------
+    .. [1] Arrieta-Ibarra, Gujral, Tannen, Tygert & Xu, Metrics of calibration for probabilistic
+       predictions, JMLR 2022.
+    .. [2] Feller, The asymptotic distribution of the range of sums of independent random variables,
+       Ann. Math. Statist. 1951.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.hypothesis_tests import kolmogorov_smirnov_test
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=500)
+    >>> kolmogorov_smirnov_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
+    True
+    """
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
+    return of_each_problem(sample, lambda problem: _largest_residual(problem, statistic))
+
+
+def _largest_residual(problem, statistic):
+    kuiper = statistic == "kuiper"
+    x, weight = problem.features[:, 0].astype(np.float64), problem.weight
+    variance = x * (1 - x)
+    deviation = np.sqrt(np.sum(weight**2 * variance))
+    estimate = largest_excursion(cumulative_means(problem), kuiper)
+    value, pvalue = 0.0, 1.0  # where all predictions are certain and right
+    if deviation > 0:
+        fourth = variance * (1 - 3 * variance)
+        warn_of_limit(weight**2 * variance, weight**4 * fourth)
+        value = estimate * weight.sum() / deviation
+        pvalue = positive(range_tail(value) if kuiper else maximum_tail(value))
+    elif estimate > 0:
+        raise ValueError(
+            "All predictions in y_proba are 0 or 1, so that the statistic has a variance of 0, and "
+            "a label contradicts them. Use monte_carlo_test."
+        )
+    return CalibrationTestResult(
+        statistic=float(value),
+        pvalue=pvalue,
+        estimate=estimate,
+        method=f"{'Kuiper' if kuiper else 'Kolmogorov-Smirnov'}, Brownian motion, asymptotic level",
+        notion="",
+    )
+
+
+def maximum_tail(x: float) -> float:
+    """P(max abs(B) ≥ x) of Brownian motion on [0, 1]."""
+    odd, signs = 2 * _TERMS + 1, (-1.0) ** _TERMS
+    if x > 1:
+        return float(4 * np.sum(signs * norm.sf(odd * x)))
+    if x <= 0.05:  # 1 to the last bit
+        return 1.0
+    return float(1 - 4 / np.pi * np.sum(signs / odd * np.exp(-((odd * np.pi / x) ** 2) / 8)))
+
+
+def range_tail(x: float) -> float:
+    """P(max B - min B ≥ x) of Brownian motion on [0, 1]."""
+    if x > 1.5:
+        k = _TERMS + 1
+        return float(8 * np.sum((-1.0) ** _TERMS * k * norm.sf(k * x)))
+    if x <= 0.1:
+        return 1.0
+    squares = ((2 * _TERMS + 1) * np.pi) ** 2
+    return float(1 - 8 * np.sum((1 / x**2 + 1 / squares) * np.exp(-squares / (2 * x**2))))

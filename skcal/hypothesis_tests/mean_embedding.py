@@ -15,8 +15,7 @@ from sklearn.utils import check_random_state
 
 from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
-from skcal.hypothesis_tests.null import null_distribution
+from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty, null_distribution
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
 from skcal.metrics.kernel import embedding_terms, place_locations

@@ -1,4 +1,9 @@
-"""Tests whose level is exact at every sample size: outcomes redrawn from the predictions."""
+"""Tests whose level is exact at every sample size: outcomes redrawn from the predictions.
+
+Given its features the outcomes of a calibrated problem are independent draws from the predictions,
+so a statistic of features and outcomes alone has a null distribution that can be simulated at every
+sample size. Observed and resampled outcomes go through the same code, since rounding breaks ties.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +16,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcal import metrics
-from skcal._matrices import one_hot
 from skcal._running import over_jobs
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.hypothesis_tests.null import null_distribution
 from skcal.hypothesis_tests.result import (
     CalibrationTestResult,
     adjust_pvalues,
@@ -31,7 +34,7 @@ STATISTICS = {
     for name in metrics.__all__
     if hasattr(getattr(metrics, name), "preparation")
 }
-_COMMON = {
+_CONSTRAINTS = {
     "statistic": [StrOptions(set(STATISTICS)), callable],
     "n_resamples": [Interval(Integral, 1, None, closed="left")],
     "random_state": ["random_state"],
@@ -39,7 +42,7 @@ _COMMON = {
 }
 
 
-@validate_params(_COMMON, prefer_skip_nested_validation=False)
+@validate_params(_CONSTRAINTS, prefer_skip_nested_validation=False)
 def monte_carlo_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -101,7 +104,7 @@ def monte_carlo_test(
 
     See Also
     --------
-    consistency_test : also resamples predictions; too many false alarms.
+    skce_test : by the squared kernel calibration error of several widths.
 
     Notes
     -----
@@ -127,7 +130,7 @@ def monte_carlo_test(
     rng = check_random_state(random_state)
     draws = [
         null_distribution(
-            prepare(_function(statistic), problem, statistic_params),
+            prepare(_as_callable(statistic), problem, statistic_params),
             problem,
             n_resamples,
             rng,
@@ -135,7 +138,7 @@ def monte_carlo_test(
         )
         for problem in nonempty(sample)
     ]
-    method = f"Monte Carlo ({_name(statistic)}), exact level"
+    method = f"Monte Carlo ({_statistic_name(statistic)}), exact level"
     return from_draws(sample, draws, method)
 
 
@@ -144,11 +147,11 @@ def nonempty(sample: Sample) -> list[Problem]:
     return [problem for problem in sample.problems() if len(problem.weight)]
 
 
-def _name(statistic):
+def _statistic_name(statistic):
     return statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "statistic")
 
 
-def _function(statistic):
+def _as_callable(statistic):
     return STATISTICS[statistic] if isinstance(statistic, str) else statistic
 
 
@@ -156,14 +159,14 @@ def from_draws(sample: Sample, draws: list, method: str) -> CalibrationTestResul
     """Combine (null distribution, observed statistic, slack) of the problems with samples."""
     name = str(sample.notion)
     if not sample.notion.joint_law:
-        return _by_class(draws, method, name)
+        return _of_several_classes(draws, method, name)
     warn_if_few(len(draws[0][0]), 1)
     shares = np.array([problem.share for problem in nonempty(sample)])
     # One path for the observed and the resampled sums.
     both = np.stack([np.append(null, observed) for null, observed, _ in draws], axis=1)
     slack = float(np.dot(shares, [draw[2] for draw in draws]))
     totals = np.sum(both * shares, axis=1)
-    observed, null = float(totals[-1]), _snap(totals[:-1], totals[-1], slack)
+    observed, null = float(totals[-1]), _ties_snapped(totals[:-1], totals[-1], slack)
     return CalibrationTestResult(
         statistic=observed,
         pvalue=float(resampled_pvalue(observed, null)),
@@ -174,17 +177,17 @@ def from_draws(sample: Sample, draws: list, method: str) -> CalibrationTestResul
     )
 
 
-def _snap(null, observed, slack):
+def _ties_snapped(null, observed, slack):
     """Resampled values that rounding alone tells from the observed one are ties."""
     return np.where(np.abs(null - observed) <= slack, observed, null)
 
 
-def _by_class(draws, method, name):
+def _of_several_classes(draws, method, name):
     warn_if_few(len(draws[0][0]), len(draws))
     null = np.stack([draw[0] for draw in draws])
     observed = np.array([draw[1] for draw in draws])
     slack = np.array([draw[2] for draw in draws])
-    null = _snap(null, observed[:, None], slack[:, None])
+    null = _ties_snapped(null, observed[:, None], slack[:, None])
     pvalues = adjust_pvalues(resampled_pvalue(observed, null))
     return CalibrationTestResult(
         statistic=float(observed.sum()),
@@ -198,94 +201,43 @@ def _by_class(draws, method, name):
     )
 
 
-@validate_params(_COMMON, prefer_skip_nested_validation=False)
-def consistency_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    statistic: str | Callable = "expected_calibration_error",
-    *,
-    notion: str | Callable = "auto",
-    n_resamples: int = 999,
-    random_state: int | np.random.RandomState | None = None,
-    n_jobs: int | None = None,
-    labels: ArrayLike | None = None,
-    pos_label: Any = None,
-    **statistic_params: Any,
-) -> CalibrationTestResult:
-    """Consistency resampling: predictions are resampled too. Does not hold its level.
+def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None):
+    """Statistics of resampled outcomes (n_resamples,), the observed one, and its rounding.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    statistic : str or callable, default="expected_calibration_error"
-    notion : str or callable, default="auto"
-        The notion, as in :func:`monte_carlo_test`.
-    n_resamples : int, default=999
-    random_state : int, RandomState instance or None, default=None
-    n_jobs : int, default=None
-    labels : array-like of shape (n_classes,), default=None
-        The class of each column; for 1-D predictions (negative class, positive class).
-    pos_label : label, default=None
-        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
-    **statistic_params
-        Options of the statistic.
-
-    Returns
-    -------
-    result : CalibrationTestResult
-
-    Raises
-    ------
-    ValueError
-        If the input is not valid, or the statistic returns NaN or not a number.
-
-    See Also
-    --------
-    monte_carlo_test : the same with fixed predictions, whose level is exact.
-
-    Notes
-    -----
-    Kept for comparison with the literature.
-
-    References
-    ----------
-    .. [1] Bröcker & Smith, Increasing the reliability of reliability diagrams, Weather and
-       Forecasting 2007.
-    .. [2] Widmann, Lindsten & Zachariah, Calibration tests in multi-class classification,
-       NeurIPS 2019, Fig. 2.
-
-    Examples
-    --------
-    >>> from skcal.datasets import make_dirichlet
-    >>> from skcal.hypothesis_tests import consistency_test
-    >>> data = make_dirichlet(500, n_classes=3, model="M3", random_state=0)
-    >>> consistency_test(data.labels, data.proba, n_resamples=99, random_state=0).pvalue
-    0.01
+    statistic : callable
+        Maps a block of outcomes (k, n_rows) to k values; ``statistic.chunk`` resamples at a time.
+    problem : Problem
+    n_resamples : int
+    random_state : RandomState
+    n_jobs : int or None
     """
-    if "sample_weight" in statistic_params:
-        raise ValueError("consistency_test takes no sample_weight. Use monte_carlo_test.")
-    sample = read_sample(y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label)
-    rng = check_random_state(random_state)
-
-    draws = []
-    for problem in nonempty(sample):
-        observed = prepare(_function(statistic), problem, statistic_params)(observed_codes(problem))
-        seeds = rng.randint(2**31 - 1, size=n_resamples)
-        calls = [(_resampled, problem, statistic, statistic_params, seed) for seed in seeds]
-        null = over_jobs(calls, n_jobs)
-        draws.append((np.array(null), float(observed[0]), 0.0))
-    method = f"consistency resampling ({_name(statistic)}), level not held"
-    return from_draws(sample, draws, method)
+    seeds = random_state.randint(2**31 - 1, size=n_resamples)
+    chunk = getattr(statistic, "chunk", 16)
+    parts = over_jobs(
+        [
+            (_draw_statistics, statistic, problem.features, seeds[start : start + chunk])
+            for start in range(0, n_resamples, chunk)
+        ],
+        n_jobs,
+    )
+    [observed] = _values(statistic, observed_codes(problem))
+    return np.concatenate(parts), float(observed), getattr(statistic, "slack", 0.0)
 
 
-def _resampled(problem, statistic, params, seed):
-    """The statistic of resampled predictions with outcomes drawn from them."""
-    rows = np.random.default_rng(seed).integers(len(problem.weight), size=len(problem.weight))
-    X = problem.features[rows]
-    codes = draw_codes(X, [seed + 1])
-    outcomes = codes[0][:, None] if X.shape[1] == 1 else one_hot(codes[0], X.shape[1])
-    drawn = problem._replace(features=X, residuals=outcomes - X, weight=problem.weight[rows])
-    return float(prepare(_function(statistic), drawn, params)(codes)[0])
+def _draw_statistics(statistic, X, seeds):
+    return _values(statistic, draw_codes(X, seeds))
+
+
+def _values(statistic, codes) -> np.ndarray:
+    """One finite number for each row of outcomes, which a user's own preparation may miss."""
+    values = np.asarray(statistic(codes))
+    if values.shape != (len(codes),) or not np.isfinite(values).all():
+        name = getattr(statistic, "__name__", type(statistic).__name__)
+        returned = f"shape {values.shape}" if values.shape != (len(codes),) else "NaN or infinity"
+        raise ValueError(
+            f"The prepared statistic {name} returned {returned} for {len(codes)} rows of outcomes. "
+            f"It must return finite numbers of shape ({len(codes)},)."
+        )
+    return values

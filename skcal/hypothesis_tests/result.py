@@ -1,9 +1,10 @@
-"""What a test returns."""
+"""What a test returns, and what tests share: adjusted p-values and tests of several problems."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,10 @@ from scipy.stats import false_discovery_control, norm
 
 from skcal._show import ShownRounded
 from skcal._validation import as_floats, check_confidence_level
+from skcal.metrics.limits import FEWEST_EVENTS, effective_number, warn_if_few_events
 from skcal.model_selection.estimator import ConfidenceInterval
+from skcal.notions import Problem
+from skcal.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,3 +149,41 @@ def warn_if_few(n_resamples: int, n_tests: int) -> None:
             f"above 0.05. Use at least n_resamples={20 * n_tests - 1}.",
             stacklevel=2,
         )
+
+
+def of_each_problem(
+    sample: Sample, test: Callable[[Problem], CalibrationTestResult]
+) -> CalibrationTestResult:
+    """Test the problem of a sample, or each that has samples, adjusted by Holm's method."""
+    if not sample.notion.by_class:
+        [problem] = sample.problems()
+        return replace(test(problem), notion=str(sample.notion))
+    problems = sample.problems()
+    titles = sample.notion.titles([str(name) for name in sample.classes])
+    filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
+    results = [_test_class(test, problems[k], titles[k]) for k in filled]
+    statistics, pvalues = np.full((2, len(problems)), np.nan)
+    statistics[filled] = [result.statistic for result in results]
+    pvalues[filled] = adjust_pvalues([result.pvalue for result in results])
+    return CalibrationTestResult(
+        statistic=float(np.nansum(statistics)),
+        pvalue=float(np.nanmin(pvalues)),
+        estimate=np.nan,
+        method=f"{results[0].method}, Holm over {len(results)} classes",
+        notion=str(sample.notion),
+        class_statistics=statistics,
+        class_pvalues=pvalues,
+    )
+
+
+def _test_class(test, problem, title):
+    try:
+        return test(problem)
+    except ValueError as error:
+        raise ValueError(f"Of {title}: {error}") from error
+
+
+def warn_of_limit(variances: np.ndarray, fourth_moments: np.ndarray) -> None:
+    """Warn where the sum of terms of these moments under H0 is of few effective ones."""
+    events = effective_number(variances, fourth_moments)
+    warn_if_few_events(events, FEWEST_EVENTS, "the limit", "Use monte_carlo_test.")

@@ -15,9 +15,8 @@ from sklearn.utils import check_random_state
 from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, validate_params
 from skcal.functions import PlugIn
-from skcal.functions.base import BilinearFunction
-from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty
-from skcal.hypothesis_tests.null import null_distribution
+from skcal.functions.base import BilinearFunction, read_feature_map
+from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty, null_distribution
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.model_selection import CalibrationErrorEstimator
 from skcal.recalibration import MatrixScaling
@@ -149,7 +148,7 @@ class _RiskGain:
         self.X = problem.features
         n = len(self.X)
         self.pairs = n * (n - 1)
-        phi = function.feature_map(self.X)
+        phi = read_feature_map(function, self.X)
         self.phi = np.asarray(phi.toarray() if hasattr(phi, "toarray") else phi, dtype=np.float64)
         form = function.form_
         self.left = self.phi if form is None else np.asarray(self.phi @ form)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcal._matrices import as_factor, rowwise_quadratic, times
 from skcal._show import ShownRounded
+from skcal.functions.base import read_feature_map
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import Spread
 from skcal.model_selection.estimator import CalibrationErrorEstimator
@@ -135,7 +136,7 @@ def _implied_standard_error(one, other, data) -> float:
 
 def _weighted_residuals(function, part) -> np.ndarray:
     """Σ_{j≠i} w_j h_ij δ_j of each sample i, (n_rows, m)."""
-    phi, form = function.feature_map(part.seen_by(function)), as_factor(function.form_)
+    phi, form = read_feature_map(function, part.seen_by(function)), as_factor(function.form_)
     own = part.weight * rowwise_quadratic(phi, form)
     return times(phi, form) @ (phi.T @ (part.weight[:, None] * part.residuals)) - (
         own[:, None] * part.residuals

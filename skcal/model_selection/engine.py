@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from skcal._running import recorded_warnings
 from skcal.functions import BilinearFunction, Zero
+from skcal.functions.base import read_feature_map, read_residual
 from skcal.notions import Problem, Problems
 from skcal.pair_risk import PairRisk, add_problems, excess_risk
 
@@ -65,7 +66,7 @@ def plug_in(fitted: Fit, data: Problems) -> float:
 def corrections(fitted: Fit, data: Problems) -> list[np.ndarray]:
     """ĝ at the samples of each problem, (n_rows, m)."""
     return [
-        function.residual(problem.seen_by(function))
+        read_residual(function, problem.seen_by(function))
         if len(problem.features)
         else np.zeros(problem.features.shape)
         for function, problem in zip(fitted, data.parts, strict=True)
@@ -99,7 +100,7 @@ def excess(fitted: Fit, data: Problems) -> PairRisk:
     """Pair risk above that of h = 0."""
 
     def own(function, features, residuals, weight):
-        phi = function.feature_map(features)
+        phi = read_feature_map(function, features)
         return excess_risk(phi, residuals, function.form_, sample_weight=weight)
 
     return _add_risks(own, fitted, data)

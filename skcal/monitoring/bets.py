@@ -27,12 +27,14 @@ its size is constant and that it can be merged.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from scipy.special import logit
 
-from skcal.monitoring.batch import Batch
+from skcal._validation import row_blocks
 
 MEMORIES = np.array([1e3, 1e4, np.inf])  # samples after which a sum has lost 63 % of its weight
 _SLOPES = np.array([-0.5, -0.25, 0.0, 1 / 3, 1.0])  # temperatures 2, 4/3, 1, 3/4, 1/2
@@ -45,9 +47,73 @@ _EDGES = np.array(
 )
 _PSEUDO_COUNT = 4.0  # by which observed counts are drawn towards expected ones
 _MOST = 5.0  # that log-odds are shifted in a bin
+_FLOOR = 1e-12
+_BLOCK_BYTES = 2**22
 
 
-class Family(Protocol):
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Predictions and outcomes of one problem.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_rows, n_columns)
+        Rows sum to 1; a scalar problem has the columns 1 - x and x.
+    code : ndarray of shape (n_rows,)
+        The column that happened.
+    target : ndarray of shape (n_rows,)
+        The column t.
+    weight : ndarray of shape (n_rows,)
+    """
+
+    proba: np.ndarray
+    code: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, features: np.ndarray, outcomes: np.ndarray, weight: np.ndarray) -> Batch:
+        """Read the features (n, d) and outcomes (n, d) of a problem."""
+        features = features.astype(np.float64)
+        if features.shape[1] == 1:
+            proba = np.hstack([1 - features, features])
+            code = outcomes[:, 0].astype(np.intp)
+            return cls(proba, code, np.ones(len(proba), dtype=np.intp), weight)
+        # Ratios to p have the mean 1 only if p sums to 1: a miss of 1e-6 adds up over samples.
+        proba = features / features.sum(axis=1, keepdims=True)
+        return cls(proba, outcomes.argmax(axis=1), proba.argmax(axis=1), weight)
+
+    def blocks(self) -> Iterator[Batch]:
+        """Cut into batches whose temporary arrays stay small."""
+        for rows in row_blocks(len(self.proba), 64 * self.proba.shape[1], most=_BLOCK_BYTES):
+            yield Batch(self.proba[rows], self.code[rows], self.target[rows], self.weight[rows])
+
+    def of_column(self, array: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Entries of an array (n, C) at one column a row."""
+        return array[np.arange(len(array)), column]
+
+    @property
+    def log_proba(self) -> np.ndarray:
+        """Logarithms with the floor."""
+        return np.log(np.maximum(self.proba, _FLOOR))
+
+    @property
+    def happened(self) -> np.ndarray:
+        """The probability of what happened."""
+        return self.of_column(self.proba, self.code)
+
+    @property
+    def hit(self) -> np.ndarray:
+        """Whether the target happened."""
+        return (self.code == self.target).astype(np.float64)
+
+    @property
+    def expected(self) -> np.ndarray:
+        """The probability of the target."""
+        return self.of_column(self.proba, self.target)
+
+
+class TiltFamily(Protocol):
     """Tilts that share their form.
 
     Attributes
@@ -79,8 +145,8 @@ class Grid:
 
     def log_ratios(self, batch: Batch) -> np.ndarray:
         """Log likelihood ratio of each pair."""
-        found = _tilt_log_ratios(batch, _SLOPES, _SHIFTS)
-        return np.delete(found.ravel(), _SLOPES.tolist().index(0) * len(_SHIFTS) + 2)
+        ratios = _tilt_log_ratios(batch, _SLOPES, _SHIFTS)
+        return np.delete(ratios.ravel(), _SLOPES.tolist().index(0) * len(_SHIFTS) + 2)
 
     def tilt(self, batch: Batch, k: int) -> np.ndarray:
         """ψ of the k-th pair."""
@@ -107,8 +173,8 @@ def _tilt_log_ratios(batch: Batch, slopes: np.ndarray, shifts: np.ndarray) -> np
     at_target = powers[:, rows, batch.target]
     total = powers.sum(axis=2)
     norms = np.log(total[..., None] + at_target[..., None] * np.expm1(shifts)[:, None, :])
-    own = slopes * (batch.weight @ log_p[rows, batch.code]) + shifts * (batch.weight @ batch.hit)
-    return own - batch.weight @ norms
+    happened = batch.weight @ log_p[rows, batch.code]
+    return slopes * happened + shifts * (batch.weight @ batch.hit) - batch.weight @ norms
 
 
 class ClassShifts:
@@ -244,9 +310,9 @@ class LearnedShares:
         return np.stack([batch.weight @ batch.proba, observed])
 
 
-def make_families(n_columns: int) -> list[Family]:
+def tilt_families(n_columns: int) -> list[TiltFamily]:
     """Return families for predictions of so many columns, without what they may learn."""
-    families: list[Family] = [Grid(), LearnedTilt(), LearnedBins()]
+    families: list[TiltFamily] = [Grid(), LearnedTilt(), LearnedBins()]
     if n_columns > 2:
         families += [ClassShifts(n_columns), LearnedShares(n_columns)]
     return families

@@ -20,20 +20,45 @@ alarm comes before c samples.
 Of the tilt that holds most wealth before a batch, ĝ = q - p, the terms T = 2⟨δ, ĝ⟩ - ‖ĝ‖² have
 conditional means ≤ ‖E[δ | x, past]‖²: a lower bound of their running mean is one of the mean
 squared calibration error. T ≥ -c for ĝ shrunk until 2 (max ĝ - min ĝ) + ‖ĝ‖² ≤ c.
+
+Confidence sequences are bounds of a running mean that hold at all times at once. Terms T_i ≥ -c
+with conditional means m_i, given the past, satisfy (Howard et al. 2021, from Fan et al. 2015) for
+every 0 ≤ λ < 1 / c that
+
+    E exp(λ (T_i - m_i) - ψ(cλ) T_i² / c²) ≤ 1,      ψ(s) = -log(1 - s) - s,
+
+since exp(λ ξ - ψ(λ) ξ²) ≤ 1 + λ ξ for ξ ≥ -1 and 1 + λ m ≤ exp(λ m). The product over samples is
+a supermartingale, and so is its average over several λ. By Ville's inequality the average stays
+below 1 / α at all times with probability 1 - α; where it does,
+
+    Σ m_i ≥ Σ T_i - c u(Σ T_i² / c²),      u(V) solving  mean_j exp(λ_j u - ψ(λ_j) V) = 1 / α.
+
+The m_i may differ: the bound is of their running mean. Only the sums of T and T² are needed. A
+term of weight w ≤ 1 is w T with the square w² T²; one of weight 2, 3, … stands for so many terms.
+
+References
+----------
+Fan, Grama & Liu, Exponential inequalities for martingales with applications, Electron. J. Probab.
+2015. Howard, Ramdas, McAuliffe & Sekhon, Time-uniform, nonparametric, nonasymptotic confidence
+sequences, Ann. Statist. 2021. Waudby-Smith & Ramdas, Estimating means of bounded random variables
+by betting, J. R. Statist. Soc. B 2024.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal.monitoring.batch import Batch
-from skcal.monitoring.bets import MEMORIES, make_families, tilted
-from skcal.monitoring.sequences import lower_bound
+from skcal.monitoring.bets import MEMORIES, Batch, tilt_families, tilted
 
 SCALES = np.array([0.04, 0.2, 1.0])  # c: small ones for small errors
 _EARLY = 100.0  # samples
+_RATES = 0.9 * 0.5 ** np.arange(16.0)  # λ: the smallest suits some 1e9 samples
+_PSI = -np.log1p(-_RATES) - _RATES
+_STEPS = 60
+MOST_ROWS = 256
+_FIRST = ("n_samples", "log_e_value", "log_detector")
 
 
 class Estimate(NamedTuple):
@@ -80,7 +105,7 @@ class Evidence:
 
     def __init__(self, n_columns: int, scalar: bool):
         self.scalar = scalar
-        self.families = make_families(n_columns)
+        self.families = tilt_families(n_columns)
         sizes = [family.n_tilts for family in self.families]
         self.ends = np.cumsum(sizes)
         self.log_prior = -np.log(len(sizes) * np.repeat(sizes, sizes))
@@ -94,19 +119,19 @@ class Evidence:
         The bets are by what earlier batches taught. Lists of several parts add up entry by entry.
         """
         best = int(np.argmax(self.log_prior + self.log_wealth))
-        found: list = []
+        sums: list = []
         for block in part.blocks():
             ratios = np.concatenate([family.log_ratios(block) for family in self.families])
             size = np.array([block.weight.sum(), block.weight @ (block.happened == 0)])
-            sums = [family.sums_of(block) for family in self.families]
-            found = added(found, [ratios, size, *self._estimate(block, best), *sums])
-        return found
+            lessons = [family.sums_of(block) for family in self.families]
+            sums = add_bets(sums, [ratios, size, *self._estimate(block, best), *lessons])
+        return sums
 
-    def settle(self, found: list) -> None:
+    def settle(self, bets: list) -> None:
         """Pay the bets on a batch out, and learn from it."""
-        if not found:
+        if not bets:
             return
-        ratios, (size, impossible), bias_sums, error_sums, *learned = found
+        ratios, (size, impossible), bias_sums, error_sums, *lessons = bets
         share = _not_started(self.totals[1]) - _not_started(self.totals[1] + size)
         with np.errstate(divide="ignore"):  # nothing starts beside a batch of nearly all weight
             self.log_wealth = np.logaddexp(self.log_wealth, np.log(share)) + ratios
@@ -115,7 +140,7 @@ class Evidence:
         self.bias_sums += bias_sums
         self.error_sums += error_sums
         kept = np.exp(-size / MEMORIES)
-        for family, sums in zip(self.families, learned, strict=True):
+        for family, sums in zip(self.families, lessons, strict=True):
             if family.sums.size:
                 family.sums *= kept.reshape(-1, *[1] * (family.sums.ndim - 1))
                 family.sums += sums
@@ -144,8 +169,8 @@ class Evidence:
         """The logarithm of E_t."""
         if self.totals[3]:
             return np.inf
-        bets = np.logaddexp.reduce(self.log_prior + self.log_wealth)
-        return float(np.logaddexp(bets, np.log(_not_started(self.totals[1]))) + self.totals[2])
+        won = np.logaddexp.reduce(self.log_prior + self.log_wealth)
+        return float(np.logaddexp(won, np.log(_not_started(self.totals[1]))) + self.totals[2])
 
     @property
     def log_detector(self) -> float:
@@ -156,10 +181,10 @@ class Evidence:
 
     def estimate(self, alpha: float) -> Estimate:
         """Means so far; the limits of each hold at all times with probability 1 - alpha."""
-        return estimate(self.sums_for_estimates(), alpha)
+        return estimate_from_sums(self.sums_for_estimates(), alpha)
 
     def sums_for_estimates(self) -> np.ndarray:
-        """What :func:`estimate` reads."""
+        """What :func:`estimate_from_sums` reads."""
         return np.concatenate([self.totals[:1], self.bias_sums, self.error_sums.ravel()])
 
     def merge(self, other: Evidence) -> None:
@@ -182,7 +207,7 @@ class Evidence:
         return state
 
 
-def added(first: list, second: list) -> list:
+def add_bets(first: list, second: list) -> list:
     """Add what :meth:`Evidence.bet` returned for two parts of a batch."""
     if not (first and second):
         return first or second
@@ -192,7 +217,7 @@ def added(first: list, second: list) -> list:
 N_SUMS = 3 + 2 * len(SCALES)
 
 
-def estimate(sums: np.ndarray, alpha: float) -> Estimate:
+def estimate_from_sums(sums: np.ndarray, alpha: float) -> Estimate:
     """Read sums (…, N_SUMS); the limits are arrays if there are several rows.
 
     Two limits of the bias share alpha, as do the scales of the error.
@@ -214,3 +239,109 @@ def estimate(sums: np.ndarray, alpha: float) -> Estimate:
 def _not_started(n: float) -> float:
     """R(n), the wealth that is not yet bet after n samples."""
     return 1 / (1 + np.log1p(n / _EARLY))
+
+
+def boundary(variance: Any, alpha: float) -> np.ndarray:
+    """Return u(V), the most that the sum of T - m may be.
+
+    Parameters
+    ----------
+    variance : array-like of float ≥ 0
+        V.
+    alpha : float in (0, 1)
+
+    Returns
+    -------
+    u : ndarray of the same shape
+
+    Examples
+    --------
+    >>> from skcal.monitoring.evidence import boundary
+    >>> boundary([0, 100, 10_000], alpha=0.05).round(1)
+    array([  6.3,  37.9, 338.7])
+    """
+    cost = np.asarray(variance, dtype=np.float64)[..., None] * _PSI
+    threshold = np.log(len(_RATES) / alpha)
+    u = ((threshold + cost) / _RATES).min(axis=-1)  # one λ alone is above 1 / α: Newton descends
+    for _ in range(_STEPS):
+        terms = _RATES * u[..., None] - cost
+        total = np.logaddexp.reduce(terms, axis=-1)
+        slope = (np.exp(terms - total[..., None]) * _RATES).sum(axis=-1)
+        step = (total - threshold) / slope
+        u = u - step
+        if (np.abs(step) <= 1e-12 * u).all():
+            break
+    return u
+
+
+def lower_bound(total: Any, squares: Any, count: Any, alpha: float, least: float = 1.0) -> Any:
+    """Return the lower confidence bound of the running mean of terms ≥ -``least``.
+
+    Parameters
+    ----------
+    total, squares : array-like of float
+        Σ T and Σ T².
+    count : array-like of float
+        The number of terms; the bound of none is ``-inf``.
+    alpha : float in (0, 1)
+    least : float, default=1
+        c.
+    """
+    total, squares, count = np.broadcast_arrays(total, squares, count)
+    bound = np.full(total.shape, -np.inf)
+    some = count > 0
+    margin = least * boundary(squares[some] / least**2, alpha)
+    bound[some] = (total[some] - margin) / count[some]
+    return bound
+
+
+class History:
+    """Rows of what was known after some of the batches, the last among them.
+
+    When there are too many, every second is dropped, and from then on only every second, fourth, …
+    batch leaves a row. Rows hold sums over all earlier samples, so that nothing is lost but steps.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, 3 + N_SUMS)
+        Samples, logarithms of e-value and e-detector, and the sums of the estimates.
+    n_batches, stride : int
+        Batches so far, and how many share a row.
+    """
+
+    def __init__(self) -> None:
+        self.rows = np.empty((0, len(_FIRST) + N_SUMS))
+        self.n_batches, self.stride = 0, 1
+
+    def add(self, *values: float, sums: np.ndarray) -> None:
+        """Add a row; the last one gives way unless its turn had come."""
+        if self.n_batches % self.stride:
+            self.rows = self.rows[:-1]
+        self.rows = np.vstack([self.rows, np.concatenate([values, sums])])
+        self.n_batches += 1
+        if len(self.rows) == MOST_ROWS and self.n_batches % self.stride == 0:
+            self.rows, self.stride = self.rows[1::2], 2 * self.stride
+
+    def columns(self, alpha: float) -> dict[str, np.ndarray]:
+        """Return columns: evidence, bias and error with their limits, bias since the last row."""
+        table = dict(zip(_FIRST, self.rows.T, strict=False))
+        sums = self.rows[:, len(_FIRST) :]
+        count, bias = np.diff(sums[:, :2], axis=0, prepend=0.0).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            recent = bias / count
+        limits = estimate_from_sums(sums, alpha)._asdict()
+        unknown = np.where(sums[:, 0] > 0, 0.0, np.nan)  # of a notion without a common bias
+        return {
+            "n_samples": table["n_samples"].astype(np.int64),
+            "e_value": as_e_value(table["log_e_value"]),
+            "log_e_value": table["log_e_value"],
+            "detector": as_e_value(table["log_detector"]),
+            "recent_bias": recent,
+            **{name: value + unknown for name, value in limits.items()},
+        }
+
+
+def as_e_value(logarithm):
+    """Return the exponential; what is too large for float64 is infinite."""
+    with np.errstate(over="ignore"):
+        return np.exp(logarithm)

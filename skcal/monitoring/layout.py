@@ -8,17 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from skcal._validation import (
-    InputError,
-    check_labels,
-    check_proba,
-    check_weight,
-    column_names,
-    row_blocks,
-)
-from skcal.monitoring.batch import Batch
+from skcal._validation import InputError, column_names, naming, row_blocks
+from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.notions import NOTIONS, Notion, make_problems, resolve_notion
+from skcal.sample import Sample, read_sample
 
 _PART_BYTES = 2**25
 
@@ -42,34 +36,17 @@ class Layout:
     classes: np.ndarray
     notion: Notion
 
-    @classmethod
-    def of(cls, X, y, notion, labels) -> Layout:
-        """Read the columns of a first batch."""
-        names, proba = column_names(X), check_proba(X, name="X")
-        classes = check_labels(y, proba, labels, columns=names, name="y", proba_name="X")[1]
-        return cls(_width(proba), names, classes, resolve_notion(notion, proba))
-
-    def read(self, X, y, sample_weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Check a batch, and return predictions, columns of labels and weights above 0."""
-        names, proba = column_names(X), check_proba(X, name="X")
-        self._require(_width(proba), names)
-        codes, _ = check_labels(y, proba, self.classes, name="y", proba_name="X")
-        weight = _check_counts(check_weight(sample_weight, len(proba)))
-        if not weight.all():
-            keep = weight > 0
-            return proba[keep], codes[keep], weight[keep]
-        return proba, codes, weight
-
-    def batches(self, proba, codes, weight) -> Iterator[list[Batch]]:
+    def batches(self, sample: Sample) -> Iterator[list[Batch]]:
         """Cut into parts of bounded memory, each a batch for every problem."""
-        for rows in row_blocks(len(proba), 64 * len(self.classes), most=_PART_BYTES):
-            problems = make_problems(proba[rows], codes[rows], self.notion, weight[rows])
+        for rows in row_blocks(len(sample.codes), 64 * len(self.classes), most=_PART_BYTES):
+            problems = sample.take(rows).problems()
             parts: list[tuple] = [(part.features, part.outcomes, part.weight) for part in problems]
             if self.pooled:
                 parts = [tuple(map(np.concatenate, zip(*parts, strict=True))), *parts]
             yield [Batch.of(*part) for part in parts]
 
-    def _require(self, n_columns: int | None, names: list | None) -> None:
+    def require(self, n_columns: int | None, names: list | None) -> None:
+        """Raise where a batch has other columns."""
         if n_columns != self.n_columns:
             earlier = _described(self.n_columns)
             reason = f"has {_described(n_columns)}, earlier batches have {earlier}."
@@ -140,16 +117,33 @@ def _is_named(notion: Notion) -> bool:
         return notion is NOTIONS.get(str(notion))
 
 
-def _width(proba: np.ndarray) -> int | None:
-    return None if proba.ndim == 1 else proba.shape[1]
+def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tuple[Layout, Sample]:
+    """Check a batch against the layout of earlier ones, or of the first one make it.
+
+    The sample is without rows of weight 0.
+    """
+    names = column_names(X)
+    with naming("X"):
+        shape = np.shape(X)
+    n_columns = shape[1] if len(shape) == 2 else None
+    if layout is not None:
+        if len(shape) in (1, 2):  # others are refused below
+            layout.require(n_columns, names)
+        notion, labels = layout.notion, layout.classes
+    options: dict[str, Any] = {"label_name": "y", "proba_name": "X", "keep_weightless": True}
+    sample = read_sample(y, X, notion, sample_weight, labels, **options)
+    _check_counts(sample.weight)
+    if not sample.weight.all():
+        sample = sample.take(np.flatnonzero(sample.weight))
+    return layout or Layout(n_columns, names, sample.classes, sample.notion), sample
 
 
 def _described(n_columns: int | None) -> str:
     return "one dimension" if n_columns is None else f"{n_columns} columns"
 
 
-def _check_counts(weight: np.ndarray) -> np.ndarray:
-    """Weights that are counts, or at most 1."""
+def _check_counts(weight: np.ndarray) -> None:
+    """Raise unless weights are counts, or at most 1."""
     wrong = (weight > 1) & (weight % 1 != 0)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -160,4 +154,3 @@ def _check_counts(weight: np.ndarray) -> np.ndarray:
             "1 of a bet on one outcome would not be a fair bet.",
             row=row,
         )
-    return weight

@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skcal._show import import_pandas
+from skcal._show import (
+    html_list,
+    html_result,
+    import_pandas,
+    number,
+    percent,
+    printable,
+)
 from skcal._sklearn_compat import Interval
 from skcal._validation import naming
 from skcal.monitoring import state
-from skcal.monitoring.evidence import Estimate, Evidence, added
-from skcal.monitoring.history import History, as_e_value
-from skcal.monitoring.layout import Layout
-from skcal.monitoring.text import as_html, summary
+from skcal.monitoring.evidence import Estimate, Evidence, History, add_bets, as_e_value
+from skcal.monitoring.layout import Layout, read_batch
 
 
 class CalibrationMonitor(BaseEstimator):
@@ -183,19 +188,18 @@ class CalibrationMonitor(BaseEstimator):
         with naming("y"):
             if np.shape(y) == (0,) and np.shape(X)[:1] == (0,):
                 return self
-        layout = self._layout or Layout.of(X, y, self.notion, self.labels)
-        sample = layout.read(X, y, sample_weight)
+        layout, sample = read_batch(X, y, sample_weight, self.notion, self.labels, self._layout)
         watched = self._evidence or layout.evidence()
-        found: list[list] = [[]] * len(watched)
-        for parts in layout.batches(*sample):
-            bets = zip(found, watched, parts, strict=True)
-            found = [added(sums, evidence.bet(part)) for sums, evidence, part in bets]
+        bets: list[list] = [[]] * len(watched)
+        for parts in layout.batches(sample):
+            triples = zip(bets, watched, parts, strict=True)
+            bets = [add_bets(earlier, evidence.bet(part)) for earlier, evidence, part in triples]
         # Nothing has changed so far, and from here on nothing raises.
         if self._layout is None:
             self._begin(layout, watched)
-        for evidence, sums in zip(watched, found, strict=True):
-            evidence.settle(sums)
-        self.n_samples_seen_ += len(sample[0])
+        for evidence, own_bets in zip(watched, bets, strict=True):
+            evidence.settle(own_bets)
+        self.n_samples_seen_ += len(sample.codes)
         return self._look()
 
     def _begin(self, layout: Layout, evidence: list[Evidence]) -> None:
@@ -334,10 +338,10 @@ class CalibrationMonitor(BaseEstimator):
         return self._history.columns(self.alpha * self._layout.shares()[0])
 
     def __str__(self):
-        return summary(self)
+        return _summary(self)
 
     def _repr_html_(self):
-        return as_html(self)
+        return _as_html(self)
 
     def _repr_mimebundle_(self, **options):
         return {"text/plain": str(self), "text/html": self._repr_html_()}
@@ -377,3 +381,46 @@ class CalibrationMonitor(BaseEstimator):
             If the text is not the state of a monitor; says what is wrong in it.
         """
         return state.load(cls, text)
+
+
+def _summary(monitor) -> str:
+    """Return samples, alarm, evidence and estimates as text."""
+    if not monitor.e_values_:
+        return f"{type(monitor).__name__}: no samples yet"
+    seen = f"{monitor.n_samples_seen_:,} samples, {monitor.notion_} calibration"
+    evidence = (
+        f"e-value {_three_digits(monitor.e_value_)}, e-detector {_three_digits(monitor.detector_)}"
+    )
+    lines = [f"{seen}: {_alarm(monitor)}", evidence]
+    title, estimate = next(iter(monitor.estimates_.items()))
+    if title in ("all", monitor.notion_):  # about all samples, not about one class
+        limits = f"{number(estimate.bias_low)} to {number(estimate.bias_high)}"
+        limits = f"{limits}, {percent(1 - monitor.alpha)} at all times"
+        lines.append(f"observed - predicted {number(estimate.bias)} ({limits})")
+        if estimate.error_low > 0:
+            lines.append(f"root mean squared calibration error ≥ {number(estimate.error_low**0.5)}")
+    if len(monitor.e_values_) > 1:
+        largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
+        shown = ", ".join(f"{title}: {_three_digits(value)}" for title, value in largest)
+        lines.append(f"largest e-values: {shown}")
+    return printable("\n".join(lines))
+
+
+def _as_html(monitor) -> str:
+    """Return the summary for a notebook."""
+    first, *others = _summary(monitor).splitlines()
+    return html_result(first, html_list(others))
+
+
+def _alarm(monitor) -> str:
+    if monitor.alarm_ is None:
+        return "no alarm"
+    promise = f"false with probability ≤ {percent(monitor.alpha)}"
+    if monitor.run_length is not None:
+        promise = f"false after {monitor.run_length:,.0f} samples or more on average"
+    return f"ALARM at sample {monitor.alarm_:,}, {promise}"
+
+
+def _three_digits(value: float) -> str:
+    """Three significant digits."""
+    return f"{value:.3g}"

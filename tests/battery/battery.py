@@ -23,7 +23,7 @@ from skcal.datasets import make_distorted
 SIZES = (100, 300, 1000)
 LARGE, N_LARGE = 10_000, 4  # samples that tell the truth of distorted predictions
 OF_SCALARS = ("cox_test", "hosmer_lemeshow_test", "kolmogorov_smirnov_test")
-NO_TEST = {"adjust_pvalues": "takes p-values", "consistency_test": "promises no level"}
+NO_TEST = {"adjust_pvalues": "takes p-values"}
 RESAMPLED = {"n_resamples": 99}
 CLOSED = ("block", "chi2", "distribution-free", "hotelling")  # forms that draw nothing
 

@@ -4,13 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from calibrated_samples import awkward, draw, most_rejections, sample, superclass
+from calibrated_samples import draw, sample, superclass
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import (
-    consistency_test,
     mean_embedding_test,
     monte_carlo_test,
     risk_test,
@@ -18,6 +16,7 @@ from skcal.hypothesis_tests import (
 )
 from skcal.hypothesis_tests.monte_carlo import STATISTICS
 from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
+from skcal.metrics.statistic import prepared_by
 from skcal.notions import make_problems
 
 ECE, SKCE = "expected_calibration_error", "squared_kernel_calibration_error"
@@ -85,7 +84,6 @@ def test_the_observed_outcome_counts_so_that_no_pvalue_is_0():
     for n_resamples in (19, 30):
         options = {"n_resamples": n_resamples, "random_state": 0, "labels": [0, 1]}
         assert monte_carlo_test(y, proba, **options).pvalue == 1 / (1 + n_resamples)
-        assert consistency_test(y, proba, **options).pvalue == 1 / (1 + n_resamples)
 
 
 def test_predictions_without_chance_have_p_1():
@@ -197,13 +195,30 @@ def test_a_callable_sees_outcomes_and_features_only(notion):
         "0",
     ],
 )
-@pytest.mark.parametrize("test", [monte_carlo_test, consistency_test])
-def test_statistics_that_are_not_numbers_are_refused(test, value):
+def test_statistics_that_are_not_numbers_are_refused(value):
     def broken(outcomes, features):
         return value
 
     with pytest.raises(ValueError, match=r"statistic broken returned .* It must return a finite"):
-        test(*sample(), broken, n_resamples=19)
+        monte_carlo_test(*sample(), broken, n_resamples=19)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (lambda codes: np.zeros((len(codes), 1)), r"shape \(16, 1\) for 16 rows .* shape \(16,\)"),
+        (lambda codes: 0.0, r"shape \(\) for 16 rows"),
+        (lambda codes: codes[1:, 0], r"shape \(15,\) for 16 rows"),
+        (lambda codes: np.full(len(codes), np.nan), "NaN or infinity"),
+    ],
+)
+def test_prepared_statistics_that_are_not_a_number_a_row_are_refused(values, message):
+    @prepared_by(lambda problem: values)
+    def statistic(y_true, y_proba, *, notion="auto", labels=None, sample_weight=None):
+        return 0.0
+
+    with pytest.raises(ValueError, match=rf"The prepared statistic <lambda> returned {message}"):
+        monte_carlo_test(*sample(), statistic, n_resamples=19)
 
 
 @pytest.mark.parametrize(
@@ -214,10 +229,9 @@ def test_statistics_that_are_not_numbers_are_refused(test, value):
         (lambda outcomes, features: 0.0, {"width": 1}, "statistic=<lambda>.*'width'"),
     ],
 )
-@pytest.mark.parametrize("test", [monte_carlo_test, consistency_test])
-def test_what_the_statistic_does_not_take_is_named(test, statistic, params, message):
+def test_what_the_statistic_does_not_take_is_named(statistic, params, message):
     with pytest.raises(TypeError, match=message):
-        test(*sample(), statistic, n_resamples=19, **params)
+        monte_carlo_test(*sample(), statistic, n_resamples=19, **params)
 
 
 @pytest.mark.parametrize(
@@ -288,14 +302,13 @@ def test_integer_seeds_repeat_and_random_states_go_on():
     assert (third.null_distribution != fourth.null_distribution).any()
 
 
-@pytest.mark.parametrize("test", [monte_carlo_test, consistency_test])
 @pytest.mark.parametrize("statistic", [ECE, bias])
-def test_results_do_not_depend_on_workers(test, statistic):
+def test_results_do_not_depend_on_workers(statistic):
     y, proba = sample()
     options = {"n_resamples": 40, "random_state": 0}
     with parallel_config("threading"):
-        result = test(y, proba, statistic, n_jobs=2, **options)
-    expected = test(y, proba, statistic, **options)
+        result = monte_carlo_test(y, proba, statistic, n_jobs=2, **options)
+    expected = monte_carlo_test(y, proba, statistic, **options)
     assert_array_equal(result.null_distribution, expected.null_distribution)
     assert result.pvalue == expected.pvalue
 
@@ -315,7 +328,6 @@ def test_classes_may_have_names(notion):
         (monte_carlo_test, {}, 19),
         (monte_carlo_test, {"notion": "classwise"}, 79),
         (monte_carlo_test, {"notion": "top-label"}, 19),
-        (consistency_test, {}, 19),
         (skce_test, {}, 19),
         (skce_test, {"method": "asymptotic"}, 19),
         (skce_test, {"method": "spectral"}, 19),
@@ -344,103 +356,5 @@ def test_too_few_resamples_warn_once_and_say_how_many_are_needed(test, options, 
     ],
 )
 def test_options_that_are_none_are_refused(options, match):
-    for test in (monte_carlo_test, consistency_test):
-        with pytest.raises(ValueError, match=match):
-            test(*sample(), **options)
-
-
-# Consistency resampling
-
-
-@pytest.mark.parametrize("statistic", [ECE, SKCE, bias])
-def test_consistency_resampling_redraws_predictions_too(statistic):
-    y, x = sample("binary")
-    metric = {ECE: expected_calibration_error, SKCE: squared_kernel_calibration_error}.get(
-        statistic, bias
-    )
-    null = []
-    for seed in seeds_of(np.random.RandomState(4), 39):
-        drawn = x[np.random.default_rng(seed).integers(len(x), size=len(x))]
-        null.append(naive_null(drawn, metric, [seed + 1])[0])
-    result = consistency_test(y, x, statistic, n_resamples=39, random_state=4)
-    assert_allclose(result.null_distribution, null, rtol=1e-9, atol=1e-14)
-    assert result.pvalue == naive_pvalue(result.statistic, result.null_distribution)
-    assert_allclose(result.statistic, metric(y, x), rtol=1e-9)
-
-
-@pytest.mark.parametrize("notion", NOTIONS)
-def test_consistency_resampling_knows_every_notion(notion):
-    y, proba = sample(notion, n=40, n_classes=3)
-    result = consistency_test(y, proba, notion=notion, n_resamples=59, random_state=0)
-    observed = monte_carlo_test(y, proba, notion=notion, n_resamples=59, random_state=0).statistic
-    assert result.statistic == observed
-    assert 0 < result.pvalue <= 1
-    assert "level not held" in result.method
-
-
-# Level and power
-
-
-@pytest.mark.parametrize(
-    ("statistic", "notion", "n_classes"),
-    [
-        (ECE, "confidence", 2),
-        (ECE, "confidence", 10),
-        (ECE, "canonical", 2),
-        (ECE, "canonical", 10),
-        (ECE, "top-label", 2),
-        (ECE, "classwise", 2),
-        (SKCE, "confidence", 10),
-        (SKCE, "canonical", 2),
-        (SKCE, "canonical", 10),
-    ],
-)
-def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal(
-    statistic, notion, n_classes
-):
-    n_resamples = 39 if notion == "classwise" else 19  # so that 5 % are reached exactly
-    rejections = 0
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        proba = awkward(rng, 50, n_classes)
-        y = draw(rng, proba)
-        rejections += (
-            monte_carlo_test(
-                y, proba, statistic, notion=notion, n_resamples=n_resamples, random_state=seed
-            ).pvalue
-            <= 0.05
-        )
-    # The number that a level of 5 % passes with probability below 1e-4.
-    assert rejections <= most_rejections(300)
-
-
-@pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
-def test_ties_of_the_kernel_statistic_are_not_broken_in_favour_of_the_observed(kernel):
-    """All pairs have h = 0, since residuals of certain predictions vanish: the p-value is 1."""
-    for n_certain in (5, 10, 16, 20):
-        certain = np.arange(n_certain) % 6
-        proba = np.vstack([np.eye(6)[certain], [0, 0.1, 0.2, 0.2, 0.2, 0.3]])
-        for y in range(1, 6):
-            result = monte_carlo_test(
-                np.append(certain, y),
-                proba,
-                SKCE,
-                notion="canonical",
-                kernel=kernel,
-                random_state=0,
-            )
-            assert result.pvalue == 1
-
-
-@pytest.mark.parametrize("model", ["M2", "M3"])
-@pytest.mark.parametrize(
-    ("statistic", "notion"),
-    [(ECE, "canonical"), (ECE, "confidence"), (SKCE, "canonical"), (ECE, "classwise")],
-)
-def test_miscalibrated_predictions_are_rejected(model, statistic, notion):
-    for seed in range(10):
-        data = make_dirichlet(250, n_classes=3, model=model, random_state=seed)
-        result = monte_carlo_test(
-            data.labels, data.proba, statistic, notion=notion, n_resamples=99, random_state=0
-        )
-        assert result.pvalue <= 0.03
+    with pytest.raises(ValueError, match=match):
+        monte_carlo_test(*sample(), **options)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn import config_context
 
-from skcal.hypothesis_tests.null import null_distribution
+from skcal.hypothesis_tests.monte_carlo import null_distribution
 from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
 from skcal.metrics.binned import BinnedStatistic
 from skcal.metrics.kernel import KernelStatistic, _single

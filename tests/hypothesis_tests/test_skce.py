@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import monte_carlo_test, skce, skce_test
-from skcal.hypothesis_tests.kernel_null import null_squares, null_squares_of_blocks
+from skcal.hypothesis_tests.skce import null_squares, null_squares_of_blocks
 from skcal.kernels import Kernel
 from skcal.metrics import squared_kernel_calibration_error
 from skcal.notions import make_problems

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from skcal.monitoring.batch import Batch
-from skcal.monitoring.bets import MEMORIES, make_families
+from skcal.monitoring.bets import MEMORIES, Batch, tilt_families
 
 
 def law(p, psi):
@@ -26,7 +25,7 @@ def likelihood_ratios(batches, n_columns):
     ratios = []
     for i, batch in enumerate(batches):
         row = []
-        for family in make_families(n_columns):
+        for family in tilt_families(n_columns):
             if family.sums.size:
                 family.sums = learned(family, batches[:i])
             for k in range(family.n_tilts):
@@ -40,7 +39,7 @@ def likelihood_ratios(batches, n_columns):
 
 
 def prior(n_columns):
-    sizes = [family.n_tilts for family in make_families(n_columns)]
+    sizes = [family.n_tilts for family in tilt_families(n_columns)]
     return np.concatenate([np.full(size, 1 / size / len(sizes)) for size in sizes])
 
 

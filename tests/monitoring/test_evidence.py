@@ -8,8 +8,7 @@ import pytest
 from naive_bets import e_process, make_batches
 from numpy.testing import assert_allclose
 
-from skcal.monitoring.batch import Batch
-from skcal.monitoring.bets import make_families, tilted
+from skcal.monitoring.bets import Batch, tilt_families, tilted
 from skcal.monitoring.evidence import SCALES, Evidence
 
 SCALAR_OR_NOT = pytest.mark.parametrize("n_columns", [2, 3])
@@ -101,7 +100,7 @@ def test_the_order_of_rows_and_the_size_of_blocks_do_not_matter(n_columns, rng, 
         for order in [rng.permutation(len(b.code))]
     ]
     first = watch(batches, n_columns)
-    monkeypatch.setattr("skcal.monitoring.batch._BLOCK_BYTES", 500)
+    monkeypatch.setattr("skcal.monitoring.bets._BLOCK_BYTES", 500)
     second = watch(moved, n_columns)
     for name, array in first.arrays().items():
         assert_allclose(array, second.arrays()[name], atol=1e-10, err_msg=name)
@@ -130,7 +129,7 @@ def test_error_terms_are_bounded_and_mean_what_they_say(n_columns, rng):
 @SCALAR_OR_NOT
 def test_tilts_are_laws(n_columns, rng):
     [batch] = make_batches([30], n_columns, rng)
-    for family in make_families(n_columns):
+    for family in tilt_families(n_columns):
         if family.sums.size:
             family.sums += family.sums_of(batch)
         for k in range(family.n_tilts):

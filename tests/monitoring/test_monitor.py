@@ -15,7 +15,7 @@ from sklearn.base import clone
 from skcal._show import html_text
 from skcal.datasets import make_tempered
 from skcal.monitoring import CalibrationMonitor, merge_e_values
-from skcal.monitoring.batch import Batch
+from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.notions import NOTIONS, make_problems
 

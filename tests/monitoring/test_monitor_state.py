@@ -45,7 +45,7 @@ def test_an_unused_monitor_is_kept():
 
 
 def test_the_state_has_a_constant_size(monkeypatch):
-    monkeypatch.setattr("skcal.monitoring.history.MOST_ROWS", 32)
+    monkeypatch.setattr("skcal.monitoring.evidence.MOST_ROWS", 32)
     monitor = CalibrationMonitor(labels=[0, 1])
     rng = np.random.default_rng(0)
     sizes = []

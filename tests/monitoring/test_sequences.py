@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skcal.monitoring.sequences import boundary, lower_bound
+from skcal.monitoring.evidence import boundary, lower_bound
 
 RATES = 0.9 * 0.5 ** np.arange(16.0)
 

@@ -97,7 +97,6 @@ TESTS = {
     **variants(hypothesis_tests.compare_calibration, "method", [], False),
     **variants(hypothesis_tests.segment_test, "statistic", ["bias", "ece"], True, min_samples=1),
     "bias_curve": partial(curve_along_confidence, n_resamples=B, random_state=0),
-    "consistency_test": partial(hypothesis_tests.consistency_test, n_resamples=B, random_state=0),
     "risk_test": partial(hypothesis_tests.risk_test, n_resamples=B, random_state=0),
     "spiegelhalter_test": partial(hypothesis_tests.spiegelhalter_test),
 }
