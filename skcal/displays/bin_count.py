@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skcal._show import percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     BLUE,
     GREEN,
     ORANGE,
-    ClassifierDisplay,
+    Display,
+    FromEstimator,
     as_label,
-    keep_axes,
+    counted,
+    draw_band,
+    legend_beside,
     make_axes,
     styled,
 )
@@ -28,7 +31,7 @@ from skcal.sample import Sample, read_sample
 N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
 
 
-class BinCountDisplay(ClassifierDisplay):
+class BinCountDisplay(FromEstimator, Display):
     """How the binned error depends on the number of bins: both of its biases.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
@@ -110,6 +113,10 @@ class BinCountDisplay(ClassifierDisplay):
         self.n_samples = n_samples
         self.confidence_level = confidence_level
         self.name = name
+
+    def _facts(self):
+        numbers = f"{counted(len(self.n_bins), 'number')} of {self.strategy} bins"
+        return [f"n = {self.n_samples:,}", self.notion, numbers]
 
     @classmethod
     @validate_params(
@@ -212,16 +219,9 @@ class BinCountDisplay(ClassifierDisplay):
         display : BinCountDisplay
         """
         [ax] = make_axes(ax, 1, (8.0, 4.2))
-        level = f"{100 * self.confidence_level:g} %"
-        self.band_: Any = ax.fill_between(
-            self.n_bins,
-            self.null_low,
-            self.null_high,
-            color=ORANGE,
-            alpha=0.2,
-            linewidth=0,
-            label=f"{level} if calibrated",
-        )
+        label = f"{percent(self.confidence_level)} if calibrated"
+        band = self.n_bins, self.null_low, self.null_high
+        self.band_ = draw_band(ax, *band, ORANGE, 0.2, label)
         [self.null_line_] = ax.plot(
             self.n_bins, self.null_mean, color=ORANGE, linestyle="--", label="mean if calibrated"
         )
@@ -239,8 +239,8 @@ class BinCountDisplay(ClassifierDisplay):
         name = self.name if name is None else name
         name = f"{as_label(name, 50)}, " if name else ""
         ax.set_title(f"{name}{self.notion}, n = {self.n_samples:,}", fontsize="medium")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
-        keep_axes(self, [ax])
+        legend_beside(ax)
+        self._keep_axes([ax])
         return self
 
 
@@ -260,20 +260,16 @@ def _check_n_bins(n_bins) -> np.ndarray:
     return np.unique(values)
 
 
-def _options(sample: Sample) -> dict:
-    # A notion with 1-D predictions keeps its meaning only together with two labels.
-    labels = range(2 if sample.proba.ndim == 1 else sample.proba.shape[1])
-    return {"notion": sample.notion, "labels": labels, "sample_weight": sample.weight}
-
-
 def _errors(sample, n_bins, strategy, debias) -> np.ndarray:
-    options = {**_options(sample), "strategy": strategy, "norm": 2, "debias": debias}
-    return np.array(
-        [
-            expected_calibration_error(sample.codes, sample.proba, n_bins=int(b), **options)
-            for b in n_bins
-        ]
-    )
+    # A notion with 1-D predictions keeps its meaning only together with two labels.
+    labels = range(len(sample.classes))
+    options = {"notion": sample.notion, "labels": labels, "sample_weight": sample.weight}
+    options |= {"strategy": strategy, "norm": 2, "debias": debias}
+    errors = [
+        expected_calibration_error(sample.codes, sample.proba, n_bins=int(number), **options)
+        for number in n_bins
+    ]
+    return np.array(errors)
 
 
 def _null_errors(sample, n_bins, strategy, n_resamples, random_state) -> np.ndarray:

@@ -11,16 +11,20 @@ from skcal.displays.base import (
     BLUE,
     GREY,
     ORANGE,
+    Display,
     as_label,
-    keep_axes,
+    counted,
+    draw_band,
     legend_below,
     make_axes,
+    require_instance,
     styled,
+    titled,
 )
 from skcal.monitoring import CalibrationMonitor
 
 
-class MonitorDisplay:
+class MonitorDisplay(Display):
     """The evidence of a monitor over time, and the bias of the predictions.
 
     Make it with :meth:`from_monitor`. The upper panel shows the e-value, or the e-detector where
@@ -84,6 +88,11 @@ class MonitorDisplay:
         self.of_detector = of_detector
         self.name = name
 
+    def _facts(self):
+        n = self.columns["n_samples"]
+        alarm = "no alarm" if self.alarm is None else f"alarm at {self.alarm:,}"
+        return [f"n = {int(n[-1]):,}", self.notion, counted(len(n), "row"), alarm]
+
     @classmethod
     def from_monitor(cls, monitor, *, name=None, ax=None, plot=True):
         """Read a monitor, and plot.
@@ -103,8 +112,7 @@ class MonitorDisplay:
         -------
         display : MonitorDisplay
         """
-        if not isinstance(monitor, CalibrationMonitor):
-            raise TypeError(f"monitor is {type(monitor).__name__}. Pass a CalibrationMonitor.")
+        require_instance("monitor", monitor, CalibrationMonitor, "Pass a CalibrationMonitor.")
         if not monitor.n_samples_seen_:
             raise ValueError("monitor has seen no samples. Call update(X, y) first.")
         of_detector = monitor.run_length is not None
@@ -144,15 +152,14 @@ class MonitorDisplay:
         if has_bias:
             self._draw_bias(axes[1])
         name = self.name if name is None else name
-        for one, title in zip(axes, ("evidence against", "bias,"), strict=False):
-            one.set_xlabel("samples")
-            one.margins(x=0.02)
-            one.locator_params(axis="x", nbins=5)
-            _legend(one)
-            title = f"{title} {as_label(self.notion, 20)} calibration"
-            title = f"{as_label(name)}\n{title}" if name else title
-            one.set_title(title, fontsize="small")
-        keep_axes(self, axes)
+        for axis, shown in zip(axes, ("evidence against", "bias,"), strict=False):
+            axis.set_xlabel("samples")
+            axis.margins(x=0.02)
+            axis.locator_params(axis="x", nbins=5)
+            legend_below(axis, bbox_to_anchor=(0.5, -0.5), fontsize="small", ncols=2)
+            title = f"{shown} {as_label(self.notion, 20)} calibration"
+            axis.set_title(titled(name, title), fontsize="small")
+        self._keep_axes(axes)
         return self
 
     def _draw_evidence(self, ax, kwargs) -> None:
@@ -182,15 +189,9 @@ class MonitorDisplay:
 
     def _draw_bias(self, ax) -> None:
         n, columns = self.columns["n_samples"], self.columns
-        self.interval_ = ax.fill_between(
-            n,
-            columns["bias_low"],
-            columns["bias_high"],
-            color=BLUE,
-            alpha=0.2,
-            linewidth=0,
-            label=f"{percent(1 - self.alpha)} at all times",
-        )
+        label = f"{percent(1 - self.alpha)} at all times"
+        band = n, columns["bias_low"], columns["bias_high"]
+        self.interval_ = draw_band(ax, *band, BLUE, 0.2, label)
         [self.bias_] = ax.plot(n, columns["bias"], color=BLUE, label="all samples so far")
         [self.recent_bias_] = ax.plot(
             n, columns["recent_bias"], ".", color=GREY, label="since the point before", zorder=1
@@ -203,7 +204,3 @@ class MonitorDisplay:
         wide = np.abs([columns["bias_low"][later], columns["bias_high"][later]]).max()
         most = min(1, 1.1 * max(most, wide))
         ax.set(ylabel="observed − predicted", ylim=(-most, most))
-
-
-def _legend(ax) -> None:
-    legend_below(ax, bbox_to_anchor=(0.5, -0.5), fontsize="small", ncols=2)
