@@ -24,23 +24,59 @@ _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
 
 class Display:
-    """Base of all displays, which tells in one line what they hold."""
+    """Base of all displays: one line that tells what they hold, and one way to draw it.
 
+    A subclass says what it holds, how many panels it has, and draws them.
+    """
+
+    name: str | None = None
+    n_panels_left_out = 0
     ax_: Any
     figure_: Any
 
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(filter(None, self._facts()))})"
 
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw the numbers that the display holds.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or array of axes, default=None
+            One a panel; None makes a figure.
+        name : str, default=None
+            A name for the title; None takes that of the display, if it has one.
+        **kwargs : dict
+            Options of the main artists: of :meth:`matplotlib.axes.Axes.plot` for curves, points
+            and markers, of ``bar`` for histograms of a null distribution, of ``errorbar`` for
+            candidates of a search and of ``quiver`` for arrows.
+
+        Returns
+        -------
+        display : object of this class
+        """
+        n_panels, size = self._layout()
+        axes = make_axes(ax, n_panels, size)
+        self._draw(axes, self.name if name is None else name, kwargs)
+        self.ax_ = axes[0] if n_panels == 1 else axes
+        self.figure_ = axes[0].figure
+        _make_room(axes)
+        if ax is None and self.n_panels_left_out:
+            total = n_panels + self.n_panels_left_out
+            self.figure_.suptitle(f"the {n_panels} of {total} classes that stand out most")
+        return self
+
     def _facts(self) -> list[str]:
         """What the display holds, in few words each; empty ones are left out."""
         raise NotImplementedError
 
-    def _keep_axes(self, axes) -> None:
-        """Set ``ax_`` and ``figure_`` once all is drawn, and make room for labels."""
-        self.ax_ = axes[0] if len(axes) == 1 else axes
-        self.figure_ = axes[0].figure
-        _make_room(axes)
+    def _layout(self) -> tuple[int, tuple[float, float]]:
+        """The number of panels, and width and height of each in a new figure, in inches."""
+        raise NotImplementedError
+
+    def _draw(self, axes, name, kwargs) -> None:
+        """Draw into these axes and no others."""
+        raise NotImplementedError
 
 
 class FromEstimator:
@@ -170,14 +206,6 @@ def legend_beside(ax):
 def titled(name, facts: str, width: int = 32) -> str:
     """A title: the name, if there is one, above the facts."""
     return f"{as_label(name, width)}\n{facts}" if name else facts
-
-
-def note_left_out(ax, display) -> None:
-    """Say above a new figure how many panels it lacks."""
-    if ax is None and display.n_panels_left_out:
-        shown = len(display.panels)
-        total = shown + display.n_panels_left_out
-        display.figure_.suptitle(f"the {shown} of {total} classes that stand out most")
 
 
 def as_label(text, width: int = 32) -> str:

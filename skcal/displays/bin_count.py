@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -19,7 +20,6 @@ from skcal.displays.base import (
     counted,
     draw_band,
     legend_beside,
-    make_axes,
     styled,
 )
 from skcal.metrics import expected_calibration_error
@@ -31,6 +31,7 @@ from skcal.sample import Sample, read_sample
 N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
 
 
+@dataclass(eq=False, repr=False)
 class BinCountDisplay(FromEstimator, Display):
     """How the binned error depends on the number of bins: both of its biases.
 
@@ -87,32 +88,18 @@ class BinCountDisplay(FromEstimator, Display):
     array([0.01, 0.03, 0.14])
     """
 
-    def __init__(
-        self,
-        n_bins,
-        error,
-        debiased_error,
-        null_mean,
-        null_low,
-        null_high,
-        *,
-        notion,
-        strategy,
-        n_samples,
-        confidence_level=0.95,
-        name=None,
-    ):
-        self.n_bins = n_bins
-        self.error = error
-        self.debiased_error = debiased_error
-        self.null_mean = null_mean
-        self.null_low = null_low
-        self.null_high = null_high
-        self.notion = notion
-        self.strategy = strategy
-        self.n_samples = n_samples
-        self.confidence_level = confidence_level
-        self.name = name
+    n_bins: np.ndarray
+    error: np.ndarray
+    debiased_error: np.ndarray
+    null_mean: np.ndarray
+    null_low: np.ndarray
+    null_high: np.ndarray
+    _: KW_ONLY
+    notion: str
+    strategy: str
+    n_samples: int
+    confidence_level: float = 0.95
+    name: str | None = None
 
     def _facts(self):
         numbers = f"{counted(len(self.n_bins), 'number')} of {self.strategy} bins"
@@ -202,23 +189,11 @@ class BinCountDisplay(FromEstimator, Display):
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the errors.
+    def _layout(self):
+        return 1, (8.0, 4.2)
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            The name of the classifier, for the title; None takes that of the display.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the line of the errors.
-
-        Returns
-        -------
-        display : BinCountDisplay
-        """
-        [ax] = make_axes(ax, 1, (8.0, 4.2))
+    def _draw(self, axes, name, kwargs):
+        [ax] = axes
         label = f"{percent(self.confidence_level)} if calibrated"
         band = self.n_bins, self.null_low, self.null_high
         self.band_ = draw_band(ax, *band, ORANGE, 0.2, label)
@@ -236,12 +211,9 @@ class BinCountDisplay(FromEstimator, Display):
         ax.set_xticks([], minor=True)
         ax.set_ylabel("calibration error (norm 2)")
         ax.set_ylim(bottom=0)
-        name = self.name if name is None else name
         name = f"{as_label(name, 50)}, " if name else ""
         ax.set_title(f"{name}{self.notion}, n = {self.n_samples:,}", fontsize="medium")
         legend_beside(ax)
-        self._keep_axes([ax])
-        return self
 
 
 def _require_one_law(sample: Sample):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from skcal.displays.base import (
     as_label,
     counted,
     head_rows,
-    make_axes,
     name_rows,
     require_instance,
     require_level,
@@ -55,6 +54,7 @@ class ClassifierError:
     rejected: bool
 
 
+@dataclass(eq=False, repr=False)
 class ComparisonDisplay(Display):
     """Calibration errors of several classifiers, with lower bounds and tests.
 
@@ -101,11 +101,11 @@ class ComparisonDisplay(Display):
     [False, True]
     """
 
-    def __init__(self, classifiers, *, notion, confidence_level=0.95, level=0.05):
-        self.classifiers: list[ClassifierError] = classifiers
-        self.notion = notion
-        self.confidence_level = confidence_level
-        self.level = level
+    classifiers: list[ClassifierError]
+    _: KW_ONLY
+    notion: str
+    confidence_level: float = 0.95
+    level: float = 0.05
 
     def _facts(self):
         n_tests = sum(not np.isnan(classifier.pvalue) for classifier in self.classifiers)
@@ -160,29 +160,16 @@ class ComparisonDisplay(Display):
         display = cls(classifiers, notion=notion, confidence_level=confidence_level, level=level)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw a row for each classifier.
+    def _layout(self):
+        return 1, (8.0, 1.9 + 0.34 * len(self.classifiers))
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            A title; None draws none.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the one-step markers.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-        """
-        n = len(self.classifiers)
-        [ax] = make_axes(ax, 1, (8.0, 1.9 + 0.34 * n))
+    def _draw(self, axes, name, kwargs):
+        [ax] = axes
         plug_in, one_step, low = (
             np.array([getattr(classifier, field) for classifier in self.classifiers])
             for field in ("plug_in", "one_step", "lower_bound")
         )
-        rows = np.arange(n)
+        rows = np.arange(len(self.classifiers))
         self.lower_bounds_ = ax.hlines(rows, low, one_step, color=GREEN, linewidth=2)
         ax.plot(low, rows, "|", color=GREEN, markersize=11, markeredgewidth=2)
         look = {"color": GREEN, "marker": "D", "markersize": 6, "linestyle": "none"}
@@ -205,8 +192,6 @@ class ComparisonDisplay(Display):
         ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
         ax.set_xlabel(f"{as_label(self.notion)} calibration error, root of the squared error")
         head_rows(ax, name)
-        self._keep_axes([ax])
-        return self
 
     def _draw_tests(self, ax) -> list[Any]:
         """P-values right of the rows; bold where calibration is rejected."""

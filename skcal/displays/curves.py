@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 
 from skcal._show import percent
@@ -19,7 +21,6 @@ from skcal.displays.base import (
     draw_diagonal,
     legend_below,
     limit_axes,
-    make_axes,
     styled,
     titled,
 )
@@ -34,58 +35,8 @@ _GRID = np.linspace(0, 1, 501)
 _MANY = 1000  # points of exact Murphy diagrams
 
 
-class CurveDisplay(FromEstimator, Display):
-    """Base of displays of curves: axes, main line, bands, titles and legends.
-
-    A subclass says how large its panels are, and draws into them: ``_draw`` returns their titles.
-    """
-
-    name: str | None
-    _size: tuple[float, float]  # of a panel of a new figure, in inches
-    _legend_columns = 1
-
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the curves and their bands.
-
-        Parameters
-        ----------
-        ax : matplotlib axes or array of axes, default=None
-            One a panel; None makes a figure. The axes of another decision curve gain a second.
-        name : str, default=None
-            The name of the classifier; None takes that of the display.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the main curve of each panel.
-
-        Returns
-        -------
-        display : object of this class
-        """
-        axes = make_axes(ax, self._n_panels, self._size)
-        titles = self._draw(axes, self.name if name is None else name, kwargs)
-        for axis, title in zip(axes, titles, strict=True):
-            axis.set_title(title, fontsize="small")
-            legend_below(axis, ncols=self._legend_columns)
-        self._keep_axes(axes)
-        return self
-
-    @property
-    def _n_panels(self) -> int:
-        return 1
-
-    def _draw(self, axes, name, kwargs) -> list[str]:
-        raise NotImplementedError
-
-
-def _draw_bands(line, curve, labels) -> list:
-    """The pointwise limits of a drawn curve and its simultaneous band, which is paler."""
-    limits = (curve.low, curve.high, 0.3), (curve.band_low, curve.band_high, 0.15)
-    return [
-        draw_band(line.axes, line.get_xdata(), low, high, line.get_color(), alpha, label)
-        for (low, high, alpha), label in zip(limits, labels, strict=True)
-    ]
-
-
-class CalibrationCurveDisplay(CurveDisplay):
+@dataclass(eq=False, repr=False)
+class CalibrationCurveDisplay(FromEstimator, Display):
     """Smooth calibration curve with its pointwise and simultaneous limits.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`.
@@ -126,20 +77,11 @@ class CalibrationCurveDisplay(CurveDisplay):
     ('splines', 101)
     """
 
-    _size = (4.6, 5.6)
-
-    def __init__(
-        self,
-        curve: CalibrationCurve,
-        histogram: np.ndarray,
-        *,
-        limit: float = 1.0,
-        name: str | None = None,
-    ):
-        self.curve = curve
-        self.histogram = histogram
-        self.limit = limit
-        self.name = name
+    curve: CalibrationCurve
+    histogram: np.ndarray
+    _: KW_ONLY
+    limit: float = 1.0
+    name: str | None = None
 
     def _repr_html_(self):
         return self.curve._repr_html_()
@@ -208,6 +150,9 @@ class CalibrationCurveDisplay(CurveDisplay):
         display = cls(curve, histogram, limit=limit, name=name)
         return display.plot(ax=ax) if plot else display
 
+    def _layout(self):
+        return 1, (4.6, 5.6)
+
     def _draw(self, axes, name, kwargs):
         [axis], curve = axes, self.curve
         draw_diagonal(axis)
@@ -218,7 +163,7 @@ class CalibrationCurveDisplay(CurveDisplay):
         self.bands_ = _draw_bands(self.line_, curve, labels)
         self._draw_histogram(axis)
         limit_axes(axis, self.limit)
-        return [titled(name, f"{curve.notion}\nn = {curve.n_samples:,}")]
+        _explain(axis, titled(name, f"{curve.notion}\nn = {curve.n_samples:,}"))
 
     def _draw_histogram(self, axis):
         """Relative counts along the lower edge."""
@@ -228,7 +173,8 @@ class CalibrationCurveDisplay(CurveDisplay):
         axis.bar(edges[:-1], heights, np.diff(edges), bottom=-0.02 * self.limit, **look)
 
 
-class DecisionCurveDisplay(CurveDisplay):
+@dataclass(eq=False, repr=False)
+class DecisionCurveDisplay(FromEstimator, Display):
     """Net benefit by threshold beside that of treating everybody and nobody.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`. Several classifiers stand on
@@ -266,12 +212,9 @@ class DecisionCurveDisplay(CurveDisplay):
     100
     """
 
-    _size = (5.6, 4.8)
-    _legend_columns = 2
-
-    def __init__(self, curve: DecisionCurve, *, name: str | None = None):
-        self.curve = curve
-        self.name = name
+    curve: DecisionCurve
+    _: KW_ONLY
+    name: str | None = None
 
     def _facts(self):
         n_thresholds = counted(len(self.curve.thresholds), "threshold")
@@ -336,6 +279,9 @@ class DecisionCurveDisplay(CurveDisplay):
         display = cls(curve, name=name)
         return display.plot(ax=ax) if plot else display
 
+    def _layout(self):
+        return 1, (5.6, 4.8)
+
     def _draw(self, axes, name, kwargs):
         [axis], curve = axes, self.curve
         others = [line for line in axis.get_lines() if line.get_label() not in (_ALL, _NONE)]
@@ -354,7 +300,7 @@ class DecisionCurveDisplay(CurveDisplay):
         axis.set(xlabel="threshold t", ylabel="net benefit")
         names = ", ".join([*(line.get_label() for line in others), *([label] if name else [])])
         facts = f"{curve.notion}, n = {curve.n_samples:,}"
-        return [f"{names}\n{facts}" if names else facts]
+        _explain(axis, f"{names}\n{facts}" if names else facts, ncols=2)
 
     def _set_limits(self, axis, is_first):
         """Up to the last threshold at which somebody is treated; down to a little below 0."""
@@ -371,7 +317,8 @@ class DecisionCurveDisplay(CurveDisplay):
         axis.set_ylim(-0.15 * top, 1.05 * top)
 
 
-class MurphyDisplay(CurveDisplay):
+@dataclass(eq=False, repr=False)
+class MurphyDisplay(FromEstimator, Display):
     """Mean elementary score by threshold; of two classifiers also their difference.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`.
@@ -408,14 +355,10 @@ class MurphyDisplay(CurveDisplay):
     True
     """
 
-    _size = (4.8, 4.4)
-
-    def __init__(
-        self, diagram: MurphyDiagram, *, name: str | None = None, compare_name: str | None = None
-    ):
-        self.diagram = diagram
-        self.name = name
-        self.compare_name = compare_name
+    diagram: MurphyDiagram
+    _: KW_ONLY
+    name: str | None = None
+    compare_name: str | None = None
 
     def _facts(self):
         n_curves = "1 curve" if self.diagram.compared is None else "2 curves"
@@ -488,9 +431,8 @@ class MurphyDisplay(CurveDisplay):
         display = cls(diagram, name=name, compare_name=compare_name)
         return display.plot(ax=ax) if plot else display
 
-    @property
-    def _n_panels(self):
-        return 1 if self.diagram.compared is None else 2
+    def _layout(self):
+        return 1 if self.diagram.compared is None else 2, (4.8, 4.4)
 
     def _draw(self, axes, name, kwargs):
         diagram = self.diagram
@@ -508,8 +450,10 @@ class MurphyDisplay(CurveDisplay):
         axes[0].set(ylabel="mean elementary score", ylim=(0, None))
         facts = f"{diagram.notion}, n = {diagram.n_samples:,}"
         if diagram.compared is None:
-            return [titled(name, facts)]
-        return [f"{', '.join(names)}\n{facts}", f"{' − '.join(names)}\n{facts}"]
+            _explain(axes[0], titled(name, facts))
+            return
+        for axis, separator in zip(axes, (", ", " − "), strict=True):
+            _explain(axis, f"{separator.join(names)}\n{facts}")
 
     def _draw_difference(self, axis, kwargs, second_name):
         axis.axhline(0, color=GREY, linewidth=1, linestyle=":")
@@ -525,3 +469,17 @@ class MurphyDisplay(CurveDisplay):
         self.band_ = draw_band(
             axis, diagram.thresholds, diagram.low, diagram.high, colour, 0.25, label
         )
+
+
+def _explain(axis, title, ncols=1) -> None:
+    axis.set_title(title, fontsize="small")
+    legend_below(axis, ncols=ncols)
+
+
+def _draw_bands(line, curve, labels) -> list:
+    """The pointwise limits of a drawn curve and its simultaneous band, which is paler."""
+    limits = (curve.low, curve.high, 0.3), (curve.band_low, curve.band_high, 0.15)
+    return [
+        draw_band(line.axes, line.get_xdata(), low, high, line.get_color(), alpha, label)
+        for (low, high, alpha), label in zip(limits, labels, strict=True)
+    ]

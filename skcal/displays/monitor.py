@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from skcal.displays.base import (
     counted,
     draw_band,
     legend_below,
-    make_axes,
     require_instance,
     styled,
     titled,
@@ -24,6 +24,7 @@ from skcal.displays.base import (
 from skcal.monitoring import CalibrationMonitor
 
 
+@dataclass(eq=False, repr=False)
 class MonitorDisplay(Display):
     """The evidence of a monitor over time, and the bias of the predictions.
 
@@ -77,16 +78,14 @@ class MonitorDisplay(Display):
     (True, 20)
     """
 
-    def __init__(
-        self, columns, *, threshold, alpha, notion, alarm=None, of_detector=False, name=None
-    ):
-        self.columns: dict[str, np.ndarray] = columns
-        self.threshold = threshold
-        self.alpha = alpha
-        self.notion = notion
-        self.alarm = alarm
-        self.of_detector = of_detector
-        self.name = name
+    columns: dict[str, np.ndarray]
+    _: KW_ONLY
+    threshold: float
+    alpha: float
+    notion: str
+    alarm: int | None = None
+    of_detector: bool = False
+    name: str | None = None
 
     def _facts(self):
         n = self.columns["n_samples"]
@@ -127,31 +126,20 @@ class MonitorDisplay(Display):
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw evidence and bias.
+    @property
+    def _has_bias(self) -> bool:
+        return not np.isnan(self.columns["bias"]).all()
 
-        Parameters
-        ----------
-        ax : array of two matplotlib axes, default=None
-            One axes where the notion has no common bias; None makes a figure.
-        name : str, default=None
-            The name of the model, for the title; None takes that of the display.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the line of the evidence.
+    def _layout(self):
+        return (2, (4.6, 3.4)) if self._has_bias else (1, (6.4, 3.6))
 
-        Returns
-        -------
-        display : MonitorDisplay
-        """
-        has_bias = not np.isnan(self.columns["bias"]).all()
-        axes = make_axes(ax, 1 + has_bias, (4.6, 3.4) if has_bias else (6.4, 3.6))
+    def _draw(self, axes, name, kwargs):
         self.bias_: Any = None
         self.interval_: Any = None
         self.recent_bias_: Any = None
         self._draw_evidence(axes[0], kwargs)
-        if has_bias:
+        if self._has_bias:
             self._draw_bias(axes[1])
-        name = self.name if name is None else name
         for axis, shown in zip(axes, ("evidence against", "bias,"), strict=False):
             axis.set_xlabel("samples")
             axis.margins(x=0.02)
@@ -159,8 +147,6 @@ class MonitorDisplay(Display):
             legend_below(axis, bbox_to_anchor=(0.5, -0.5), fontsize="small", ncols=2)
             title = f"{shown} {as_label(self.notion, 20)} calibration"
             axis.set_title(titled(name, title), fontsize="small")
-        self._keep_axes(axes)
-        return self
 
     def _draw_evidence(self, ax, kwargs) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator

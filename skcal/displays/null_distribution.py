@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,6 @@ from skcal.displays.base import (
     as_label,
     counted,
     legend_below,
-    make_axes,
-    note_left_out,
     require_instance,
     styled,
     three_digits,
@@ -53,6 +51,7 @@ class NullPanel:
     n_resamples: int
 
 
+@dataclass(eq=False, repr=False)
 class NullDistributionDisplay(Display):
     """A test's null distribution with the observed statistic.
 
@@ -95,11 +94,11 @@ class NullDistributionDisplay(Display):
     (True, 0)
     """
 
-    def __init__(self, panels, *, method, n_panels_left_out=0, name=None):
-        self.panels: list[NullPanel] = panels
-        self.method = method
-        self.n_panels_left_out = n_panels_left_out
-        self.name = name
+    panels: list[NullPanel]
+    _: KW_ONLY
+    method: str
+    n_panels_left_out: int = 0
+    name: str | None = None
 
     def _facts(self):
         resamples = counted(self.panels[0].n_resamples, "resample")
@@ -145,33 +144,17 @@ class NullDistributionDisplay(Display):
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the histograms.
+    def _layout(self):
+        return len(self.panels), (6.4, 4.0) if len(self.panels) == 1 else (3.2, 3.2)
 
-        Parameters
-        ----------
-        ax : matplotlib axes or array of axes, default=None
-            One a panel; None makes a figure.
-        name : str, default=None
-            The name of the classifier, for the title; None takes that of the display.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.bar` for the histograms.
-
-        Returns
-        -------
-        display : NullDistributionDisplay
-        """
-        axes = make_axes(ax, len(self.panels), (6.4, 4.0) if len(self.panels) == 1 else (3.2, 3.2))
+    def _draw(self, axes, name, kwargs):
         self.histograms_: list[Any] = []
         self.lines_: list[Any] = []
         self.legends_: list[Any] = []
         for axis, panel in zip(axes, self.panels, strict=True):
-            self._draw(axis, panel, name, kwargs)
-        self._keep_axes(axes)
-        note_left_out(ax, self)
-        return self
+            self._draw_panel(axis, panel, name, kwargs)
 
-    def _draw(self, ax, panel, name, kwargs):
+    def _draw_panel(self, ax, panel, name, kwargs):
         from matplotlib.patches import Patch
 
         left, width = panel.edges[:-1], np.diff(panel.edges)
@@ -197,7 +180,6 @@ class NullDistributionDisplay(Display):
         self.legends_.append(legend_below(ax, handles=handles, bbox_to_anchor=(0.5, -0.5)))
 
     def _title(self, panel, name):
-        name = self.name if name is None else name
         if len(self.panels) > 1:
             return titled(name, panel.label)
         return f"{as_label(name) if name else panel.label}\n{as_label(self.method, 80)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from skcal.displays.base import (
     as_label,
     draw_diagonal,
     limit_axes,
-    make_axes,
     three_digits,
 )
 from skcal.displays.reliability import ReliabilityDisplay
@@ -22,6 +22,7 @@ from skcal.sample import read_sample
 _MOST = 2000  # points of a drawn map
 
 
+@dataclass(eq=False, repr=False)
 class RecalibrationDisplay(Display):
     """Reliability diagrams before and after recalibration; of one probability the map beside them.
 
@@ -67,11 +68,11 @@ class RecalibrationDisplay(Display):
     True
     """
 
-    def __init__(self, before, after, *, map_x=None, map_y=None):
-        self.before: ReliabilityDisplay = before
-        self.after: ReliabilityDisplay = after
-        self.map_x = map_x
-        self.map_y = map_y
+    before: ReliabilityDisplay
+    after: ReliabilityDisplay
+    _: KW_ONLY
+    map_x: np.ndarray | None = None
+    map_y: np.ndarray | None = None
 
     def _facts(self):
         [before], [after] = self.before.panels, self.after.panels
@@ -160,23 +161,10 @@ class RecalibrationDisplay(Display):
         display = cls(before, after, **curve)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the panels.
+    def _layout(self):
+        return len(self.panels), (4.6, 6.3) if self.map_x is None else (3.3, 5.2)
 
-        Parameters
-        ----------
-        ax : array of matplotlib axes, default=None
-            Two, or three with the map; None makes a figure.
-        name : str, default=None
-            The name of the classifier, for the titles.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the curves or points of the diagrams.
-
-        Returns
-        -------
-        display : RecalibrationDisplay
-        """
-        axes = make_axes(ax, len(self.panels), (4.6, 6.3) if self.map_x is None else (3.3, 5.2))
+    def _draw(self, axes, name, kwargs):
         titles = [f"{name}, {part}" if name else part for part in ("before", "after", "map")]
         self.before.plot(ax=axes[0], name=titles[0], **kwargs)
         self.after.plot(ax=axes[1], name=titles[1], **kwargs)
@@ -185,8 +173,6 @@ class RecalibrationDisplay(Display):
             limit = max(panel.limit for panel in (*self.before.panels, *self.after.panels))
             self.line_ = _draw_map(axes[2], self.map_x, self.map_y, limit)
             axes[2].set_title(as_label(titles[2]), fontsize="small")
-        self._keep_axes(axes)
-        return self
 
 
 def _single_as_columns(proba, other):

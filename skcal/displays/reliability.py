@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -27,8 +27,6 @@ from skcal.displays.base import (
     in_inches,
     legend_below,
     limit_axes,
-    make_axes,
-    note_left_out,
     styled,
     three_digits,
     titled,
@@ -48,6 +46,7 @@ _STRIP = "histogram of predictions"
 _ROOM = 1.7  # of the histogram, above its highest bar
 
 
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay(FromEstimator, Display):
     """Reliability diagram: observed frequency against predicted probability.
 
@@ -115,15 +114,13 @@ class ReliabilityDisplay(FromEstimator, Display):
     (500, True)
     """
 
-    def __init__(
-        self, panels, *, notion, method, strategy, confidence_level=0.95, n_panels_left_out=0
-    ):
-        self.panels: list[ReliabilityPanel] = panels
-        self.notion = notion
-        self.method = method
-        self.strategy = strategy
-        self.confidence_level = confidence_level
-        self.n_panels_left_out = n_panels_left_out
+    panels: list[ReliabilityPanel]
+    _: KW_ONLY
+    notion: str
+    method: str
+    strategy: str
+    confidence_level: float = 0.95
+    n_panels_left_out: int = 0
 
     def _facts(self):
         n_samples = max(panel.n_samples for panel in self.panels)
@@ -272,24 +269,11 @@ class ReliabilityDisplay(FromEstimator, Display):
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the panels.
+    def _layout(self):
+        return len(self.panels), (3.2, 4.7) if len(self.panels) > 2 else (4.6, 6.3)
 
-        Parameters
-        ----------
-        ax : matplotlib axes or array of axes, default=None
-            One a panel; None makes a figure.
-        name : str, default=None
-            The name of the classifier, for title and legend; None takes that of the display.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the curves or points.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-        """
+    def _draw(self, axes, name, kwargs):
         many = len(self.panels) > 2
-        axes = make_axes(ax, len(self.panels), (3.2, 4.7) if many else (4.6, 6.3))
         self.lines_: list[Any] = []
         self.bands_: list[Any] = []
         self.bars_: list[Any] = []
@@ -306,9 +290,6 @@ class ReliabilityDisplay(FromEstimator, Display):
             self.bars_.append(_draw_bars(axis, panel, style))
             self.histograms_.append(_draw_histogram(axis, panel, style))
             self.legends_.append(_finish(axis, panel, self.strategy, style))
-        self._keep_axes(axes)
-        note_left_out(ax, self)
-        return self
 
 
 def _require_scalar(sample: Sample):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from skcal.displays.base import (
     counted,
     draw_band,
     legend_beside,
-    make_axes,
     name_rows,
     require_search,
     styled,
@@ -86,6 +86,7 @@ class CandidateRisk:
     simplest: bool
 
 
+@dataclass(eq=False, repr=False)
 class RiskDisplay(Display):
     """Validation risk of a search, against a hyperparameter or candidate by candidate.
 
@@ -137,24 +138,14 @@ class RiskDisplay(Display):
     ('Binning', array([ 2.,  5., 10., 20., 50.]))
     """
 
-    def __init__(
-        self,
-        param,
-        *,
-        curves=(),
-        candidates=(),
-        best_name="",
-        best_risk=0.0,
-        n_folds=0,
-        confidence_level=0.95,
-    ):
-        self.param = param
-        self.curves: list[RiskCurve] = list(curves)
-        self.candidates: list[CandidateRisk] = list(candidates)
-        self.best_name = best_name
-        self.best_risk = best_risk
-        self.n_folds = n_folds
-        self.confidence_level = confidence_level
+    param: str | None
+    _: KW_ONLY
+    curves: Sequence[RiskCurve] = ()
+    candidates: Sequence[CandidateRisk] = ()
+    best_name: str = ""
+    best_risk: float = 0.0
+    n_folds: int = 0
+    confidence_level: float = 0.95
 
     def _facts(self):
         curves = f"{counted(len(self.curves), 'curve')} of {self.param}"
@@ -197,35 +188,20 @@ class RiskDisplay(Display):
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the risks.
+    def _layout(self):
+        return 1, (8.0, 4.4 if self.param is not None else 1.4 + 0.42 * len(self.candidates))
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            A name for the title; None draws none.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the curves, or of
-            :meth:`matplotlib.axes.Axes.errorbar` for the candidates side by side.
-
-        Returns
-        -------
-        display : RiskDisplay
-        """
-        side_by_side = self.param is None
-        [ax] = make_axes(ax, 1, (8.0, 1.4 + 0.42 * len(self.candidates) if side_by_side else 4.4))
+    def _draw(self, axes, name, kwargs):
+        [ax] = axes
         self.lines_: list[Any] = []
         self.bands_: list[Any] = []
         self.chosen_ = self.bars_ = None
         z = norm.ppf((1 + self.confidence_level) / 2)
-        bars = (self._draw_candidates if side_by_side else self._draw_curves)(ax, z, kwargs)
+        draw = self._draw_candidates if self.param is None else self._draw_curves
+        bars = draw(ax, z, kwargs)
         title = f"lowest risk {self.best_risk:.6g}, {self.n_folds} folds; {bars}"
         ax.set_title(titled(name, title, 60), fontsize="small")
         legend_beside(ax)
-        self._keep_axes([ax])
-        return self
 
     def _draw_curves(self, ax, z, kwargs):
         for k, curve in enumerate(self.curves):
@@ -238,7 +214,7 @@ class RiskDisplay(Display):
             self.bands_.append(draw_band(ax, *band, colour, 0.15))
             if curve.chosen is not None:
                 chosen = curve.values[curve.chosen]
-                label = f"chosen: {self.param.rsplit('__')[-1]} = {three_digits(chosen)}"
+                label = f"chosen: {str(self.param).rsplit('__')[-1]} = {three_digits(chosen)}"
                 star = {"marker": "*", "markersize": 15, "color": colour, "label": label}
                 [self.chosen_] = ax.plot(
                     chosen,

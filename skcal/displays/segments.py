@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 
 from skcal._show import percent
@@ -14,7 +17,6 @@ from skcal.displays.base import (
     counted,
     draw_band,
     head_rows,
-    make_axes,
     name_rows,
     require_instance,
     require_level,
@@ -24,9 +26,10 @@ from skcal.displays.base import (
     write_pvalues,
 )
 from skcal.hypothesis_tests.bias_curve import BiasCurve
-from skcal.hypothesis_tests.segments import SegmentTestResult
+from skcal.hypothesis_tests.segments import Segment, SegmentTestResult
 
 
+@dataclass(eq=False, repr=False)
 class SegmentDisplay(Display):
     """Predicted and observed means of the worst segments, with intervals and p-values.
 
@@ -70,10 +73,10 @@ class SegmentDisplay(Display):
     ['group = u', 'group = v']
     """
 
-    def __init__(self, segments, *, n_segments, level=0.05):
-        self.segments = segments
-        self.n_segments = n_segments
-        self.level = level
+    segments: Sequence[Segment]
+    _: KW_ONLY
+    n_segments: int
+    level: float = 0.05
 
     def _facts(self):
         return [f"{len(self.segments):,} of {counted(self.n_segments, 'segment')}"]
@@ -104,25 +107,12 @@ class SegmentDisplay(Display):
         display = cls(worst, n_segments=len(result.segments), level=level)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw a row for each segment.
+    def _layout(self):
+        return 1, (8.0, 1.5 + 0.5 * len(self.segments))
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            A title; None draws none.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the observed means.
-
-        Returns
-        -------
-        display : SegmentDisplay
-        """
-        n = len(self.segments)
-        [ax] = make_axes(ax, 1, (8.0, 1.5 + 0.5 * n))
-        rows = np.arange(n)
+    def _draw(self, axes, name, kwargs):
+        [ax] = axes
+        rows = np.arange(len(self.segments))
         low, high, observed, predicted = (
             np.array([getattr(segment, field) for segment in self.segments])
             for field in ("low", "high", "observed", "predicted")
@@ -144,8 +134,6 @@ class SegmentDisplay(Display):
         options = {"fontsize": "x-small", "verticalalignment": "bottom"}
         ax.text(1.02, 1.01, heading, transform=ax.transAxes, **options)
         head_rows(ax, name)
-        self._keep_axes([ax])
-        return self
 
 
 def _row_label(segment, of_several_outcomes):
@@ -154,6 +142,7 @@ def _row_label(segment, of_several_outcomes):
     return " and\n".join(lines) + f"\n{n} = {segment.n_samples:,}"
 
 
+@dataclass(eq=False, repr=False)
 class BiasCurveDisplay(Display):
     """Predicted and observed means along a feature, and where calibrated models would stay.
 
@@ -187,9 +176,9 @@ class BiasCurveDisplay(Display):
     True
     """
 
-    def __init__(self, curve, *, feature="feature"):
-        self.curve = curve
-        self.feature = feature
+    curve: BiasCurve
+    _: KW_ONLY
+    feature: str = "feature"
 
     def _facts(self):
         place = f"{counted(len(self.curve.values), 'value')} of {as_label(self.feature)}"
@@ -217,24 +206,11 @@ class BiasCurveDisplay(Display):
         display = cls(result, feature=feature)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the curves.
+    def _layout(self):
+        return 1, (6.4, 4.2)
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            A title; None draws none.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the observed means.
-
-        Returns
-        -------
-        display : BiasCurveDisplay
-        """
-        [ax] = make_axes(ax, 1, (6.4, 4.2))
-        curve = self.curve
+    def _draw(self, axes, name, kwargs):
+        [ax], curve = axes, self.curve
         low = np.maximum(curve.predicted - curve.chance, 0)
         high = np.minimum(curve.predicted + curve.chance, 1)
         label = f"{percent(curve.confidence_level)} if calibrated"
@@ -248,5 +224,3 @@ class BiasCurveDisplay(Display):
         ax.legend(fontsize="small", frameon=False)
         title = f"p = {three_digits(curve.pvalue)} along the whole curve"
         ax.set_title(titled(name, title, 60), fontsize="medium")
-        self._keep_axes([ax])
-        return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any
 
@@ -17,7 +17,6 @@ from skcal.displays.base import (
     as_label,
     counted,
     fitted_functions,
-    make_axes,
     require_residual,
 )
 from skcal.functions.base import BilinearFunction
@@ -63,6 +62,7 @@ class SimplexArrows:
     distinct: np.ndarray
 
 
+@dataclass(eq=False, repr=False)
 class SimplexDisplay(FromEstimator, Display):
     """The triangle of three classes, with arrows from predictions to observed frequencies.
 
@@ -114,11 +114,11 @@ class SimplexDisplay(FromEstimator, Display):
     ['animal', 'plant', 'mineral']
     """
 
-    def __init__(self, arrows, density, corners, *, name=None):
-        self.arrows: SimplexArrows = arrows
-        self.density = density
-        self.corners = corners
-        self.name = name
+    arrows: SimplexArrows
+    density: np.ndarray
+    corners: list[str]
+    _: KW_ONLY
+    name: str | None = None
 
     def _facts(self):
         corners = " / ".join(as_label(corner, 16) for corner in self.corners)
@@ -214,23 +214,11 @@ class SimplexDisplay(FromEstimator, Display):
         display = cls(arrows, density, corners, name=name)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the triangle.
+    def _layout(self):
+        return 1, (7.0, 5.6)
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            The name of the classifier, for the title; None takes that of the display.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.quiver` for the arrows that are not within noise.
-
-        Returns
-        -------
-        display : SimplexDisplay
-        """
-        [ax] = make_axes(ax, 1, (7.0, 5.6))
+    def _draw(self, axes, name, kwargs):
+        [ax] = axes
         ax.set(aspect="equal", xlim=(-0.08, 1.08), ylim=(-0.1, 0.98))
         ax.set_axis_off()
         outline = _CORNERS[[0, 1, 2, 0]]
@@ -242,8 +230,6 @@ class SimplexDisplay(FromEstimator, Display):
         self.colorbar_ = self._draw_colorbar(ax)
         self.corner_texts_ = _draw_corners(ax, self.corners)
         ax.set_title(self._title(name), fontsize="small")
-        self._keep_axes([ax])
-        return self
 
     def _draw_colorbar(self, ax) -> Any:
         if self.arrows_ is None:
@@ -254,7 +240,6 @@ class SimplexDisplay(FromEstimator, Display):
         return ax.figure.colorbar(self.arrows_, cax=bar, label=label)
 
     def _title(self, name):
-        name = self.name if name is None else name
         n_pale = np.count_nonzero(~self.arrows.distinct)
         n_arrows = len(self.arrows.count)
         lines = [as_label(name, 60)] if name else []
