@@ -1,11 +1,13 @@
 """Displays: all numbers are computed first, and each draws on its own axes only."""
 
 from skcal.displays.bin_count import BinCountDisplay
-from skcal.displays.calibration_curve import CalibrationCurveDisplay
 from skcal.displays.comparison import ComparisonDisplay
-from skcal.displays.decision_curve import DecisionCurveDisplay
+from skcal.displays.curves import (
+    CalibrationCurveDisplay,
+    DecisionCurveDisplay,
+    MurphyDisplay,
+)
 from skcal.displays.monitor import MonitorDisplay
-from skcal.displays.murphy import MurphyDisplay
 from skcal.displays.null_distribution import NullDistributionDisplay
 from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay

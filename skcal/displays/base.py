@@ -1,8 +1,9 @@
-"""What the displays share: matplotlib on demand, axes, colours, labels, fitted functions."""
+"""What displays share: one line that shows them, axes, colours, labels, and what they read."""
 
 from __future__ import annotations
 
 from math import ceil
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -22,8 +23,64 @@ _LARGE = 100_000  # samples
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
 
-class ClassifierDisplay:
-    """A display of predictions; subclasses have ``from_predictions``."""
+class Display:
+    """Base of all displays: one line that tells what they hold, and one way to draw it.
+
+    A subclass says what it holds, how many panels it has, and draws them.
+    """
+
+    name: str | None = None
+    n_panels_left_out = 0
+    ax_: Any
+    figure_: Any
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(filter(None, self._facts()))})"
+
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw the numbers that the display holds.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or array of axes, default=None
+            One a panel; None makes a figure.
+        name : str, default=None
+            A name for the title; None takes that of the display, if it has one.
+        **kwargs : dict
+            Options of the main artists: of :meth:`matplotlib.axes.Axes.plot` for curves, points
+            and markers, of ``bar`` for histograms of a null distribution, of ``errorbar`` for
+            candidates of a search and of ``quiver`` for arrows.
+
+        Returns
+        -------
+        display : object of this class
+        """
+        n_panels, size = self._layout()
+        axes = make_axes(ax, n_panels, size)
+        self._draw(axes, self.name if name is None else name, kwargs)
+        self.ax_ = axes[0] if n_panels == 1 else axes
+        self.figure_ = axes[0].figure
+        _make_room(axes)
+        if ax is None and self.n_panels_left_out:
+            total = n_panels + self.n_panels_left_out
+            self.figure_.suptitle(f"the {n_panels} of {total} classes that stand out most")
+        return self
+
+    def _facts(self) -> list[str]:
+        """What the display holds, in few words each; empty ones are left out."""
+        raise NotImplementedError
+
+    def _layout(self) -> tuple[int, tuple[float, float]]:
+        """The number of panels, and width and height of each in a new figure, in inches."""
+        raise NotImplementedError
+
+    def _draw(self, axes, name, kwargs) -> None:
+        """Draw into these axes and no others."""
+        raise NotImplementedError
+
+
+class FromEstimator:
+    """Mixin of displays of predictions, which have ``from_predictions``."""
 
     @classmethod
     def from_estimator(cls, estimator, X, y, **options):
@@ -45,11 +102,6 @@ class ClassifierDisplay:
         -------
         display : object of this class
         """
-        if not (hasattr(estimator, "predict_proba") and hasattr(estimator, "classes_")):
-            raise ValueError(
-                f"estimator={estimator!r} has no predict_proba or no classes_. Pass a fitted "
-                "classifier with probabilities, or use from_predictions."
-            )
         proba = predicted(estimator, X)
         proba, labels = _align(proba, estimator.classes_, y, options.get("pos_label"))
         options = {"name": type(estimator).__name__, **options}
@@ -78,7 +130,7 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     plt = require_matplotlib()
     if ax is not None:
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-        if len(axes) != n_panels or not all(hasattr(one, "plot") for one in axes):
+        if len(axes) != n_panels:
             raise ValueError(
                 f"ax holds {len(axes)} axes, the display has {n_panels} panel(s). Pass "
                 f"plt.subplots(1, {n_panels})[1], or leave ax out for a new figure."
@@ -95,7 +147,7 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     return grid.ravel()[:n_panels]
 
 
-def make_room(axes) -> None:
+def _make_room(axes) -> None:
     """Shrink axes until legends and labels fit, in a figure whose layout no engine arranges."""
     for ax in axes:
         spec, figure = ax.get_subplotspec(), ax.figure
@@ -114,21 +166,6 @@ def make_room(axes) -> None:
             ax.set_in_layout(True)  # as before: later calls of tight_layout arrange it
 
 
-def keep_axes(display, axes) -> None:
-    """Set ``ax_`` and ``figure_`` of a display that is drawn, and make room for its labels."""
-    display.ax_ = axes[0] if len(axes) == 1 else axes
-    display.figure_ = axes[0].figure
-    make_room(axes)
-
-
-def styled(given: dict, **defaults) -> dict:
-    """Options of lines: those given, by their long or short names, before the defaults."""
-    from matplotlib.cbook import normalize_kwargs
-    from matplotlib.lines import Line2D
-
-    return {**defaults, **normalize_kwargs(given, Line2D)}
-
-
 def _borders(spec, figure):
     """Lower left and upper right corner of what a subplot and its labels may take."""
     bottoms, tops, lefts, rights = spec.get_gridspec().get_grid_positions(figure)
@@ -139,12 +176,12 @@ def _borders(spec, figure):
     return lows, np.array([across[columns.stop], down[rows.start]])
 
 
-def note_left_out(ax, display) -> None:
-    """Say above a new figure how many panels it lacks."""
-    if ax is None and display.n_panels_left_out:
-        shown = len(display.panels)
-        total = shown + display.n_panels_left_out
-        display.figure_.suptitle(f"the {shown} of {total} classes that stand out most")
+def styled(given: dict, **defaults) -> dict:
+    """Options of lines: those given, by their long or short names, before the defaults."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    return {**defaults, **normalize_kwargs(given, Line2D)}
 
 
 def in_inches(ax, edge: int):
@@ -156,18 +193,19 @@ def in_inches(ax, edge: int):
 
 
 def legend_below(ax, **options):
-    """A legend below the labels of the axes."""
+    """Draw a legend below the labels of the axes."""
     look = {"fontsize": "x-small", "frameon": False, "bbox_to_anchor": (0.5, -0.45)} | options
     return ax.legend(loc="upper center", bbox_transform=in_inches(ax, 0), **look)
 
 
-def draw_bands(ax, x, curve, colour, labels) -> list:
-    """The pointwise limits of a curve and its simultaneous band, which is paler."""
-    limits = (curve.low, curve.high, 0.3), (curve.band_low, curve.band_high, 0.15)
-    return [
-        ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0, label=label)
-        for (low, high, alpha), label in zip(limits, labels, strict=True)
-    ]
+def legend_beside(ax):
+    """Draw a legend right of the axes."""
+    return ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
+
+
+def titled(name, facts: str, width: int = 32) -> str:
+    """A title: the name, if there is one, above the facts."""
+    return f"{as_label(name, width)}\n{facts}" if name else facts
 
 
 def as_label(text, width: int = 32) -> str:
@@ -178,6 +216,21 @@ def as_label(text, width: int = 32) -> str:
         end = width // 3
         text = text[: width - 1 - end] + "…" + text[-end:]
     return text.replace("$", r"\$")
+
+
+def three_digits(value: float) -> str:
+    """A number with three significant digits."""
+    return f"{value:.3g}"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 curve``, ``2 curves``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def draw_band(ax, x, low, high, colour, alpha, label=None):
+    """Fill the area between two curves."""
+    return ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0, label=label)
 
 
 def axis_limit(predictions, x, y) -> float:
@@ -206,9 +259,22 @@ def limit_axes(ax, limit: float) -> None:
     ax.set(xlabel="predicted probability", ylabel="observed frequency")
 
 
-def number(value: float) -> str:
-    """Three significant digits."""
-    return f"{value:.3g}"
+def draw_diagonal(ax) -> None:
+    """Draw where calibrated predictions lie."""
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
+
+
+def name_rows(ax, labels, **look) -> None:
+    """Name rows of markers from the top down."""
+    ax.set(yticks=np.arange(len(labels)), ylim=(len(labels) - 0.4, -0.6))
+    ax.set_yticklabels(labels, **look)
+
+
+def head_rows(ax, name) -> None:
+    """Draw the legend of rows of markers above them, and a title, if there is a name."""
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="small", frameon=False)
+    if name:
+        ax.set_title(as_label(name, 60), fontsize="medium", pad=30)
 
 
 def write_pvalues(ax, pvalues, rejected, **emphasis) -> list:
@@ -218,7 +284,7 @@ def write_pvalues(ax, pvalues, rejected, **emphasis) -> list:
     for row, (pvalue, reject) in enumerate(zip(pvalues, rejected, strict=True)):
         if not np.isnan(pvalue):
             look = {"color": ORANGE, **emphasis} if reject else {"color": "black"}
-            text = f"p = {number(pvalue)}{' *' if reject else ''}"
+            text = f"p = {three_digits(pvalue)}{' *' if reject else ''}"
             texts.append(ax.text(1.02, row, text, fontsize="small", **look, **place))
     return texts
 
@@ -226,6 +292,25 @@ def write_pvalues(ax, pvalues, rejected, **emphasis) -> list:
 def default_resamples(n_samples: int) -> int:
     """The number of redrawn outcomes and of resamples unless the user says."""
     return 999 if n_samples <= _LARGE else 199
+
+
+def require_instance(argument: str, value, kind: type, remedy: str) -> None:
+    """Raise TypeError, with the remedy, unless the value is of this kind."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{argument} is {type(value).__name__}. {remedy}")
+
+
+def require_level(argument: str, value) -> None:
+    """Raise ValueError unless the value is between 0 and 1."""
+    if not 0 < value < 1:
+        raise ValueError(f"{argument}={value!r} must be between 0 and 1.")
+
+
+def require_search(argument: str, search) -> None:
+    """Raise unless it is a fitted search."""
+    remedy = "Pass a fitted skcal.CalibrationErrorSearchCV."
+    require_instance(argument, search, CalibrationErrorSearchCV, remedy)
+    check_is_fitted(search)
 
 
 def fitted_functions(method, sample: Sample) -> list:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skcal._show import percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     BLUE,
     GREEN,
     ORANGE,
-    ClassifierDisplay,
+    Display,
+    FromEstimator,
     as_label,
-    keep_axes,
-    make_axes,
+    counted,
+    draw_band,
+    legend_beside,
     styled,
 )
 from skcal.metrics import expected_calibration_error
@@ -28,7 +31,8 @@ from skcal.sample import Sample, read_sample
 N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
 
 
-class BinCountDisplay(ClassifierDisplay):
+@dataclass(eq=False, repr=False)
+class BinCountDisplay(FromEstimator, Display):
     """How the binned error depends on the number of bins: both of its biases.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
@@ -84,32 +88,22 @@ class BinCountDisplay(ClassifierDisplay):
     array([0.01, 0.03, 0.14])
     """
 
-    def __init__(
-        self,
-        n_bins,
-        error,
-        debiased_error,
-        null_mean,
-        null_low,
-        null_high,
-        *,
-        notion,
-        strategy,
-        n_samples,
-        confidence_level=0.95,
-        name=None,
-    ):
-        self.n_bins = n_bins
-        self.error = error
-        self.debiased_error = debiased_error
-        self.null_mean = null_mean
-        self.null_low = null_low
-        self.null_high = null_high
-        self.notion = notion
-        self.strategy = strategy
-        self.n_samples = n_samples
-        self.confidence_level = confidence_level
-        self.name = name
+    n_bins: np.ndarray
+    error: np.ndarray
+    debiased_error: np.ndarray
+    null_mean: np.ndarray
+    null_low: np.ndarray
+    null_high: np.ndarray
+    _: KW_ONLY
+    notion: str
+    strategy: str
+    n_samples: int
+    confidence_level: float = 0.95
+    name: str | None = None
+
+    def _facts(self):
+        numbers = f"{counted(len(self.n_bins), 'number')} of {self.strategy} bins"
+        return [f"n = {self.n_samples:,}", self.notion, numbers]
 
     @classmethod
     @validate_params(
@@ -195,33 +189,14 @@ class BinCountDisplay(ClassifierDisplay):
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the errors.
+    def _layout(self):
+        return 1, (8.0, 4.2)
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            The name of the classifier, for the title; None takes that of the display.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the line of the errors.
-
-        Returns
-        -------
-        display : BinCountDisplay
-        """
-        [ax] = make_axes(ax, 1, (8.0, 4.2))
-        level = f"{100 * self.confidence_level:g} %"
-        self.band_: Any = ax.fill_between(
-            self.n_bins,
-            self.null_low,
-            self.null_high,
-            color=ORANGE,
-            alpha=0.2,
-            linewidth=0,
-            label=f"{level} if calibrated",
-        )
+    def _draw(self, axes, name, kwargs):
+        [ax] = axes
+        label = f"{percent(self.confidence_level)} if calibrated"
+        band = self.n_bins, self.null_low, self.null_high
+        self.band_ = draw_band(ax, *band, ORANGE, 0.2, label)
         [self.null_line_] = ax.plot(
             self.n_bins, self.null_mean, color=ORANGE, linestyle="--", label="mean if calibrated"
         )
@@ -236,12 +211,9 @@ class BinCountDisplay(ClassifierDisplay):
         ax.set_xticks([], minor=True)
         ax.set_ylabel("calibration error (norm 2)")
         ax.set_ylim(bottom=0)
-        name = self.name if name is None else name
         name = f"{as_label(name, 50)}, " if name else ""
         ax.set_title(f"{name}{self.notion}, n = {self.n_samples:,}", fontsize="medium")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
-        keep_axes(self, [ax])
-        return self
+        legend_beside(ax)
 
 
 def _require_one_law(sample: Sample):
@@ -260,20 +232,16 @@ def _check_n_bins(n_bins) -> np.ndarray:
     return np.unique(values)
 
 
-def _options(sample: Sample) -> dict:
-    # A notion with 1-D predictions keeps its meaning only together with two labels.
-    labels = range(2 if sample.proba.ndim == 1 else sample.proba.shape[1])
-    return {"notion": sample.notion, "labels": labels, "sample_weight": sample.weight}
-
-
 def _errors(sample, n_bins, strategy, debias) -> np.ndarray:
-    options = {**_options(sample), "strategy": strategy, "norm": 2, "debias": debias}
-    return np.array(
-        [
-            expected_calibration_error(sample.codes, sample.proba, n_bins=int(b), **options)
-            for b in n_bins
-        ]
-    )
+    # A notion with 1-D predictions keeps its meaning only together with two labels.
+    labels = range(len(sample.classes))
+    options = {"notion": sample.notion, "labels": labels, "sample_weight": sample.weight}
+    options |= {"strategy": strategy, "norm": 2, "debias": debias}
+    errors = [
+        expected_calibration_error(sample.codes, sample.proba, n_bins=int(number), **options)
+        for number in n_bins
+    ]
+    return np.array(errors)
 
 
 def _null_errors(sample, n_bins, strategy, n_resamples, random_state) -> np.ndarray:

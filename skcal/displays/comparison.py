@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
+from skcal._show import percent
 from skcal.displays.base import (
     BLUE,
     GREEN,
     GREY,
     ORANGE,
+    Display,
     as_label,
-    keep_axes,
-    make_axes,
+    counted,
+    head_rows,
+    name_rows,
+    require_instance,
+    require_level,
+    require_search,
     styled,
     write_pvalues,
 )
-from skcal.displays.risk_curves import require_search
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.result import CalibrationTestResult
 
@@ -49,7 +54,8 @@ class ClassifierError:
     rejected: bool
 
 
-class ComparisonDisplay:
+@dataclass(eq=False, repr=False)
+class ComparisonDisplay(Display):
     """Calibration errors of several classifiers, with lower bounds and tests.
 
     Make it with :meth:`from_searches`.
@@ -91,15 +97,20 @@ class ComparisonDisplay:
     ...     search = CalibrationErrorSearchCV(candidates, "confidence", random_state=0)
     ...     searches[f"T = {temperature}"] = search.fit(data.proba, data.labels)
     >>> display = ComparisonDisplay.from_searches(searches, plot=False)
-    >>> [one.lower_bound > 0 for one in display.classifiers]
+    >>> [classifier.lower_bound > 0 for classifier in display.classifiers]
     [False, True]
     """
 
-    def __init__(self, classifiers, *, notion, confidence_level=0.95, level=0.05):
-        self.classifiers: list[ClassifierError] = classifiers
-        self.notion = notion
-        self.confidence_level = confidence_level
-        self.level = level
+    classifiers: list[ClassifierError]
+    _: KW_ONLY
+    notion: str
+    confidence_level: float = 0.95
+    level: float = 0.05
+
+    def _facts(self):
+        n_tests = sum(not np.isnan(classifier.pvalue) for classifier in self.classifiers)
+        n_classifiers = counted(len(self.classifiers), "classifier")
+        return [self.notion, n_classifiers, counted(n_tests, "test")]
 
     @classmethod
     def from_searches(
@@ -128,7 +139,9 @@ class ComparisonDisplay:
         display : ComparisonDisplay
         """
         tests = {} if tests is None else tests
-        _check(searches, tests, confidence_level, level)
+        require_level("confidence_level", confidence_level)
+        require_level("level", level)
+        _require_comparable(searches, tests)
         pvalues = dict.fromkeys(searches, np.nan)
         if tests:
             adjusted = adjust_pvalues([result.pvalue for result in tests.values()])
@@ -137,7 +150,7 @@ class ComparisonDisplay:
             ClassifierError(
                 name=str(name),
                 plug_in=search.calibration_error_,
-                **_one_step(search, confidence_level),
+                **_one_step_roots(search, confidence_level),
                 pvalue=pvalues[name],
                 rejected=pvalues[name] <= level,
             )
@@ -147,33 +160,20 @@ class ComparisonDisplay:
         display = cls(classifiers, notion=notion, confidence_level=confidence_level, level=level)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw a row for each classifier.
+    def _layout(self):
+        return 1, (8.0, 1.9 + 0.34 * len(self.classifiers))
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            A title; None draws none.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the one-step markers.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-        """
-        n = len(self.classifiers)
-        [ax] = make_axes(ax, 1, (8.0, 1.9 + 0.34 * n))
+    def _draw(self, axes, name, kwargs):
+        [ax] = axes
         plug_in, one_step, low = (
-            np.array([getattr(one, field) for one in self.classifiers])
+            np.array([getattr(classifier, field) for classifier in self.classifiers])
             for field in ("plug_in", "one_step", "lower_bound")
         )
-        rows = np.arange(n)
+        rows = np.arange(len(self.classifiers))
         self.lower_bounds_ = ax.hlines(rows, low, one_step, color=GREEN, linewidth=2)
         ax.plot(low, rows, "|", color=GREEN, markersize=11, markeredgewidth=2)
         look = {"color": GREEN, "marker": "D", "markersize": 6, "linestyle": "none"}
-        look["label"] = self._bound_label()
+        look["label"] = f"one-step, {percent(self.confidence_level)} lower bound"
         [self.one_steps_] = ax.plot(one_step, rows, **styled(kwargs, **look))
         [self.plug_ins_] = ax.plot(
             plug_in,
@@ -187,35 +187,25 @@ class ComparisonDisplay:
         )
         self.tests_ = self._draw_tests(ax)
         most = np.nanmax(np.concatenate([plug_in, one_step, [1e-9]]))
-        ax.set(ylim=(n - 0.4, -0.6), yticks=rows, xlim=(-0.02 * most, 1.06 * most))
-        ax.set_yticklabels([as_label(one.name, 30) for one in self.classifiers])
+        ax.set_xlim(-0.02 * most, 1.06 * most)
+        name_rows(ax, [as_label(classifier.name, 30) for classifier in self.classifiers])
         ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
         ax.set_xlabel(f"{as_label(self.notion)} calibration error, root of the squared error")
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="small", frameon=False)
-        if name:
-            ax.set_title(as_label(name, 60), fontsize="medium", pad=30)
-        keep_axes(self, [ax])
-        return self
-
-    def _bound_label(self):
-        return f"one-step, {100 * self.confidence_level:g} % lower bound"
+        head_rows(ax, name)
 
     def _draw_tests(self, ax) -> list[Any]:
         """P-values right of the rows; bold where calibration is rejected."""
-        pvalues = [one.pvalue for one in self.classifiers]
-        rejected = [one.rejected for one in self.classifiers]
+        pvalues = [classifier.pvalue for classifier in self.classifiers]
+        rejected = [classifier.rejected for classifier in self.classifiers]
         texts = write_pvalues(ax, pvalues, rejected, fontweight="bold")
         if texts:
             adjusted = ", Holm" if len(texts) > 1 else ""
-            heading = f"* not calibrated\nat {100 * self.level:g} %{adjusted}"
+            heading = f"* not calibrated\nat {percent(self.level)}{adjusted}"
             ax.text(1.02, 1.01, heading, transform=ax.transAxes, fontsize="x-small", color=ORANGE)
         return texts
 
 
-def _check(searches, tests, confidence_level, level):
-    for name, value in (("confidence_level", confidence_level), ("level", level)):
-        if not 0 < value < 1:
-            raise ValueError(f"{name}={value!r} must be between 0 and 1.")
+def _require_comparable(searches, tests):
     if not isinstance(searches, dict) or not searches:
         raise ValueError("searches must be a dict, name → fitted search, with one entry or more.")
     first_name, first = next(iter(searches.items()))
@@ -230,11 +220,11 @@ def _check(searches, tests, confidence_level, level):
     for name, result in tests.items():
         if name not in searches:
             raise ValueError(f"tests holds {name!r}, which searches does not. Use the same names.")
-        if not isinstance(result, CalibrationTestResult):
-            raise TypeError(f"tests[{name!r}] is {type(result).__name__}, not a test's result.")
+        remedy = "Pass what a test returned."
+        require_instance(f"tests[{name!r}]", result, CalibrationTestResult, remedy)
 
 
-def _one_step(search, confidence_level) -> dict:
+def _one_step_roots(search, confidence_level) -> dict:
     if search.one_step_ is None or not np.isfinite(search.one_step_standard_error_):
         return {"one_step": np.nan, "lower_bound": np.nan}
     squares = search.one_step_squared_error_, search.lower_confidence_bound(confidence_level)

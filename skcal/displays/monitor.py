@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,20 @@ from skcal.displays.base import (
     BLUE,
     GREY,
     ORANGE,
+    Display,
     as_label,
-    keep_axes,
+    counted,
+    draw_band,
     legend_below,
-    make_axes,
+    require_instance,
     styled,
+    titled,
 )
 from skcal.monitoring import CalibrationMonitor
 
 
-class MonitorDisplay:
+@dataclass(eq=False, repr=False)
+class MonitorDisplay(Display):
     """The evidence of a monitor over time, and the bias of the predictions.
 
     Make it with :meth:`from_monitor`. The upper panel shows the e-value, or the e-detector where
@@ -73,16 +78,19 @@ class MonitorDisplay:
     (True, 20)
     """
 
-    def __init__(
-        self, columns, *, threshold, alpha, notion, alarm=None, of_detector=False, name=None
-    ):
-        self.columns: dict[str, np.ndarray] = columns
-        self.threshold = threshold
-        self.alpha = alpha
-        self.notion = notion
-        self.alarm = alarm
-        self.of_detector = of_detector
-        self.name = name
+    columns: dict[str, np.ndarray]
+    _: KW_ONLY
+    threshold: float
+    alpha: float
+    notion: str
+    alarm: int | None = None
+    of_detector: bool = False
+    name: str | None = None
+
+    def _facts(self):
+        n = self.columns["n_samples"]
+        alarm = "no alarm" if self.alarm is None else f"alarm at {self.alarm:,}"
+        return [f"n = {int(n[-1]):,}", self.notion, counted(len(n), "row"), alarm]
 
     @classmethod
     def from_monitor(cls, monitor, *, name=None, ax=None, plot=True):
@@ -103,8 +111,7 @@ class MonitorDisplay:
         -------
         display : MonitorDisplay
         """
-        if not isinstance(monitor, CalibrationMonitor):
-            raise TypeError(f"monitor is {type(monitor).__name__}. Pass a CalibrationMonitor.")
+        require_instance("monitor", monitor, CalibrationMonitor, "Pass a CalibrationMonitor.")
         if not monitor.n_samples_seen_:
             raise ValueError("monitor has seen no samples. Call update(X, y) first.")
         of_detector = monitor.run_length is not None
@@ -119,41 +126,27 @@ class MonitorDisplay:
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw evidence and bias.
+    @property
+    def _has_bias(self) -> bool:
+        return not np.isnan(self.columns["bias"]).all()
 
-        Parameters
-        ----------
-        ax : array of two matplotlib axes, default=None
-            One axes where the notion has no common bias; None makes a figure.
-        name : str, default=None
-            The name of the model, for the title; None takes that of the display.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the line of the evidence.
+    def _layout(self):
+        return (2, (4.6, 3.4)) if self._has_bias else (1, (6.4, 3.6))
 
-        Returns
-        -------
-        display : MonitorDisplay
-        """
-        has_bias = not np.isnan(self.columns["bias"]).all()
-        axes = make_axes(ax, 1 + has_bias, (4.6, 3.4) if has_bias else (6.4, 3.6))
+    def _draw(self, axes, name, kwargs):
         self.bias_: Any = None
         self.interval_: Any = None
         self.recent_bias_: Any = None
         self._draw_evidence(axes[0], kwargs)
-        if has_bias:
+        if self._has_bias:
             self._draw_bias(axes[1])
-        name = self.name if name is None else name
-        for one, title in zip(axes, ("evidence against", "bias,"), strict=False):
-            one.set_xlabel("samples")
-            one.margins(x=0.02)
-            one.locator_params(axis="x", nbins=5)
-            _legend(one)
-            title = f"{title} {as_label(self.notion, 20)} calibration"
-            title = f"{as_label(name)}\n{title}" if name else title
-            one.set_title(title, fontsize="small")
-        keep_axes(self, axes)
-        return self
+        for axis, shown in zip(axes, ("evidence against", "bias,"), strict=False):
+            axis.set_xlabel("samples")
+            axis.margins(x=0.02)
+            axis.locator_params(axis="x", nbins=5)
+            legend_below(axis, bbox_to_anchor=(0.5, -0.5), fontsize="small", ncols=2)
+            title = f"{shown} {as_label(self.notion, 20)} calibration"
+            axis.set_title(titled(name, title), fontsize="small")
 
     def _draw_evidence(self, ax, kwargs) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -182,15 +175,9 @@ class MonitorDisplay:
 
     def _draw_bias(self, ax) -> None:
         n, columns = self.columns["n_samples"], self.columns
-        self.interval_ = ax.fill_between(
-            n,
-            columns["bias_low"],
-            columns["bias_high"],
-            color=BLUE,
-            alpha=0.2,
-            linewidth=0,
-            label=f"{percent(1 - self.alpha)} at all times",
-        )
+        label = f"{percent(1 - self.alpha)} at all times"
+        band = n, columns["bias_low"], columns["bias_high"]
+        self.interval_ = draw_band(ax, *band, BLUE, 0.2, label)
         [self.bias_] = ax.plot(n, columns["bias"], color=BLUE, label="all samples so far")
         [self.recent_bias_] = ax.plot(
             n, columns["recent_bias"], ".", color=GREY, label="since the point before", zorder=1
@@ -203,7 +190,3 @@ class MonitorDisplay:
         wide = np.abs([columns["bias_low"][later], columns["bias_high"][later]]).max()
         most = min(1, 1.1 * max(most, wide))
         ax.set(ylabel="observed − predicted", ylim=(-most, most))
-
-
-def _legend(ax) -> None:
-    legend_below(ax, bbox_to_anchor=(0.5, -0.5), fontsize="small", ncols=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ from skcal.displays.base import (
     GREY,
     MAX_PANELS,
     ORANGE,
+    Display,
     as_label,
-    keep_axes,
+    counted,
     legend_below,
-    make_axes,
-    note_left_out,
-    number,
+    require_instance,
     styled,
+    three_digits,
+    titled,
 )
 from skcal.hypothesis_tests.result import CalibrationTestResult
 
@@ -50,7 +51,8 @@ class NullPanel:
     n_resamples: int
 
 
-class NullDistributionDisplay:
+@dataclass(eq=False, repr=False)
+class NullDistributionDisplay(Display):
     """A test's null distribution with the observed statistic.
 
     Make it with :meth:`from_result`.
@@ -92,11 +94,15 @@ class NullDistributionDisplay:
     (True, 0)
     """
 
-    def __init__(self, panels, *, method, n_panels_left_out=0, name=None):
-        self.panels: list[NullPanel] = panels
-        self.method = method
-        self.n_panels_left_out = n_panels_left_out
-        self.name = name
+    panels: list[NullPanel]
+    _: KW_ONLY
+    method: str
+    n_panels_left_out: int = 0
+    name: str | None = None
+
+    def _facts(self):
+        resamples = counted(self.panels[0].n_resamples, "resample")
+        return [as_label(self.method, 60), counted(len(self.panels), "panel"), resamples]
 
     @classmethod
     def from_result(cls, result, *, labels=None, name=None, ax=None, plot=True):
@@ -119,8 +125,7 @@ class NullDistributionDisplay:
         -------
         display : NullDistributionDisplay
         """
-        if not isinstance(result, CalibrationTestResult):
-            raise TypeError(f"result is {type(result).__name__}. Pass what a test returned.")
+        require_instance("result", result, CalibrationTestResult, "Pass what a test returned.")
         if result.null_distribution is None:
             raise ValueError(
                 f"result, of {result.method!r}, has no null distribution. Use a test that "
@@ -128,9 +133,9 @@ class NullDistributionDisplay:
             )
         if result.null_distribution.ndim == 1:
             label = f"{result.notion} calibration"
-            panels = [_panel(label, result.statistic, result.pvalue, result.null_distribution)]
+            panels = [_null_panel(label, result.statistic, result.pvalue, result.null_distribution)]
         else:
-            panels = _by_class(result, labels)
+            panels = _panels_by_class(result, labels)
         display = cls(
             panels[:MAX_PANELS],
             method=result.method,
@@ -139,33 +144,17 @@ class NullDistributionDisplay:
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the histograms.
+    def _layout(self):
+        return len(self.panels), (6.4, 4.0) if len(self.panels) == 1 else (3.2, 3.2)
 
-        Parameters
-        ----------
-        ax : matplotlib axes or array of axes, default=None
-            One a panel; None makes a figure.
-        name : str, default=None
-            The name of the classifier, for the title; None takes that of the display.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.bar` for the histograms.
-
-        Returns
-        -------
-        display : NullDistributionDisplay
-        """
-        axes = make_axes(ax, len(self.panels), (6.4, 4.0) if len(self.panels) == 1 else (3.2, 3.2))
+    def _draw(self, axes, name, kwargs):
         self.histograms_: list[Any] = []
         self.lines_: list[Any] = []
         self.legends_: list[Any] = []
         for axis, panel in zip(axes, self.panels, strict=True):
-            self._draw(axis, panel, name, kwargs)
-        keep_axes(self, axes)
-        note_left_out(ax, self)
-        return self
+            self._draw_panel(axis, panel, name, kwargs)
 
-    def _draw(self, ax, panel, name, kwargs):
+    def _draw_panel(self, ax, panel, name, kwargs):
         from matplotlib.patches import Patch
 
         left, width = panel.edges[:-1], np.diff(panel.edges)
@@ -177,7 +166,9 @@ class NullDistributionDisplay:
         bars = ax.bar(left, panel.counts, width, **look)
         self.histograms_.append(bars)
         adjusted = " (Holm)" if len(self.panels) > 1 else ""
-        text = f"observed {number(panel.statistic)}, p = {number(panel.pvalue)}{adjusted}"
+        text = (
+            f"observed {three_digits(panel.statistic)}, p = {three_digits(panel.pvalue)}{adjusted}"
+        )
         self.lines_.append(ax.axvline(panel.statistic, color=BLUE, linewidth=2, label=text))
         ax.set(xlabel="statistic", ylabel="resamples", ylim=(0, 1.05 * panel.counts.max()))
         ax.margins(x=0.05)
@@ -189,13 +180,12 @@ class NullDistributionDisplay:
         self.legends_.append(legend_below(ax, handles=handles, bbox_to_anchor=(0.5, -0.5)))
 
     def _title(self, panel, name):
-        name = self.name if name is None else name
         if len(self.panels) > 1:
-            return f"{as_label(name)}\n{panel.label}" if name else panel.label
+            return titled(name, panel.label)
         return f"{as_label(name) if name else panel.label}\n{as_label(self.method, 80)}"
 
 
-def _panel(label, statistic, pvalue, null) -> NullPanel:
+def _null_panel(label, statistic, pvalue, null) -> NullPanel:
     low, high = float(null.min()), float(null.max())
     room = max(abs(high), abs(statistic - high), 1e-12)
     if high - low < 1e-9 * room:  # resamples that are all the same
@@ -205,7 +195,7 @@ def _panel(label, statistic, pvalue, null) -> NullPanel:
     return NullPanel(label, float(statistic), float(pvalue), counts, edges, n_as_extreme, len(null))
 
 
-def _by_class(result, labels) -> list[NullPanel]:
+def _panels_by_class(result, labels) -> list[NullPanel]:
     """Panels by ascending p-value; of equal ones the larger statistic first."""
     n_classes = len(result.class_pvalues)
     labels = range(n_classes) if labels is None else list(labels)
@@ -213,7 +203,7 @@ def _by_class(result, labels) -> list[NullPanel]:
         raise ValueError(f"labels has {len(labels)} entries, the result {n_classes} classes.")
     order = np.lexsort([-result.class_statistics, result.class_pvalues])
     return [
-        _panel(
+        _null_panel(
             f"class {as_label(labels[k], 24)}",
             result.class_statistics[k],
             result.class_pvalues[k],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,11 @@ import numpy as np
 from skcal._validation import plain_array
 from skcal.displays.base import (
     BLUE,
-    GREY,
+    Display,
     as_label,
-    keep_axes,
+    draw_diagonal,
     limit_axes,
-    make_axes,
-    styled,
+    three_digits,
 )
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.sample import read_sample
@@ -22,7 +22,8 @@ from skcal.sample import read_sample
 _MOST = 2000  # points of a drawn map
 
 
-class RecalibrationDisplay:
+@dataclass(eq=False, repr=False)
+class RecalibrationDisplay(Display):
     """Reliability diagrams before and after recalibration; of one probability the map beside them.
 
     Make it with :meth:`from_predictions`, from samples that no fit has seen.
@@ -67,11 +68,16 @@ class RecalibrationDisplay:
     True
     """
 
-    def __init__(self, before, after, *, map_x=None, map_y=None):
-        self.before: ReliabilityDisplay = before
-        self.after: ReliabilityDisplay = after
-        self.map_x = map_x
-        self.map_y = map_y
+    before: ReliabilityDisplay
+    after: ReliabilityDisplay
+    _: KW_ONLY
+    map_x: np.ndarray | None = None
+    map_y: np.ndarray | None = None
+
+    def _facts(self):
+        [before], [after] = self.before.panels, self.after.panels
+        errors = f"ECE {three_digits(before.error)} → {three_digits(after.error)}"
+        return [f"n = {before.n_samples:,}", self.before.notion, errors]
 
     def _repr_html_(self):
         return self.before._repr_html_() + self.after._repr_html_()
@@ -134,9 +140,9 @@ class RecalibrationDisplay:
         proba = [_single_as_columns(*given), _single_as_columns(*given[::-1])]
         before, after = (
             ReliabilityDisplay.from_predictions(
-                y_true, own, name=name, plot=False, **shared, **options
+                y_true, predictions, name=name, plot=False, **shared, **options
             )
-            for own, name in zip(proba, ("before", "after"), strict=True)
+            for predictions, name in zip(proba, ("before", "after"), strict=True)
         )
         if len(before.panels) > 1 or len(after.panels) > 1:
             raise ValueError(
@@ -146,7 +152,8 @@ class RecalibrationDisplay:
         curve: dict[str, np.ndarray] = {}
         if before.notion.of_positive_class:
             x, y = (
-                read_sample(y_true, own, **shared).problems()[0].features[:, 0] for own in proba
+                read_sample(y_true, predictions, **shared).problems()[0].features[:, 0]
+                for predictions in proba
             )
             order = np.lexsort([y, x])
             order = order[np.linspace(0, len(order) - 1, min(len(order), _MOST)).astype(int)]
@@ -154,23 +161,10 @@ class RecalibrationDisplay:
         display = cls(before, after, **curve)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the panels.
+    def _layout(self):
+        return len(self.panels), (4.6, 6.3) if self.map_x is None else (3.3, 5.2)
 
-        Parameters
-        ----------
-        ax : array of matplotlib axes, default=None
-            Two, or three with the map; None makes a figure.
-        name : str, default=None
-            The name of the classifier, for the titles.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the curves or points of the diagrams.
-
-        Returns
-        -------
-        display : RecalibrationDisplay
-        """
-        axes = make_axes(ax, len(self.panels), (4.6, 6.3) if self.map_x is None else (3.3, 5.2))
+    def _draw(self, axes, name, kwargs):
         titles = [f"{name}, {part}" if name else part for part in ("before", "after", "map")]
         self.before.plot(ax=axes[0], name=titles[0], **kwargs)
         self.after.plot(ax=axes[1], name=titles[1], **kwargs)
@@ -179,8 +173,6 @@ class RecalibrationDisplay:
             limit = max(panel.limit for panel in (*self.before.panels, *self.after.panels))
             self.line_ = _draw_map(axes[2], self.map_x, self.map_y, limit)
             axes[2].set_title(as_label(titles[2]), fontsize="small")
-        keep_axes(self, axes)
-        return self
 
 
 def _single_as_columns(proba, other):
@@ -191,16 +183,15 @@ def _single_as_columns(proba, other):
 
 
 def _draw_map(ax, x, y, limit):
-    ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1)
+    draw_diagonal(ax)
     distinct, place = np.unique(x, return_inverse=True)
     low, high = np.full(len(distinct), np.inf), np.full(len(distinct), -np.inf)
     np.minimum.at(low, place, y)
     np.maximum.at(high, place, y)
     is_function = (high - low < 1e-9).all() and (np.diff(low) >= 0).all()
-    style = (
-        {"linewidth": 1.5} if is_function else {"marker": ".", "linestyle": "none", "alpha": 0.3}
-    )
-    line = ax.plot(x, y, **styled({}, color=BLUE, **style))[0]
+    cloud = {"marker": ".", "linestyle": "none", "alpha": 0.3}
+    look: dict[str, Any] = {"linewidth": 1.5} if is_function else cloud
+    [line] = ax.plot(x, y, color=BLUE, **look)
     limit_axes(ax, limit)
     ax.set(xlabel="probability before", ylabel="probability after")
     return line

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._show import html_list, html_result, html_table
+from skcal._show import html_list, html_result, html_table, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     BLUE,
@@ -17,19 +17,21 @@ from skcal.displays.base import (
     GREY,
     MAX_PANELS,
     ORANGE,
-    ClassifierDisplay,
+    Display,
+    FromEstimator,
     as_label,
+    counted,
     default_resamples,
+    draw_band,
+    draw_diagonal,
     in_inches,
-    keep_axes,
     legend_below,
     limit_axes,
-    make_axes,
-    note_left_out,
-    number,
     styled,
+    three_digits,
+    titled,
 )
-from skcal.displays.reliability_panel import ReliabilityPanel, make_curves, make_panel
+from skcal.displays.reliability_panel import ReliabilityPanel, binned_error, make_curves, make_panel
 from skcal.functions.base import BilinearFunction
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cross_fitted import panel_error
@@ -43,7 +45,8 @@ _STRIP = "histogram of predictions"
 _ROOM = 1.7  # of the histogram, above its highest bar
 
 
-class ReliabilityDisplay(ClassifierDisplay):
+@dataclass(eq=False, repr=False)
+class ReliabilityDisplay(FromEstimator, Display):
     """Reliability diagram: observed frequency against predicted probability.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
@@ -110,15 +113,25 @@ class ReliabilityDisplay(ClassifierDisplay):
     (500, True)
     """
 
-    def __init__(
-        self, panels, *, notion, method, strategy, confidence_level=0.95, n_panels_left_out=0
-    ):
-        self.panels: list[ReliabilityPanel] = panels
-        self.notion = notion
-        self.method = method
-        self.strategy = strategy
-        self.confidence_level = confidence_level
-        self.n_panels_left_out = n_panels_left_out
+    panels: list[ReliabilityPanel]
+    _: KW_ONLY
+    notion: str
+    method: str
+    strategy: str
+    confidence_level: float = 0.95
+    n_panels_left_out: int = 0
+
+    def _facts(self):
+        n_samples = max(panel.n_samples for panel in self.panels)
+        n_bins = counted(self.panels[0].n_bins, f"{self.strategy} bin")
+        curve = "" if self.method == "bins" else f"curve by {self.method}"
+        return [
+            f"n = {n_samples:,}",
+            self.notion,
+            n_bins,
+            curve,
+            counted(len(self.panels), "panel"),
+        ]
 
     def _repr_html_(self):
         columns = ("panel", "n", "ECE", "from", "to", "if calibrated ≤", "without bins", "± s.e.")
@@ -127,7 +140,7 @@ class ReliabilityDisplay(ClassifierDisplay):
             facts = panel.without_bins or {"estimate": None, "standard_error": None, "reading": ""}
             error = (panel.error, *panel.error_interval, panel.null_error)
             numbers = (*error, facts["estimate"], facts["standard_error"])
-            shown = ("–" if one is None else one for one in numbers)
+            shown = ("–" if value is None else value for value in numbers)
             label = panel.label.replace("\n", ": ")
             rows.append((label, panel.n_samples, *shown))
             readings.append(f"{label}: {facts['reading']}" if facts["reading"] else "")
@@ -227,10 +240,10 @@ class ReliabilityDisplay(ClassifierDisplay):
         curves = make_curves(method, sample)
         n_resamples = n_resamples or default_resamples(len(sample.codes))
         problems = [(k, p) for k, p in enumerate(sample.problems()) if len(p.weight)]
-        shown = _largest_errors(problems, rule)
+        shown = _with_largest_errors(problems, rule)
         panels = [
             make_panel(
-                _title(sample, k, name),
+                _panel_label(sample, k, name),
                 p,
                 curves[k],
                 rule,
@@ -255,41 +268,27 @@ class ReliabilityDisplay(ClassifierDisplay):
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the panels.
+    def _layout(self):
+        return len(self.panels), (3.2, 4.7) if len(self.panels) > 2 else (4.6, 6.3)
 
-        Parameters
-        ----------
-        ax : matplotlib axes or array of axes, default=None
-            One a panel; None makes a figure.
-        name : str, default=None
-            The name of the classifier, for title and legend; None takes that of the display.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the curves or points.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-        """
+    def _draw(self, axes, name, kwargs):
         many = len(self.panels) > 2
-        axes = make_axes(ax, len(self.panels), (3.2, 4.7) if many else (4.6, 6.3))
         self.lines_: list[Any] = []
         self.bands_: list[Any] = []
         self.bars_: list[Any] = []
         self.histograms_: list[Any] = []
         self.legends_: list[Any] = []
         for axis, panel in zip(axes, self.panels, strict=True):
-            panel = panel if name is None else _renamed(panel, name)
+            if name is not None:
+                described = panel.label.split("\n")[-1]
+                panel = replace(panel, label=f"{as_label(name)}\n{described}")
             style = _Style.on(axis)
-            axis.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
-            self.bands_.append(_draw_band(axis, panel, self.confidence_level, style))
+            draw_diagonal(axis)
+            self.bands_.append(_draw_null_band(axis, panel, self.confidence_level, style))
             self.lines_.append(_draw_curve(axis, panel, style, kwargs, many))
             self.bars_.append(_draw_bars(axis, panel, style))
             self.histograms_.append(_draw_histogram(axis, panel, style))
             self.legends_.append(_finish(axis, panel, self.strategy, style))
-        keep_axes(self, axes)
-        note_left_out(ax, self)
-        return self
 
 
 def _require_scalar(sample: Sample):
@@ -301,22 +300,15 @@ def _require_scalar(sample: Sample):
         )
 
 
-def _title(sample: Sample, k: int, name: str | None) -> str:
-    described = sample.notion.titles([as_label(one, 24) for one in sample.classes])[k]
-    return f"{as_label(name)}\n{described}" if name else described
+def _panel_label(sample: Sample, k: int, name: str | None) -> str:
+    described = sample.notion.titles([as_label(label, 24) for label in sample.classes])[k]
+    return titled(name, described)
 
 
-def _renamed(panel: ReliabilityPanel, name: str) -> ReliabilityPanel:
-    """The panel of another name of the classifier."""
-    described = panel.label.split("\n")[-1]
-    return replace(panel, label=f"{as_label(name)}\n{described}")
-
-
-def _largest_errors(problems, rule):
+def _with_largest_errors(problems, rule):
     if len(problems) <= MAX_PANELS:
         return problems
-    moments = [problem_moments(p, rule) for _, p in problems]
-    errors = [p.share * p.weight @ np.abs(p.gaps[:, 0]) / p.total for p in moments]
+    errors = [binned_error(problem_moments(problem, rule)) for _, problem in problems]
     return [problems[k] for k in sorted(np.argsort(errors)[-MAX_PANELS:])]
 
 
@@ -330,7 +322,7 @@ class _Style(NamedTuple):
 
     @classmethod
     def on(cls, ax):
-        strip = next((one for one in ax.child_axes if one.get_label() == _STRIP), None)
+        strip = next((child for child in ax.child_axes if child.get_label() == _STRIP), None)
         if strip is None:
             return cls(BLUE, ORANGE, GREY, None)
         others = [colour for colour in COLOURS if colour != ORANGE]
@@ -338,33 +330,33 @@ class _Style(NamedTuple):
         return cls(colour, colour, colour, strip)
 
 
-def _named(panel, text: str) -> str:
+def _with_name(panel, text: str) -> str:
+    """Text of the legend, after the name of the classifier if it has one."""
     *name, _ = panel.label.split("\n")
     label = ": ".join([*name, text])
     return f" {label}" if label.startswith("_") else label  # legends leave out "_…"
 
 
-def _draw_band(ax, panel, level, style):
+def _draw_null_band(ax, panel, level, style):
     if panel.band_low is None:
         return None
-    label = f"{100 * level:g} % if calibrated, then ECE ≤ {number(panel.null_error)}"
+    label = f"{percent(level)} if calibrated, then ECE ≤ {three_digits(panel.null_error)}"
     if style.strip is not None:
-        label = _named(panel, label)
+        label = _with_name(panel, label)
     x, low, high = panel.prediction, panel.band_low, panel.band_high
     if panel.count is None:
-        look = {"alpha": 0.25, "linewidth": 0}
-        return ax.fill_between(x, low, high, color=style.band, label=label, **look)
+        return draw_band(ax, x, low, high, style.band, 0.25, label)
     return ax.vlines(x, low, high, color=style.band, alpha=0.4, linewidth=6, label=label)
 
 
 def _draw_curve(ax, panel, style, kwargs, many):
     low, high = panel.error_interval
-    text = f"ECE {number(panel.error)}"
+    text = f"ECE {three_digits(panel.error)}"
     if not np.isnan(low):
-        text += f" [{number(low)}, {number(high)}]"
-    text = _named(panel, text)
+        text += f" [{three_digits(low)}, {three_digits(high)}]"
+    text = _with_name(panel, text)
     if not many:  # narrow panels have no room
-        text += _without_bins(panel.without_bins)
+        text += legend_without_bins(panel.without_bins)
     x, y, colour = panel.prediction, panel.frequency, style.curve
     if panel.count is None:
         look = styled(kwargs, color=colour, linewidth=1.5, label=text)
@@ -381,13 +373,13 @@ def _draw_curve(ax, panel, style, kwargs, many):
     return ax.plot(x[~few], y[~few], **look)[0]
 
 
-def _without_bins(facts) -> str:
+def legend_without_bins(facts) -> str:
     """A second line of the legend, and one a side where the lower bound shows an error."""
     if facts is None or facts["estimate"] is None:
         return ""
-    text = f"\nwithout bins {number(facts['estimate'])}"
+    text = f"\nwithout bins {three_digits(facts['estimate'])}"
     if facts["standard_error"] is not None:
-        text += f" ± {number(facts['standard_error'])} (s.e.)"
+        text += f" ± {three_digits(facts['standard_error'])} (s.e.)"
     reading = (facts["reading"] or "").replace(", ", ",\n")  # on one line it is wider than the axes
     return f"{text}\n{reading}" if reading else text
 
@@ -436,7 +428,7 @@ def _draw_histogram(ax, panel, style):
 
 def _finish(ax, panel, strategy, style):
     limit_axes(ax, panel.limit)
-    bins = f"{panel.n_bins} {strategy} bin{'s' if panel.n_bins > 1 else ''}"
+    bins = counted(panel.n_bins, f"{strategy} bin")
     title = panel.label if style.strip is None else panel.label.split("\n")[-1]
     title += f"\nn = {panel.n_samples:,}, {bins}"
     if panel.n_above:

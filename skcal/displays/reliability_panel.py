@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
 
+from skcal._bins import bin_sums
 from skcal.displays.base import axis_limit, fitted_functions, require_residual
 from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction, read_residual
 from skcal.metrics import bootstrap_interval
 from skcal.metrics.bin_table import TABLE, tabulate
-from skcal.metrics.binned import BinnedStatistic
+from skcal.metrics.binned import BinnedStatistic, expected_error
+from skcal.metrics.bins import BinMoments
+from skcal.metrics.smoothers import isotonic_curve, make_points
 from skcal.metrics.statistic import draw_codes, observed_codes
-from skcal.notions import NOTIONS, Problem
+from skcal.notions import NOTIONS
 from skcal.sample import Sample
 
 MAX_BINS = 1000
-_MAX_POINTS = 1000  # of distinct predictions that a curve is fitted to; more are grouped
 _GRID_POINTS = 201
 _HISTOGRAM_BINS = 40
 
@@ -87,19 +90,37 @@ class ReliabilityPanel:
     n_above: int = 0
 
 
-def make_curves(method, sample: Sample) -> list:
+class DrawnCurve(NamedTuple):
+    """A curve in place of bins.
+
+    Attributes
+    ----------
+    frequencies : callable
+        Maps points, of :func:`skcal.metrics.smoothers.make_points`, and a grid to the curve there.
+    of_outcomes : bool
+        Whether the curve follows redrawn outcomes, and so has a band.
+    """
+
+    frequencies: Callable
+    of_outcomes: bool = True
+
+
+def make_curves(method, sample: Sample) -> list[DrawnCurve | None]:
     """What draws the curve of each problem: None for bins."""
     n_problems = len(sample.problems())
     if method == "bins":
         return [None] * n_problems
     if method == "isotonic":
-        return [_Isotonic()] * n_problems
+        return [DrawnCurve(_isotonic)] * n_problems
     if method == "kernel-density":
         method = DirichletKernelDensity()
     if isinstance(method, BilinearFunction):
         require_residual(method)
-        return [_Refitted(method)] * n_problems
-    return [_Fixed(function) for function in fitted_functions(method, sample)]
+        return [DrawnCurve(partial(_refitted, method))] * n_problems
+    return [
+        DrawnCurve(partial(_as_fitted, function), of_outcomes=False)
+        for function in fitted_functions(method, sample)
+    ]
 
 
 def make_panel(label, problem, curve, rule, level, n_resamples, seed) -> ReliabilityPanel:
@@ -110,14 +131,16 @@ def make_panel(label, problem, curve, rule, level, n_resamples, seed) -> Reliabi
     statistic = BinnedStatistic(problem, rule, names=TABLE)
     table = tabulate([statistic.moments], NOTIONS["binary"], np.arange(2), level)
     filled = table.count > 0
-    points = None if curve is None else _Points.of(problem)
+    points = None
+    if curve is not None:
+        points = make_points(problem.features[:, 0], problem.outcomes[:, 0], problem.weight)
     groups = [statistic.bins] if points is None else [statistic.bins, points.group]
     null_hits = _null_hits(problem, groups, n_resamples, check_random_state(seed))
     null_errors = [statistic.power(hits[:, None]) for hits in null_hits[0]]
     if points is None:
         parts = _of_bins(table, filled, null_hits[0] / statistic.mass, level)
     else:
-        parts = _of_curve(problem, curve, points, null_hits[1], level)
+        parts = _of_curve(curve, points, null_hits[1], level)
     x = problem.features[:, 0]
     limit = axis_limit(x, parts["prediction"], parts["frequency"])
     counts, edges = _histogram(x[x <= limit], np.append(table.left, 1.0), limit)
@@ -150,11 +173,9 @@ def _error_interval(problem, moments, level, n_resamples, seed) -> tuple[float, 
     """Basic bootstrap interval of the error, with the bins that are drawn."""
     if len(problem.weight) < 2:
         return np.nan, np.nan
-    residuals, size = problem.residuals[:, 0], len(moments.weight)
 
     def error(outcomes, features, *, sample_weight):
-        gaps = np.bincount(moments.bins, sample_weight * residuals, minlength=size)
-        return float(np.abs(gaps).sum() / sample_weight.sum())
+        return binned_error(_reweighted(moments, problem.residuals, sample_weight))
 
     interval = bootstrap_interval(
         error,
@@ -166,6 +187,22 @@ def _error_interval(problem, moments, level, n_resamples, seed) -> tuple[float, 
         random_state=seed,
     )
     return max(interval.low, 0.0), max(interval.high, 0.0)
+
+
+def binned_error(moments: BinMoments) -> float:
+    """The expected calibration error, times the share of the problem."""
+    return expected_error([moments], 1, False, "total-variation", "sum", True)
+
+
+def _reweighted(moments: BinMoments, residuals, weight) -> BinMoments:
+    """The moments of the same bins of one problem with other weights of the samples."""
+    size = len(moments.weight)
+    return replace(
+        moments,
+        share=1.0,
+        weight=np.bincount(moments.bins, weight, minlength=size),
+        residuals=bin_sums(moments.bins, weight[:, None] * residuals, size),
+    )
 
 
 def _tails(values, level):
@@ -200,17 +237,16 @@ def _stretches(left, right) -> np.ndarray:
     return np.column_stack([left[starts], right[ends]])
 
 
-def _of_curve(problem, curve, points, null_hits, level) -> dict[str, Any]:
+def _of_curve(curve, points, null_hits, level) -> dict[str, Any]:
     grid = np.linspace(points.prediction[0], points.prediction[-1], _GRID_POINTS)
     grid = np.clip(grid, 0, 1)
-    hits = np.bincount(points.group, problem.weight * problem.outcomes[:, 0])
     band_low = band_high = None
-    if curve.depends_on_outcomes:
-        null = [curve(points, drawn, grid) for drawn in null_hits]
+    if curve.of_outcomes:
+        null = [curve.frequencies(points._replace(hits=hits), grid) for hits in null_hits]
         band_low, band_high = _tails(null, level)
     return {
         "prediction": grid,
-        "frequency": curve(points, hits, grid),
+        "frequency": curve.frequencies(points, grid),
         "low": None,
         "high": None,
         "count": None,
@@ -220,73 +256,27 @@ def _of_curve(problem, curve, points, null_hits, level) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, eq=False)
-class _Points:
-    """Distinct predictions, or means of groups of equal mass where there are too many."""
-
-    prediction: np.ndarray
-    mass: np.ndarray
-    group: np.ndarray
-
-    @classmethod
-    def of(cls, problem: Problem) -> _Points:
-        x, weight = problem.features[:, 0].astype(np.float64), problem.weight
-        values, group = np.unique(x, return_inverse=True)
-        if len(values) > _MAX_POINTS:
-            share = np.bincount(group, weight) / weight.sum()
-            middle = np.cumsum(share) - share / 2
-            group = np.minimum(middle * _MAX_POINTS, _MAX_POINTS - 1).astype(np.intp)[group]
-            group = np.unique(group, return_inverse=True)[1]
-        mass = np.bincount(group, weight)
-        return cls(np.bincount(group, weight * x) / mass, mass, group)
-
-
-class _Isotonic:
+def _isotonic(points, grid):
     """Isotonic regression of the outcomes, between points linear [1]_.
 
     .. [1] Dimitriadis, Gneiting & Jordan, Stable reliability diagrams for probabilistic
        classifiers, PNAS 2021.
     """
-
-    depends_on_outcomes = True
-
-    def __call__(self, points, hits, grid):
-        frequency = hits / points.mass
-        fitted = isotonic_regression(frequency, sample_weight=points.mass, y_min=0, y_max=1)
-        return np.interp(grid, points.prediction, fitted)
+    return isotonic_curve(points, grid).frequency
 
 
-class _Refitted:
-    """x + ĝ(x) of a function that is fitted to the outcomes at hand."""
-
-    depends_on_outcomes = True
-
-    def __init__(self, function):
-        self.function = function
-
-    def __call__(self, points, hits, grid):
-        X = np.concatenate([points.prediction, points.prediction])[:, None]
-        outcomes = np.repeat([1.0, 0.0], len(points.prediction))[:, None]
-        weight = np.concatenate([hits, points.mass - hits])
-        held = weight > 1e-12 * points.mass.max()
-        X, outcomes, weight = X[held], outcomes[held], weight[held]
-        function = clone(self.function).fit(X, outcomes - X, sample_weight=weight)
-        return _corrected(function, grid)
+def _refitted(function, points, grid):
+    """X + ĝ(x) of a function that is fitted to the outcomes at hand."""
+    X = np.concatenate([points.prediction, points.prediction])[:, None]
+    outcomes = np.repeat([1.0, 0.0], len(points.prediction))[:, None]
+    weight = np.concatenate([points.hits, points.mass - points.hits])
+    held = weight > 1e-12 * points.mass.max()
+    X, outcomes, weight = X[held], outcomes[held], weight[held]
+    return _as_fitted(clone(function).fit(X, outcomes - X, sample_weight=weight), points, grid)
 
 
-class _Fixed:
-    """x + ĝ(x) of a fitted function."""
-
-    depends_on_outcomes = False
-
-    def __init__(self, function):
-        self.function = function
-
-    def __call__(self, points, hits, grid):
-        return _corrected(self.function, grid)
-
-
-def _corrected(function, grid):
+def _as_fitted(function, points, grid):
+    """X + ĝ(x) of a fitted function."""
     return np.clip(grid + np.asarray(read_residual(function, grid[:, None]))[:, 0], 0, 1)
 
 

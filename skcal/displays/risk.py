@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
+from skcal._show import format_setting, percent
 from skcal._validation import check_confidence_level
 from skcal.displays.base import (
     BLUE,
@@ -14,23 +17,77 @@ from skcal.displays.base import (
     GREY,
     MARKERS,
     ORANGE,
+    Display,
     as_label,
-    keep_axes,
-    make_axes,
-    number,
-    styled,
-)
-from skcal.displays.risk_curves import (
-    CandidateRisk,
-    RiskCurve,
-    fold_scores,
-    make_candidates,
-    make_curves,
+    counted,
+    draw_band,
+    legend_beside,
+    name_rows,
     require_search,
+    styled,
+    three_digits,
+    titled,
 )
 
+_PLAIN = 3000  # ratio of the largest to the smallest value up to which ticks are plain numbers
 
-class RiskDisplay:
+
+@dataclass(frozen=True, eq=False)
+class RiskCurve:
+    """Validation risks of one candidate.
+
+    Attributes
+    ----------
+    name : str
+        The name of the candidate.
+    values : ndarray of shape (n_values,)
+        The values of the hyperparameter, ascending.
+    risk : ndarray of shape (n_values,)
+        Mean over folds; the lowest where other parameters vary too.
+    above_best : ndarray of shape (n_values,)
+        Risk minus the lowest of the search.
+    standard_error : ndarray of shape (n_values,)
+        The standard errors of ``above_best``, from its values on the folds; 0 for the chosen
+        setting.
+    chosen : int or None
+        Position of the chosen setting.
+    """
+
+    name: str
+    values: np.ndarray
+    risk: np.ndarray
+    above_best: np.ndarray
+    standard_error: np.ndarray
+    chosen: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateRisk:
+    """The best setting of one candidate.
+
+    Attributes
+    ----------
+    name, setting : str
+        The name of the candidate, and its best parameters.
+    risk : float
+    above_best, standard_error : float
+        Paired difference to the best candidate's risk over validation samples, as in
+        ``search.comparisons_``.
+    chosen, simplest : bool
+        Whether it is the chosen one; the simplest that is not significantly worse.
+    """
+
+    name: str
+    setting: str
+    risk: float
+    above_best: float
+    standard_error: float
+    chosen: bool
+    simplest: bool
+
+
+@dataclass(eq=False, repr=False)
+class RiskDisplay(Display):
     """Validation risk of a search, against a hyperparameter or candidate by candidate.
 
     Make it with :meth:`from_search`. What is drawn is the risk above the lowest, in which the
@@ -81,24 +138,19 @@ class RiskDisplay:
     ('Binning', array([ 2.,  5., 10., 20., 50.]))
     """
 
-    def __init__(
-        self,
-        param,
-        *,
-        curves=(),
-        candidates=(),
-        best_name="",
-        best_risk=0.0,
-        n_folds=0,
-        confidence_level=0.95,
-    ):
-        self.param = param
-        self.curves: list[RiskCurve] = list(curves)
-        self.candidates: list[CandidateRisk] = list(candidates)
-        self.best_name = best_name
-        self.best_risk = best_risk
-        self.n_folds = n_folds
-        self.confidence_level = confidence_level
+    param: str | None
+    _: KW_ONLY
+    curves: Sequence[RiskCurve] = ()
+    candidates: Sequence[CandidateRisk] = ()
+    best_name: str = ""
+    best_risk: float = 0.0
+    n_folds: int = 0
+    confidence_level: float = 0.95
+
+    def _facts(self):
+        curves = f"{counted(len(self.curves), 'curve')} of {self.param}"
+        shown = counted(len(self.candidates), "candidate") if self.param is None else curves
+        return [shown, counted(self.n_folds, "fold"), f"lowest {as_label(self.best_name)}"]
 
     @classmethod
     def from_search(cls, search, *, param=None, confidence_level=0.95, ax=None, plot=True):
@@ -127,42 +179,29 @@ class RiskDisplay:
         check_confidence_level(confidence_level)
         display = cls(
             param,
-            curves=[] if param is None else make_curves(search, param),
-            candidates=make_candidates(search) if param is None else [],
+            curves=[] if param is None else _risk_curves(search, param),
+            candidates=_candidate_risks(search) if param is None else [],
             best_name=search.best_family_.name,
             best_risk=search.best_risk_,
-            n_folds=len(fold_scores(search.best_family_)),
+            n_folds=len(_fold_scores(search.best_family_)),
             confidence_level=confidence_level,
         )
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the risks.
+    def _layout(self):
+        return 1, (8.0, 4.4 if self.param is not None else 1.4 + 0.42 * len(self.candidates))
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            A name for the title; None draws none.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the curves, or of
-            :meth:`matplotlib.axes.Axes.errorbar` for the candidates side by side.
-
-        Returns
-        -------
-        display : RiskDisplay
-        """
-        side_by_side = self.param is None
-        [ax] = make_axes(ax, 1, (8.0, 1.4 + 0.42 * len(self.candidates) if side_by_side else 4.4))
+    def _draw(self, axes, name, kwargs):
+        [ax] = axes
         self.lines_: list[Any] = []
         self.bands_: list[Any] = []
         self.chosen_ = self.bars_ = None
         z = norm.ppf((1 + self.confidence_level) / 2)
-        bars = (self._draw_candidates if side_by_side else self._draw_curves)(ax, z, kwargs)
-        self._finish(ax, bars, name)
-        keep_axes(self, [ax])
-        return self
+        draw = self._draw_candidates if self.param is None else self._draw_curves
+        bars = draw(ax, z, kwargs)
+        title = f"lowest risk {self.best_risk:.6g}, {self.n_folds} folds; {bars}"
+        ax.set_title(titled(name, title, 60), fontsize="small")
+        legend_beside(ax)
 
     def _draw_curves(self, ax, z, kwargs):
         for k, curve in enumerate(self.curves):
@@ -171,13 +210,11 @@ class RiskDisplay:
             options = {"color": colour, "marker": MARKERS[k % len(MARKERS)], "markersize": 4}
             options["label"] = as_label(curve.name).lstrip("_")
             self.lines_ += ax.plot(curve.values, above, **styled(kwargs, **options))
-            band = ax.fill_between(
-                curve.values, above - half, above + half, color=colour, alpha=0.15, linewidth=0
-            )
-            self.bands_.append(band)
+            band = curve.values, above - half, above + half
+            self.bands_.append(draw_band(ax, *band, colour, 0.15))
             if curve.chosen is not None:
                 chosen = curve.values[curve.chosen]
-                label = f"chosen: {self.param.rsplit('__')[-1]} = {number(chosen)}"
+                label = f"chosen: {str(self.param).rsplit('__')[-1]} = {three_digits(chosen)}"
                 star = {"marker": "*", "markersize": 15, "color": colour, "label": label}
                 [self.chosen_] = ax.plot(
                     chosen,
@@ -187,55 +224,41 @@ class RiskDisplay:
                     zorder=5,
                     **star,
                 )
-        ax.axhline(
-            0,
-            color=GREY,
-            linewidth=1,
-            linestyle=":",
-            label=f"lowest: {as_label(self.best_name, 24)}",
-        )
-        _scale(ax, self.curves)
+        lowest = f"lowest: {as_label(self.best_name, 24)}"
+        ax.axhline(0, color=GREY, linewidth=1, linestyle=":", label=lowest)
+        _scale_axes(ax, self.curves)
         ax.set(xlabel=self.param, ylabel="validation risk above the lowest")
-        return f"bands {100 * self.confidence_level:g} %, paired over folds"
+        return f"bands {percent(self.confidence_level)}, paired over folds"
 
     def _draw_candidates(self, ax, z, kwargs):
         rows = np.arange(len(self.candidates))
-        above = np.array([one.above_best for one in self.candidates])
-        error = np.array([one.standard_error for one in self.candidates])
+        above = np.array([candidate.above_best for candidate in self.candidates])
+        error = np.array([candidate.standard_error for candidate in self.candidates])
         error = np.where(np.isfinite(error), error, 0)
         look = styled(kwargs, marker="o", linestyle="none", color=BLUE, capsize=3)
         self.bars_ = ax.errorbar(above, rows, xerr=z * error, **look)
-        for k, one in enumerate(self.candidates):
-            if one.chosen:
+        for k, candidate in enumerate(self.candidates):
+            if candidate.chosen:
                 [self.chosen_] = ax.plot(
                     above[k], k, "*", color=ORANGE, markersize=15, markeredgecolor="black", zorder=5
                 )
                 self.chosen_.set_label("chosen")
-        simplest = [k for k, one in enumerate(self.candidates) if one.simplest]
+        simplest = [k for k, candidate in enumerate(self.candidates) if candidate.simplest]
         ring = {"markersize": 13, "markerfacecolor": "none", "markeredgecolor": "0.2"}
         ax.plot(above[simplest], simplest, "o", **ring, label="simplest, not significantly worse")
         ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
         _symlog(ax, "x", above, error)
-        ax.set(yticks=rows, ylim=(len(rows) - 0.4, -0.6))
-        ax.set_yticklabels([self._row_label(one) for one in self.candidates], fontsize="small")
+        name_rows(ax, [_candidate_label(row) for row in self.candidates], fontsize="small")
         ax.set_xlabel("validation risk above the lowest")
-        return f"bars {100 * self.confidence_level:g} %, paired over samples"
-
-    @staticmethod
-    def _row_label(one):
-        setting = "" if one.setting == "-" else f"\n{as_label(one.setting, 34)}"
-        return as_label(one.name, 28) + setting
-
-    def _finish(self, ax, bars, name):
-        title = f"lowest risk {self.best_risk:.6g}, {self.n_folds} folds; {bars}"
-        ax.set_title(f"{as_label(name, 60)}\n{title}" if name else title, fontsize="small")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
+        return f"bars {percent(self.confidence_level)}, paired over samples"
 
 
-_PLAIN = 3000  # ratio of the largest to the smallest value up to which ticks are plain numbers
+def _candidate_label(candidate):
+    setting = "" if candidate.setting == "-" else f"\n{as_label(candidate.setting, 34)}"
+    return as_label(candidate.name, 28) + setting
 
 
-def _scale(ax, curves):
+def _scale_axes(ax, curves):
     values = np.concatenate([curve.values for curve in curves])
     if values.min() > 0 and values.max() > 20 * values.min():
         ax.set_xscale("log")
@@ -243,7 +266,7 @@ def _scale(ax, curves):
             from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
             ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: three_digits(value)))
             ax.xaxis.set_minor_formatter(NullFormatter())
     above = np.concatenate([curve.above_best for curve in curves])
     _symlog(ax, "y", above, np.concatenate([curve.standard_error for curve in curves]))
@@ -258,3 +281,74 @@ def _symlog(ax, axis, above, error):
     noise = np.nanmedian(error[error > 0]) if (error > 0).any() else positive[0]
     threshold = float(max(noise, positive[-1] * 1e-6))
     getattr(ax, f"set_{axis}scale")("symlog", linthresh=threshold)
+
+
+def _fold_scores(family) -> np.ndarray:
+    """Scores of a candidate on each fold (n_folds, n_settings)."""
+    names = [key for key in family.results if key.startswith("split") and key.endswith("_score")]
+    return np.array([family.results[f"split{k}_test_score"] for k in range(len(names))])
+
+
+def _risk_curves(search, param) -> list[RiskCurve]:
+    """A curve for each candidate that varies the parameter."""
+    families = [
+        family
+        for family in search.families_
+        if any(param in setting for setting in family.settings)
+    ]
+    if not families:
+        names = sorted(
+            {name for f in search.families_ for setting in f.settings for name in setting}
+        )
+        raise ValueError(
+            f"param={param!r} is not varied by any candidate. Use one of "
+            f"{', '.join(map(repr, names)) or '(none is varied)'}, or None for the candidates."
+        )
+    best = _fold_scores(search.best_family_)[:, search.best_family_.best]
+    return [_risk_curve(family, param, search, best) for family in families]
+
+
+def _risk_curve(family, param, search, best) -> RiskCurve:
+    settings = [(k, s[param]) for k, s in enumerate(family.settings) if param in s]
+    try:
+        values = np.array([float(value) for _, value in settings])
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"param={param!r} of {family.name} has values that are not numbers. Use param=None."
+        ) from error
+    positions = np.array([k for k, _ in settings])
+    # Where other parameters vary too, the best setting for each value.
+    rows = np.array(
+        [
+            positions[values == value][np.argmax(family.scores[positions[values == value]])]
+            for value in np.unique(values)
+        ]
+    )
+    excess = best[:, None] - _fold_scores(family)[:, rows]
+    n_folds = len(best)
+    spread = excess.std(axis=0, ddof=1) if n_folds > 1 else np.full(len(rows), np.nan)
+    chosen = np.flatnonzero(rows == family.best) if family is search.best_family_ else rows[:0]
+    return RiskCurve(
+        name=family.name,
+        values=np.unique(values),
+        risk=-family.scores[rows],
+        above_best=-family.scores[rows] - search.best_risk_,
+        standard_error=spread / np.sqrt(n_folds),
+        chosen=int(chosen[0]) if len(chosen) else None,
+    )
+
+
+def _candidate_risks(search) -> list[CandidateRisk]:
+    """The best setting of each candidate."""
+    return [
+        CandidateRisk(
+            name=family.name,
+            setting=format_setting(family.settings[family.best]),
+            risk=-float(family.scores.max()),
+            above_best=comparison.difference,
+            standard_error=comparison.standard_error,
+            chosen=family is search.best_family_,
+            simplest=family is search.simplest_family_,
+        )
+        for family, comparison in zip(search.families_, search.comparisons_, strict=True)
+    ]

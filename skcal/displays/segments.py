@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from skcal._show import percent
 from skcal.displays.base import (
     BLUE,
     GREY,
     ORANGE,
+    Display,
     as_label,
-    keep_axes,
-    make_axes,
-    number,
+    counted,
+    draw_band,
+    head_rows,
+    name_rows,
+    require_instance,
+    require_level,
     styled,
+    three_digits,
+    titled,
     write_pvalues,
 )
 from skcal.hypothesis_tests.bias_curve import BiasCurve
-from skcal.hypothesis_tests.segments import SegmentTestResult
+from skcal.hypothesis_tests.segments import Segment, SegmentTestResult
 
 
-class SegmentDisplay:
+@dataclass(eq=False, repr=False)
+class SegmentDisplay(Display):
     """Predicted and observed means of the worst segments, with intervals and p-values.
 
     Make it with :meth:`from_result`.
@@ -60,14 +69,17 @@ class SegmentDisplay:
     >>> group, proba = rng.choice(["u", "v"], 1000), rng.uniform(size=1000)
     >>> y = rng.uniform(size=1000) < np.where(group == "u", proba**2, proba)
     >>> result = segment_test(y, proba, {"group": group}, random_state=0)
-    >>> [one.name for one in SegmentDisplay.from_result(result, plot=False).segments]
+    >>> [segment.name for segment in SegmentDisplay.from_result(result, plot=False).segments]
     ['group = u', 'group = v']
     """
 
-    def __init__(self, segments, *, n_segments, level=0.05):
-        self.segments = segments
-        self.n_segments = n_segments
-        self.level = level
+    segments: Sequence[Segment]
+    _: KW_ONLY
+    n_segments: int
+    level: float = 0.05
+
+    def _facts(self):
+        return [f"{len(self.segments):,} of {counted(self.n_segments, 'segment')}"]
 
     @classmethod
     def from_result(cls, result, *, n_worst=12, level=0.05, ax=None, plot=True):
@@ -89,65 +101,49 @@ class SegmentDisplay:
         -------
         display : SegmentDisplay
         """
-        if not isinstance(result, SegmentTestResult):
-            raise TypeError(f"result is {type(result).__name__}. Pass what segment_test returned.")
-        if not 0 < level < 1:
-            raise ValueError(f"level={level!r} must be between 0 and 1.")
+        require_instance("result", result, SegmentTestResult, "Pass what segment_test returned.")
+        require_level("level", level)
         worst = result.segments[:n_worst]
         display = cls(worst, n_segments=len(result.segments), level=level)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw a row for each segment.
+    def _layout(self):
+        return 1, (8.0, 1.5 + 0.5 * len(self.segments))
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            A title; None draws none.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the observed means.
-
-        Returns
-        -------
-        display : SegmentDisplay
-        """
-        n = len(self.segments)
-        [ax] = make_axes(ax, 1, (8.0, 1.5 + 0.5 * n))
-        rows = np.arange(n)
+    def _draw(self, axes, name, kwargs):
+        [ax] = axes
+        rows = np.arange(len(self.segments))
         low, high, observed, predicted = (
-            np.array([getattr(one, field) for one in self.segments])
+            np.array([getattr(segment, field) for segment in self.segments])
             for field in ("low", "high", "observed", "predicted")
         )
-        rejected = [one.pvalue <= self.level for one in self.segments]
-        colours = [ORANGE if one else BLUE for one in rejected]
+        rejected = [segment.pvalue <= self.level for segment in self.segments]
+        colours = [ORANGE if reject else BLUE for reject in rejected]
         self.intervals_ = ax.hlines(rows, low, high, color=colours, linewidth=2)
         look = {"color": BLUE, "marker": "o", "linestyle": "none", "label": "observed, 95 %"}
         [self.observed_] = ax.plot(observed, rows, **styled(kwargs, **look))
         [self.predicted_] = ax.plot(
             predicted, rows, "|", color="black", markersize=14, markeredgewidth=2, label="predicted"
         )
-        ax.set(ylim=(n - 0.4, -0.6), yticks=rows, xlabel="mean probability")
-        several = len({one.outcome for one in self.segments}) > 1
-        ax.set_yticklabels([self._label(one, several) for one in self.segments], fontsize="small")
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="small", frameon=False)
-        self.tests_ = write_pvalues(ax, [one.pvalue for one in self.segments], rejected)
-        heading = f"of {self.n_segments:,} segments,\n* at {100 * self.level:g} %, all together"
+        ax.set_xlabel("mean probability")
+        several = len({segment.outcome for segment in self.segments}) > 1
+        name_rows(ax, [_row_label(segment, several) for segment in self.segments], fontsize="small")
+        pvalues = [segment.pvalue for segment in self.segments]
+        self.tests_ = write_pvalues(ax, pvalues, rejected)
+        heading = f"of {self.n_segments:,} segments,\n* at {percent(self.level)}, all together"
         options = {"fontsize": "x-small", "verticalalignment": "bottom"}
         ax.text(1.02, 1.01, heading, transform=ax.transAxes, **options)
-        if name:
-            ax.set_title(as_label(name, 60), fontsize="medium", pad=30)
-        keep_axes(self, [ax])
-        return self
-
-    def _label(self, one, several):
-        lines = [as_label(part, 36) for part in one.name.split(" and ", 1)]
-        n = f"{as_label(one.outcome, 20)}, n" if several else "n"
-        return " and\n".join(lines) + f"\n{n} = {one.n_samples:,}"
+        head_rows(ax, name)
 
 
-class BiasCurveDisplay:
+def _row_label(segment, of_several_outcomes):
+    lines = [as_label(part, 36) for part in segment.name.split(" and ", 1)]
+    n = f"{as_label(segment.outcome, 20)}, n" if of_several_outcomes else "n"
+    return " and\n".join(lines) + f"\n{n} = {segment.n_samples:,}"
+
+
+@dataclass(eq=False, repr=False)
+class BiasCurveDisplay(Display):
     """Predicted and observed means along a feature, and where calibrated models would stay.
 
     Make it with :meth:`from_result`.
@@ -180,9 +176,13 @@ class BiasCurveDisplay:
     True
     """
 
-    def __init__(self, curve, *, feature="feature"):
-        self.curve = curve
-        self.feature = feature
+    curve: BiasCurve
+    _: KW_ONLY
+    feature: str = "feature"
+
+    def _facts(self):
+        place = f"{counted(len(self.curve.values), 'value')} of {as_label(self.feature)}"
+        return [self.curve.notion, place, f"p = {three_digits(self.curve.pvalue)}"]
 
     @classmethod
     def from_result(cls, result, *, feature="feature", ax=None, plot=True):
@@ -202,41 +202,19 @@ class BiasCurveDisplay:
         -------
         display : BiasCurveDisplay
         """
-        if not isinstance(result, BiasCurve):
-            raise TypeError(f"result is {type(result).__name__}. Pass what bias_curve returned.")
+        require_instance("result", result, BiasCurve, "Pass what bias_curve returned.")
         display = cls(result, feature=feature)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the curves.
+    def _layout(self):
+        return 1, (6.4, 4.2)
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            A title; None draws none.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.plot` for the observed means.
-
-        Returns
-        -------
-        display : BiasCurveDisplay
-        """
-        [ax] = make_axes(ax, 1, (6.4, 4.2))
-        curve = self.curve
+    def _draw(self, axes, name, kwargs):
+        [ax], curve = axes, self.curve
         low = np.maximum(curve.predicted - curve.chance, 0)
         high = np.minimum(curve.predicted + curve.chance, 1)
-        level = f"{100 * curve.confidence_level:g} %"
-        self.band_: Any = ax.fill_between(
-            curve.values,
-            low,
-            high,
-            color=GREY,
-            alpha=0.4,
-            linewidth=0,
-            label=f"{level} if calibrated",
-        )
+        label = f"{percent(curve.confidence_level)} if calibrated"
+        self.band_ = draw_band(ax, curve.values, low, high, GREY, 0.4, label)
         [self.predicted_] = ax.plot(
             curve.values, curve.predicted, "--", color="black", label="predicted"
         )
@@ -244,7 +222,5 @@ class BiasCurveDisplay:
         [self.observed_] = ax.plot(curve.values, curve.observed, **styled(kwargs, **look))
         ax.set(xlabel=as_label(self.feature), ylabel="mean probability")
         ax.legend(fontsize="small", frameon=False)
-        title = f"p = {number(curve.pvalue)} along the whole curve"
-        ax.set_title(f"{as_label(name, 60)}\n{title}" if name else title, fontsize="medium")
-        keep_axes(self, [ax])
-        return self
+        title = f"p = {three_digits(curve.pvalue)} along the whole curve"
+        ax.set_title(titled(name, title, 60), fontsize="medium")

@@ -2,29 +2,66 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
+from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import check_labels, check_proba, column_names
 from skcal.displays.base import (
-    ClassifierDisplay,
+    Display,
+    FromEstimator,
     as_label,
-    keep_axes,
-    make_axes,
+    counted,
+    fitted_functions,
+    require_residual,
 )
-from skcal.displays.simplex_arrows import SimplexArrows, cells_of, make_arrows
-from skcal.functions.base import BilinearFunction
+from skcal.functions.base import BilinearFunction, read_residual
+from skcal.metrics import calibration_bins
+from skcal.metrics.bins import BinRule, gap_distances, problem_moments
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import Sample, read_sample
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 _DENSITY_CELLS = 30  # along a side
+_FIT_CELLS = 100  # along a side
+_MAX_ROWS = 5000  # that a function is fitted to as they are; more are grouped in cells
 
 
-class SimplexDisplay(ClassifierDisplay):
+@dataclass(frozen=True, eq=False)
+class SimplexArrows:
+    """Estimated residuals at mean predictions.
+
+    Attributes
+    ----------
+    prediction : ndarray of shape (n_arrows, 3)
+        Mean prediction of a cell.
+    residual : ndarray of shape (n_arrows, 3)
+        Estimate of E[δ | x] there: the arrow goes from the prediction to where the frequencies are.
+    distance : ndarray of shape (n_arrows,)
+        Total variation, half the sum of the absolute values.
+    count : ndarray of shape (n_arrows,)
+        Samples of the cell.
+    noise : ndarray of shape (n_arrows,)
+        Root mean squared length of the mean residual of the cell, were the predictions calibrated.
+    distinct : ndarray of shape (n_arrows,), bool
+        Whether the length exceeds twice the noise, as it does for at most about 5 % of the cells of
+        calibrated predictions. True for the residuals of functions.
+    """
+
+    prediction: np.ndarray
+    residual: np.ndarray
+    distance: np.ndarray
+    count: np.ndarray
+    noise: np.ndarray
+    distinct: np.ndarray
+
+
+@dataclass(eq=False, repr=False)
+class SimplexDisplay(FromEstimator, Display):
     """The triangle of three classes, with arrows from predictions to observed frequencies.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
@@ -75,11 +112,16 @@ class SimplexDisplay(ClassifierDisplay):
     ['animal', 'plant', 'mineral']
     """
 
-    def __init__(self, arrows, density, corners, *, name=None):
-        self.arrows: SimplexArrows = arrows
-        self.density = density
-        self.corners = corners
-        self.name = name
+    arrows: SimplexArrows
+    density: np.ndarray
+    corners: list[str]
+    _: KW_ONLY
+    name: str | None = None
+
+    def _facts(self):
+        corners = " / ".join(as_label(corner, 16) for corner in self.corners)
+        n_arrows = counted(len(self.arrows.count), "arrow")
+        return [f"n = {self.density.sum():,}", corners, n_arrows]
 
     @classmethod
     @validate_params(
@@ -170,23 +212,11 @@ class SimplexDisplay(ClassifierDisplay):
         display = cls(arrows, density, corners, name=name)
         return display.plot(ax=ax) if plot else display
 
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the triangle.
+    def _layout(self):
+        return 1, (7.0, 5.6)
 
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            None makes a figure.
-        name : str, default=None
-            The name of the classifier, for the title; None takes that of the display.
-        **kwargs : dict
-            Options of :meth:`matplotlib.axes.Axes.quiver` for the arrows that are not within noise.
-
-        Returns
-        -------
-        display : SimplexDisplay
-        """
-        [ax] = make_axes(ax, 1, (7.0, 5.6))
+    def _draw(self, axes, name, kwargs):
+        [ax] = axes
         ax.set(aspect="equal", xlim=(-0.08, 1.08), ylim=(-0.1, 0.98))
         ax.set_axis_off()
         outline = _CORNERS[[0, 1, 2, 0]]
@@ -198,8 +228,6 @@ class SimplexDisplay(ClassifierDisplay):
         self.colorbar_ = self._draw_colorbar(ax)
         self.corner_texts_ = _draw_corners(ax, self.corners)
         ax.set_title(self._title(name), fontsize="small")
-        keep_axes(self, [ax])
-        return self
 
     def _draw_colorbar(self, ax) -> Any:
         if self.arrows_ is None:
@@ -210,7 +238,6 @@ class SimplexDisplay(ClassifierDisplay):
         return ax.figure.colorbar(self.arrows_, cax=bar, label=label)
 
     def _title(self, name):
-        name = self.name if name is None else name
         n_pale = np.count_nonzero(~self.arrows.distinct)
         n_arrows = len(self.arrows.count)
         lines = [as_label(name, 60)] if name else []
@@ -228,12 +255,11 @@ def _lens_of_groups(groups, notion, y_true, y_proba, labels):
         raise ValueError("groups and notion both say how to group. Leave one of them out.")
     if len(groups) != 3:
         raise ValueError(f"groups has {len(groups)} names; a triangle has three corners.")
-    columns, proba = column_names(y_proba), check_proba(y_proba)
-    classes = check_labels(y_true, proba, labels, columns=columns)[1].tolist()
-    members = [(one, k) for k, group in enumerate(groups.values()) for one in group]
+    classes = read_sample(y_true, y_proba, notion, labels=labels).classes.tolist()
+    members = [(label, k) for k, group in enumerate(groups.values()) for label in group]
     group_of = dict(members)
-    unknown = [one for one in group_of if one not in classes]
-    missing = [one for one in classes if one not in group_of]
+    unknown = [label for label in group_of if label not in classes]
+    missing = [label for label in classes if label not in group_of]
     if unknown or missing or len(group_of) < len(members):
         problem = "holds a class twice"
         if unknown:
@@ -243,7 +269,7 @@ def _lens_of_groups(groups, notion, y_true, y_proba, labels):
         raise ValueError(
             f"groups {problem}. Put each of the classes {as_label(classes, 60)} into one group."
         )
-    codes = np.array([group_of[one] for one in classes])
+    codes = np.array([group_of[label] for label in classes])
     return classes, lambda proba: np.broadcast_to(codes, proba.shape)
 
 
@@ -267,6 +293,67 @@ def _corner_names(sample: Sample, groups) -> list[str]:
     if groups is not None:
         return [str(name) for name in groups]
     return sample.notion.titles([str(name) for name in sample.classes])
+
+
+def make_arrows(sample, problem, method, n_bins, min_samples) -> SimplexArrows:
+    """Estimate the residual at the mean prediction of each cell that holds enough samples."""
+    if n_bins == "auto":
+        n_bins = int(np.clip(np.sqrt(len(problem.weight) / 50), 2, 10))
+    table = calibration_bins(
+        problem.outcomes.argmax(axis=1),
+        problem.features,
+        notion="canonical",
+        labels=[0, 1, 2],
+        sample_weight=problem.weight,
+        n_bins=n_bins,
+    )
+    enough = table.count >= min_samples
+    prediction, residual = table.prediction[enough], table.gap[enough]
+    noise = _noise(problem, n_bins)[enough]
+    distinct = np.linalg.norm(residual, axis=1) > 2 * noise
+    if method != "bins" and enough.any():
+        residual = np.asarray(read_residual(_fitted_function(method, sample, problem), prediction))
+        distinct = np.ones(len(residual), dtype=bool)
+    distance = gap_distances(residual, "total-variation")
+    return SimplexArrows(prediction, residual, distance, table.count[enough], noise, distinct)
+
+
+def _noise(problem, n_bins) -> np.ndarray:
+    """√E‖mean residual‖² of each cell under calibration: Σ w² (1 - ‖p‖²) / (Σ w)²."""
+    sums = problem_moments(problem, BinRule(n_bins, "uniform"))
+    spread = 1 - np.einsum("ij,ij->i", problem.features, problem.features)
+    variance = np.bincount(sums.bins, problem.weight**2 * np.maximum(spread, 0))
+    return np.sqrt(variance) / sums.weight
+
+
+def _fitted_function(method, sample, problem):
+    if not isinstance(method, BilinearFunction):
+        return fitted_functions(method, sample)[0]
+    require_residual(method)
+    X, outcomes, weight = problem.features, problem.outcomes, problem.weight
+    if len(X) > _MAX_ROWS:
+        X, outcomes, weight = _grouped_in_cells(X, outcomes, weight)
+    return clone(method).fit(X, outcomes - X, sample_weight=weight)
+
+
+def _grouped_in_cells(X, outcomes, weight):
+    """Mean predictions of small cells, with the weight of each outcome there."""
+    cells = np.unique(cells_of(X, _FIT_CELLS), return_inverse=True)[1]
+    mass = np.bincount(cells, weight)
+    mean = bin_sums(cells, weight[:, None] * X, len(mass)) / mass[:, None]
+    mean /= mean.sum(axis=1, keepdims=True)
+    hits = bin_sums(cells, weight[:, None] * outcomes, len(mass))
+    cell, outcome = np.nonzero(hits)
+    return mean[cell], np.eye(3)[outcome], hits[cell, outcome]
+
+
+def cells_of(X, n) -> np.ndarray:
+    """The small triangle of each row of X, n along a side: (first, second, up or down)."""
+    scaled = n * X[:, :2].astype(np.float64)
+    i = np.minimum(scaled[:, 0].astype(np.intp), n - 1)
+    j = np.minimum(scaled[:, 1].astype(np.intp), n - 1 - i)
+    down = (scaled[:, 0] - i + scaled[:, 1] - j > 1) & (i + j < n - 1)
+    return 2 * (i * n + j) + down
 
 
 def _draw_density(ax, density):

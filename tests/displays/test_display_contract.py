@@ -2,16 +2,36 @@
 
 import copy
 import functools
+import re
 import sys
 
 import matplotlib as mpl
 import numpy as np
 import pytest
-from display_cases import CASES, binary, tempered
+from display_cases import (
+    CASES,
+    binary,
+    comparison,
+    fitted_search,
+    null_result,
+    segments,
+    tempered,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from skcal.displays import BinCountDisplay, ReliabilityDisplay, SimplexDisplay
+from skcal import Binning, CalibrationErrorSearchCV
+from skcal.displays import (
+    BiasCurveDisplay,
+    BinCountDisplay,
+    ComparisonDisplay,
+    MonitorDisplay,
+    NullDistributionDisplay,
+    ReliabilityDisplay,
+    RiskDisplay,
+    SegmentDisplay,
+    SimplexDisplay,
+)
 from skcal.hypothesis_tests.bias_curve import BiasCurve
 from skcal.metrics.curve import CalibrationCurve
 from skcal.metrics.thresholds import DecisionCurve, MurphyDiagram
@@ -104,14 +124,25 @@ def test_axes_that_were_placed_by_hand_stay(make, n_panels, figures):
 @EVERY
 def test_a_wrong_number_of_axes_is_refused(make, n_panels, figures):
     axes = figures.subplots(1, n_panels + 1)[1]
-    with pytest.raises(ValueError, match=f"{n_panels + 1} axes, the display has {n_panels} panel"):
+    match = f"{n_panels + 1} axes, the display has {n_panels} panel.* leave ax out"
+    with pytest.raises(ValueError, match=match):
         drawn(make, ax=axes)
 
 
 @EVERY
-def test_a_wrong_ax_is_refused_with_a_remedy(make, n_panels):
-    with pytest.raises(ValueError, match="leave ax out"):
-        drawn(make, ax=["not axes"] * n_panels)
+def test_a_display_says_in_one_line_what_it_holds(make, n_panels):
+    display = computed(make)
+    shown = repr(display)
+    assert re.fullmatch(rf"{type(display).__name__}\(.*\d.*\)", shown)
+    assert len(shown) <= 120
+    assert "object at" not in shown
+    result = getattr(display, "curve", getattr(display, "diagram", display))
+    if hasattr(result, "notion"):
+        assert str(result.notion) in shown
+    if hasattr(result, "n_samples"):
+        assert f"n = {result.n_samples:,}" in shown
+    display = copy.copy(display).plot(name="a name")
+    assert repr(display) == shown
 
 
 def numbers(thing):
@@ -206,7 +237,7 @@ def test_from_estimator_takes_the_positive_class_of_two():
 
 def test_from_estimator_needs_probabilities():
     X, y = iris_like()
-    with pytest.raises(ValueError, match="has no predict_proba"):
+    with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
         ReliabilityDisplay.from_estimator(LinearSVC().fit(X, y), X, y)
 
 
@@ -230,3 +261,52 @@ def test_plot_takes_a_name_and_options_of_the_main_artist(make, n_panels, figure
     artists = [artist for axis in axes for artist in axis.get_children()]
     assert any(artist.get_alpha() == 0.25 for artist in artists)
     display.figure_.draw_without_rendering()
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: NullDistributionDisplay.from_result(0.05), "result is float. Pass what a test"),
+        (lambda: SegmentDisplay.from_result(null_result()), "Pass what segment_test returned"),
+        (lambda: BiasCurveDisplay.from_result(null_result()), "Pass what bias_curve returned"),
+        (lambda: MonitorDisplay.from_monitor(3), "monitor is int. Pass a CalibrationMonitor"),
+        (lambda: RiskDisplay.from_search(Binning()), "search is Binning. Pass a fitted"),
+        (
+            lambda: ComparisonDisplay.from_searches({"x": Binning()}),
+            r"searches\['x'\] is Binning. Pass a fitted",
+        ),
+        (
+            lambda: ComparisonDisplay.from_searches({"x": fitted_search()}, {"x": 0.1}),
+            r"tests\['x'\] is float. Pass what a test",
+        ),
+    ],
+)
+def test_other_objects_are_refused_with_what_to_pass(make, match):
+    with pytest.raises(TypeError, match=match):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RiskDisplay.from_search(CalibrationErrorSearchCV()),
+        lambda: ComparisonDisplay.from_searches({"x": CalibrationErrorSearchCV()}),
+    ],
+)
+def test_searches_that_are_not_fitted_are_refused(make):
+    with pytest.raises(ValueError, match="not fitted"):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda **o: RiskDisplay.from_search(fitted_search(), **o), "confidence_level"),
+        (lambda **o: comparison(**o), "confidence_level"),
+        (lambda **o: comparison(**o), "level"),
+        (lambda **o: SegmentDisplay.from_result(segments(), **o), "level"),
+    ],
+)
+def test_levels_outside_0_and_1_are_refused(make, name):
+    with pytest.raises(ValueError, match=f"{name}=5 must be between 0 and 1"):
+        make(**{name: 5})

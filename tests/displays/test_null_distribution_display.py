@@ -84,8 +84,6 @@ def test_a_result_without_null_distribution_names_tests_that_have_one():
         NullDistributionDisplay.from_result(result)
 
 
-def test_what_is_no_result_is_refused():
-    with pytest.raises(TypeError, match="result is float"):
-        NullDistributionDisplay.from_result(0.05)
+def test_names_of_other_than_all_classes_are_refused():
     with pytest.raises(ValueError, match="labels has 2 entries, the result 3 classes"):
         NullDistributionDisplay.from_result(null_result("classwise"), labels=["a", "b"])

@@ -15,7 +15,7 @@ from skcal import (
 )
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import as_label
-from skcal.displays.reliability import _without_bins
+from skcal.displays.reliability import legend_without_bins
 from skcal.hypothesis_tests import monte_carlo_test
 from skcal.metrics import (
     bootstrap_interval,
@@ -67,6 +67,20 @@ def test_interval_of_the_error_is_the_bootstrap_of_the_metric():
         expected_calibration_error, y, proba, n_resamples=99, random_state=0
     )
     assert_allclose(panel.error_interval, (expected.low, expected.high), rtol=1e-10)
+
+
+def test_a_panel_of_a_predicted_class_has_the_interval_of_its_rows_alone():
+    y, proba = tempered()
+    for k, panel in enumerate(numbers_of(y, proba, notion="top-label", n_resamples=99).panels):
+        rows = proba.argmax(axis=1) == k
+        expected = bootstrap_interval(
+            expected_calibration_error,
+            (y == k)[rows].astype(int),
+            proba[rows, k],
+            n_resamples=99,
+            random_state=0,
+        )
+        assert_allclose(panel.error_interval, (expected.low, expected.high), rtol=1e-10)
 
 
 @pytest.mark.parametrize("notion", ["binary", "confidence", "classwise", "top-label"])
@@ -368,5 +382,5 @@ def test_curves_of_many_predictions_are_fitted_to_groups_of_them():
 def test_the_legend_has_a_line_a_side_so_that_it_is_no_wider_than_the_axes():
     facts = {"estimate": 0.05, "standard_error": 0.01}
     facts["reading"] = "too high by 0.03 above 0.4, too low by 0.02 from 0.001 to 0.2"
-    lines = _without_bins(facts).split("\n")
+    lines = legend_without_bins(facts).split("\n")
     assert lines[-2:] == ["too high by 0.03 above 0.4,", "too low by 0.02 from 0.001 to 0.2"]

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skcal import Binning, CalibrationErrorSearchCV, DirichletKernelDensity
 from skcal.displays import RiskDisplay
-from skcal.displays.risk_curves import RiskCurve
+from skcal.displays.risk import RiskCurve
 
 
 def test_curves_are_the_scores_of_the_search():
@@ -120,15 +120,6 @@ def test_a_single_fold_has_no_band_but_a_curve():
     display.figure_.draw_without_rendering()
 
 
-def test_what_is_no_fitted_search_is_refused():
-    with pytest.raises(TypeError, match="search is Binning"):
-        RiskDisplay.from_search(Binning())
-    with pytest.raises(ValueError, match="not fitted"):
-        RiskDisplay.from_search(CalibrationErrorSearchCV())
-
-
 def test_a_parameter_that_is_not_varied_names_those_that_are():
     with pytest.raises(ValueError, match=r"param='gamma' is not varied .* 'alpha', 'n_bins'"):
         RiskDisplay.from_search(fitted_search(), param="gamma")
-    with pytest.raises(ValueError, match="confidence_level=95"):
-        RiskDisplay.from_search(fitted_search(), confidence_level=95)

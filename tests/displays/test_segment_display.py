@@ -1,6 +1,5 @@
 import numpy as np
-import pytest
-from display_cases import curve, null_result, segments
+from display_cases import curve, segments
 from numpy.testing import assert_array_equal
 
 from skcal.displays import BiasCurveDisplay, SegmentDisplay
@@ -37,12 +36,3 @@ def test_the_band_of_a_curve_is_around_the_prediction_and_within_0_and_1():
     assert path.vertices[:, 1].min() >= 0
     assert path.vertices[:, 1].max() <= 1
     assert display.ax_.get_xlabel() == "age"
-
-
-def test_other_results_are_refused():
-    with pytest.raises(TypeError, match="Pass what segment_test returned"):
-        SegmentDisplay.from_result(null_result())
-    with pytest.raises(TypeError, match="Pass what bias_curve returned"):
-        BiasCurveDisplay.from_result(null_result())
-    with pytest.raises(ValueError, match="level=2 must be between 0 and 1"):
-        SegmentDisplay.from_result(segments(), level=2)

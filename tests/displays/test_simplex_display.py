@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skcal import CalibrationErrorEstimator, KroneckerKernelRidge, TwoStepKernelRidge
 from skcal.datasets import make_dirichlet
 from skcal.displays import SimplexDisplay
-from skcal.displays.simplex_arrows import cells_of
+from skcal.displays.simplex import cells_of
 from skcal.metrics import calibration_bins
 
 
