@@ -9,7 +9,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from html import escape
 from typing import Any
 
@@ -76,8 +76,9 @@ def one_line(text, width: int = 60) -> str:
 
 def wrapped(text: str, first: str = "", others: str = "") -> str:
     """Text in lines of at most 100 columns, behind what starts the first and the other lines."""
+    width = max(_WIDTH, len(first) + _NARROW)
     text = " ".join(text.split())
-    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=others)
 
 
 _FORMULAS = ("=", "+", "-", "@")  # what a spreadsheet would evaluate
@@ -118,6 +119,7 @@ _NOT_HTML = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _ROWS = 60  # of a table in a notebook
 _LONG = 15  # rows; longer tables of a report scroll on screens
 _WIDTH = 100  # of text
+_NARROW = 40  # what a wrapped column has at least
 
 # The rules of notebooks and of nbconvert, such as ".jp-RenderedHTMLCommon tbody tr:nth-child(odd)",
 # name two classes at most: three undo them, four are ours and five those of one kind of output,
@@ -440,8 +442,8 @@ class Summary:
 
     @property
     def table(self) -> Table:
-        """The candidates as they are shown, under the heading."""
-        return Table(self.columns, self.rows, "llrrr", self.heading, chosen=self.chosen)
+        """The candidates as they are shown."""
+        return Table(self.columns, self.rows, "llrrr", chosen=self.chosen)
 
     @property
     def numbers(self) -> Table:
@@ -476,7 +478,7 @@ class Summarized:
         views = {
             "text": summary.as_text,
             "csv": summary.numbers.csv,
-            "latex": summary.table.latex,
+            "latex": replace(summary.table, title=summary.heading).latex,
         }
         if format not in views:
             raise ValueError(f"format={format!r} is unknown. Use one of {', '.join(views)}.")
