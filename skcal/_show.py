@@ -7,8 +7,9 @@ import io
 import json
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from html import escape
 from typing import Any
 
@@ -46,16 +47,38 @@ def percent(level: float) -> str:
     return f"{100 * level:g} %"
 
 
-def as_columns(table: Sequence[Sequence[str]], sides: str = "") -> list[str]:
-    """Align a table of text; ``sides`` has < or > a column, by default the first is left."""
-    sides = sides or "<" + ">" * (len(table[0]) - 1)
-    widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
-    return [
-        "  ".join(
-            f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)
-        ).rstrip()
-        for row in table
-    ]
+def rounded(value) -> str:
+    """Four significant digits of a number, of several with their names; a dash for None and NaN."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        value = dict(zip(value._fields, value, strict=True))
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {rounded(part)}" for name, part in value.items())
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if value != value:
+        return "–"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if math.isfinite(value) else str(value)
+
+
+def one_line(text, width: int = 60) -> str:
+    """Text on one line; what does not print is replaced, the middle of what is longer left out."""
+    text = " ".join(str(text).split())
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    if len(text) <= width:
+        return text
+    end = width // 3
+    return text[: width - 1 - end] + "…" + text[-end:]
+
+
+def wrapped(text: str, first: str = "", others: str = "") -> str:
+    """Text in lines of at most 100 columns, behind what starts the first and the other lines."""
+    width = max(_WIDTH, len(first) + _NARROW)
+    text = " ".join(text.split())
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=others)
 
 
 _FORMULAS = ("=", "+", "-", "@")  # what a spreadsheet would evaluate
@@ -76,35 +99,6 @@ _LATEX = {
 }
 
 
-def as_csv(columns: Sequence[str], records: Sequence[dict[str, Any]]) -> str:
-    """Comma-separated numbers in full, with a header; text is not evaluated by spreadsheets."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    for record in records:
-        writer.writerow([_csv_cell(record[name]) for name in columns])
-    return file.getvalue()
-
-
-def _csv_cell(value):
-    if not isinstance(value, str):
-        return "" if value is None else repr(value)
-    value = printable(" ".join(value.split()))
-    return f"'{value}" if value.startswith(_FORMULAS) else value
-
-
-def as_latex(title: str, sides: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A ``tabular`` of booktabs, of cells that are escaped, below a comment."""
-    head = [
-        f"% {printable(' '.join(title.split()))}",
-        rf"\begin{{tabular}}{{{sides}}}",
-        r"\toprule",
-    ]
-    lines = [" & ".join(row) + r" \\" for row in [columns, *rows]]
-    body = [lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}", ""]
-    return "\n".join([*head, *body])
-
-
 def tex(text: str) -> str:
     """Text as LaTeX prints it; two spaces in front indent it."""
     words = printable(" ".join(text.split()))
@@ -123,6 +117,9 @@ def import_pandas():
 
 _NOT_HTML = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _ROWS = 60  # of a table in a notebook
+_LONG = 15  # rows; longer tables of a report scroll on screens
+_WIDTH = 100  # of text
+_NARROW = 40  # what a wrapped column has at least
 
 # The rules of notebooks and of nbconvert, such as ".jp-RenderedHTMLCommon tbody tr:nth-child(odd)",
 # name two classes at most: three undo them, four are ours and five those of one kind of output,
@@ -160,7 +157,7 @@ _RESULT = """
 & table { width: auto; font-size: .875rem; overflow-wrap: break-word; }
 & :is(td, th) { padding: .15rem 1.25rem .15rem 0; }
 & thead + tbody .skcal-number, & thead .skcal-number { text-align: right; white-space: nowrap; }
-& thead + tbody td { white-space: nowrap; }
+& thead + tbody :is(td, th) { white-space: nowrap; }
 & .skcal-scroll + .skcal-scroll { margin-top: .75rem; }
 & .skcal-chosen :is(td, th) { font-weight: 600; }
 & p { margin: 0 0 .4rem; font-weight: 600; }
@@ -188,91 +185,214 @@ def html_text(text) -> str:
     return _NOT_HTML.sub("\N{REPLACEMENT CHARACTER}", escape(str(text)))
 
 
-def rounded(value) -> str:
-    """Four significant digits of a number, of several with their names, the words of others."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        value = dict(zip(value._fields, value, strict=True))
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {rounded(one)}" for name, one in value.items())
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if value != value:
-        return "–"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.4g}" if math.isfinite(value) else str(value)
-
-
-def html_result(title: str, *parts: str) -> str:
-    """A part of a notebook with its style."""
-    head = f'{_STYLE}<div class="skcal skcal-result">\n<p>{html_text(title)}</p>\n'
-    return f"{head}{''.join(parts)}</div>\n"
-
-
-def html_table(
-    columns: Sequence[str], rows: Iterable[Sequence[Any]], chosen: int | None = None
-) -> str:
-    """A table of numbers and text; numbers stand to the right, and the chosen row is bold."""
-    rows = list(rows)
-    sides = [_side(cell) for cell in rows[0]] if rows else [""] * len(columns)
-    head = "".join(
-        f'<th scope="col"{side}>{html_text(column)}</th>'
-        for side, column in zip(sides, columns, strict=True)
-    )
-    body = "".join(
-        ('<tr class="skcal-chosen">' if k == chosen else "<tr>")
-        + "".join(map(_html_cell, row))
-        + "</tr>\n"
-        for k, row in enumerate(rows[:_ROWS])
-    )
-    more = len(rows) - _ROWS
-    note = f"<ul><li>… and {more:,} more rows</li></ul>\n" if more > 0 else ""
-    head = f"<thead><tr>{head}</tr></thead>\n" if any(columns) else ""
-    return f'<div class="skcal-scroll"><table>\n{head}<tbody>\n{body}</tbody></table></div>\n{note}'
-
-
-def html_rows(columns: Mapping[str, Any], most: int = 10) -> str:
-    """A table of arrays by name, of many rows those that are evenly spread."""
-    n_rows = min(len(values) for values in columns.values())
-    rows = np.unique(np.linspace(0, n_rows - 1, most).astype(int)) if n_rows > most else slice(None)
-    return html_table(
-        tuple(columns), zip(*(values[rows].tolist() for values in columns.values()), strict=True)
-    )
-
-
-def _side(value) -> str:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return ' class="skcal-number"' if is_number else ""
-
-
-def _html_cell(value) -> str:
-    return f"<td{_side(value)}>{html_text(rounded(value))}</td>"
-
-
 def html_list(texts: Iterable[str]) -> str:
     """A list of sentences."""
     items = "".join(f"<li>{html_text(text)}</li>\n" for text in texts)
     return f"<ul>\n{items}</ul>\n" if items else ""
 
 
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Values by row and column, which text, HTML, CSV, LaTeX and data frames show.
+
+    Attributes
+    ----------
+    columns : sequence of str
+        The names of the columns; a table of nothing but empty names is shown without them.
+    rows : sequence of sequence
+        Text stands as it is; numbers have four digits, and all of them in CSV and data frames.
+    sides : str
+        "l" or "r" for each column, the side where it stands, or "p" for a last column of sentences,
+        which are wrapped; by default numbers stand to the right.
+    title : str
+    notes : sequence of str
+        Sentences below the table.
+    chosen : int
+        The row that stands out; -1 for none.
+    remarks : dict of int to str
+        What is said of single rows.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    sides: str = ""
+    title: str = ""
+    notes: Sequence[str] = ()
+    chosen: int = -1
+    remarks: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any], most: int = 10) -> Table:
+        """Make a table of arrays by name; of more than ``most`` rows those evenly spread."""
+        n_rows = min(map(len, columns.values()))
+        spread = np.unique(np.linspace(0, n_rows - 1, most).astype(int))
+        rows = spread if n_rows > most else slice(None)
+        arrays = (np.asarray(values)[rows].tolist() for values in columns.values())
+        return cls(tuple(columns), list(zip(*arrays, strict=True)))
+
+    def text(self) -> str:
+        """The title, the aligned table and the notes."""
+        title = [wrapped(self.title), ""] if self.title else []
+        notes = [wrapped(note, "", "  ") for note in self.notes]
+        return "\n".join([*title, *self.lines(), *notes])
+
+    def lines(self) -> list[str]:
+        """The rows as aligned text below the names of the columns; a star marks the chosen one."""
+        rows = [[rounded(cell) for cell in row] for row in self.rows]
+        if self.chosen >= 0:
+            for k, row in enumerate(rows):
+                row[0] = ("* " if k == self.chosen else "  ") + row[0]
+        head = [["  " * (self.chosen >= 0) + self.columns[0], *self.columns[1:]]]
+        table = head + rows if any(self.columns) else rows
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = []
+        for row in table:
+            cells = [
+                cell if side == "p" else f"{cell:{'>' if side == 'r' else '<'}{width}}"
+                for cell, side, width in zip(row, self._sides(), widths, strict=True)
+            ]
+            line = "  ".join(cells).rstrip()
+            if self._sides().endswith("p") and row[-1]:
+                start = "  ".join([*cells[:-1], ""])
+                line = wrapped(row[-1], start, " " * len(start))
+            lines.append(line)
+        n_head = len(table) - len(rows)
+        for k in self.remarks:
+            lines[n_head + k] += "  *"
+        return [*lines, *(f"* {remark}" for remark in dict.fromkeys(self.remarks.values()))]
+
+    def html(self, kind: str = "skcal-scroll", most: int | None = None) -> str:
+        """The title, the table, of at most ``most`` rows, and the notes, all of it escaped."""
+        sides = [' class="skcal-number"' * (side == "r") for side in self._sides()]
+        names = zip(sides, self.columns, strict=True)
+        head = "".join(f'<th scope="col"{side}>{_isolated(name)}</th>' for side, name in names)
+        head = f"<thead><tr>{head}</tr></thead>\n" if any(self.columns) else ""
+        body = "".join(self._html_row(k, row, sides) for k, row in enumerate(self.rows[:most]))
+        if kind == "skcal-scroll":
+            kind += " skcal-long" * (len(self.rows) > _LONG) + '" tabindex="0'
+        title = f"<p>{html_text(self.title)}</p>\n" if self.title else ""
+        more = 0 if most is None else len(self.rows) - most
+        notes = [f"… and {more:,} more rows", *self.notes] if more > 0 else self.notes
+        table = f"<table>\n{head}<tbody>\n{body}</tbody>\n</table>"
+        return f'{title}<div class="{kind}">{table}</div>\n{html_list(notes)}'
+
+    def _html_row(self, k, row, sides) -> str:
+        """A row, which the first cell names; two spaces in front make it part of that above."""
+        name, *cells = map(rounded, row)
+        part = name.startswith("  ")
+        kind = ' class="skcal-chosen"' if k == self.chosen else ' class="skcal-part"' * part
+        remark = f" <small>{html_text(self.remarks[k])}</small>" if k in self.remarks else ""
+        others = "".join(
+            f"<td{side}>{html_text(cell)}</td>" for side, cell in zip(sides[1:], cells, strict=True)
+        )
+        first = f'<th scope="row"{sides[0]}>{_isolated(name.strip())}{remark}</th>'
+        return f"<tr{kind}>{first}{others}</tr>\n"
+
+    def csv(self) -> str:
+        """Comma-separated numbers in full, with a header; text is not evaluated by spreadsheets."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(map(_csv_cell, row) for row in self.rows)
+        return file.getvalue()
+
+    def latex(self) -> str:
+        """A ``tabular`` of the package booktabs between comments; the chosen row is bold."""
+        wide = rf"p{{{1 - 0.2 * (len(self.columns) - 1):.1g}\linewidth}}"
+        rows = [[tex(rounded(cell)) for cell in row] for row in self.rows]
+        if self.chosen >= 0:
+            rows[self.chosen] = [
+                rf"\textbf{{{cell}}}" if cell else "" for cell in rows[self.chosen]
+            ]
+        names, *lines = (
+            " & ".join(row) + r" \\" for row in [[tex(name) for name in self.columns], *rows]
+        )
+        comments = [f"% {printable(' '.join(text.split()))}" for text in (self.title, *self.notes)]
+        begin = rf"\begin{{tabular}}{{{self._sides().replace('p', wide)}}}"
+        body = [begin, r"\toprule", names, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"]
+        return "\n".join([comments[0], *body, *comments[1:], ""])
+
+    def frame(self):
+        """A pandas data frame, a row for each row."""
+        return import_pandas().DataFrame(list(self.rows), columns=list(self.columns))
+
+    def _sides(self) -> str:
+        if self.sides or not self.rows:
+            return self.sides or "l" * len(self.columns)
+        return "".join(
+            "r" if isinstance(cell, int | float) and not isinstance(cell, bool) else "l"
+            for cell in self.rows[0]
+        )
+
+
+def _csv_cell(value):
+    if not isinstance(value, str):
+        return "" if value is None else repr(value)
+    value = printable(" ".join(value.split()))
+    return f"'{value}" if value.startswith(_FORMULAS) else value
+
+
+def _isolated(name: str) -> str:
+    """A name from outside: escaped, and the direction of its letters kept to itself."""
+    return f"<bdi>{html_text(name)}</bdi>" if name else ""
+
+
+def html_result(title: str, *parts: Table | str) -> str:
+    """What a notebook shows: the title and the parts below it, with their style."""
+    shown = [part.html(most=_ROWS) if isinstance(part, Table) else part for part in parts]
+    head = f'{_STYLE}<div class="skcal skcal-result">\n<p>{html_text(title)}</p>\n'
+    return f"{head}{''.join(shown)}</div>\n"
+
+
 class ShownRounded:
     """A dataclass that `print` and notebooks show as a table of its rounded numbers."""
 
     def _shown(self) -> list[tuple[str, Any]]:
-        own: Any = self
-        shown = [(field.name, getattr(own, field.name)) for field in fields(own) if field.repr]
+        """Names and values of the fields that are known."""
+        result: Any = self
+        shown = [(one.name, getattr(result, one.name)) for one in fields(result) if one.repr]
         return [
             (name.replace("_", " "), value)
             for name, value in shown
             if value is not None and value == value and not is_dataclass(value)
         ]
 
+    def _parts(self) -> Sequence[Table | str]:
+        """What notebooks show below the numbers."""
+        return ()
+
     def __str__(self):
         rows = [(name, rounded(value)) for name, value in self._shown()]
-        return "\n".join(as_columns(rows, "<<"))
+        return Table(("", ""), rows).text()
 
     def _repr_html_(self):
-        return html_result(type(self).__name__, html_table(("", ""), self._shown()))
+        numbers = Table(("", ""), self._shown())
+        return html_result(type(self).__name__, numbers, *self._parts())
+
+
+class ShownColumns:
+    """A result of arrays of one length, which notebooks show as a table of some of their rows."""
+
+    def _title(self) -> str:
+        raise NotImplementedError
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        """The arrays by name."""
+        raise NotImplementedError
+
+    def _notes(self) -> list[str]:
+        """What the columns mean."""
+        raise NotImplementedError
+
+    def _table(self) -> Table:
+        return Table.of(self._columns())
+
+    def to_frame(self):
+        """Return a pandas DataFrame, a column for each array."""
+        return import_pandas().DataFrame(self._columns())
+
+    def _repr_html_(self):
+        return html_result(self._title(), self._table(), html_list(self._notes()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,38 +427,29 @@ class Summary:
         """The table, the choice and the facts for a terminal."""
         if not self.rows:
             return self.heading
-        marks = ["  ", *("* " if k == self.chosen else "  " for k in range(len(self.rows)))]
-        marked = [
-            (mark + row[0], *row[1:])
-            for mark, row in zip(marks, [self.columns, *self.rows], strict=True)
-        ]
         choice = [mark + text for mark, text in zip(("* ", "  "), self.choice, strict=False)]
         width = max(len(name) for name, _ in self.facts) + 2
         facts = [f"{name:{width}} {text}" for name, text in self.facts]
-        return "\n".join([self.heading, "", *as_columns(marked, "<<>>>"), "", *choice, *facts])
+        return "\n".join([self.heading, "", *self.table.lines(), "", *choice, *facts])
 
     def as_html(self) -> str:
         """The same for notebooks."""
         if not self.rows:
             return ""
         return html_result(
-            self.heading,
-            html_table(("", ""), self.facts),
-            html_table(self.columns, self.rows, self.chosen),
-            html_list(self.choice),
+            self.heading, Table(("", ""), self.facts), self.table, html_list(self.choice)
         )
 
-    def as_csv(self) -> str:
-        """The numbers of the candidates in full."""
-        return as_csv(tuple(self.records[0]) if self.records else (), self.records)
+    @property
+    def table(self) -> Table:
+        """The candidates as they are shown."""
+        return Table(self.columns, self.rows, "llrrr", chosen=self.chosen)
 
-    def as_latex(self) -> str:
-        """The table of the candidates for the package booktabs, the chosen one bold."""
-        rows = [
-            [rf"\textbf{{{tex(cell)}}}" if k == self.chosen and cell else tex(cell) for cell in row]
-            for k, row in enumerate(self.rows)
-        ]
-        return as_latex(self.heading, "llrrr", [tex(name) for name in self.columns], rows)
+    @property
+    def numbers(self) -> Table:
+        """The numbers of the candidates in full."""
+        columns = tuple(self.records[0]) if self.records else ()
+        return Table(columns, [[record[name] for name in columns] for record in self.records])
 
 
 class Summarized:
@@ -363,15 +474,20 @@ class Summarized:
         summary : str
         """
         check_is_fitted(self)
-        views = {"text": Summary.as_text, "csv": Summary.as_csv, "latex": Summary.as_latex}
+        summary = self._summary()
+        views = {
+            "text": summary.as_text,
+            "csv": summary.numbers.csv,
+            "latex": replace(summary.table, title=summary.heading).latex,
+        }
         if format not in views:
             raise ValueError(f"format={format!r} is unknown. Use one of {', '.join(views)}.")
-        return views[format](self._summary())
+        return views[format]()
 
     def to_frame(self):
         """Return a pandas data frame, a row for each candidate."""
         check_is_fitted(self)
-        return import_pandas().DataFrame(self._summary().records)
+        return self._summary().numbers.frame()
 
     def _result_html(self) -> str:
         return self._summary().as_html() if hasattr(self, self._set_last) else ""
@@ -407,3 +523,34 @@ def format_setting(setting: dict) -> str:
         short = name.rsplit("__", 1)[-1]
         parts.append(f"{short}={value:.3g}" if isinstance(value, float) else f"{short}={value}")
     return ", ".join(parts) or "-"
+
+
+def as_columns(table: Sequence[Sequence[str]], sides: str = "") -> list[str]:
+    """Align a table of text; ``sides`` has < or > a column, by default the first is left."""
+    sides = sides.replace("<", "l").replace(">", "r") or "l" + "r" * (len(table[0]) - 1)
+    return Table(table[0], table[1:], sides).lines()
+
+
+def as_csv(columns: Sequence[str], records: Sequence[dict[str, Any]]) -> str:
+    """Comma-separated numbers in full, with a header."""
+    return Table(columns, [[record[name] for name in columns] for record in records]).csv()
+
+
+def as_latex(title: str, sides: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A ``tabular`` of booktabs, of cells that are escaped, below a comment."""
+    lines = [" & ".join(row) + r" \\" for row in [columns, *rows]]
+    head = [f"% {printable(' '.join(title.split()))}", rf"\begin{{tabular}}{{{sides}}}"]
+    middle = [r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([*head, *middle, ""])
+
+
+def html_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], chosen: int | None = None
+) -> str:
+    """A table of numbers and text."""
+    return Table(columns, list(rows), chosen=-1 if chosen is None else chosen).html(most=_ROWS)
+
+
+def html_rows(columns: Mapping[str, Any], most: int = 10) -> str:
+    """A table of arrays by name, of many rows those that are evenly spread."""
+    return Table.of(columns, most).html()

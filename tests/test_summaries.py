@@ -66,7 +66,7 @@ def test_summaries_are_of_fitted_estimators_and_of_known_forms():
 def test_a_recalibrator_that_was_read_says_so():
     read = Recalibrator.from_json(fitted("recalibrator").to_json())
     assert read.summary().endswith(", read from JSON")
-    assert Summary("nothing").as_csv() == "\n"
+    assert Summary("nothing").numbers.csv() == "\n"
 
 
 def test_latex_prints_what_it_would_otherwise_read():

@@ -27,8 +27,8 @@ from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
 from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw, save_figure
-from skcal.report.numbers import skce_options
-from skcal.report.text import comparison_text
+from skcal.report.measure import skce_options
+from skcal.report.views import comparison_text
 
 _FIGURES = (".png", ".svg", ".pdf")
 _NO_MEMORY = (

@@ -1,23 +1,39 @@
-"""A report: numbers, of which text, HTML, JSON, a data frame and a figure are views."""
+"""A calibration report: the function that makes it, and its views."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-import skcal.report.html as html
-import skcal.report.tables as tables
+from sklearn.utils import check_random_state
+
+from skcal._bins import SCALAR_PARTITIONS
 from skcal._files import replacing
-from skcal._show import as_json, import_pandas
+from skcal._show import as_json
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.displays.base import default_resamples
+from skcal.hypothesis_tests import segment_test
+from skcal.hypothesis_tests.segments import SegmentTestResult
+from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_candidates
 from skcal.notions import Notion
-from skcal.report.comparison import Comparison
+from skcal.report.compare import (
+    ModelComparison,
+    compare_groups,
+    compare_models,
+    read_groups,
+    read_second,
+)
 from skcal.report.figure import reliability
-from skcal.report.overview import verdict_of
-from skcal.report.parts import LEVEL, Measures
-from skcal.report.rows import all_warnings
-from skcal.report.segment_audit import SegmentAudit
-from skcal.report.text import as_text
+from skcal.report.measure import Measures, Settings, measure
+from skcal.report.page import as_fragment, as_page
+from skcal.report.rows import records_table
+from skcal.report.views import as_data, as_latex, as_text
+from skcal.report.words import LEVEL, all_warnings, verdict_of
+from skcal.sample import Sample, read_sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,16 +43,18 @@ class CalibrationReport:
     Parameters
     ----------
     overall : Measures
-        All samples: ``overview``, ``tuned`` (a dict for each notion, as in the command line's
-        JSON), ``ece``, ``without_bins``, ``mce``, ``skce`` and ``scores`` (lists), ``sharpness``,
-        ``diagram`` and ``warnings``. What the samples do not allow is None.
+        All samples: ``overview``, ``searches`` (the fitted search of each notion), ``tuned`` (a
+        dict for each of them, as in the command line's JSON), ``ece``, ``without_bins``, ``mce``,
+        ``skce`` (results of tests) and ``scores`` (lists), ``sharpness``, ``diagram`` (a panel of a
+        reliability display) and ``warnings``; of one outcome also ``validation``
+        (``ValidationMeasures``), ``curve`` and ``decision``. What the samples do not allow is None.
     groups : list of Measures
         The measures of each subgroup.
     group_pvalues : list of float or None
         The p-values of the subgroups' tests by ECE, adjusted by Holm's method.
-    segments : SegmentAudit or None
-        The worst segments of given features, and the p-value of all.
-    comparison : Comparison or None
+    segments : SegmentTestResult or None
+        The test of the segments of given features.
+    comparison : ModelComparison or None
         The second model: ``second`` (its measures), ``estimators`` (both models under one function)
         and ``tests``.
     notion : Notion
@@ -67,8 +85,8 @@ class CalibrationReport:
     overall: Measures
     groups: list[Measures]
     group_pvalues: list[float | None]
-    segments: SegmentAudit | None
-    comparison: Comparison | None
+    segments: SegmentTestResult | None
+    comparison: ModelComparison | None
     notion: Notion
     n_searched: int
     settings: dict
@@ -85,7 +103,7 @@ class CalibrationReport:
         )
 
     def _repr_html_(self):
-        return html.as_fragment(self)
+        return as_fragment(self)
 
     @property
     def verdict(self) -> str:
@@ -93,7 +111,7 @@ class CalibrationReport:
         text = verdict_of(self.overall, self.settings)
         if self.segments is None or self.segments.pvalue > LEVEL:
             return text
-        return f"{text} Some segments are miscalibrated, first {self.segments.worst[0]['name']}."
+        return f"{text} Some segments are miscalibrated, first {self.segments.segments[0].name}."
 
     @property
     def warnings(self) -> list[str]:
@@ -102,7 +120,7 @@ class CalibrationReport:
 
     def to_dict(self) -> dict:
         """Return dicts, lists, strings and finite numbers; None for what is not known."""
-        return asdict(self)
+        return as_data(self)
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return strict JSON of :meth:`to_dict`.
@@ -119,9 +137,8 @@ class CalibrationReport:
 
         ``part`` is "all", "group", "second" (model) or "paired", differences of the two models.
         """
-        pd = import_pandas()
-        rows = tables.records(self)
-        return pd.DataFrame(rows).astype(dict.fromkeys(("value", "low", "high", "pvalue"), float))
+        frame = records_table(self).frame()
+        return frame.astype(dict.fromkeys(("value", "low", "high", "pvalue"), float))
 
     def plot(self, ax=None, *, groups=False):
         """Draw the reliability diagram, of two models side by side.
@@ -164,11 +181,11 @@ class CalibrationReport:
         """
         path = Path(path)
         views: dict[str, Any] = {
-            ".html": html.as_page,
+            ".html": as_page,
             ".json": type(self).to_json,
             ".txt": str,
-            ".csv": tables.as_csv,
-            ".tex": tables.as_latex,
+            ".csv": lambda report: records_table(report).csv(),
+            ".tex": as_latex,
         }
         if path.suffix.lower() not in views:
             raise ValueError(
@@ -177,3 +194,246 @@ class CalibrationReport:
         text = views[path.suffix.lower()](self).rstrip("\n") + "\n"
         with replacing(path) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
+
+
+@validate_params(
+    {
+        "notion": [StrOptions({"auto", "binary", "confidence"})],
+        "search": ["boolean"],
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
+        "min_bin_samples": [Interval(Integral, 1, None, closed="left")],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
+        "candidates": [list, tuple, StrOptions(set(CANDIDATES)), None],
+        "cv": ["cv_object"],
+        "outer_cv": ["cv_object", None],
+        "max_search_samples": [Interval(Integral, 20, None, closed="left"), None],
+        "name": [str],
+        "compare_name": [str],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    },
+    prefer_skip_nested_validation=False,
+)
+def calibration_report(
+    y_true,
+    y_proba,
+    *,
+    notion="auto",
+    search=False,
+    groups=None,
+    segments=None,
+    compare=None,
+    n_bins=15,
+    strategy="uniform",
+    min_bin_samples=30,
+    confidence_level=0.95,
+    n_resamples=None,
+    candidates=None,
+    cv=5,
+    outer_cv=None,
+    max_search_samples=100_000,
+    labels=None,
+    pos_label=None,
+    name="classifier",
+    compare_name="second classifier",
+    random_state=None,
+    n_jobs=None,
+    verbose=0,
+):
+    """Estimate, test and show the calibration of predictions.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        The label of each sample.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : {"auto", "binary", "confidence"}, default="auto"
+        The notion of ECE, MCE, the figure and the tuned error; "auto" is "binary" for one
+        and two columns and "confidence" for more.
+    search : bool, default=False
+        Whether to tune the canonical and the class-wise error too, which takes longer.
+    groups : array-like of shape (n_samples,), default=None
+        The subgroup of each sample; the report holds the same numbers for each subgroup. A data
+        frame or a dict of several columns makes the groups of each.
+    segments : data frame, arrow table, dict of columns or array-like, default=None
+        Features of each sample, whose segments are tested for bias all together, as by
+        :func:`skcal.hypothesis_tests.segment_test`.
+    compare : array-like of the shape of ``y_proba``, default=None
+        Predictions of a second model for the same samples.
+    n_bins : int, default=15
+        The number of bins.
+    strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
+        The rule of the bins, as in :func:`skcal.metrics.expected_calibration_error`. With
+        ``compare`` it is "uniform", since the others depend on the predictions.
+    min_bin_samples : int, default=30
+        The number of samples that a bin needs in order to count for MCE.
+    confidence_level : float in (0, 1), default=0.95
+        The confidence level of intervals, bands and the one-sided lower bound.
+    n_resamples : int ≥ 19, default=None
+        The number of resamples of intervals, null bands and tests; None is 999, above 100,000
+        samples 199.
+    candidates : list of (function, param_grid), str or None, default=None
+        The candidates of :class:`skcal.CalibrationErrorSearchCV`.
+    cv, outer_cv : int, cross-validation generator or iterable, default=5 and None
+        The inner and the outer splits of that search.
+    max_search_samples : int, default=100_000
+        The largest number of samples for tuned errors and their paired test; of more, they use this
+        many, drawn by
+        ``np.random.default_rng(seed).choice(n_samples, …, replace=False)`` and sorted; None uses
+        all.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    name, compare_name : str, default="classifier" and "second classifier"
+        The names of the models, for titles.
+    random_state : int, RandomState instance or None, default=None
+        The seed. An int goes to every function as it is; otherwise one is drawn and kept in
+        ``settings``.
+    n_jobs : int, default=None
+        The number of workers; results do not depend on it.
+    verbose : int, default=0
+        1 prints a line when a part begins, and a line per candidate of the searches.
+
+    Returns
+    -------
+    report : CalibrationReport
+        The numbers, which ``print(report)``, ``report.save("report.html")``, ``report.plot()``,
+        ``report.to_frame()`` and ``report.to_json()`` show.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid. What the samples do not allow is left out with a warning in the
+        report.
+
+    See Also
+    --------
+    skcal.CalibrationErrorSearchCV : The search behind the tuned error.
+    skcal.hypothesis_tests.compare_calibration : The paired test of two models.
+
+    Notes
+    -----
+    Every number is that of the public function with the same seed:
+    ``bootstrap_interval`` of ``expected_calibration_error`` (an end below 0 is shown as 0) and the
+    null distribution of ``monte_carlo_test``; the bin of ``calibration_bins(…).largest_gap``;
+    ``skce_test`` of the notion and of "canonical" (1-D: "binary"), where exact level
+    costs seconds by Monte Carlo, for larger samples by the spectrum or by blocks, as the report
+    says; ``score_decomposition`` by isotonic regression of each class,
+    for "binary" of the positive class, also of two columns; there also ``validation_measures``,
+    ``calibration_curve`` and ``decision_curve``.
+
+    The p-values of groups are adjusted by Holm's method. Where ``n_resamples`` is too few for the
+    number of groups, outcomes of each group are drawn until 20 of them show as much, up to 100
+    times the number of groups [1]_.
+
+    With ``compare``, both models are also measured by one function: of those that estimate the
+    residual the one with the lowest sum of both models' validation risks, so that it favours
+    neither. ``compare_calibration`` tests the difference by the same function, and by the SKCE.
+
+    About 10 s for 10,000 predictions of 10 classes and a minute for a million of one; a report of
+    groups or of two models takes that for each. Weights are not offered: the tests know none.
+
+    References
+    ----------
+    .. [1] Besag & Clifford, Sequential Monte Carlo p-values, Biometrika 1991.
+
+    Examples
+    --------
+    >>> from skcal.datasets import make_tempered
+    >>> from skcal.report import calibration_report
+    >>> data = make_tempered(400, temperature=2.0, n_truth_draws=0, random_state=0)
+    >>> report = calibration_report(data.labels, data.proba, n_bins=10, random_state=0)
+    >>> print(report)  # doctest: +ELLIPSIS
+    Calibration report: classifier
+    ==============================
+    400 predictions of 5 classes, confidence calibration unless said
+    ...
+    """
+    options = {"labels": labels, "pos_label": pos_label, "notion": notion, "at_least": 2}
+    sample = read_sample(y_true, y_proba, **options)
+    second = None if compare is None else read_second(y_true, y_proba, compare, strategy, options)
+    n_samples = len(sample.codes)
+    parts = [] if groups is None else read_groups(groups, n_samples)
+    settings = Settings(
+        search=search,
+        n_bins=n_bins,
+        strategy=strategy,
+        min_bin_samples=min_bin_samples,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples or default_resamples(n_samples),
+        candidates=candidates,
+        cv=cv,
+        outer_cv=outer_cv,
+        max_search_samples=max_search_samples,
+        n_jobs=n_jobs,
+        random_state=_seed(random_state),
+        verbose=verbose,
+    )
+    described = _described(settings, sample)  # which raises for candidates that are none
+    overall = measure(name, sample, settings)
+    samples = [sample.take(rows) for _, rows in parts]
+    measures = [
+        measure(label, part, settings) for (label, _), part in zip(parts, samples, strict=True)
+    ]
+    measures, pvalues, warnings = compare_groups(measures, samples, settings)
+    comparison = None
+    if second is not None:
+        comparison = compare_models(compare_name, overall, sample, second, settings)
+    return CalibrationReport(
+        overall=replace(overall, warnings=overall.warnings + warnings),
+        groups=measures,
+        group_pvalues=pvalues,
+        segments=None if segments is None else _segments(sample, segments, settings),
+        comparison=comparison,
+        notion=sample.notion,
+        n_searched=settings.n_searched(n_samples),
+        settings=described,
+        version=_version(),
+    )
+
+
+def _seed(random_state) -> int:
+    """An int as it is, or one drawn."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _segments(sample, features, settings) -> SegmentTestResult:
+    return segment_test(
+        sample.labels,
+        sample.proba,
+        features,
+        notion=sample.notion,
+        labels=sample.classes,
+        **settings.resampling,
+    )
+
+
+def _described(settings: Settings, sample: Sample) -> dict:
+    """Options as JSON can hold them."""
+    candidates = settings.candidates
+    if candidates is not None and not isinstance(candidates, str):
+        n_searched = settings.n_searched(len(sample.codes))
+        resolved = resolve_candidates(candidates, sample.notion, 1, n_searched)
+        candidates = [family_name(function) for function, _ in resolved]
+    cv, outer_cv = (
+        value if isinstance(value, int | None) else repr(value)
+        for value in (settings.cv, settings.outer_cv)
+    )
+    options = {"notion": sample.notion} | settings._asdict()
+    del options["verbose"]  # which changes no number
+    return {**options, "candidates": candidates, "cv": cv, "outer_cv": outer_cv}
+
+
+def _version() -> str:
+    """The version of the installed package."""
+    try:
+        return installed_version("skcal")
+    except PackageNotFoundError:
+        return "unknown"

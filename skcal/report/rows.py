@@ -1,17 +1,58 @@
-"""A report as rows of a table, which text, HTML and data frame show."""
+"""The tables of a report, which text, HTML, CSV, LaTeX and data frames show."""
 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 
-from skcal._show import format_setting, number, percent
+from skcal._show import Table, format_setting, number, percent
 from skcal.metrics.validation import MEASURE_NAMES
-from skcal.report.cautions import STANDING
-from skcal.report.parts import Measures
+from skcal.report.measure import Measures
+from skcal.report.words import (
+    MEDIAN_WIDTH,
+    comparison_verdict,
+    how_tested,
+    paired_lines,
+    powerless,
+    pvalue_text,
+    segment_verdict,
+)
 
-BIASED = ", which leaves out what noise adds to the estimate"
+N_WORST = 10  # segments that are shown
+_BIASED = ", which leaves out what noise adds to the estimate"
+_NO_POWER = "too few samples to show an error as large as that of all"
+_RECORD = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
+_GROUPS = ("group", "n", "accuracy", "tuned", "at least", "ECE", "if calibrated ≤", "p (Holm)")
+_OUTCOMES = (
+    "group",
+    "n",
+    "events",
+    "expected",
+    "O/E ratio",
+    "calibration slope",
+    "C-statistic",
+)
+_SEGMENTS = ("segment", "samples", "predicted", "observed", "95 % interval", "p-value")
+_BINS = (
+    "samples",
+    "mean prediction",
+    "frequency",
+    "from",
+    "to",
+    "if calibrated from",
+    "to",
+)
+_VALIDATION = {
+    "observed_expected_ratio": "observed over expected; above 1 predictions are low",
+    "intercept_in_the_large": "logistic intercept at slope 1; ideal 0",
+    "slope": "below 1 predictions are too extreme",
+    "ici": "mean distance of a spline curve from the prediction",
+    "e50": "its median",
+    "e90": "its 90 % quantile",
+    "emax": "its maximum",
+    "c_statistic": "area under the ROC curve",
+    "scaled_brier_score": "1 − Brier score / that of the prevalence",
+}
 
 
 @dataclass(frozen=True)
@@ -33,64 +74,41 @@ class Row:
         return f"{self.value:,}" if isinstance(self.value, int) else number(self.value)
 
 
-def pvalue(value: float) -> str:
-    """``p = 0.012``."""
-    return f"p = {value:.2g}"
+# One set of predictions
 
 
-def root(squared: float) -> float:
-    """The root of a squared error, 0 where it is negative."""
-    return math.sqrt(max(squared, 0.0))
+def measures_table(measures: Measures, settings: dict) -> Table:
+    """All numbers of one set of predictions but those of single classes."""
+    rows = [
+        ("  " * row.indented + row.quantity, row.shown, row.detail)
+        for row in rows_of(measures, settings)
+    ]
+    return Table(("", "", ""), rows, "lrp")
 
 
 def rows_of(measures: Measures, settings: dict) -> list[Row]:
-    """All numbers of one set of predictions but those of single classes."""
+    """The rows of :func:`measures_table`."""
     level = settings["confidence_level"]
-    rows = _overview(measures.overview)
+    rows = _overview_rows(measures.overview)
     for facts in measures.tuned:
         rows += tuned_rows(facts)
     if measures.ece is not None:
-        rows += _ece(measures.ece, level)
+        rows += _ece_rows(measures.ece, level)
     if measures.without_bins is not None:
-        rows.append(_without_bins(measures.without_bins))
+        rows.append(_row_without_bins(measures.without_bins))
     if measures.mce is not None:
-        rows.append(_mce(measures.mce, measures.ece))
-    rows += [
-        Row(
-            f"SKCE ({part.notion})",
-            part.estimate,
-            f"{pvalue(part.pvalue)}; {part.method}; {_kernel(part.method)}",
-            part.notion,
-            pvalue=part.pvalue,
-        )
-        for part in measures.skce
-    ]
-    rows += [_score(part) for part in measures.scores]
-    rows += _validation(measures.validation or {}, level)
-    rows += _net_benefit(measures.decision or {}, level)
+        rows.append(_mce_row(measures.mce, measures.ece))
+    rows += [_skce_row(test) for test in measures.skce]
+    rows += [_score_row(score) for score in measures.scores]
+    rows += _validation_rows(measures.validation, level)
+    rows += _net_benefit_rows(measures.at_prevalence, level)
     what = "variance of the probabilities"
-    if any(part.notion.by_class for part in measures.scores):
+    if any(score.notion.by_class for score in measures.scores):
         what += ", summed over classes"
     return [*rows, Row("sharpness", measures.sharpness, what)]
 
 
-def _kernel(method: str) -> str:
-    """The kernel of ``skce_test``, whose units those of an SKCE are."""
-    return f"Laplacian kernel of {'the width that decides' if 'widths' in method else MEDIAN_WIDTH}"
-
-
-def records_of(measures: Measures, settings: dict) -> list[dict]:
-    """The rows as dicts for a data frame; parts carry the name of the row above them."""
-    records, above = [], ""
-    for row in rows_of(measures, settings):
-        above = above if row.indented else row.quantity
-        quantity = f"{above}: {row.quantity}" if row.indented else row.quantity
-        names = ("notion", "value", "low", "high", "pvalue", "detail")
-        records.append({"quantity": quantity} | {name: getattr(row, name) for name in names})
-    return records
-
-
-def _overview(overview):
+def _overview_rows(overview):
     gap = overview.mean_confidence - overview.accuracy
     side = "above" if gap >= 0 else "below"
     return [
@@ -108,7 +126,7 @@ def _overview(overview):
 def tuned_rows(facts: dict) -> list[Row]:
     """The estimate of a search, its plug-in and one-step estimate, and the lower bound."""
     notion, squared = facts["notion"], facts["squared_error"]
-    [chosen] = [one for one in facts["candidates"] if one["chosen"]]
+    [chosen] = [fact for fact in facts["candidates"] if fact["chosen"]]
     setting = format_setting(chosen["parameters"])
     how = chosen["candidate"] + (f" ({setting})" if setting != "-" else "")
     if len(facts["candidates"]) > 1:
@@ -123,6 +141,11 @@ def tuned_rows(facts: dict) -> list[Row]:
         Row("plug-in", plug_in, how, notion, indented=True),
     ]
     return [*rows, *_one_step_rows(facts)]
+
+
+def root(squared: float) -> float:
+    """The root of a squared error, 0 where it is negative."""
+    return math.sqrt(max(squared, 0.0))
 
 
 def _one_step_rows(facts: dict) -> list[Row]:
@@ -148,18 +171,18 @@ def _one_step_rows(facts: dict) -> list[Row]:
     return [*rows, Row("lower bound", root(bound), reading, notion, indented=True)]
 
 
-def _ece(ece, level):
+def _ece_rows(ece, level):
     bins = f"mean gap of {ece.n_bins} {ece.strategy} bins"
     interval = f"{percent(level)} basic bootstrap interval [{number(ece.low)}, {number(ece.high)}]"
     if not ece.low <= ece.estimate <= ece.high:
-        interval += BIASED
+        interval += _BIASED
     limit = f"on average, ≤ {number(ece.null_limit)} in {percent(level)} of draws"
     return [
         Row("ECE", ece.estimate, f"{bins}; {interval}", ece.notion, ece.low, ece.high),
         Row(
             "if calibrated",
             ece.null_mean,
-            f"{limit}; {pvalue(ece.pvalue)}",
+            f"{limit}; {pvalue_text(ece.pvalue)}",
             ece.notion,
             high=ece.null_limit,
             pvalue=ece.pvalue,
@@ -168,7 +191,7 @@ def _ece(ece, level):
     ]
 
 
-def _without_bins(facts):
+def _row_without_bins(facts):
     detail = "mean absolute error by cross-fitted corrections"
     if facts["standard_error"] is not None:
         detail += f", ± {number(facts['standard_error'])} (s.e.)"
@@ -180,72 +203,66 @@ def _without_bins(facts):
     return Row(facts["name"], facts["estimate"], detail, facts["notion"], bound)
 
 
-def _mce(mce, mean):
+def _mce_row(mce, ece):
     where = (
         f"largest gap of {mce.n_bins} {mce.strategy} bins: from {mce.left:.3g} to {mce.right:.3g}"
     )
     gap = f"{mce.count:,} samples, predicted {mce.prediction:.3f}, observed {mce.frequency:.3f}"
     bins = "bin" if mce.n_left_out == 1 else "bins"
     guard = f"{mce.n_left_out} {bins} of fewer than {mce.min_bin_samples} samples left out"
-    if mean is not None and mean.estimate > mce.estimate:
+    if ece is not None and ece.estimate > mce.estimate:
         guard += ", whose larger gaps count in the ECE"
     return Row("MCE", mce.estimate, f"{where}, {gap}; {guard}", mce.notion)
 
 
-def _score(part):
-    if part.miscalibration is None:
-        return Row(part.name, part.score, "of the whole vector", part.notion)
-    discrimination = round(part.discrimination, 12) + 0.0  # no "− -1e-16"
-    parts = (
-        f"= {number(part.miscalibration)} miscalibration − {number(discrimination)} "
-        f"discrimination + {number(part.uncertainty)} uncertainty"
+def _skce_row(test):
+    # The units of an SKCE are those of its kernel.
+    width = "the width that decides" if "widths" in test.method else MEDIAN_WIDTH
+    detail = f"{pvalue_text(test.pvalue)}; {test.method}; Laplacian kernel of {width}"
+    return Row(
+        f"SKCE ({test.notion})", float(test.estimate), detail, test.notion, pvalue=test.pvalue
     )
-    if part.notion.by_class:
+
+
+def _score_row(score):
+    if score.miscalibration is None:
+        return Row(score.name, score.score, "of the whole vector", score.notion)
+    discrimination = round(score.discrimination, 12) + 0.0  # no "− -1e-16"
+    parts = (
+        f"= {number(score.miscalibration)} miscalibration − {number(discrimination)} "
+        f"discrimination + {number(score.uncertainty)} uncertainty"
+    )
+    if score.notion.by_class:
         parts += "; summed over classes"
-    return Row(part.name, part.score, parts, part.notion)
+    return Row(score.name, score.score, parts, score.notion)
 
 
-_VALIDATION = {
-    "observed_expected_ratio": "observed over expected; above 1 predictions are low",
-    "intercept_in_the_large": "logistic intercept at slope 1; ideal 0",
-    "slope": "below 1 predictions are too extreme",
-    "ici": "mean distance of a spline curve from the prediction",
-    "e50": "its median",
-    "e90": "its 90 % quantile",
-    "emax": "its maximum",
-    "c_statistic": "area under the ROC curve",
-    "scaled_brier_score": "1 − Brier score / that of the prevalence",
-}
-
-
-def _validation(found: dict, level) -> list[Row]:
+def _validation_rows(validation, level) -> list[Row]:
     """What medicine reports of one outcome."""
-    rows = []
-    if found:
-        prevalence, low, high = found["prevalence"]
-        mean = number(found["mean_prediction"][0])
-        detail = (
-            f"mean prediction {mean}; {percent(level)} interval [{number(low)}, {number(high)}]"
-        )
-        rows.append(Row("prevalence", prevalence, detail, "binary", low, high))
+    if validation is None:
+        return []
+    prevalence, low, high = validation.prevalence
+    mean = number(validation.mean_prediction.estimate)
+    detail = f"mean prediction {mean}; {percent(level)} interval [{number(low)}, {number(high)}]"
+    rows = [Row("prevalence", prevalence, detail, "binary", low, high)]
     for name, meaning in _VALIDATION.items():
-        if name in found:
-            value, low, high = found[name]
-            ends = f"[{_end(low, '−∞')}, {_end(high, '∞')}]"
-            indented = name in ("e50", "e90", "emax")
-            detail = f"{meaning}; {percent(level)} interval {ends}"
-            if high is not None and value > high:
-                detail += BIASED
-            rows.append(
-                Row(MEASURE_NAMES[name], value, detail, "binary", low, high, indented=indented)
-            )
+        measure = getattr(validation, name)
+        value, low, high = (x if math.isfinite(x) else None for x in measure)
+        ends = f"[{'−∞' if low is None else number(low)}, {'∞' if high is None else number(high)}]"
+        detail = f"{meaning}; {percent(level)} interval {ends}"
+        if measure.estimate > measure.high:
+            detail += _BIASED
+        part = name in ("e50", "e90", "emax")
+        rows.append(Row(MEASURE_NAMES[name], value, detail, "binary", low, high, indented=part))
     return rows
 
 
-def _net_benefit(decision: dict, level) -> list[Row]:
-    if not decision:
+def _net_benefit_rows(curve, level) -> list[Row]:
+    """The net benefit at the prevalence, the only threshold of this decision curve."""
+    if curve is None:
         return []
-    rate, value, low, high = decision["at_prevalence"]
+    columns = (curve.thresholds, curve.net_benefit, curve.low, curve.high)
+    rate, value, low, high = (float(column[0]) for column in columns)
     detail = (
         f"of treating from a prediction of {number(rate)} on, in events per sample; treating all "
         f"or none gives 0; {percent(level)} interval [{number(low)}, {number(high)}]"
@@ -253,63 +270,137 @@ def _net_benefit(decision: dict, level) -> list[Row]:
     return [Row("net benefit at the prevalence", value, detail, "binary", low, high)]
 
 
-def _end(value, infinite) -> str:
-    return infinite if value is None else number(value)
-
-
-def class_rows(measures: Measures) -> list[tuple]:
-    """Class, base rate and mean prediction."""
+def classes_table(measures: Measures) -> Table:
+    """The base rate and the mean prediction of each class."""
     view = measures.overview
-    return list(zip(view.classes, view.base_rates, view.mean_predictions, strict=True))
+    rows = zip(view.classes, view.base_rates, view.mean_predictions, strict=True)
+    cells = [(str(label), number(rate), number(mean)) for label, rate, mean in rows]
+    return Table(("class", "base rate", "mean prediction"), cells, "lrr")
 
 
-MEDIAN_WIDTH = "the median width"
+def bins_table(panel) -> Table:
+    """The bins of a reliability diagram."""
+    names = ("prediction", "frequency", "low", "high", "band_low", "band_high")
+    rows = zip(panel.count, *(getattr(panel, name) for name in names), strict=True)
+    return Table(_BINS, [(f"{count:,}", *map(number, values)) for count, *values in rows], "r" * 7)
 
 
-def heading(report) -> str:
-    """One line about the samples."""
-    view = report.overall.overview
+# Groups, segments, two models
+
+
+def groups_table(report) -> Table:
+    """A row for each group."""
+    rows, remarks = [], {}
+    for k, (part, p) in enumerate(zip(report.groups, report.group_pvalues, strict=True)):
+        numbers = map(number, _group_numbers(part))
+        pvalue = "–" if p is None else f"{p:.2g}"
+        rows.append((part.name, f"{part.overview.n_samples:,}", *numbers, pvalue))
+        if powerless(part, report.overall):
+            remarks[k] = _NO_POWER
+    return Table(_GROUPS, rows, "l" + 7 * "r", remarks=remarks)
+
+
+def _group_numbers(part):
+    tuned = part.tuned[0] if part.tuned else {}
+    bound = (tuned.get("one_step") or {}).get("lower_confidence_bound")
+    ece = part.ece
     return (
-        f"{view.n_samples:,} predictions of {len(view.classes)} classes, {report.notion} "
-        "calibration unless said"
+        part.overview.accuracy,
+        tuned.get("calibration_error"),
+        None if bound is None else root(bound),
+        None if ece is None else ece.estimate,
+        None if ece is None else ece.null_limit,
     )
 
 
-def how_made(report) -> str:
-    """What repeats the report."""
-    settings = report.settings
-    searched = ""
-    if report.n_searched < report.overall.overview.n_samples:
-        searched = (
-            f" Tuned errors are estimated on {report.n_searched:,} of the samples, drawn at "
-            "random (max_search_samples)."
+def outcomes_table(report) -> Table:
+    """What medicine reports of each group; without rows where there are many classes."""
+    rows = []
+    for part in report.groups:
+        if part.validation is not None:
+            n, measures = part.overview.n_samples, part.validation
+            events = n * measures.prevalence.estimate, n * measures.mean_prediction.estimate
+            names = "observed_expected_ratio", "slope", "c_statistic"
+            ends = [_range_text(getattr(measures, name)) for name in names]
+            rows.append((part.name, f"{n:,}", f"{events[0]:,.0f}", f"{events[1]:,.1f}", *ends))
+    level = percent(report.settings["confidence_level"])
+    return Table(
+        _OUTCOMES, rows, "lrrrrrr", notes=[f"Ranges in parentheses are {level} intervals."]
+    )
+
+
+def _range_text(measure) -> str:
+    value, low, high = (f"{x:.2f}" if math.isfinite(x) else "–" for x in measure)
+    return f"{value} ({low} to {high})"
+
+
+def segments_table(test) -> Table:
+    """The worst of the segments of a test."""
+    rows = [
+        (
+            segment.name,
+            f"{segment.n_samples:,}",
+            number(segment.predicted),
+            number(segment.observed),
+            f"{number(segment.low)} to {number(segment.high)}",
+            f"{segment.pvalue:.2g}",
         )
-    return (
-        f"skcal {report.version}, random_state={settings['random_state']}, "
-        f"{settings['n_resamples']} resamples.{searched}"
+        for segment in test.segments[:N_WORST]
+    ]
+    return Table(_SEGMENTS, rows, "lrrrrr", title=segment_verdict(test, len(rows)))
+
+
+def comparison_table(report) -> Table:
+    """Two models side by side, with a remark about each quantity."""
+    comparison = report.comparison
+    first, second = report.overall, comparison.second
+    rows = []
+    for same in comparison.estimators:
+        by = f"both by {same.function}" + (f" ({same.parameters})" * (same.parameters != "-"))
+        shown, others = ({row.quantity: row for row in tuned_rows(one)} for one in same.errors)
+        for name, row in shown.items():
+            remark = f"{by}, the lowest sum of risks" if not row.indented else ""
+            quantity = f"{same.notion} {name}" if row.indented else name
+            other = others[name].shown if name in others else "–"
+            rows.append((quantity, row.shown, other, remark))
+    if first.ece is not None and second.ece is not None:
+        bins = f"the same {first.ece.n_bins} {first.ece.strategy} bins"
+        rows.append(("ECE", number(first.ece.estimate), number(second.ece.estimate), bins))
+        limits = number(first.ece.null_limit), number(second.ece.null_limit)
+        rows.append(("ECE if calibrated, at most", *limits, "each with its own predictions"))
+    for score, other in zip(first.scores, second.scores, strict=False):
+        remark = "also of discrimination" + "; summed over classes" * score.notion.by_class
+        rows.append((score.name, number(score.score), number(other.score), remark))
+    accuracies = number(first.overview.accuracy), number(second.overview.accuracy)
+    return Table(
+        ("", first.name, second.name, ""),
+        [*rows, ("accuracy", *accuracies, "")],
+        "lrrp",
+        comparison_verdict(report),
+        paired_lines(report),
     )
 
 
-def all_warnings(report, groups: bool = True) -> list[str]:
-    """Warnings of every part, those of groups and of the second model by name."""
-    found = list(report.overall.warnings)
-    others = list(report.groups) if groups else []
+# All numbers in full
+
+
+def records_table(report) -> Table:
+    """A row for each number of all samples, groups and the second model, and paired test."""
+    parts = [("all", report.overall), *(("group", part) for part in report.groups)]
     if report.comparison is not None:
-        others.append(report.comparison.second)
-        found += report.comparison.warnings
-    return [*dict.fromkeys([*found, *by_kind(others)]), STANDING]
-
-
-def by_kind(others) -> list[str]:
-    """The warnings of groups, once for each kind: they differ in numbers alone."""
-    kinds: dict[str, list] = {}
-    for measures in others:
-        for text in measures.warnings:
-            kinds.setdefault(re.sub(r"[\d.,]*\d", "#", text), []).append((measures.name, text))
-    found = []
-    for same in kinds.values():
-        name, text = same[0]
-        more = len(same) - 1
-        also = f" (and alike in {more} more)" if more else ""
-        found.append(f"{name}{also}: {text}")
-    return found
+        parts.append(("second", report.comparison.second))
+    rows = []
+    for part, measures in parts:
+        above = ""
+        for row in rows_of(measures, report.settings):
+            above = above if row.indented else row.quantity
+            quantity = f"{above}: {row.quantity}" if row.indented else row.quantity
+            numbers = (row.value, row.low, row.high, row.pvalue)
+            rows.append((part, measures.name, quantity, row.notion, *numbers, row.detail))
+    if report.comparison is not None:
+        name = f"{report.overall.name} minus {report.comparison.second.name}"
+        for test in [*report.comparison.tests, *report.comparison.score_tests]:
+            numbers = (test.estimate, test.low, test.high, test.pvalue)
+            about = ("paired", name, f"{test.measure}, difference", test.notion)
+            rows.append((*about, *numbers, how_tested(test)))
+    return Table(_RECORD, rows)

@@ -14,7 +14,7 @@ from skcal.cli.commands import main
 from skcal.cli.evaluate import _gate
 from skcal.cli.files import FileError, read_predictions
 from skcal.model_selection import candidates
-from skcal.report.inputs import read_groups
+from skcal.report.compare import read_groups
 
 HEADER = "id,no,yes,label,site"
 

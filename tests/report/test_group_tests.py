@@ -5,11 +5,11 @@ import pytest
 from report_cases import CANDIDATES
 
 from skcal.hypothesis_tests import monte_carlo_test
-from skcal.notions import NOTIONS
 from skcal.report import calibration_report
-from skcal.report import group_tests as module
-from skcal.report.group_tests import compare_groups, sequential_pvalue
-from skcal.report.parts import Data, Settings
+from skcal.report import compare as module
+from skcal.report.compare import compare_groups, sequential_pvalue
+from skcal.report.measure import Settings
+from skcal.sample import read_sample
 
 # scikit-learn's own, of splines of a few samples that one class has alone.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -18,7 +18,7 @@ OPTIONS = {"candidates": CANDIDATES[:1], "cv": 3, "random_state": 0}
 
 def settings(n_resamples=99, seed=0):
     values = dict.fromkeys(Settings._fields)
-    values |= {"notion": NOTIONS["binary"], "n_bins": 5, "strategy": "uniform"}
+    values |= {"n_bins": 5, "strategy": "uniform"}
     return Settings(**values | {"n_resamples": n_resamples, "random_state": seed})
 
 
@@ -26,7 +26,7 @@ def binary_data(n, shift, seed):
     rng = np.random.default_rng(seed)
     p = rng.uniform(0.1, 0.6, n)
     y = (rng.random(n) < p + shift).astype(int)
-    return Data(y, p, np.array([0, 1]), y)
+    return read_sample(y, p, labels=[0, 1])
 
 
 def test_a_group_among_many_can_be_flagged():

@@ -39,9 +39,9 @@ from skcal.metrics import (
     sharpness,
 )
 from skcal.report import calibration_report
-from skcal.report.numbers import skce_options
-from skcal.report.paired_rows import comparison_rows, verdict
-from skcal.report.rows import rows_of
+from skcal.report.measure import skce_options
+from skcal.report.rows import comparison_table, rows_of
+from skcal.report.words import comparison_verdict
 
 RESAMPLING = {"n_resamples": 99, "random_state": 0}
 
@@ -158,6 +158,10 @@ def test_overview_counts():
 def test_tuned_errors_are_those_of_the_searches():
     tuned = full_report().overall.tuned
     assert [facts["notion"] for facts in tuned] == ["confidence", "canonical", "classwise"]
+    searches = full_report().overall.searches
+    assert [search.squared_error_ for search in searches.values()] == [
+        facts["squared_error"] for facts in tuned
+    ]
     for facts in tuned:
         search = search_of(facts["notion"])
         assert facts["calibration_error"] == search.calibration_error_
@@ -185,10 +189,13 @@ def test_bounds_are_at_the_level_of_the_report():
 
 def test_the_figure_shows_the_interval_of_the_table():
     ece, diagram = plain_report().overall.ece, plain_report().overall.diagram
-    assert diagram["error"] == pytest.approx(ece.estimate, rel=1e-12)
-    assert diagram["error_interval"] == [ece.low, ece.high]
-    assert diagram["null_error"] == ece.null_limit
-    assert sum(diagram["count"]) == 500
+    assert diagram.error == pytest.approx(ece.estimate, rel=1e-12)
+    assert diagram.error_interval == (ece.low, ece.high)
+    assert diagram.null_error == ece.null_limit
+    assert sum(diagram.count) == 500
+    data = plain_report().to_dict()["overall"]["diagram"]
+    assert data["error_interval"] == [ece.low, ece.high]
+    assert data["count"] == diagram.count.tolist()
 
 
 def test_text_numbers_figure_and_page_say_the_same_error_without_bins():
@@ -196,7 +203,7 @@ def test_text_numbers_figure_and_page_say_the_same_error_without_bins():
     expected = search_of("confidence").error("l1").estimate  # as the command evaluate prints it
     assert report.overall.without_bins == report.overall.tuned[0]["l1"]
     assert report.overall.without_bins["estimate"] == expected
-    assert report.overall.diagram["without_bins"] == report.overall.without_bins
+    assert report.overall.diagram.without_bins == report.overall.without_bins
     read = json.loads(report.to_json())["overall"]["without_bins"]
     assert read["over"] == report.overall.without_bins["over"]
     [line] = [line for line in str(report).splitlines() if line.startswith("ECE without bins")]
@@ -430,12 +437,13 @@ def with_tests(*tests):
 )
 def test_the_verdict_is_that_of_the_adjusted_paired_tests(tests, expected):
     report = with_tests(*tests)
-    assert re.search(expected, verdict(report)), verdict(report)
-    assert verdict(report).split(":")[0] in str(report)
+    verdict = comparison_verdict(report)
+    assert re.search(expected, verdict), verdict
+    assert verdict.split(":")[0] in str(report)
 
 
 def test_scores_and_accuracy_come_after_calibration():
-    names = [row[0] for row in comparison_rows(full_report())]
+    names = [row[0] for row in comparison_table(full_report()).rows]
     assert names[0] == "confidence error, tuned"
     assert names[-4:-2] == ["Brier score", "log loss"]
     assert names[-1] == "accuracy"

@@ -37,7 +37,7 @@ def test_numbers_and_curves_are_those_of_the_public_functions():
 def test_groups_have_numbers_but_no_figure_of_decisions(tmp_path):
     y, p = binary()
     report = calibration_report(y, p, groups=np.arange(400) % 2, **OPTIONS)
-    assert [len(part.decision["thresholds"]) for part in report.groups] == [100, 100]
+    assert [len(part.decision.thresholds) for part in report.groups] == [100, 100]
     page = report._repr_html_()
     assert page.count('alt="Decision curve: ') == 1
     odd = np.arange(400) % 2 == 1

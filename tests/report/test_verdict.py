@@ -10,12 +10,11 @@ import pytest
 from report_cases import HOSTILE, OPTIONS, binary_report, full_report, plain_report, predictions
 
 from skcal.displays import ReliabilityDisplay
+from skcal.metrics.validation import Measure
 from skcal.report import calibration_report
-from skcal.report.group_rows import group_rows
-from skcal.report.inputs import read_groups
-from skcal.report.overview import powerless, verdict_of
-from skcal.report.rows import all_warnings
-from skcal.report.tables import records
+from skcal.report.compare import read_groups
+from skcal.report.rows import groups_table, records_table
+from skcal.report.words import all_warnings, powerless, verdict_of
 
 
 def test_a_shown_error_is_said_with_size_side_and_remedy():
@@ -32,16 +31,22 @@ def test_a_shown_error_is_said_with_size_side_and_remedy():
         assert " ".join(report.verdict.split()) in " ".join(view.split())
 
 
+def validation(*ratio):
+    found = binary_report().overall.validation
+    return replace(found, observed_expected_ratio=Measure(*ratio))
+
+
 def test_what_is_not_shown_is_not_claimed():
     overall, settings = plain_report().overall, plain_report().settings
     hidden = {**overall.without_bins, "lower_confidence_bound": -0.01, "reading": ""}
     unclear = replace(overall, without_bins=hidden)
     assert verdict_of(unclear, settings).startswith("Miscalibrated by the test of ECE (p = 0.01)")
     assert "with a lower limit of 0" in verdict_of(unclear, settings)
-    low = replace(unclear, validation={"observed_expected_ratio": [1.294, 1.09, 1.52]})
+    low = replace(unclear, validation=validation(1.294, 1.09, 1.52))
     assert verdict_of(low, settings).endswith("1.29 times as frequent as predicted (1.09 to 1.52).")
-    level = replace(unclear, validation={"observed_expected_ratio": [1.2, 0.9, 1.52]})
-    assert "frequent" not in verdict_of(level, settings)
+    for ratio in ((1.2, 0.9, 1.52), (np.nan,) * 3):
+        level = replace(unclear, validation=validation(*ratio))
+        assert "frequent" not in verdict_of(level, settings)
     calm = replace(unclear, ece=replace(overall.ece, pvalue=0.4))
     assert verdict_of(calm, settings).startswith("No miscalibration is shown")
     assert "cannot be told from none here" in verdict_of(calm, settings)
@@ -56,11 +61,11 @@ def test_caveats_of_groups_stand_once_and_powerless_groups_say_so():
     few = [text for text in all_warnings(report) if "samples are few" in text]
     assert len(few) == 1
     assert few[0].startswith("1 (and alike in 3 more): 20 samples are few")
-    notes = [row[-1] for row in group_rows(report)]
-    assert notes[0] == ""
-    assert any("too few samples to show an error as large as that of all" in one for one in notes)
-    assert powerless(report.groups[1], report.overall) == bool(notes[1])
-    assert str(report).count("  *\n") == sum(map(bool, notes))
+    remarks = groups_table(report).remarks
+    assert 0 not in remarks
+    assert set(remarks.values()) == {"too few samples to show an error as large as that of all"}
+    assert powerless(report.groups[1], report.overall) == (1 in remarks)
+    assert str(report).count("  *\n") == len(remarks)
     assert str(report).count("* too few samples to show an error") == 1
 
 
@@ -81,6 +86,11 @@ def test_the_same_seed_gives_the_same_interval_in_display_and_report():
     assert found == pytest.approx((report.overall.ece.low, report.overall.ece.high), rel=1e-10)
 
 
+def records(report):
+    table = records_table(report)
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
 def test_csv_holds_every_number_in_full_and_no_formula(tmp_path):
     report = full_report()
     report.save(tmp_path / "report.csv")
@@ -88,7 +98,7 @@ def test_csv_holds_every_number_in_full_and_no_formula(tmp_path):
     rows = list(csv.DictReader(io.StringIO(text)))
     expected = records(report)
     assert len(rows) == len(expected)
-    assert [row["value"] for row in rows] == [repr(one["value"]) for one in expected]
+    assert [row["value"] for row in rows] == [repr(record["value"]) for record in expected]
     assert not any(cell.startswith(("=", "+", "@")) for row in rows for cell in row.values())
     assert any(row["detail"].startswith("'= ") for row in rows)
     assert rows[0]["name"] == HOSTILE

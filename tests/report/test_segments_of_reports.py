@@ -5,7 +5,7 @@ import pytest
 
 from skcal import Binning, calibration_report
 from skcal.hypothesis_tests import segment_test
-from skcal.report.segment_audit import segment_rows
+from skcal.report.rows import segments_table
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +22,11 @@ def audited():
 def test_numbers_are_those_of_the_test(audited):
     report, test = audited
     assert report.segments.pvalue == test.pvalue == 0.01
-    assert report.segments.n_segments == len(test.segments)
-    assert report.segments.worst == [one._asdict() for one in test.segments[:10]]
+    assert report.segments.segments == test.segments
+    data = report.to_dict()["segments"]
+    assert data["pvalue"] == test.pvalue
+    assert data["n_segments"] == len(test.segments)
+    assert data["worst"] == [segment._asdict() for segment in test.segments[:10]]
 
 
 def test_every_view_shows_the_worst_segment(audited):
@@ -33,7 +36,7 @@ def test_every_view_shows_the_worst_segment(audited):
     assert said in " ".join(str(report).split())
     assert worst.name in str(report)
     assert f"first {worst.name}." in report.verdict
-    assert "p = " not in "".join(segment_rows(report.segments)[0])
+    assert "p = " not in "".join(segments_table(report.segments).rows[0])
     assert "<h4>Segments</h4>" in report._repr_html_()
     assert "age = young" in report._repr_html_()
     assert "<old>" not in report._repr_html_()

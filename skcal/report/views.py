@@ -1,0 +1,182 @@
+"""A report as text, CSV, LaTeX and plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from skcal._show import Table, one_line, printable, wrapped
+from skcal.displays import CalibrationCurveDisplay
+from skcal.hypothesis_tests.result import CalibrationTestResult
+from skcal.hypothesis_tests.segments import SegmentTestResult
+from skcal.metrics.validation import ValidationMeasures
+from skcal.report.measure import Measures
+from skcal.report.rows import (
+    N_WORST,
+    classes_table,
+    comparison_table,
+    groups_table,
+    measures_table,
+    outcomes_table,
+    segments_table,
+)
+from skcal.report.words import all_warnings, heading, how_made
+
+_CLASSES = 12  # that text shows
+
+
+# Text
+
+
+def as_text(report) -> str:
+    """The report for a terminal of 100 columns."""
+    parts = [
+        f"{wrapped(report.verdict)}\n",
+        "\n".join(measures_table(report.overall, report.settings).lines()),
+    ]
+    if report.comparison is not None:
+        parts += ["", _comparison_text(report)]
+    if report.groups:
+        parts += ["", "\n".join(_short_names(groups_table(report), 24).lines())]
+        outcomes = outcomes_table(report)
+        if outcomes.rows:
+            parts += ["", _short_names(outcomes, 24).text()]
+    if report.segments is not None:
+        parts += ["", _short_names(segments_table(report.segments), 40).text()]
+    parts += ["", _classes_text(report.overall)]
+    return _framed(report, f"Calibration report: {one_line(report.overall.name)}", parts)
+
+
+def comparison_text(report) -> str:
+    """The comparison alone, with the warnings."""
+    names = f"{report.overall.name} and {report.comparison.second.name}"
+    return _framed(report, f"Calibration of {one_line(names, 90)}", [_comparison_text(report)])
+
+
+def _framed(report, title, parts) -> str:
+    """The parts between what every report begins and ends with."""
+    caveats = [wrapped(text, "* ", "  ") for text in all_warnings(report)]
+    begin = [title, "=" * len(title), heading(report), ""]
+    end = ["", "Caveats:", *caveats, "", wrapped(how_made(report))]
+    return printable("\n".join([*begin, *parts, *end]))
+
+
+def _comparison_text(report) -> str:
+    table = comparison_table(report)
+    columns = [one_line(name, 20) for name in table.columns]
+    notes = [wrapped(note, "", "  ") for note in table.notes]
+    return "\n".join([replace(table, columns=columns, notes=()).text(), "", *notes])
+
+
+def _short_names(table, width) -> Table:
+    """The table with names of rows, which come from outside, of at most this width."""
+    return replace(table, rows=[(one_line(row[0], width), *row[1:]) for row in table.rows])
+
+
+def _classes_text(measures) -> str:
+    table = _short_names(classes_table(measures), 24)
+    more = len(table.rows) - _CLASSES
+    notes = [f"… and {more:,} more"] if more > 0 else []
+    return replace(table, rows=table.rows[:_CLASSES], notes=notes).text()
+
+
+# LaTeX
+
+
+def as_latex(report) -> str:
+    """A ``tabular`` of booktabs for all samples, and those of groups and of two models."""
+    title = f"Calibration report: {report.overall.name}"
+    measures = measures_table(report.overall, report.settings)
+    tables = [replace(measures, columns=("quantity", "value", ""), title=title)]
+    if report.groups:
+        tables.append(replace(groups_table(report), title=f"{title}, groups"))
+        outcomes = outcomes_table(report)
+        if outcomes.rows:
+            tables.append(replace(outcomes, title=f"{title}, groups"))
+    if report.comparison is not None:
+        table = comparison_table(report)
+        columns = ("quantity", *table.columns[1:])
+        title = f"{title}, two models. {table.title}"
+        tables.append(replace(table, columns=columns, title=title))
+    return "\n".join(table.latex() for table in tables)
+
+
+# Plain data
+
+
+@singledispatch
+def as_data(value: Any) -> Any:
+    """Dicts, lists, strings and finite numbers of a part of a report; None for what is not known.
+
+    A result of another room is here what the report shows of it.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: as_data(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+@as_data.register
+def _(value: float):
+    return value if math.isfinite(value) else None
+
+
+@as_data.register
+def _(value: np.ndarray):
+    return as_data(value.tolist())
+
+
+@as_data.register(list)
+@as_data.register(tuple)
+def _(value: Sequence):
+    return [as_data(part) for part in value]
+
+
+@as_data.register
+def _(value: dict):
+    return {name: as_data(part) for name, part in value.items()}
+
+
+@as_data.register
+def _(value: CalibrationTestResult):
+    return {name: getattr(value, name) for name in ("notion", "estimate", "pvalue", "method")}
+
+
+@as_data.register
+def _(value: SegmentTestResult):
+    return {
+        "pvalue": value.pvalue,
+        "n_segments": len(value.segments),
+        "n_left_out": value.n_left_out,
+        "worst": [as_data(segment._asdict()) for segment in value.segments[:N_WORST]],
+    }
+
+
+@as_data.register
+def _(value: ValidationMeasures):
+    return as_data(value.measures)
+
+
+@as_data.register
+def _(value: CalibrationCurveDisplay):
+    return {
+        **as_data(value.curve),
+        "histogram": as_data(value.histogram),
+        "limit": as_data(value.limit),
+    }
+
+
+@as_data.register
+def _(value: Measures):
+    names = [field.name for field in fields(value)]
+    names = [name for name in names if name not in ("searches", "at_prevalence")]
+    data = {name: as_data(getattr(value, name)) for name in names}
+    if value.at_prevalence is not None:
+        curve = value.at_prevalence
+        columns = (curve.thresholds, curve.net_benefit, curve.low, curve.high)
+        data["decision"]["at_prevalence"] = [float(column[0]) for column in columns]
+    return data
