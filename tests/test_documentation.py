@@ -20,6 +20,7 @@ from pathlib import Path
 import matplotlib
 import matplotlib.pyplot as plt
 import pytest
+from numpydoc.validate import validate
 
 import skcal.hypothesis_tests
 from skcal.cli.commands import main
@@ -47,7 +48,6 @@ FOR_THE_READER = (
     "python -m pytest",
     "sphinx-build",
     "python tests",
-    "python examples",
 )
 
 
@@ -292,7 +292,6 @@ OF_BLOCKS = CHECKS - {"PR01", "RT01", "EX01"}
 
 
 def complaints(name, checks):
-    validate = pytest.importorskip("numpydoc.validate", reason="needs the extra doc").validate
     return [f"{name}: {code} {text}" for code, text in validate(name)["errors"] if code in checks]
 
 
