@@ -20,7 +20,6 @@ from pathlib import Path
 import matplotlib
 import matplotlib.pyplot as plt
 import pytest
-from numpydoc.validate import validate
 
 import skcal.hypothesis_tests
 from skcal.cli.commands import main
@@ -292,6 +291,8 @@ OF_BLOCKS = CHECKS - {"PR01", "RT01", "EX01"}
 
 
 def complaints(name, checks):
+    from numpydoc.validate import validate
+
     return [f"{name}: {code} {text}" for code, text in validate(name)["errors"] if code in checks]
 
 
