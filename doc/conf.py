@@ -36,7 +36,6 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
-    "ignore_pattern": r"(^|[/\\])(?!plot_)[^/\\]*\.py$",  # the studies take minutes or hours
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("skcal",),
     "reference_url": {"skcal": None},

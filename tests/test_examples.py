@@ -187,14 +187,3 @@ def run(name, folder, monkeypatch, as_written="# %%", instead="# %%"):
         CLAIMS[name](names)
     finally:
         plt.close("all")
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-def test_a_search_on_two_workers_gives_the_numbers_of_one_process():
-    pytest.importorskip("distributed", reason="needs the extra dask")
-    alone, together = runpy.run_path(str(EXAMPLES / "cluster.py"))["main"]()
-    assert together.squared_error_ == alone.squared_error_
-    np.testing.assert_array_equal(
-        together.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
-    )

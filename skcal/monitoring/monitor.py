@@ -105,7 +105,7 @@ class CalibrationMonitor(BaseEstimator):
 
     Of 400 calibrated streams of 10,000 samples, in batches of 1 to 1,000, 0.2 to 2.2 % had an alarm
     at ``alpha=0.05``: binary predictions, uniform or of 1 % positives, and vectors of 2, 10 and 100
-    classes by several notions. ``examples/monitor_study.py`` draws them.
+    classes by several notions. ``tests/studies/monitor_study.py`` draws them.
 
     A million samples in batches of 1,000 take 2 s as confidences or binary predictions, 8 s as
     vectors of 100 classes and 1 s a class for "classwise"; a batch of one takes 1 ms. The size of

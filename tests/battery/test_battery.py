@@ -1,29 +1,14 @@
-"""Levels hold on the cells of the battery, and the page of the documentation has every test."""
+"""Levels hold on the cells of the battery: python -m pytest -m "slow or not slow" tests/battery."""
 
 from functools import partial
-from pathlib import Path
 
 import battery
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from skcal import hypothesis_tests, metrics
-
-PAGE = Path(__file__).parents[2] / "doc" / "levels.rst"
 TESTS = battery.public_tests()
 N_SETS = 60
-
-
-def test_every_public_test_is_in_the_battery():
-    covered = {name.split()[0] for name in TESTS} | set(battery.NO_TEST)
-    assert covered == set(hypothesis_tests.__all__)
-
-
-def test_the_page_has_a_row_for_every_test_and_interval():
-    rows = PAGE.read_text(encoding="utf-8").splitlines()
-    for name in [*battery.drawing_nothing(), *battery.intervals()]:
-        assert any(row.startswith(f"{name} ") for row in rows), name
 
 
 @pytest.mark.parametrize("cell", battery.CELLS)
@@ -53,13 +38,6 @@ def test_intervals_cover(name, cell):
     one = partial(battery.covered, name, truth=battery.truth(name, cell))
     [(rate, kept)] = battery.rates([one], cell, 300, N_SETS)
     assert not kept or rate * kept >= binom.ppf(1e-5, kept, 0.9)
-
-
-def test_every_public_interval_is_in_the_battery():
-    told = " ".join(battery.intervals())
-    for name in metrics.__all__:
-        if name.endswith("_interval"):
-            assert name.removesuffix("_interval") in told
 
 
 @pytest.mark.parametrize("kind", battery.DISTORTIONS)

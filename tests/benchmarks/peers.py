@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))
 from study_tools import COLOURS, append, figure, kept, rows_of, save, write_table
 
 SIZES = (1000, 10_000, 100_000, 1_000_000, 10_000_000)

@@ -33,7 +33,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))
 from study_tools import dots, figure, mean_and_error, save, write_table
 
 #: Losses of impossible outcomes are those of this probability, as of scikit-learn's log_loss.

@@ -1,4 +1,4 @@
-"""Timings of every promised cost, for pytest-benchmark: python -m pytest -m benchmark."""
+"""Timings of every promised cost: python -m pytest -m benchmark tests/benchmarks."""
 
 import pytest
 from benchmark_cases import CASES

@@ -3,7 +3,7 @@
 Where a definition differs, the call that makes it agree says so.
 """
 
-from importlib import metadata
+from importlib import import_module, metadata
 
 import numpy as np
 import pytest
@@ -43,9 +43,10 @@ def errors(y, proba, **options):
     )
 
 
+@pytest.mark.peers
 def test_torchmetrics_binary_is_binary_and_multiclass_is_confidence(binary, multiclass):
-    torch = pytest.importorskip("torch")
-    theirs = pytest.importorskip("torchmetrics.functional.classification")
+    torch = import_module("torch")
+    theirs = import_module("torchmetrics.functional.classification")
     p, y = map(torch.tensor, binary)
     found = [theirs.binary_calibration_error(p, y, N_BINS, norm) for norm in ("l1", "l2", "max")]
     assert_allclose(found, errors(binary[1], binary[0]), rtol=1e-12)
@@ -58,9 +59,10 @@ def test_torchmetrics_binary_is_binary_and_multiclass_is_confidence(binary, mult
     assert_allclose(found, errors(multiclass[1], multiclass[0]), rtol=1e-5)
 
 
+@pytest.mark.peers
 def test_probmetrics_passes_to_torchmetrics_in_single_precision(binary, multiclass):
-    torch = pytest.importorskip("torch")
-    metrics = pytest.importorskip("probmetrics.metrics")
+    torch = import_module("torch")
+    metrics = import_module("probmetrics.metrics")
     columns = np.column_stack([1 - binary[0], binary[0]])
     for proba, y, notion in ((*multiclass, "confidence"), (columns, binary[1], "binary")):
         found = [
@@ -73,8 +75,9 @@ def test_probmetrics_passes_to_torchmetrics_in_single_precision(binary, multicla
         assert_allclose(found, errors(y, proba, notion=notion), rtol=1e-5)
 
 
+@pytest.mark.peers
 def test_netcal_is_binary_for_two_labels_and_confidence_for_more(binary, multiclass):
-    metrics = pytest.importorskip("netcal.metrics")
+    metrics = import_module("netcal.metrics")
     for proba, y in (binary, multiclass):
         ece, _, mce = errors(y, proba)
         assert_allclose(metrics.ECE(N_BINS).measure(proba, y), ece, rtol=1e-12)
@@ -96,10 +99,11 @@ MODES = {
 }
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 def test_uncertainty_calibration_debiases_by_labels(binary, multiclass, mode, strategy):
-    uc = pytest.importorskip("calibration")
+    uc = import_module("calibration")
     scheme = {"uniform": uc.get_equal_prob_bins, "quantile": uc.get_equal_bins}[strategy]
     proba, y = binary if mode == "binary" else multiclass
     options = {**MODES[mode], "strategy": strategy, "n_bins": 5}
@@ -112,15 +116,17 @@ def test_uncertainty_calibration_debiases_by_labels(binary, multiclass, mode, st
         assert_allclose(found, expected, rtol=1e-10)
 
 
+@pytest.mark.peers
 def test_uncertainty_calibration_gives_rounded_predictions_a_bin_a_value(binary):
-    uc = pytest.importorskip("calibration")
+    uc = import_module("calibration")
     p, y = np.round(binary[0], 1), binary[1]
     expected = expected_calibration_error(y, p, strategy="unique", norm=2, debias="labels")
     assert_allclose(uc.get_calibration_error(p, y), expected, rtol=1e-10)
 
 
+@pytest.mark.peers
 def test_mapie_makes_one_bin_less_and_averages_over_classes_without_weights(binary, multiclass):
-    mapie = pytest.importorskip("mapie.metrics.calibration")
+    mapie = import_module("mapie.metrics.calibration")
     rule = {"num_bins": N_BINS + 1, "split_strategy": "uniform"}
     p, happened = binary
     found = mapie.expected_calibration_error(happened, p, **rule)
@@ -138,8 +144,9 @@ def test_mapie_makes_one_bin_less_and_averages_over_classes_without_weights(bina
     assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.peers
 def test_relplot_agrees_on_uniform_bins(binary):
-    metrics = pytest.importorskip("relplot.metrics")
+    metrics = import_module("relplot.metrics")
     assert_allclose(metrics.binnedECE(*binary, N_BINS), errors(binary[1], binary[0])[0], rtol=1e-12)
 
 
@@ -160,32 +167,32 @@ HITS = [2, 0, 4, 1, 6, 3, 8, 5, 10, 7, 8]
 
 
 def torchmetrics_ece(y, p):
-    torch = pytest.importorskip("torch")
-    theirs = pytest.importorskip("torchmetrics.functional.classification")
+    torch = import_module("torch")
+    theirs = import_module("torchmetrics.functional.classification")
     return theirs.binary_calibration_error(torch.tensor(p), torch.tensor(y), N_BINS).item()
 
 
 def probmetrics_ece(y, p):
-    torch = pytest.importorskip("torch")
-    theirs = pytest.importorskip("probmetrics.metrics").CalibrationError(N_BINS)
+    torch = import_module("torch")
+    theirs = import_module("probmetrics.metrics").CalibrationError(N_BINS)
     columns = torch.tensor(np.column_stack([1 - p, p]))
     return theirs.compute_from_labels_probs(torch.tensor(y), columns).item()
 
 
 def netcal_ece(y, p):
-    return pytest.importorskip("netcal.metrics").ECE(N_BINS).measure(p, y)
+    return import_module("netcal.metrics").ECE(N_BINS).measure(p, y)
 
 
 def uncertainty_calibration_ece(y, p):
-    return pytest.importorskip("calibration").get_ece(p, y, num_bins=N_BINS)
+    return import_module("calibration").get_ece(p, y, num_bins=N_BINS)
 
 
 def relplot_ece(y, p):
-    return pytest.importorskip("relplot.metrics").binnedECE(p, y, N_BINS)
+    return import_module("relplot.metrics").binnedECE(p, y, N_BINS)
 
 
 def mapie_ece(y, p, num_bins=N_BINS):
-    theirs = pytest.importorskip("mapie.metrics.calibration")
+    theirs = import_module("mapie.metrics.calibration")
     return theirs.expected_calibration_error(y, p, num_bins, "uniform")
 
 
@@ -231,7 +238,13 @@ def installed(package):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("package", "version", "function", "double", "single"), GRID)
+@pytest.mark.parametrize(
+    ("package", "version", "function", "double", "single"),
+    [
+        pytest.param(*row, marks=[pytest.mark.peers] * (row[0] not in (None, "scikit-learn")))
+        for row in GRID
+    ],
+)
 def test_packages_differ_on_the_grid(package, version, function, double, single, dtype):
     tenths = np.repeat(np.arange(11), 10)
     y = (np.arange(110) % 10 < np.take(HITS, tenths)).astype(int)

@@ -1,7 +1,9 @@
-"""Smooth, cumulative and kernel calibration errors against other packages, where installed.
+"""Smooth, cumulative and kernel errors against other packages: python -m pytest -m peers.
 
 relplot 1.0.3, probmetrics 1.3.0, netcal 1.4.0. ece-kde is not on the package index.
 """
+
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from skcal.metrics import (
     smooth_calibration_error,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of the peers
+pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
 
 KINDS = ["overconfident", "calibrated", "inner", "grid"]
 
@@ -48,7 +50,7 @@ def relplot_weight(p, width):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [0.1, 0.05, 0.02, 0.01, 0.003])
 def test_relplot_sums_the_smooth_error_over_200_points(width, kind):
-    relplot = pytest.importorskip("relplot")
+    relplot = import_module("relplot")
     y, p = binary(kind)
     peer = relplot.metrics.smECE_sigma(p, y, sigma=width)
     weight = relplot_weight(p, width)
@@ -62,7 +64,7 @@ def test_relplot_sums_the_smooth_error_over_200_points(width, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_relplot_finds_the_self_consistent_width_to_2_to_the_minus_10(kind):
-    relplot = pytest.importorskip("relplot")
+    relplot = import_module("relplot")
     y, p = binary(kind)
     peer, width = relplot.smECE(p, y, return_width=True)
     error = smooth_calibration_error(y, p, sample_weight=relplot_weight(p, width))
@@ -74,8 +76,8 @@ def test_relplot_finds_the_self_consistent_width_to_2_to_the_minus_10(kind):
 
 
 def test_smooth_error_of_probmetrics_is_that_of_relplot_for_confidences():
-    metrics = pytest.importorskip("probmetrics.metrics")
-    torch = pytest.importorskip("torch")
+    metrics = import_module("probmetrics.metrics")
+    torch = import_module("torch")
     y, proba = multiclass()
     assert proba.max() < 1 - 1e-3  # and relplot's grid does not halve what lies close to 1
     metric = metrics.SmoothCalibrationError()
@@ -85,8 +87,8 @@ def test_smooth_error_of_probmetrics_is_that_of_relplot_for_confidences():
 
 def probmetrics_cumulative(y, p):
     """Kolmogorov-Smirnov and Kuiper errors of probmetrics."""
-    metrics = pytest.importorskip("probmetrics.metrics")
-    torch = pytest.importorskip("torch")
+    metrics = import_module("probmetrics.metrics")
+    torch = import_module("torch")
     two = torch.as_tensor(np.column_stack([1 - p, p]))
     both = metrics.KolmogorovSmirnovCalibrationMetric(), metrics.KuiperCalibrationMetric()
     return [float(metric.compute_from_labels_probs(torch.as_tensor(y), two)) for metric in both]
@@ -112,7 +114,7 @@ def test_probmetrics_shows_the_order_of_rows_with_ties():
 
 
 def test_mmce_is_that_of_netcal_for_rows_of_probabilities():
-    netcal = pytest.importorskip("netcal.metrics")
+    netcal = import_module("netcal.metrics")
     y, proba = multiclass()
     peer = netcal.MMCE().measure(proba, y)
     assert_allclose(maximum_mean_calibration_error(y, proba), peer, rtol=1e-12)
@@ -123,7 +125,7 @@ def test_mmce_is_that_of_netcal_for_rows_of_probabilities():
 
 def test_mmce_of_netcal_confuses_confidence_and_p_for_one_column():
     """Its residual of p is 1[y = (p > ½)] - p, so that perfect predictions have error ½."""
-    netcal = pytest.importorskip("netcal.metrics")
+    netcal = import_module("netcal.metrics")
     y = np.array([0, 0, 1, 1])
     assert netcal.MMCE().measure(y.astype(float), y) == 0.5
     assert maximum_mean_calibration_error(y, y.astype(float)) == 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 CLASSES = [0, 1, 2]
 NAMES = np.array(["b", "c", "a"])
-NOTIONS = ["binary", "confidence", "top-label", "classwise", "canonical", "top-2", "lens"]
+NOTIONS = ("binary", "confidence", "top-label", "classwise", "canonical", "top-2", "lens")
 
 
 def first_two_together(proba):

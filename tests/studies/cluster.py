@@ -6,8 +6,8 @@ Candidates, settings and folds of a search run in parallel on the workers of a d
 results are those of one process. It pays where a search takes minutes. Needs
 ``pip install 'skcal[dask]'``. Run
 
-    python examples/cluster.py                              # two workers of this machine
-    python examples/cluster.py tcp://scheduler:8786         # those of a running cluster
+    python tests/studies/cluster.py                              # two workers of this machine
+    python tests/studies/cluster.py tcp://scheduler:8786         # those of a running cluster
 
 The workers of a running cluster need the same version of skcal.
 """

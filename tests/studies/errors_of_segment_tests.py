@@ -1,8 +1,8 @@
 """Level and power of the test of all segments, beside p-values without adjustment and Bonferroni's.
 
-``python examples/errors_of_segment_tests.py 200`` prints the share of data sets in which a segment
-is named at 5 %: with no bad segment (any is an error), and with one of 2, 5 or 10 % of the samples
-whose probabilities are p² (then only segments that overlap it most count).
+``python tests/studies/errors_of_segment_tests.py 200`` prints the share of data sets in which a
+segment is named at 5 %: with no bad segment (any is an error), and with one of 2, 5 or 10 % of the
+samples whose probabilities are p² (then only segments that overlap it most count).
 """
 
 import sys

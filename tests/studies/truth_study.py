@@ -5,8 +5,8 @@ Widmann et al. (2019), tempered ones of Gruber & Bach (2025) and distortions tha
 contains, of ten classes, as confidences; and vectors of three and ten classes. What is estimated is
 the root of the mean squared calibration error. Run
 
-    python examples/truth_study.py --out truth.csv --tables OUT             # six minutes; resumes
-    python examples/truth_study.py --out truth.csv --tables OUT --peers     # with probmetrics
+    python tests/studies/truth_study.py --out truth.csv --tables OUT          # six minutes; resumes
+    python tests/studies/truth_study.py --out truth.csv --tables OUT --peers  # probmetrics too
 
 Other errors, as the one that ECE estimates, are those of ``errors_study.py``.
 """

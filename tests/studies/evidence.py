@@ -4,8 +4,8 @@ Each part is a command of its own, here with numbers of draws for which all of t
 half an hour on two cores. What was drawn is kept in the folder ``--work``: a run that was stopped
 resumes, its times add up, and with more draws a study adds to what it has. Run
 
-    python examples/evidence.py FOLDER                          # writes doc/evidence
-    python examples/evidence.py FOLDER --only number errors     # some parts
+    python tests/studies/evidence.py FOLDER                          # writes doc/evidence
+    python tests/studies/evidence.py FOLDER --only number errors     # some parts
 
 with the predictions that ``published_tables.py`` describes in FOLDER, and the extras ``plot`` and
 ``peers``, catboost, lightgbm and xgboost installed.
@@ -23,15 +23,16 @@ from pathlib import Path
 
 from study_tools import append, rows_of, write_table
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TODAY = datetime.now(UTC).date().isoformat()
 TABLES = "--tables {out}"
 #: What is run for each part, one command after the other.
 PARTS = {
-    "number": ["examples/truth_study.py --out {work}/truth.csv --peers --seeds 2 " + TABLES],
-    "networks": ["examples/published_tables.py networks {data} " + TABLES],
+    "number": ["tests/studies/truth_study.py --out {work}/truth.csv --peers --seeds 2 " + TABLES],
+    "networks": ["tests/studies/published_tables.py networks {data} " + TABLES],
     "tests": [
-        "examples/errors_of_tests.py --out {work}/pvalues.csv --closed 250 --resampled 60 " + TABLES
+        "tests/studies/errors_of_tests.py --out {work}/pvalues.csv --closed 250 --resampled 60 "
+        + TABLES
     ],
     "costs": ["tests/benchmarks/peers.py --out {work}/costs.csv " + TABLES],
     "maps": [
@@ -40,12 +41,12 @@ PARTS = {
         "tests/benchmarks/recalibration.py {work}/tabular --tabular --seeds 1 " + TABLES,
     ],
     "errors": [
-        "examples/errors_study.py --out {work}/errors.csv --sizes 200 1069 --seeds 3",
-        "examples/errors_study.py --out {work}/errors.csv --sizes 200 1069 --seeds 3 "
+        "tests/studies/errors_study.py --out {work}/errors.csv --sizes 200 1069 --seeds 3",
+        "tests/studies/errors_study.py --out {work}/errors.csv --sizes 200 1069 --seeds 3 "
         "--peers temperature isotonic " + TABLES,
     ],
-    "estimates": ["examples/estimates_study.py --slow-sets 3 " + TABLES],
-    "risks": ["examples/published_tables.py risks {data} " + TABLES],
+    "estimates": ["tests/studies/estimates_study.py --slow-sets 3 " + TABLES],
+    "risks": ["tests/studies/published_tables.py risks {data} " + TABLES],
 }
 
 

@@ -4,8 +4,8 @@ Figure 2 of Widmann et al. (2019) for 2, 10 and 100 classes: data sets of model 
 so a test rejects falsely; those of M2 and M3 are not, so it errs when it does not reject. Drawn for
 the paper's tests and skcal's defaults, with a table of every test at 5 %. Run
 
-    python examples/errors_of_tests.py --out pvalues.csv --tables OUT      # resumes
-    python examples/errors_of_tests.py --out pvalues.csv --every-setting --table
+    python tests/studies/errors_of_tests.py --out pvalues.csv --tables OUT      # resumes
+    python tests/studies/errors_of_tests.py --out pvalues.csv --every-setting --table
 
 where the first takes ten minutes; the second adds other sizes, concentrations and weaker noise, and
 with ``--closed 10000 --resampled 1000 --n-resamples 199`` takes hours.

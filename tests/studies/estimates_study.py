@@ -4,7 +4,7 @@ Data sets of 250 samples of 2, 10 and 100 classes from M1 (calibrated), M2 (half
 one class) and M3 (labels at random): two estimators of ECE and three of SKCE, as in the paper, and
 skcal's ECE without bins of the first data sets. Run
 
-    python examples/estimates_study.py --tables OUT     # three minutes; the paper drew 10,000
+    python tests/studies/estimates_study.py --tables OUT     # three minutes; the paper drew 10,000
 """
 
 import argparse

@@ -5,9 +5,9 @@ Changed streams: calibrated for 10,000 samples in batches of 100, then one of th
 share of alarms before it, and the samples from it to the alarm, median and 90 %. Beside the
 monitor, tests of each batch at level α, and at α divided by the 200 batches. Run
 
-    python examples/monitor_study.py levels
-    python examples/monitor_study.py delays
-    python examples/monitor_study.py speed
+    python tests/studies/monitor_study.py levels
+    python tests/studies/monitor_study.py delays
+    python tests/studies/monitor_study.py speed
 """
 
 import argparse

@@ -7,9 +7,9 @@ beside binned, smooth and kernel density errors and, with ``--peers`` and ``prob
 ``catboost`` installed, beside the estimators that came with that paper, with their own defaults.
 The truth of a draw is the mean over its predictions. Run
 
-    python examples/errors_study.py --out errors.csv --seeds 10      # half an hour; resumes
-    python examples/errors_study.py --out errors.csv --peers CatBoost temperature isotonic
-    python examples/errors_study.py --out errors.csv --table --tables OUT
+    python tests/studies/errors_study.py --out errors.csv --seeds 10      # half an hour; resumes
+    python tests/studies/errors_study.py --out errors.csv --peers CatBoost temperature isotonic
+    python tests/studies/errors_study.py --out errors.csv --table --tables OUT
 """
 
 import argparse

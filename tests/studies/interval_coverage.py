@@ -4,7 +4,7 @@ For each model of Widmann et al. (2019), many data sets are drawn, and 95 % inte
 measures compared with the measure's own population value: that of the same bins, width or kernel
 on a large sample with the labels replaced by their true probabilities. Run
 
-    python examples/interval_coverage.py --n-jobs 2      # half an hour
+    python tests/studies/interval_coverage.py --n-jobs 2      # half an hour
 """
 
 import argparse

@@ -9,8 +9,8 @@ The predictions are those that Widmann, Lindsten & Zachariah (NeurIPS 2019) and 
 
 Run
 
-    python examples/published_tables.py networks FOLDER --tables OUT    # Widmann et al.
-    python examples/published_tables.py risks FOLDER --tables OUT       # Gruber & Bach
+    python tests/studies/published_tables.py networks FOLDER --tables OUT    # Widmann et al.
+    python tests/studies/published_tables.py risks FOLDER --tables OUT       # Gruber & Bach
 """
 
 import argparse
