@@ -44,7 +44,7 @@ def main(arguments=None) -> int:
         None: _demonstrate,
         "evaluate": _evaluate_file,
         "report": _report,
-        "test": _test,
+        "test": _test_calibration,
         "plot": _plot,
         "compare": _compare,
         "monitor": _monitor,
@@ -287,7 +287,7 @@ def _plot(options):
 # test
 
 
-def _test(options):
+def _test_calibration(options):
     predictions = _predictions_of(options)
     facts = [
         fact
