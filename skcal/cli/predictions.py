@@ -15,7 +15,7 @@ from skcal._validation import check_predictions as check_floats
 from skcal.cli.table import (
     NO_CLASS,
     FileError,
-    Table,
+    FileTable,
     Texts,
     check_size,
     errors_that_name,
@@ -144,7 +144,7 @@ def read_unlabelled(
     others: Sequence[str] = (),
     normalize: bool = False,
     from_logits: bool = False,
-) -> tuple[np.ndarray, Table]:
+) -> tuple[np.ndarray, FileTable]:
     """Read predictions of the kinds of :func:`read_predictions`; labels may be absent.
 
     Parameters
@@ -164,7 +164,7 @@ def read_unlabelled(
     -------
     predictions : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Columns in the order of the classes.
-    table : Table
+    table : FileTable
         Holds all other columns, or arrays, for :func:`skcal.cli.table.write_table`.
     """
     path = Path(path)
@@ -358,7 +358,7 @@ def _labelled_arrays(path, groups, max_bytes):
     labels, classes = arrays["labels"], arrays.get("classes")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
-    table = Table(path, arrays["proba"], [], (), {})
+    table = FileTable(path, arrays["proba"], [], (), {})
     subgroups = None if groups is None else arrays[groups]
     return table, _decoded(labels), None if classes is None else _decoded(classes), subgroups
 
@@ -368,7 +368,7 @@ def _decoded(names):
     return np.char.decode(names, "utf-8") if names.dtype.kind == "S" else names
 
 
-def _unlabelled_arrays(path, classes, single, max_bytes) -> Table:
+def _unlabelled_arrays(path, classes, single, max_bytes) -> FileTable:
     arrays = read_arrays(path, max_bytes, ["proba"])
     proba, n_classes = arrays["proba"], len(classes)
     if not proba.ndim or proba.shape[1:] != (() if single else (n_classes,)):
@@ -386,14 +386,14 @@ def _unlabelled_arrays(path, classes, single, max_bytes) -> Table:
         proba = proba[:, order]
     if not len(proba):
         raise FileError(f"{path}: no rows of probabilities. Give a row per sample.")
-    return Table(path, proba, order, (), {}, source=arrays)
+    return FileTable(path, proba, order, (), {}, source=arrays)
 
 
 # Checks of numbers and labels
 
 
 @contextmanager
-def errors_in_words_of(table: Table):
+def errors_in_words_of(table: FileTable):
     """Let errors about arrays name the file's lines and columns, and what its owner can do."""
     try:
         yield

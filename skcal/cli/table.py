@@ -65,7 +65,7 @@ class Texts(NamedTuple):
     codes: Any
 
 
-class Table(NamedTuple):
+class FileTable(NamedTuple):
     """What a file holds, before anyone decides what it means.
 
     Attributes
@@ -114,7 +114,7 @@ class Table(NamedTuple):
 Choice = Callable[[list[str], str], tuple[list[int], list[int]]]
 
 
-def read_table(path: Path, max_bytes: float, choose: Choice, keep: bool = False) -> Table:
+def read_table(path: Path, max_bytes: float, choose: Choice, keep: bool = False) -> FileTable:
     """Read a ``.csv``, ``.csv.gz`` or ``.parquet`` file.
 
     Parameters
@@ -131,21 +131,21 @@ def read_table(path: Path, max_bytes: float, choose: Choice, keep: bool = False)
 
     Returns
     -------
-    table : Table
+    table : FileTable
         With at least one row and one column of numbers.
     """
     read = {"csv": _read_csv, "parquet": _read_parquet}[kind_of(path)]
     return read(path, max_bytes, choose, keep)
 
 
-def write_table(out, table: Table, numbers: np.ndarray) -> None:
+def write_table(out, table: FileTable, numbers: np.ndarray) -> None:
     """Write a file like the one that was read, with other numbers in place of its own.
 
     Parameters
     ----------
     out : path-like
         Of the same kind as the file of the table.
-    table : Table
+    table : FileTable
         Read with ``keep=True``, or all arrays of an archive.
     numbers : ndarray of the shape of ``table.numbers``
     """
@@ -235,7 +235,7 @@ def is_number(text) -> bool:
 # Text files
 
 
-def _read_csv(path, max_bytes, choose, keep) -> Table:
+def _read_csv(path, max_bytes, choose, keep) -> FileTable:
     with _open_rows(path, max_bytes) as rows:
         header = [name.strip() for name in next(rows, [])]
         columns, texts = choose(header, "line 1")
@@ -263,7 +263,7 @@ def _read_csv(path, max_bytes, choose, keep) -> Table:
     _require_cells(path, columns, lines)
     values = np.frombuffer(numbers).reshape(len(lines), -1)
     columns_of_text = {header[k]: Texts(list(known), codes) for k, known, codes in found}
-    return Table(path, values, columns, header, columns_of_text, lines)
+    return FileTable(path, values, columns, header, columns_of_text, lines)
 
 
 def _what_is_no_number(header, row, columns, first) -> str:
@@ -382,7 +382,7 @@ def _write_csv(file, table, numbers):
 # Parquet
 
 
-def _read_parquet(path, max_bytes, choose, keep) -> Table:
+def _read_parquet(path, max_bytes, choose, keep) -> FileTable:
     frame = _read_frame(path, max_bytes)
     header = [str(name).strip() for name in frame.columns]
     columns, texts = choose(header, "the table")
@@ -390,7 +390,7 @@ def _read_parquet(path, max_bytes, choose, keep) -> Table:
     numbers = np.column_stack([_numbers_of(frame, k, path, header[k]) for k in columns])
     columns_of_text = {header[k]: _texts_of(frame.iloc[:, k]) for k in texts}
     source = frame if keep else None
-    return Table(path, numbers, columns, header, columns_of_text, source=source)
+    return FileTable(path, numbers, columns, header, columns_of_text, source=source)
 
 
 def _read_frame(path, max_bytes):
@@ -420,8 +420,7 @@ def _read_arrow(path, file, max_bytes):
     are expanded some rows at a time, since no text is longer than all columns of texts are in the
     file, uncompressed. Lists may hold anything, and are no probabilities.
     """
-    from pyarrow import Table as ArrowTable
-    from pyarrow import types
+    from pyarrow import Table, types
 
     metadata, schema = file.metadata, file.schema_arrow
     for field in schema:
@@ -439,7 +438,7 @@ def _read_arrow(path, file, max_bytes):
         size += batch.nbytes
         check_size(path, size, max_bytes)
         batches.append(batch)
-    return ArrowTable.from_batches(batches, schema=schema)
+    return Table.from_batches(batches, schema=schema)
 
 
 def _numbers_of(frame, k, path, name) -> np.ndarray:
