@@ -1,9 +1,11 @@
-"""``python -m skcal``: estimate and test the calibration of predictions."""
+"""``python -m skcal``: the commands, what they print, and the exit status."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
 import signal
 import sys
 import threading
@@ -13,14 +15,12 @@ from pathlib import Path
 
 from skcal._running import recorded_warnings
 from skcal._show import as_columns, as_json, number, printable
-from skcal.cli.checks import FileError, Predictions
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
-from skcal.cli.files import align, read_predictions
 from skcal.cli.monitor import watch
-from skcal.cli.parser import MOST, parse
-from skcal.cli.recalibrate import check_targets, facts, recalibrate
-from skcal.cli.streams import flush, say, tell
-from skcal.cli.text_files import STANDARD_INPUT
+from skcal.cli.parser import MOST_RESAMPLES, parse
+from skcal.cli.predictions import Predictions, align, read_predictions
+from skcal.cli.recalibrate import check_targets, facts_of_map, recalibrate
+from skcal.cli.table import STANDARD_INPUT, FileError
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import default_resamples, require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
@@ -41,26 +41,24 @@ def main(arguments=None) -> int:
     """Run the command line; return the exit status."""
     options = parse(arguments)
     commands = {
-        None: _run_demonstration,
-        "evaluate": _run_evaluate,
-        "report": _run_report,
-        "test": _run_test,
-        "plot": _run_plot,
-        "compare": _run_compare,
-        "monitor": _run_monitor,
-        "recalibrate": _run_recalibrate,
+        None: _demonstrate,
+        "evaluate": _evaluate_file,
+        "report": _report,
+        "test": _test_calibration,
+        "plot": _plot,
+        "compare": _compare,
+        "monitor": _monitor,
+        "recalibrate": _recalibrate,
     }
     try:
-        options.say = _say_nothing if options.quiet else say
-        with _ending_orderly():
-            status = _told(commands[options.command], options)
-            flush()
-        return status
+        options.print = _print_nothing if options.quiet else print_result
+        with _signals_end_as_errors():
+            return _run(commands[options.command], options)
     except KeyboardInterrupt:
-        tell("interrupted")
+        print_message("interrupted")
         return 128 + 2  # as a shell says of SIGINT
     except BrokenPipeError:  # whoever reads, such as `head`, has read enough
-        _close_output()
+        _discard_output()
         return 128 + 13  # as a shell says of SIGPIPE
     except (MemoryError, BrokenExecutor):
         return _refuse(_NO_MEMORY)
@@ -71,9 +69,27 @@ def main(arguments=None) -> int:
         return _refuse(text)
 
 
+def _run(command, options) -> int:
+    """The exit status of a command; its warnings go to the error stream, each once.
+
+    Of a command that fails only the error is printed.
+    """
+    with recorded_warnings() as caught:
+        status = command(options) or 0
+    if not options.quiet:
+        for text in dict.fromkeys(str(warning.message) for warning in caught):
+            print_message(text)
+    return status
+
+
+def _refuse(text) -> int:
+    print_message(str(FileError(text)))
+    return 2
+
+
 @contextmanager
-def _ending_orderly():
-    """Let what asks the process to end do so as an error does, after which no file is left behind.
+def _signals_end_as_errors():
+    """Let a signal that ends the process do so as an error does, so that no file is left behind.
 
     Signals are for the main thread alone, and one that someone handles, or ignores, is theirs.
     """
@@ -83,72 +99,74 @@ def _ending_orderly():
         handled = [one for one in ending if one and signal.getsignal(one) is signal.SIG_DFL]
     try:
         for one in handled:
-            signal.signal(one, _end)
+            signal.signal(one, lambda number, frame: sys.exit(128 + number))
         yield
     finally:
         for one in handled:
             signal.signal(one, signal.SIG_DFL)
 
 
-def _end(number, frame):
-    sys.exit(128 + number)
+# What is printed
 
 
-def _say_nothing(text=""):
+def print_result(text="") -> None:
+    """Print a text on the standard output, if there is one.
+
+    Characters that its encoding lacks are printed as JSON escapes them.
+
+    Raises
+    ------
+    OSError
+        With "standard output" as its ``filename``: nothing more can be written.
+    """
+    if sys.stdout is None:
+        return
+    try:
+        print(_encodable(str(text), sys.stdout.encoding or "utf-8"), flush=True)
+    except OSError as error:
+        error.filename = "standard output"
+        raise error from None
+
+
+def print_message(text: str) -> None:
+    """Print a line on the error stream, if there is one that takes it."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(f"skcal: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
+
+
+def _print_nothing(text=""):
     """Print for ``--quiet``: the process's standard output is that of all its threads."""
 
 
-def _told(command, options) -> int:
-    """The exit status of a command; its warnings go to the error stream, each once.
+def _encodable(text: str, encoding: str) -> str:
+    def escaped(match):
+        try:
+            match[0].encode(encoding)
+        except UnicodeEncodeError:
+            return json.dumps(match[0])[1:-1]
+        return match[0]
 
-    Of a command that fails the error alone is said.
-    """
-    with recorded_warnings() as caught:
-        status = command(options) or 0
-    if not options.quiet:
-        for text in dict.fromkeys(str(one.message) for one in caught):
-            tell(text)
-    return status
+    return text if encoding.lower() == "utf-8" else re.sub("[^\x00-\x7f]", escaped, text)
 
 
-def _refuse(text) -> int:
-    tell(str(FileError(text)))
-    return 2
-
-
-def _close_output():
+def _discard_output():
     """Give Python, which flushes the output when it ends, somewhere to write."""
     with suppress(AttributeError, OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run_demonstration(options):
-    reports = [
-        evaluate(name, predictions, options) for name, predictions in demonstration(options.seed)
-    ]
-    if options.json:
-        options.say(as_json(reports))
+# What several commands need
 
 
-def _run_evaluate(options):
-    report = evaluate(_name(options.file), _read(options), options)
-    if options.json:
-        options.say(as_json([report]))
-    gate = report.get("gate", {"status": 0})
-    if gate["status"] == 2 or (gate["status"] and not options.quiet):
-        tell(gate["reading"])
-    return gate["status"]
-
-
-def _name(file) -> str:
+def _shown_name(file) -> str:
     """What a file is called."""
     return "standard input" if file == STANDARD_INPUT else file
 
 
-def _read(options, file=None, groups=None) -> Predictions:
-    path = options.file if file is None else file
+def _predictions_of(options, file=None, groups=None) -> Predictions:
     return read_predictions(
-        path,
+        options.file if file is None else file,
         options.label,
         groups,
         options.max_size * 2**30,
@@ -159,78 +177,15 @@ def _read(options, file=None, groups=None) -> Predictions:
     )
 
 
-def _run_report(options):
-    _check_output(options.html, (".html",))
-    predictions = _read(options, groups=options.groups)
-    name = Path(_name(options.file)).name
-    report = _report(predictions, options, name, groups=predictions.groups)
-    _save(report, options)
-    options.say(report.to_json() if options.json else report)
-
-
-def _run_compare(options):
-    _check_output(options.html, (".html",))
-    first = _read(options)
-    second = align(first, _read(options, options.second), options.file, options.second)
-    names = Path(_name(options.file)).name, Path(_name(options.second)).name
-    if names[0] == names[1]:
-        names = options.file, options.second
-    report = _report(first, options, names[0], compare=second.proba, compare_name=names[1])
-    _save(report, options)
-    options.say(report.to_json() if options.json else comparison_text(report))
-
-
-def _run_monitor(options):
-    notion = _one_notion(options)
-    return watch(_read(options), notion, options)
-
-
-def _run_recalibrate(options):
-    check_targets(options)
-    fit = _read(options) if options.map is None else None
-    recalibrator, n_applied = recalibrate(fit, options)
-    if options.json:
-        options.say(as_json(facts(recalibrator, options, n_applied)))
-        return
-    options.say(f"{recalibrator.summary()}\n")
-    if options.save is not None:
-        options.say(printable(f"The map is in {options.save}."))
-    if options.out is not None:
-        options.say(printable(f"{n_applied:,} recalibrated predictions are in {options.out}."))
-
-
-def _report(predictions, options, name, **more):
-    return calibration_report(
-        predictions.labels,
-        predictions.proba,
-        labels=predictions.classes,
-        notion=_one_notion(options),
-        search=options.search,
-        n_bins=options.bins,
-        strategy=options.strategy,
-        n_resamples=options.resamples,
-        outer_cv=options.outer_cv,
-        name=name,
-        random_state=options.seed,
-        n_jobs=options.n_jobs,
-        **more,
-    )
-
-
-def _one_notion(options):
+def _only_notion(options):
     notions = options.notion or ["auto"]
     if len(notions) > 1:
         raise FileError(f"--notion was given more than once; {options.command} takes one.")
     return notions[0]
 
 
-def _save(report, options):
-    if options.html is not None:
-        report.save(options.html)
-
-
 def _check_output(path, endings):
-    """Say before the work what would fail after it."""
+    """Raise before the work where a file cannot be written after it."""
     if path is None:
         return
     path = Path(path)
@@ -243,10 +198,75 @@ def _check_output(path, endings):
     require_matplotlib()
 
 
-def _run_plot(options):
+# evaluate
+
+
+def _demonstrate(options):
+    named = demonstration(options.seed)
+    reports = [evaluate(name, predictions, options) for name, predictions in named]
+    if options.json:
+        options.print(as_json(reports))
+
+
+def _evaluate_file(options):
+    report = evaluate(_shown_name(options.file), _predictions_of(options), options)
+    if options.json:
+        options.print(as_json([report]))
+    gate = report.get("gate", {"status": 0})
+    if gate["status"] == 2 or (gate["status"] and not options.quiet):
+        print_message(gate["reading"])
+    return gate["status"]
+
+
+# report, compare and plot
+
+
+def _report(options):
+    _check_output(options.html, (".html",))
+    predictions = _predictions_of(options, groups=options.groups)
+    name = Path(_shown_name(options.file)).name
+    report = _report_on(predictions, options, name, groups=predictions.groups)
+    options.print(report.to_json() if options.json else report)
+
+
+def _compare(options):
+    _check_output(options.html, (".html",))
+    first = _predictions_of(options)
+    second = _predictions_of(options, options.second)
+    second = align(first, second, options.file, options.second)
+    names = Path(_shown_name(options.file)).name, Path(_shown_name(options.second)).name
+    if names[0] == names[1]:
+        names = options.file, options.second
+    report = _report_on(first, options, names[0], compare=second.proba, compare_name=names[1])
+    options.print(report.to_json() if options.json else comparison_text(report))
+
+
+def _report_on(predictions, options, name, **more):
+    """A report, saved as a page if that is asked for."""
+    report = calibration_report(
+        predictions.labels,
+        predictions.proba,
+        labels=predictions.classes,
+        notion=_only_notion(options),
+        search=options.search,
+        n_bins=options.bins,
+        strategy=options.strategy,
+        n_resamples=options.resamples,
+        outer_cv=options.outer_cv,
+        name=name,
+        random_state=options.seed,
+        n_jobs=options.n_jobs,
+        **more,
+    )
+    if options.html is not None:
+        report.save(options.html)
+    return report
+
+
+def _plot(options):
     _check_output(options.out, _FIGURES)
-    proba, labels, classes = _read(options)[:3]
-    notion = _one_notion(options)
+    proba, labels, classes, _ = _predictions_of(options)
+    notion = _only_notion(options)
     drawn = len(labels) * resolve_notion(notion, proba).values_per_row(len(classes))
     display = ReliabilityDisplay.from_predictions(
         labels,
@@ -258,18 +278,21 @@ def _run_plot(options):
         strategy=options.strategy,
         n_resamples=options.resamples or default_resamples(drawn),
         random_state=options.seed,
-        name=Path(_name(options.file)).name,
+        name=Path(_shown_name(options.file)).name,
         plot=False,
     )
     save_figure(draw(display), options.out)
 
 
-def _run_test(options):
-    predictions = _read(options)
+# test
+
+
+def _test_calibration(options):
+    predictions = _predictions_of(options)
     facts = [
         fact
         for notion in chosen_notions(options.notion, predictions.proba)
-        for fact in _tests(predictions, notion, options)
+        for fact in _facts_of_tests(predictions, notion, options)
     ]
     adjusted = adjust_pvalues([fact["pvalue"] for fact in facts]).tolist()
     facts = [{**fact, "pvalue_holm": p} for fact, p in zip(facts, adjusted, strict=True)]
@@ -282,10 +305,10 @@ def _status_of_tests(adjusted, options) -> int:
     if options.alpha is None or min(adjusted) <= options.alpha:
         return int(options.alpha is not None)
     enough = math.ceil(len(adjusted) / options.alpha) - 1
-    if enough > MOST:
+    if enough > MOST_RESAMPLES:
         return _refuse(
-            f"--alpha {options.alpha:g} is below what {MOST:,} resamples, the most, can show of "
-            f"{len(adjusted)} tests. Pass a larger one."
+            f"--alpha {options.alpha:g} is below what {MOST_RESAMPLES:,} resamples, the most, can "
+            f"show of {len(adjusted)} tests. Pass a larger one."
         )
     if options.resamples < enough:
         return _refuse(
@@ -297,10 +320,10 @@ def _status_of_tests(adjusted, options) -> int:
 
 def _print_tests(facts, predictions, options):
     if options.json:
-        options.say(as_json(facts))
+        options.print(as_json(facts))
         return
     n = len(predictions.labels)
-    options.say(printable(f"H0: calibrated. {n:,} predictions in {_name(options.file)}\n"))
+    options.print(printable(f"H0: calibrated. {n:,} predictions in {_shown_name(options.file)}\n"))
     table = [
         (
             fact["notion"],
@@ -312,12 +335,12 @@ def _print_tests(facts, predictions, options):
         for fact in facts
     ]
     header = ("notion", "estimate", "p", "p (Holm)", "test")
-    options.say("\n".join(as_columns([header, *table], "<>>><")))
+    options.print("\n".join(as_columns([header, *table], "<>>><")))
 
 
-def _tests(predictions, notion, options):
+def _facts_of_tests(predictions, notion, options):
     """ECE for scalar notions, and the SKCE, by the outcomes redrawn where affordable."""
-    proba, labels, classes = predictions[:3]
+    proba, labels, classes, _ = predictions
     shared = {
         "notion": notion,
         "labels": classes,
@@ -339,3 +362,25 @@ def _tests(predictions, notion, options):
             "statistic": result.statistic,
             "pvalue": result.pvalue,
         }
+
+
+# monitor and recalibrate
+
+
+def _monitor(options):
+    notion = _only_notion(options)
+    return watch(_predictions_of(options), notion, options)
+
+
+def _recalibrate(options):
+    check_targets(options)
+    fit = _predictions_of(options) if options.map is None else None
+    recalibrator, n_applied = recalibrate(fit, options)
+    if options.json:
+        options.print(as_json(facts_of_map(recalibrator, options, n_applied)))
+        return
+    options.print(f"{recalibrator.summary()}\n")
+    if options.save is not None:
+        options.print(printable(f"The map is in {options.save}."))
+    if options.out is not None:
+        options.print(printable(f"{n_applied:,} recalibrated predictions are in {options.out}."))

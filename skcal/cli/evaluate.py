@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
+from contextlib import redirect_stdout
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -15,8 +17,7 @@ from skcal import CalibrationErrorSearchCV
 from skcal._scores import brier_losses, of_outcomes
 from skcal._show import number, printable
 from skcal._validation import check_labels
-from skcal.cli.checks import Predictions
-from skcal.cli.streams import flush
+from skcal.cli.predictions import Predictions
 from skcal.metrics import expected_calibration_error
 from skcal.model_selection.error_text import error_facts, error_line
 from skcal.model_selection.summary import as_dict
@@ -36,48 +37,74 @@ def demonstration(seed):
 
 
 def evaluate(name, predictions, options) -> dict:
-    """Search each notion, print the summaries unless JSON is asked for, and return all numbers."""
+    """Search each notion, print the summaries unless JSON is wanted, and return all numbers."""
     notions = chosen_notions(options.notion, predictions.proba)
     gates: list[dict] = []
-    report = {"name": name, **_scores(predictions, notions), "searches": []}
+    report = {"name": name, **scores_of(predictions, notions), "searches": []}
     if not options.json:
-        options.say(_heading(report))
-        flush()
+        options.print(title_of(report))
     for notion in notions:
-        search = _PatientSearch(
-            notion=notion,
-            labels=predictions.classes,
-            cv=options.cv,
-            outer_cv=options.outer_cv,
-            n_jobs=options.n_jobs,
-            random_state=options.seed,
-            verbose=int(not options.quiet),
-        )
-        search.fit(predictions.proba, predictions.labels)
+        search = _search(predictions, notion, options)
         facts = [error_facts(search, kind) for kind in dict.fromkeys(options.error or [])]
         report["searches"].append({**as_dict(search), "errors": facts})
         if options.max_error is not None:
-            gates.append(_gate(search, (options.error or ["l1"])[0], options.max_error))
+            gates.append(gate_of(search, (options.error or ["l1"])[0], options.max_error))
         if not options.json:
             more = [error_line(fact, 19) for fact in facts if fact["kind"] != "l1"]  # it has that
-            lines = [search.summary(), *more]
-            options.say("\n" + "\n".join(lines))
-            flush()
+            options.print("\n" + "\n".join([search.summary(), *more]))
     if not options.json:
-        options.say()
+        options.print()
     if gates:
         report["gate"] = max(gates, key=lambda gate: (gate["status"] == 1, gate["status"]))
     return report
 
 
-def _gate(search, kind, max_error) -> dict:
+def chosen_notions(notions, proba):
+    """The notions asked for; by default "auto" and, of three and more columns, canonical."""
+    auto = resolve_notion("auto", proba)
+    notions = notions or ([auto] if auto.of_positive_class else [auto, "canonical"])
+    return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
+
+
+def _search(predictions, notion, options) -> CalibrationErrorSearchCV:
+    """A fitted search; its progress goes to the error stream once it has taken some seconds."""
+    search = CalibrationErrorSearchCV(
+        notion=notion,
+        labels=predictions.classes,
+        cv=options.cv,
+        outer_cv=options.outer_cv,
+        n_jobs=options.n_jobs,
+        random_state=options.seed,
+        verbose=int(not options.quiet),
+    )
+    if options.quiet:
+        return search.fit(predictions.proba, predictions.labels)
+    with redirect_stdout(LateLines()):  # the standard output itself has the results
+        return search.fit(predictions.proba, predictions.labels)
+
+
+class LateLines(io.TextIOBase):
+    """A stream that passes on to the error stream what is written once some seconds are over."""
+
+    def __init__(self):
+        self.start = time.monotonic()
+
+    def write(self, text):
+        """Write a text, or drop it."""
+        if sys.stderr is not None and time.monotonic() - self.start > _PATIENCE:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        return len(text)
+
+
+def gate_of(search, kind, max_error) -> dict:
     """The exit status: 0 not shown to be above the limit, 1 shown, 2 there is no bound."""
     name = f"the {kind} error of {search.notion_}"
     try:
         error = search.error(kind)
         bound = error.lower_confidence_bound()
-    except ValueError as told:
-        return {"status": 2, "reading": f"{name} cannot be told: {told}"}
+    except ValueError as reason:
+        return {"status": 2, "reading": f"{name} cannot be told: {reason}"}
     if np.isnan(bound):
         return {"status": 2, "reading": f"{name} cannot be told: too few test samples"}
     if bound > max_error:
@@ -89,14 +116,7 @@ def _gate(search, kind, max_error) -> dict:
     return {"status": 0, "reading": f"{name} is not shown to be above {max_error:g}"}
 
 
-def chosen_notions(notions, proba):
-    """The notions asked for; by default "auto" and, of three and more columns, canonical."""
-    auto = resolve_notion("auto", proba)
-    notions = notions or ([auto] if auto.of_positive_class else [auto, "canonical"])
-    return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
-
-
-def _scores(predictions, notions) -> dict:
+def scores_of(predictions, notions) -> dict:
     """Accuracy, Brier score and the ECE of 15 equal bins, over all samples.
 
     ECE is of the first scalar notion that is searched.
@@ -118,7 +138,8 @@ def _scores(predictions, notions) -> dict:
     }
 
 
-def _heading(report) -> str:
+def title_of(report) -> str:
+    """The first lines that are printed of an evaluation."""
     name = printable(" ".join(report["name"].split()))
     summed = "one column" if report["n_classes"] == 2 else "sum over classes"
     return (
@@ -127,16 +148,3 @@ def _heading(report) -> str:
         f"{report['brier_score']:.4f} ({summed}), untuned {report['ece_notion']} ECE "
         f"{report['ece_15_bins']:.4f} (15 bins)"
     )
-
-
-class _PatientSearch(CalibrationErrorSearchCV):
-    """Shows its progress on the error stream once it has taken some seconds."""
-
-    def fit(self, X, y):
-        """Fit, from now on."""
-        self._start = time.monotonic()
-        return super().fit(X, y)
-
-    def _tell(self, line):
-        if sys.stderr is not None and time.monotonic() - self._start > _PATIENCE:
-            print(line, file=sys.stderr, flush=True)

@@ -7,24 +7,24 @@ import json
 import os
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from warnings import warn
 
 import numpy as np
 
 from skcal._files import replacing
 from skcal._show import as_json
-from skcal.cli.checks import FileError, Predictions, listed
-from skcal.cli.streams import tell
-from skcal.cli.text_files import STANDARD_INPUT, read_text
+from skcal.cli.predictions import Predictions
+from skcal.cli.table import STANDARD_INPUT, FileError, listed, read_text
 from skcal.monitoring import CalibrationMonitor
 
-_KEPT = 400  # batches whose content is known again
+_MOST_DIGESTS = 400  # of the last batches
 
 
 def watch(predictions: Predictions, notion: str, options) -> int:
     """Update the state file by a batch, print what is known, and return the exit status.
 
     The state also holds digests of the last files, so that none is added twice by mistake: evidence
-    that is counted twice is none. The standard input is not known again.
+    that is counted twice is none. The content of the standard input is not recognised again.
 
     Parameters
     ----------
@@ -40,12 +40,15 @@ def watch(predictions: Predictions, notion: str, options) -> int:
     status : int
         1 after an alarm, else 0.
     """
-    with _alone(Path(options.state)):
-        return _watch(predictions, notion, options)
+    path = Path(options.state)
+    with _folder_locked(path):
+        monitor = _update(path, predictions, notion, options)
+        options.print(as_json(_facts(monitor)) if options.json else monitor)
+    return int(monitor.alarm_ is not None)
 
 
 @contextmanager
-def _alone(path: Path):
+def _folder_locked(path: Path):
     """Let other monitors of the folder wait, so that none writes over what another has added."""
     with ExitStack() as stack:
         with suppress(ImportError, OSError):  # systems and file systems without such locks
@@ -57,43 +60,41 @@ def _alone(path: Path):
         yield
 
 
-def _watch(predictions, notion, options) -> int:
-    path = Path(options.state)
+def _update(path: Path, predictions, notion, options) -> CalibrationMonitor:
+    """The monitor of a state file, or a new one, with a batch that it has not seen."""
     digests: list[str] = []
     if path.exists():
-        monitor, digests = _read(path, options)
-        _compare(monitor, notion, options)
-        predictions = _aligned(predictions, monitor.classes_, options)
+        monitor, digests = _read_state(path, options)
+        _refuse_other_options(monitor, notion, options)
+        _require_classes(predictions, monitor.classes_, options)
+        predictions = predictions.ordered_as(monitor.classes_)
     else:
         alpha = 0.05 if options.alpha is None else options.alpha
         given = {"alpha": alpha, "run_length": options.run_length}
         monitor = CalibrationMonitor(notion, labels=predictions.classes, **given)
     digest = _digest(options.file)
     if digest in digests and not options.again:
-        _tell_repeated(options)
-    else:
-        monitor.update(predictions.proba, predictions.labels)
-        kept = [*digests, *([digest] if digest else [])][-_KEPT:]
-        with replacing(path, "w", encoding="utf-8") as file:
-            file.write(json.dumps({**json.loads(monitor.to_json()), "batches": kept}))
-    options.say(as_json(_facts(monitor)) if options.json else monitor)
-    return int(monitor.alarm_ is not None)
+        warn(
+            f"{options.file} was added before and is not added again (--again adds it).",
+            stacklevel=2,
+        )
+        return monitor
+    monitor.update(predictions.proba, predictions.labels)
+    kept = [*digests, *([digest] if digest else [])][-_MOST_DIGESTS:]
+    with replacing(path, "w", encoding="utf-8") as file:
+        file.write(json.dumps({**json.loads(monitor.to_json()), "batches": kept}))
+    return monitor
 
 
 def _digest(file) -> str | None:
-    """What knows the content of a file again; None of the standard input."""
+    """What the content of a file is recognised by; None of the standard input."""
     if file == STANDARD_INPUT:
         return None
     with open(file, "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()[:16]
 
 
-def _tell_repeated(options) -> None:
-    if not options.quiet:
-        tell(f"{options.file} was added before and is not added again (--again adds it).")
-
-
-def _read(path: Path, options) -> tuple[CalibrationMonitor, list[str]]:
+def _read_state(path: Path, options) -> tuple[CalibrationMonitor, list[str]]:
     """The monitor of a state file, and the digests of the files that it has seen."""
     if not path.is_file():
         raise FileError(f"{path}: is no file. Pass the name of one, which is made if absent.")
@@ -103,15 +104,15 @@ def _read(path: Path, options) -> tuple[CalibrationMonitor, list[str]]:
     except FileError:
         raise
     except ValueError as error:
-        told = str(error).removeprefix("text ")
-        raise FileError(f"{path}: {told} The order is STATE, then FILE.") from error
+        reason = str(error).removeprefix("text ")
+        raise FileError(f"{path}: {reason} The order is STATE, then FILE.") from error
     if not monitor.n_samples_seen_:
         raise FileError(f"{path}: a monitor without samples. Remove it to begin.")
     digests = json.loads(text).get("batches", [])
     return monitor, digests if isinstance(digests, list) else []
 
 
-def _compare(monitor: CalibrationMonitor, notion: str, options) -> None:
+def _refuse_other_options(monitor: CalibrationMonitor, notion: str, options) -> None:
     """Raise where an option asks for something else than the state holds."""
     given = {"notion": None if notion == "auto" else notion}
     given |= {name: getattr(options, name) for name in ("alpha", "run_length")}
@@ -125,36 +126,31 @@ def _compare(monitor: CalibrationMonitor, notion: str, options) -> None:
             )
 
 
-def _aligned(predictions: Predictions, classes: np.ndarray, options) -> Predictions:
-    """Bring the columns into the order of the state."""
+def _require_classes(predictions: Predictions, classes: np.ndarray, options) -> None:
+    """Raise unless the classes are those of the state, for one column in the same order."""
     here, there = predictions.classes.tolist(), classes.tolist()
-    if here == there:
-        return predictions
-    if set(here) != set(there) or predictions.proba.ndim == 1:
+    if here != there and (set(here) != set(there) or predictions.proba.ndim == 1):
         raise FileError(
             f"{options.file}: has the classes {listed(here)}, {options.state} {listed(there)}. "
             "Pass batches of one model, and the same --pos-label."
         )
-    order = [here.index(name) for name in there]
-    return predictions._replace(proba=predictions.proba[:, order], classes=classes)
 
 
 def _facts(monitor: CalibrationMonitor) -> dict:
     """Plain data; infinite evidence as text."""
-    found = monitor.estimates_
+
+    def finite_or_text(value: float) -> float | str:
+        return value if np.isfinite(value) else str(value)
+
     return {
         "n_samples_seen": monitor.n_samples_seen_,
         "notion": str(monitor.notion_),
         "alpha": monitor.alpha,
         "run_length": monitor.run_length,
         "alarm": monitor.alarm_,
-        "e_value": _plain(monitor.e_value_),
-        "log_e_value": _plain(monitor.log_e_value_),
-        "detector": _plain(monitor.detector_),
-        "e_values": {title: _plain(value) for title, value in monitor.e_values_.items()},
-        "estimates": {title: estimate._asdict() for title, estimate in found.items()},
+        "e_value": finite_or_text(monitor.e_value_),
+        "log_e_value": finite_or_text(monitor.log_e_value_),
+        "detector": finite_or_text(monitor.detector_),
+        "e_values": {title: finite_or_text(value) for title, value in monitor.e_values_.items()},
+        "estimates": {title: found._asdict() for title, found in monitor.estimates_.items()},
     }
-
-
-def _plain(value: float) -> float | str:
-    return value if np.isfinite(value) else str(value)

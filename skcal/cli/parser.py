@@ -30,7 +30,7 @@ _DEFAULTS = {
 }
 
 
-MOST = 10**6  # resamples
+MOST_RESAMPLES = 10**6  # resamples
 _REPORTED = ("confidence", "binary")
 # Options of the whole program that a command does not know.
 _UNKNOWN = {
@@ -82,7 +82,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of ``skcal``."""
     parser = argparse.ArgumentParser(
         prog="skcal",
-        parents=[_shared(), _searching()],
+        parents=[_common_options(), _search_options()],
         description="Estimate and test the calibration of a classifier's probabilities. Without a "
         "command: of two classifiers of handwritten digits, as a demonstration.",
         epilog="example: python -m skcal report predictions.csv --html report.html",
@@ -91,17 +91,17 @@ def make_parser() -> argparse.ArgumentParser:
     parser.set_defaults(**_DEFAULTS, parser=parser)
     parser.add_argument("--version", action="version", version=f"skcal {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    _add_evaluate(commands, [_shared(), _searching(), _reading()])
-    _add_report(commands, [_shared(), _reading()])
-    _add_test(commands, [_shared(), _reading()])
-    _add_plot(commands, [_shared(json=False), _reading()])
-    _add_compare(commands, [_shared(), _reading()])
-    _add_monitor(commands, [_reading()])
-    _add_recalibrate(commands, [_shared(), _reading()])
+    _add_evaluate(commands, [_common_options(), _search_options(), _file_options()])
+    _add_report(commands, [_common_options(), _file_options()])
+    _add_test(commands, [_common_options(), _file_options()])
+    _add_plot(commands, [_common_options(json=False), _file_options()])
+    _add_compare(commands, [_common_options(), _file_options()])
+    _add_monitor(commands, [_file_options()])
+    _add_recalibrate(commands, [_common_options(), _file_options()])
     return parser
 
 
-def _shared(json: bool = True) -> argparse.ArgumentParser:
+def _common_options(json: bool = True) -> argparse.ArgumentParser:
     """Options that may stand before and after the command."""
     # Without defaults: those of the command would overwrite what stands before it.
     options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
@@ -114,7 +114,7 @@ def _shared(json: bool = True) -> argparse.ArgumentParser:
     return options
 
 
-def _searching() -> argparse.ArgumentParser:
+def _search_options() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     _add_notion(options, _NOTION)
     options.add_argument("--cv", type=at_least(2, 1000), help="folds that choose (default: 5)")
@@ -127,7 +127,7 @@ def _searching() -> argparse.ArgumentParser:
     return options
 
 
-def _reading() -> argparse.ArgumentParser:
+def _file_options() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(add_help=False)
     options.add_argument(
         "--label", default="label", help="column of labels in a table (default: label)"
@@ -165,7 +165,7 @@ def _reading() -> argparse.ArgumentParser:
     return options
 
 
-def _add(commands, name, parents, help, example, description=""):
+def _add_command(commands, name, parents, help, example, description=""):
     parser = commands.add_parser(
         name,
         parents=parents,
@@ -178,7 +178,7 @@ def _add(commands, name, parents, help, example, description=""):
 
 
 def _add_evaluate(commands, parents):
-    parser = _add(
+    parser = _add_command(
         commands,
         "evaluate",
         parents,
@@ -203,7 +203,7 @@ def _add_evaluate(commands, parents):
 
 
 def _add_report(commands, parents):
-    parser = _add(
+    parser = _add_command(
         commands,
         "report",
         parents,
@@ -248,7 +248,7 @@ def _add_bins(parser):
 
 
 def _add_test(commands, parents):
-    parser = _add(
+    parser = _add_command(
         commands,
         "test",
         parents,
@@ -269,7 +269,7 @@ def _add_test(commands, parents):
 
 
 def _add_plot(commands, parents):
-    parser = _add(
+    parser = _add_command(
         commands,
         "plot",
         parents,
@@ -286,7 +286,7 @@ def _add_plot(commands, parents):
 
 
 def _add_compare(commands, parents):
-    parser = _add(
+    parser = _add_command(
         commands,
         "compare",
         parents,
@@ -301,7 +301,7 @@ def _add_compare(commands, parents):
 
 
 def _add_monitor(commands, parents):
-    parser = _add(
+    parser = _add_command(
         commands,
         "monitor",
         parents,
@@ -333,7 +333,7 @@ def _add_monitor(commands, parents):
 
 
 def _add_recalibrate(commands, parents):
-    parser = _add(
+    parser = _add_command(
         commands,
         "recalibrate",
         parents,
@@ -379,7 +379,7 @@ def _complete_recalibrate(options, parser):
         parser.error("nothing to do: pass APPLY and --out NEW, or --save MAP to keep the map")
 
 
-def at_least(smallest, most=MOST):
+def at_least(smallest, most=MOST_RESAMPLES):
     """A type for argparse: integers from ``smallest`` to ``most``."""
 
     def integer(text):

@@ -1,4 +1,4 @@
-"""The command ``recalibrate``: predictions of a file by a map that another file teaches."""
+"""The command ``recalibrate``: predictions of a file by a map that was fitted to another."""
 
 from __future__ import annotations
 
@@ -7,25 +7,32 @@ from pathlib import Path
 import numpy as np
 
 from skcal._files import replacing
-from skcal.cli.checks import FileError, Predictions
-from skcal.cli.files import telling_damage
-from skcal.cli.text_files import read_text
-from skcal.cli.unlabelled import (
-    Wanted,
-    check_folder,
-    check_kinds,
-    read_unlabelled,
-    write_recalibrated,
+from skcal.cli.predictions import Predictions, read_unlabelled
+from skcal.cli.table import (
+    STANDARD_INPUT,
+    FileError,
+    errors_that_name,
+    kind_of,
+    read_text,
+    write_table,
 )
 from skcal.recalibration import Recalibrator
 
 
 def check_targets(options) -> None:
-    """Say before the work what cannot be written."""
+    """Raise before the work where a file cannot be written after it."""
     if options.second is not None:
-        check_kinds(options.second, options.out)
-    if options.save is not None:
-        check_folder(options.save)
+        if str(options.out) == STANDARD_INPUT:
+            raise FileError(
+                "--out - : the standard output has the summary. Pass the name of a file."
+            )
+        if kind_of(options.second) != kind_of(options.out):
+            raise FileError(
+                f"{options.out}: is another kind of file than {options.second}. Pass the same kind."
+            )
+    for path in (options.out, options.save):
+        if path is not None and not Path(path).parent.is_dir():
+            raise FileError(f"{path}: the folder {Path(path).parent} is absent.")
 
 
 def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
@@ -39,7 +46,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
     """
     if fit is None:
         recalibrator = read_map(options.map, options.max_size * 2**30)
-        wanted = _wanted(recalibrator, recalibrator.n_features_in_ == 1, options)
+        classes, single = recalibrator.classes_, recalibrator.n_features_in_ == 1
     else:
         recalibrator = Recalibrator(
             scoring=options.scoring,
@@ -48,37 +55,35 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
             n_jobs=options.n_jobs,
             random_state=options.seed,
         )
-        wanted = _wanted(recalibrator, fit.proba.ndim == 1, options)
-    unlabelled = None
-    if options.second is not None:
-        unlabelled = read_unlabelled(options.second, wanted, options.max_size * 2**30)
+        classes, single = fit.classes, fit.proba.ndim == 1
+    if options.second is not None:  # what is wrong with it is said before the work
+        predictions, table = read_unlabelled(
+            options.second,
+            [str(name) for name in classes.tolist()],
+            single,
+            options.max_size * 2**30,
+            others=(options.label, *options.ignore),
+            normalize=options.normalize,
+            from_logits=recalibrator.from_logits,
+        )
     if fit is not None:
         recalibrator.fit(fit.proba, fit.labels)
     if options.save is not None:
         with replacing(options.save, "w", encoding="utf-8") as file:
             file.write(recalibrator.to_json())
-    if unlabelled is None:
+    if options.second is None:
         return recalibrator, 0
-    proba = recalibrator.predict_proba(unlabelled.predictions)
-    write_recalibrated(options.out, unlabelled, proba)
+    proba = recalibrator.predict_proba(predictions)
+    if single:
+        proba = proba[:, 1:].reshape(table.numbers.shape)
+    write_table(options.out, table, proba)
     return recalibrator, len(proba)
-
-
-def _wanted(recalibrator, single: bool, options) -> Wanted:
-    classes = getattr(recalibrator, "classes_", recalibrator.labels)
-    return Wanted(
-        [str(name) for name in np.asarray(classes).tolist()],
-        single,
-        recalibrator.from_logits,
-        options.normalize,
-        (options.label, *options.ignore),
-    )
 
 
 def read_map(path, max_bytes: float) -> Recalibrator:
     """Read what ``--save`` has written."""
     path = Path(path)
-    with telling_damage(path, max_bytes):
+    with errors_that_name(path, max_bytes):
         text = read_text(path, max_bytes)
     try:
         return Recalibrator.from_json(text)
@@ -86,9 +91,9 @@ def read_map(path, max_bytes: float) -> Recalibrator:
         raise FileError(f"{path}: {error} Give a file that recalibrate --save wrote.") from error
 
 
-def facts(recalibrator: Recalibrator, options, n_applied: int) -> dict:
+def facts_of_map(recalibrator: Recalibrator, options, n_applied: int) -> dict:
     """What was chosen and won, as plain numbers and strings."""
-    told = {
+    facts = {
         "fitted_to": options.file,
         "map": options.map or options.save,
         "applied_to": options.second,
@@ -99,13 +104,11 @@ def facts(recalibrator: Recalibrator, options, n_applied: int) -> dict:
         "chosen": recalibrator.best_name_,
     }
     if options.map is not None:  # of a map that was read its comparison is not known
-        return told
+        return facts
     comparison = {
-        name: {key: _plain(value) for key, value in vars(comparison).items()}
-        for name, comparison in recalibrator.comparison_.items()
+        loss: {
+            key: float(value) if np.isfinite(value) else None for key, value in vars(found).items()
+        }
+        for loss, found in recalibrator.comparison_.items()
     }
-    return told | {"comparison": comparison}
-
-
-def _plain(value):
-    return float(value) if np.isfinite(value) else None
+    return facts | {"comparison": comparison}

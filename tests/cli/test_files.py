@@ -3,14 +3,15 @@
 import io
 import sys
 import zipfile
+from unittest import mock
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skcal.cli.checks import FileError, Predictions, check_predictions
-from skcal.cli.files import align, read_predictions
-from skcal.cli.tables import _from_frame
+from skcal.cli import table
+from skcal.cli.predictions import Predictions, align, read_predictions
+from skcal.cli.table import FileError
 
 GOOD = "cat,label,dog\n0.25,dog,0.75\n1.0,cat,0.0\n"
 
@@ -272,8 +273,12 @@ def test_a_header_that_promises_more_than_the_file_holds_is_damage(tmp_path):
         read_predictions(path)
 
 
-def from_frame(path, frame, groups=None):
-    return _from_frame(path, frame, "label", groups, 2**20, check_predictions)
+def from_frame(folder, frame, groups=None):
+    """What is read of a Parquet file that holds the data frame."""
+    path = folder / "predictions.parquet"
+    path.touch()
+    with mock.patch.object(table, "_read_frame", return_value=frame):
+        return read_predictions(path, groups=groups, max_bytes=2**20)
 
 
 def frame_of(columns):

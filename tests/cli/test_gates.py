@@ -11,8 +11,9 @@ from report_cases import CANDIDATES
 
 from skcal.cli import commands
 from skcal.cli.commands import main
-from skcal.cli.evaluate import _gate
-from skcal.cli.files import FileError, read_predictions
+from skcal.cli.evaluate import gate_of
+from skcal.cli.predictions import read_predictions
+from skcal.cli.table import FileError
 from skcal.model_selection import candidates
 from skcal.report.compare import read_groups
 
@@ -100,7 +101,9 @@ def test_silence_is_of_every_command(command, table, tmp_path, capsys):
 def test_what_is_quiet_leaves_the_output_of_other_threads(table, monkeypatch):
     """The standard output is that of the whole process."""
     seen, before = [], sys.stdout
-    monkeypatch.setattr(commands, "_read", lambda *_, **__: seen.append(sys.stdout) or 1 / 0)
+    monkeypatch.setattr(
+        commands, "_predictions_of", lambda *_, **__: seen.append(sys.stdout) or 1 / 0
+    )
     with pytest.raises(ZeroDivisionError):
         main(["test", str(table), "--quiet"])
     assert seen == [before]
@@ -172,7 +175,7 @@ def test_what_cannot_be_told_exits_with_2():
         def error(self, kind):
             raise ValueError("There is no correction.")
 
-    gate = _gate(Search(), "l1", 0.1)
+    gate = gate_of(Search(), "l1", 0.1)
     assert gate["status"] == 2
     assert "cannot be told: There is no correction." in gate["reading"]
 

@@ -16,9 +16,9 @@ from report_cases import predictions
 
 from skcal import Zero
 from skcal.cli import commands
-from skcal.cli.checks import FileError
 from skcal.cli.commands import main
-from skcal.cli.files import read_predictions
+from skcal.cli.predictions import read_predictions
+from skcal.cli.table import FileError
 from skcal.report import calibration_report
 
 TABLE = "cat,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,cat\n" * 30

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
@@ -10,9 +11,9 @@ from report_cases import binary
 from sklearn.metrics import brier_score_loss
 
 from skcal import CalibrationErrorSearchCV, Zero
-from skcal.cli.checks import Predictions
 from skcal.cli.commands import main
-from skcal.cli.evaluate import _heading, _PatientSearch, _scores
+from skcal.cli.evaluate import LateLines, scores_of, title_of
+from skcal.cli.predictions import Predictions
 from skcal.metrics import expected_calibration_error
 from skcal.notions import resolve_notion
 
@@ -96,10 +97,10 @@ def test_scores_beside_a_binary_search_are_of_one_column(tmp_path, capsys):
 def test_ece_beside_the_searches_is_of_the_first_scalar_notion(tempered, notions, notion):
     proba, labels = (array[:400] for array in tempered)
     predictions = Predictions(proba, labels, np.arange(4))
-    scores = _scores(predictions, [resolve_notion(one, proba) for one in notions])
+    scores = scores_of(predictions, [resolve_notion(one, proba) for one in notions])
     assert (scores["ece_notion"], scores["brier_notion"]) == (notion, "classwise")
     assert scores["ece_15_bins"] == expected_calibration_error(labels, proba, notion=notion)
-    heading = _heading({"name": "x", **scores})
+    heading = title_of({"name": "x", **scores})
     assert f"(sum over classes), untuned {notion} ECE {scores['ece_15_bins']:.4f}" in heading
 
 
@@ -176,12 +177,29 @@ def test_help_gives_an_example(capsys):
 
 def test_progress_is_silent_until_it_takes_long(tempered, capsys):
     proba, labels = tempered
-    options = {"candidates": [Zero()], "cv": 3, "verbose": 1}
-    search = _PatientSearch(**options).fit(proba[:60], labels[:60])
+    search = CalibrationErrorSearchCV(candidates=[Zero()], cv=3, verbose=1)
+    progress = LateLines()
+    with redirect_stdout(progress):
+        search.fit(proba[:60], labels[:60])
     assert capsys.readouterr() == ("", "")
-    search._start -= 10
-    search._tell("late")
-    assert capsys.readouterr() == ("", "late\n")
+    progress.start -= 10
+    with redirect_stdout(progress):
+        search.fit(proba[:60], labels[:60])
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("[CalibrationErrorSearchCV] ")
+    assert captured.err.count("\n") == 1
+
+
+def test_progress_and_results_are_on_streams_of_their_own(npz, capsys, monkeypatch):
+    monkeypatch.setattr("skcal.cli.evaluate._PATIENCE", 0.0)
+    command = ["evaluate", str(npz), "--notion", "confidence", "--cv", "3", "--json"]
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)
+    assert "[CalibrationErrorSearchCV] " in captured.err
+    assert main([*command, "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -192,6 +193,20 @@ def test_every_kind_of_file_is_applied_to_and_keeps_its_other_columns(
     (tmp_path / "plain.csv").write_bytes(content)
     assert np.array_equal(values(tmp_path / "plain.csv", NAMES), expected)
     assert content.splitlines()[8].startswith(b"s7,")
+
+
+def test_arrays_of_any_name_are_kept(run, tmp_path, fitted, fit_file):
+    _, proba, recalibrator = fitted
+    # numpy.savez has parameters of these names.
+    with zipfile.ZipFile(tmp_path / "new.npz", "w") as archive:
+        for name, values in (("file", [7]), ("proba", proba[200:]), ("allow_pickle", [8])):
+            with archive.open(f"{name}.npy", "w") as member:
+                np.save(member, values)
+    run("recalibrate", fit_file, tmp_path / "new.npz", "--id", "id", "--out", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as data:
+        assert data.files == ["file", "proba", "allow_pickle"]
+        assert np.array_equal(data["proba"], recalibrator.predict_proba(proba[200:]))
+        assert data["file"] == 7
 
 
 def test_a_saved_map_is_applied_later_to_the_last_bit(run, tmp_path, fitted, fit_file):

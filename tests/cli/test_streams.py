@@ -10,8 +10,7 @@ import time
 
 import pytest
 
-from skcal.cli.commands import main
-from skcal.cli.streams import say, tell
+from skcal.cli.commands import main, print_message, print_result
 
 TABLE = "chât,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,chât\n" * 20
 TEST = ["test", "predictions.csv", "--resamples", "19"]
@@ -38,7 +37,7 @@ def test_characters_that_the_output_lacks_are_escaped(folder, monkeypatch):
 
 def test_json_of_an_ascii_output_holds_the_names(folder, monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream("ascii"))
-    say(json.dumps(["chât", "🐄"], ensure_ascii=False))
+    print_result(json.dumps(["chât", "🐄"], ensure_ascii=False))
     sys.stdout.flush()
     assert json.loads(sys.stdout.buffer.getvalue()) == ["chât", "🐄"]
 
@@ -81,7 +80,7 @@ def test_a_full_error_stream_changes_no_status(folder, monkeypatch):
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(sys, "stderr", Full())
-    tell("nothing")
+    print_message("nothing")
     assert main(["test", "absent.csv"]) == 2
 
 

@@ -10,10 +10,9 @@ import tracemalloc
 
 import pytest
 
-from skcal.cli import text_files
-from skcal.cli.checks import FileError
 from skcal.cli.commands import main
-from skcal.cli.files import read_predictions
+from skcal.cli.predictions import read_predictions
+from skcal.cli.table import FileError, read_text
 
 TABLE = "cat,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,cat\n" * 20
 
@@ -59,7 +58,7 @@ def test_a_device_without_an_end_is_refused(tmp_path):
     with pytest.raises(FileError, match=r"line 1 has more than 16,777,216 characters\. Save it"):
         read_predictions(path)
     with pytest.raises(FileError, match="Raise --max-size"):
-        text_files.read_text(path, 2**20)
+        read_text(path, 2**20)
 
 
 def test_numbers_of_text_are_held_to_the_size_that_is_allowed(tmp_path):

@@ -1,0 +1,455 @@
+"""A table becomes predictions and labels; messages name the lines and columns of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from warnings import warn
+
+import numpy as np
+
+from skcal._validation import LOGITS, SWAPPED, InputError, check_labels, check_proba
+from skcal._validation import check_predictions as check_floats
+from skcal.cli.table import (
+    NO_CLASS,
+    FileError,
+    FileTable,
+    Texts,
+    check_size,
+    errors_that_name,
+    is_number,
+    kind_of,
+    listed,
+    one_sentence,
+    read_arrays,
+    read_table,
+)
+from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
+
+MAX_BYTES = 4 * 2**30
+_MOST_NAMES = 1000  # names and labels whose likeness is looked for
+_SEPARATORS = {";": "semicolons", "\t": "tabulators", "|": "bars"}
+_REMEDIES = {
+    "logits": "If these are logits, apply the softmax.",
+    "range": LOGITS.format("the softmax, to a single column the logistic function"),
+    "rounding": f"--normalize mends rounding alone, sums within {ROUNDING} of 1.",
+    "classes": "Every label must be the name of a column of probabilities.",
+    "positive class": "Name the positive one by --pos-label.",
+}
+
+
+class Predictions(NamedTuple):
+    """Checked predictions and labels.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Logits if these were asked for.
+    labels : ndarray of shape (n_samples,)
+    classes : ndarray of shape (n_classes,)
+        The class of each column; of a single column (negative class, positive class).
+    groups : ndarray of shape (n_samples,) or None
+        The subgroup of each sample.
+    """
+
+    proba: np.ndarray
+    labels: np.ndarray
+    classes: np.ndarray
+    groups: np.ndarray | None = None
+
+    def ordered_as(self, classes: np.ndarray) -> Predictions:
+        """Bring the columns into the order of these, the same classes."""
+        here, there = self.classes.tolist(), classes.tolist()
+        if here == there:
+            return self
+        order = [here.index(name) for name in there]
+        return self._replace(proba=self.proba[:, order], classes=classes)
+
+
+def read_predictions(
+    path,
+    label: str = "label",
+    groups: str | None = None,
+    max_bytes: float = MAX_BYTES,
+    *,
+    pos_label: str | None = None,
+    normalize: bool = False,
+    ignored: Sequence[str] = (),
+    from_logits: bool = False,
+) -> Predictions:
+    """Read predictions and labels from a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz`` file.
+
+    Parameters
+    ----------
+    path : path-like
+        ``-`` is the standard input, read as ``.csv``. ``.csv``, ``.csv.gz`` and ``.parquet``: a
+        column of probabilities per class named by the class, and a column of labels; a single
+        column of probabilities holds P(label 1) or P(``pos_label``).
+        ``.npz``: arrays ``proba`` and ``labels``, and optionally ``classes``, the class of each
+        column. No code in a file is run.
+    label : str, default="label"
+        Name of the label column of a table.
+    groups : str, default=None
+        Name of a column (an array) with the subgroup of each sample.
+    max_bytes : float, default=4 GiB
+        Files whose content takes more are refused.
+    pos_label : str, default=None
+        The positive label of a single column; of two columns that which comes second.
+    normalize : bool, default=False
+        Divide each row by its sum, which may miss 1 by 0.05: for rounded probabilities.
+    ignored : sequence of str, default=()
+        Columns of a table that are neither classes nor labels.
+    from_logits : bool, default=False
+        Whether there are logits in place of probabilities.
+
+    Returns
+    -------
+    predictions : Predictions
+
+    Raises
+    ------
+    FileError
+        Says which line and column are wrong and what to do.
+    """
+    path = Path(path)
+    archive = kind_of(path) == "npz"
+    with errors_that_name(path, max_bytes):
+        if archive:
+            table, labels, classes, subgroups = _labelled_arrays(path, groups, max_bytes)
+        else:
+            table, labels, classes, subgroups = _labelled_table(
+                path, label, groups, tuple(ignored), max_bytes
+            )
+        with errors_in_words_of(table):
+            proba = _check_numbers(table.predictions, normalize, from_logits)
+            predictions = _check_labels(proba, labels, classes, pos_label)
+    if archive and classes is None and proba.ndim == 2 and labels.dtype.kind == "U":
+        names = listed([str(name) for name in predictions.classes])
+        warn(
+            f"{path}: without an array 'classes' the columns are taken to be in the order of the "
+            f"sorted labels, {names}. Save classes=… to say which they are.",
+            stacklevel=2,
+        )
+    return predictions._replace(groups=subgroups)
+
+
+def read_unlabelled(
+    path,
+    classes: Sequence[str],
+    single: bool,
+    max_bytes: float = MAX_BYTES,
+    *,
+    others: Sequence[str] = (),
+    normalize: bool = False,
+    from_logits: bool = False,
+) -> tuple[np.ndarray, FileTable]:
+    """Read predictions of the kinds of :func:`read_predictions`; labels may be absent.
+
+    Parameters
+    ----------
+    path : path-like
+    classes : sequence of str
+        The class of each column of the predictions that are wanted.
+    single : bool
+        Whether they are one column, of the positive class.
+    max_bytes : float, default=4 GiB
+    others : sequence of str, default=()
+        Columns of a table that are no single column of predictions.
+    normalize, from_logits : bool, default=False
+        As of :func:`read_predictions`.
+
+    Returns
+    -------
+    predictions : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Columns in the order of the classes.
+    table : FileTable
+        Holds all other columns, or arrays, for :func:`skcal.cli.table.write_table`.
+    """
+    path = Path(path)
+
+    def choose(header, place):
+        _check_header(path, header, place, {})
+        if single:
+            return _only_column(path, header, place, others), []
+        return _columns_of_classes(path, header, place, classes), []
+
+    archive = kind_of(path) == "npz"
+    with errors_that_name(path, max_bytes):
+        if archive:
+            table = _unlabelled_arrays(path, classes, single, max_bytes)
+        else:
+            table = read_table(path, max_bytes, choose, keep=True)
+        with errors_in_words_of(table):
+            return _check_numbers(table.predictions, normalize, from_logits), table
+
+
+def align(first: Predictions, second: Predictions, first_name, second_name) -> Predictions:
+    """Bring the columns of another model's predictions into the order of the first.
+
+    Parameters
+    ----------
+    first, second : Predictions
+        Predictions for the same samples in the same order, with the same labels.
+    first_name, second_name : str
+        The names of their files, for messages.
+    """
+    if len(first.labels) != len(second.labels):
+        raise FileError(
+            f"{second_name} has {len(second.labels)} samples, {first_name} {len(first.labels)}. "
+            "Compare predictions for the same samples, in the same order."
+        )
+    here, there = first.classes.tolist(), second.classes.tolist()
+    if first.proba.ndim != second.proba.ndim or set(here) != set(there):
+        missing = sorted(map(str, set(here) ^ set(there))) or ["of a single column"]
+        raise FileError(
+            f"{second_name} and {first_name} have different classes; not in both: "
+            f"{', '.join(missing[:8])}."
+        )
+    wrong = np.flatnonzero(first.labels != second.labels)
+    if len(wrong):
+        raise FileError(
+            f"{second_name}: sample {wrong[0] + 1} has the label {second.labels[wrong[0]]!s}, in "
+            f"{first_name} {first.labels[wrong[0]]!s}. Compare predictions for the same samples, "
+            "in the same order."
+        )
+    return second if first.proba.ndim == 1 else second.ordered_as(first.classes)
+
+
+# What the columns of a table mean
+
+
+def _labelled_table(path, label, groups, ignored, max_bytes):
+    """The table of a file, and its labels, classes (None of a single column) and subgroups."""
+    options = {**dict.fromkeys(ignored, "--ignore"), groups: "--groups", label: "--label"}
+    options.pop(None, None)
+
+    def choose(header, place):
+        _check_header(path, header, place, options, label)
+        numbers = [k for k, name in enumerate(header) if name not in options]
+        texts = [header.index(name) for name in dict.fromkeys([label, groups]) if name is not None]
+        return numbers, texts
+
+    table = read_table(path, max_bytes, choose)
+    found = table.texts[label]
+    if None in found.values:
+        row = int(np.argmax(np.asarray(found.codes) == found.values.index(None)))
+        raise FileError(f"{path}: row {row} has no label. Drop or label that sample.")
+    labels, classes = _text_array(path, found, max_bytes), None
+    if len(table.names) > 1:
+        classes = _text_array(path, Texts(table.names, range(len(table.names))), max_bytes)
+        _refuse_other_columns(table, [str(text).strip() for text in found.values])
+    if groups is None:
+        return table, labels, classes, None
+    return table, labels, classes, _text_array(path, table.texts[groups], max_bytes)
+
+
+def _text_array(path, texts: Texts, max_bytes) -> np.ndarray:
+    """An array of texts without blanks around them; each takes the place of the longest."""
+    values = ["nan" if text is None else text.strip() for text in texts.values]
+    check_size(path, 4 * len(texts.codes) * max(map(len, values), default=0), max_bytes)
+    return np.array(values, dtype=str)[np.asarray(texts.codes)]
+
+
+def _only_column(path, header, place, others) -> list[int]:
+    columns = [k for k, name in enumerate(header) if name not in others]
+    if len(columns) != 1:
+        raise FileError(
+            f"{path}: {place} has {len(columns)} columns that may be predictions (columns: "
+            f"{listed(header)}), the map reads one. Name the others by --ignore, that of the "
+            "labels by --label."
+        )
+    return columns
+
+
+def _columns_of_classes(path, header, place, classes) -> list[int]:
+    column_of = {name: column for column, name in enumerate(header)}
+    missing = [name for name in classes if name not in column_of]
+    if missing:
+        raise FileError(
+            f"{path}: {place} has no column {missing[0]!r} (columns: {listed(header)}). Name a "
+            "column by each class of the predictions to fit to."
+        )
+    return [column_of[name] for name in classes]
+
+
+def _check_header(path, header, place, options, label=None) -> None:
+    """Raise unless every column has a name of its own, and those that options name are there."""
+    if not any(header):
+        raise FileError(
+            f"{path}: {place} is empty. Give a header: the class of each column, and the column "
+            "of labels."
+        )
+    for name, option in options.items():
+        if name not in header:
+            remedy = f"Name a column by {option}."
+            if name == label:
+                remedy = _remedy_without_labels(header)
+            elif "," in name and option == "--ignore":
+                remedy = "Repeat --ignore for each column."
+            raise FileError(
+                f"{path}: {place} has no column {name!r} (columns: {listed(header)}). {remedy}"
+            )
+    known: set[str] = set()
+    for name in header:
+        if not name:
+            raise FileError(
+                f"{path}: {place} has a column without a name. Remove it; pandas writes none with "
+                "to_csv(…, index=False)."
+            )
+        if name in known:
+            raise FileError(f"{path}: {place} names column {name!r} twice. Name each class once.")
+        known.add(name)
+
+
+def _remedy_without_labels(header) -> str:
+    separator = next((sign for sign in _SEPARATORS if sign in header[0]), None)
+    if len(header) == 1 and separator:
+        return f"Separate the fields by commas, not {_SEPARATORS[separator]}."
+    if all(is_number(name) for name in header):
+        return "Give a header: the class of each column, and the column of labels."
+    return "Name the column of labels by --label."
+
+
+def _refuse_other_columns(table, labels) -> None:
+    """Name columns that none of the different labels names, where the rows sum to 1 without."""
+    names, values = table.names, table.numbers
+    unnamed = ~np.isin(names, labels)
+    if unnamed.all():
+        like = _name_like_labels(names, labels)
+        remedy = (
+            f"Rename them to the labels, such as {like!r} to {labels[0]!r}."
+            if like
+            else "Give a column per class, named by the class, or a single column, of P(positive). "
+            f"{NO_CLASS}"
+        )
+        raise FileError(
+            f"{table.path}: columns {listed(names)}: none has the name of a label, such as "
+            f"{labels[0]!r} in {table.words_for_row(0)}. {remedy}"
+        )
+    if not misses_1(values).any():
+        return
+    for other in (unnamed & ((values < 0) | (values > 1)).any(axis=0), unnamed):
+        if other.any() and not misses_1(values[:, ~other]).any():
+            others = [repr(name) for name, is_other in zip(names, other, strict=True) if is_other]
+            raise FileError(
+                f"{table.path}: {listed(others)}: no label has this name, and the rows sum to 1 "
+                f"without it. {NO_CLASS}"
+            )
+
+
+def _name_like_labels(names, labels):
+    """The first label's column if columns are named as p_cat, p_dog for labels cat, dog."""
+    first, others, known = labels[0], set(labels), set(names)
+    for name in names[:_MOST_NAMES] if len(others) <= _MOST_NAMES else ():
+        if first and first in name and {name.replace(first, k, 1) for k in others} <= known:
+            return name
+    return None
+
+
+# What the arrays of an archive mean
+
+
+def _labelled_arrays(path, groups, max_bytes):
+    """What :func:`_labelled_table` returns, of an archive."""
+    needed = ["proba", "labels", *([] if groups is None else [groups])]
+    arrays = read_arrays(path, max_bytes, needed, ["classes"])
+    labels, classes = arrays["labels"], arrays.get("classes")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    table = FileTable(path, arrays["proba"], [], (), {})
+    subgroups = None if groups is None else arrays[groups]
+    return table, _decoded(labels), None if classes is None else _decoded(classes), subgroups
+
+
+def _decoded(names):
+    """Names as text where they are bytes, which JSON and messages do not hold."""
+    return np.char.decode(names, "utf-8") if names.dtype.kind == "S" else names
+
+
+def _unlabelled_arrays(path, classes, single, max_bytes) -> FileTable:
+    arrays = read_arrays(path, max_bytes, ["proba"])
+    proba, n_classes = arrays["proba"], len(classes)
+    if not proba.ndim or proba.shape[1:] != (() if single else (n_classes,)):
+        wanted = "one dimension" if single else f"{n_classes} columns"
+        raise FileError(
+            f"{path}: array 'proba' has shape {proba.shape}, where the map reads {wanted}. Give "
+            "the columns of the predictions to fit to."
+        )
+    order = list(range(n_classes))
+    if "classes" in arrays and not single:
+        names = [str(name) for name in arrays["classes"].tolist()]
+        if sorted(names) != sorted(classes):
+            raise FileError(f"{path}: has classes {listed(names)}, not {listed(classes)}.")
+        order = [names.index(name) for name in classes]
+        proba = proba[:, order]
+    if not len(proba):
+        raise FileError(f"{path}: no rows of probabilities. Give a row per sample.")
+    return FileTable(path, proba, order, (), {}, source=arrays)
+
+
+# Checks of numbers and labels
+
+
+@contextmanager
+def errors_in_words_of(table: FileTable):
+    """Let errors about arrays name the file's lines and columns, and what its owner can do."""
+    try:
+        yield
+    except InputError as error:
+        remedy = _REMEDIES.get(error.kind)
+        if error.kind == "integers":
+            remedy = f"{SWAPPED}{_REMEDIES['range']}"
+        if error.kind == "sum" and not misses_1(table.numbers[[error.row]]).any():
+            remedy = f"{error.remedy} If it was rounded, --normalize does that."
+        row = None if error.row is None else table.words_for_row(error.row)
+        k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
+        column = None if k is None else table.words_for_column(k)
+        message = one_sentence(error.told(remedy, row, column))
+        raise FileError(f"{table.path}: {message}") from error
+
+
+def _check_numbers(numbers, normalize: bool, from_logits: bool) -> np.ndarray:
+    """Probabilities of checked rows, divided by their sums if asked for; or logits as they are."""
+    if from_logits:
+        check_floats(numbers, True, name="proba")
+        return numbers
+    return check_proba(divide_by_sums(numbers) if normalize else numbers, name="proba")
+
+
+def _check_labels(proba, labels, classes, pos_label) -> Predictions:
+    if proba.ndim == 1 and classes is None:
+        labels, classes = _labels_of_one_column(labels, pos_label)
+    codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
+    labels = classes[codes]
+    if pos_label is not None:
+        names = [str(name) for name in classes.tolist()]
+        if len(names) != 2 or pos_label not in names:
+            raise ValueError(
+                f"--pos-label {pos_label!r} is not one of two classes: {listed(names)}."
+            )
+        if pos_label == names[0]:
+            proba, classes = proba[:, ::-1] if proba.ndim == 2 else proba, classes[::-1]
+    return Predictions(proba, labels, classes)
+
+
+def _labels_of_one_column(labels, pos_label):
+    """Labels of a single column, and the classes where they are known."""
+    if pos_label is not None:
+        present = np.unique(labels)
+        if len(present) != 2:
+            raise ValueError(
+                f"--pos-label {pos_label!r} needs two labels, found {listed(present.tolist())}."
+            )
+        return labels, present
+    if labels.dtype.kind != "U" or labels.ndim != 1:
+        return labels, None
+    for row, label in enumerate(labels.tolist()):
+        if label not in ("0", "1"):
+            remedy = (
+                "With a single column of probabilities labels must be 0 or 1; for other labels "
+                "name the positive one by --pos-label."
+            )
+            raise InputError("label", f"is {label!r}.", remedy, row=row)
+    return labels.astype(int), None
