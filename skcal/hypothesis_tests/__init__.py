@@ -40,10 +40,12 @@ from skcal.hypothesis_tests.classical import (
     spiegelhalter_test,
 )
 from skcal.hypothesis_tests.comparison import compare_calibration
+from skcal.hypothesis_tests.equivalence import equivalence_test
 from skcal.hypothesis_tests.mean_embedding import mean_embedding_test
 from skcal.hypothesis_tests.monte_carlo import monte_carlo_test
 from skcal.hypothesis_tests.result import adjust_pvalues
 from skcal.hypothesis_tests.risk import risk_test
+from skcal.hypothesis_tests.scan import scan_test
 from skcal.hypothesis_tests.segments import segment_test
 from skcal.hypothesis_tests.skce import skce_test
 
@@ -52,11 +54,13 @@ __all__ = [
     "bias_curve",
     "compare_calibration",
     "cox_test",
+    "equivalence_test",
     "hosmer_lemeshow_test",
     "kolmogorov_smirnov_test",
     "mean_embedding_test",
     "monte_carlo_test",
     "risk_test",
+    "scan_test",
     "segment_test",
     "skce_test",
     "spiegelhalter_test",

@@ -1,0 +1,432 @@
+"""Whether a calibration error is shown to be below a limit, by confidence bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.stats import beta, foldnorm, norm
+
+from skcal._show import ShownRounded, number, percent
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.hypothesis_tests.classical import range_tail
+from skcal.metrics import calibration_bins, expected_calibration_error
+from skcal.metrics.smooth import cumulative_means, largest_excursion
+from skcal.notions import Problem
+from skcal.sample import read_sample
+
+_SCALES = np.geomspace(0.15, 1, 14)  # of standard deviations of sums over ranges
+_CHANCE = 0.9  # of a pass with ``n_samples_needed``
+# The bound of calibrated predictions less its deterministic part, in standard deviations of the
+# whole sum: 90 % quantile of sup(W(t) - W(s) + 1.645 √(t - s)) for Brownian motion W on [0, 1], and
+# what the exact bound adds; 2,000 paths of 2,000 steps gave 3.70.
+_EXCESS = 2.05
+# Mean, variance and third central moment of the absolute value of a standard normal variable.
+_ABSOLUTE_NORMAL = (2 / np.pi) ** 0.5, 1 - 2 / np.pi, (2 / np.pi) ** 0.5 * (4 / np.pi - 1)
+_MEAN_RANGE = np.sqrt(8 / np.pi)  # of Brownian motion on [0, 1]
+
+
+_TITLES = {
+    "cutoff": "Cutoff calibration error",
+    "expected": "Expected calibration error",
+    "interval": "Calibration error in an interval",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class EquivalenceTestResult(ShownRounded):
+    """Result of :func:`~skcal.hypothesis_tests.equivalence_test`.
+
+    Attributes
+    ----------
+    verdict : {"below", "above", "unknown"}
+        Whether the error is shown to be below the limit, above it, or neither.
+    estimate, low, high : float
+        The error, and one-sided confidence bounds of it, each at ``confidence_level``.
+    limit : float
+    n_samples : int
+    n_samples_needed : float
+        Samples of this kind with which the verdict is "below" with a chance of 90 %, if the error
+        is the estimate less what noise adds to it; infinity if that is not below the limit.
+    largest_gap : float
+        Upper bound of the difference of observed and predicted frequencies in any range of
+        predictions that holds ``min_share`` of the samples; NaN where the error says nothing of it.
+    error, method, notion : str
+    min_share, confidence_level : float
+    """
+
+    verdict: str
+    estimate: float
+    low: float
+    high: float
+    limit: float
+    n_samples: int
+    n_samples_needed: float
+    largest_gap: float
+    error: str
+    method: str
+    notion: str
+    min_share: float = field(default=0.1, repr=False)
+    confidence_level: float = field(default=0.95, repr=False)
+
+    def __str__(self):
+        level = percent(self.confidence_level)
+        words = {
+            "below": f"shown to be below {self.limit:g}",
+            "above": f"shown to be above {self.limit:g}",
+            "unknown": f"not shown to be below or above {self.limit:g}",
+        }
+        lines = [
+            f"{_TITLES[self.error]}, {self.method} bounds; notion {self.notion}",
+            f"verdict    {words[self.verdict]}",
+            f"estimate   {number(self.estimate)}, at least {number(self.low)} and at most "
+            f"{number(self.high)} (each at {level} confidence)",
+        ]
+        if not np.isnan(self.largest_gap):
+            lines.append(
+                f"gap        at most {number(self.largest_gap)} in any range with "
+                f"{percent(self.min_share)} of the samples"
+            )
+        if self.verdict == "unknown":
+            needed = "no number of samples"
+            if np.isfinite(self.n_samples_needed):
+                needed = f"about {self.n_samples_needed:,.0f}"
+            lines.append(f"samples    {self.n_samples:,}; {needed} would show it to be below")
+        return "\n".join(lines)
+
+
+@validate_params(
+    {
+        "limit": [Interval(Real, 0, 1, closed="neither")],
+        "error": [StrOptions({"cutoff", "ece"})],
+        "method": [StrOptions({"asymptotic", "exact"})],
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "interval": ["array-like", None],
+        "min_share": [Interval(Real, 0, 1, closed="right")],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+    },
+    prefer_skip_nested_validation=True,
+)
+def equivalence_test(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    limit: float,
+    error: str = "cutoff",
+    method: str = "asymptotic",
+    notion: str = "auto",
+    n_bins: int = 15,
+    interval: tuple[float, float] | None = None,
+    min_share: float = 0.1,
+    confidence_level: float = 0.95,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> EquivalenceTestResult:
+    """Tell whether a calibration error is shown to be below a limit, above it, or neither.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    limit : float in (0, 1)
+        The error that may not be exceeded, in probability units. Of rare events choose a share of
+        their rate: an error of 0.05 says nothing where 1 % happen.
+    error : {"cutoff", "ece"}, default="cutoff"
+        "cutoff": the largest difference of the numbers of observed and predicted events in any
+        range of predictions, divided by the number of all samples. "ece": the expected calibration
+        error of ``n_bins`` uniform bins.
+    method : {"asymptotic", "exact"}, default="asymptotic"
+        "exact" holds its level at every sample size, given the predictions, for "cutoff" alone.
+    notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
+        "auto" is "binary" for one and two columns and "confidence" for more. The last two bound the
+        largest error of all classes, each at the level divided by their number.
+    n_bins : int, default=15
+        For ``error="ece"``.
+    interval : (float, float), default=None
+        Bound the difference of observed and predicted frequencies among the predictions in this
+        closed interval alone, such as around a threshold of decisions, by binomial limits.
+    min_share : float in (0, 1], default=0.1
+        ``largest_gap`` is about ranges with at least this share of the samples.
+    confidence_level : float in (0, 1), default=0.95
+        Of each of the two bounds.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+
+    Returns
+    -------
+    result : EquivalenceTestResult
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid, the notion has vectors, "exact" is asked for another error than
+        "cutoff", or the interval holds no prediction.
+
+    See Also
+    --------
+    scan_test : shows where predictions are miscalibrated.
+    skcal.metrics.kolmogorov_smirnov_calibration_error : with ``kuiper=True`` the cutoff error.
+
+    Notes
+    -----
+    A calibration error that is a supremum θ = sup E[δ s(x)] over a fixed family of s has an upper
+    confidence bound, sup of {mean δ s(x) + half width of s}: the half width at the s of θ is
+    enough, whatever the size of the family. With d the cumulative residuals and v those of
+    p (1 - p), or of δ², over n², "asymptotic" bounds the cutoff error [1]_ by
+
+    max over ± and v of min_a {largest rise of ± d + z v / (2a), + z a / 2} + log(1 / α) / n,
+
+    where the last term counts rare events that have not happened, and "exact" by a self-normalised
+    supermartingale [2]_,
+
+    max over ± of the largest rise of ± d + (ψ / λ) Σ δ² / n, plus log(1 / α) / (n λ),
+    ψ = -log(1 - λ) - λ.
+
+    ECE of fixed bins is bounded by its estimate plus z √((v - ECE²) / n) + log(1 / α) / n with v
+    the larger of the means of δ² and p (1 - p). Errors that change their sign from one prediction
+    to the next cancel in the cutoff error, and within its bins in ECE: neither sees them. The error
+    without bins, E abs(E[δ | x]), has no upper bound without assumptions.
+
+    The lower bounds subtract from the estimate the noise that calibrated predictions would show, at
+    the same confidence. O(n log n) time.
+
+    References
+    ----------
+    .. [1] Rossellini, Soloff, Barber, Ren & Willett, Can a calibration metric be both testable and
+       actionable?, 2025, https://arxiv.org/abs/2502.19851.
+    .. [2] Howard, Ramdas, McAuliffe & Sekhon, Time-uniform Chernoff bounds via nonnegative
+       supermartingales, Probability Surveys 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.hypothesis_tests import equivalence_test
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=3000)
+    >>> print(equivalence_test(rng.uniform(size=3000) < p, p, limit=0.05))
+    Cutoff calibration error, asymptotic bounds; notion binary
+    verdict    shown to be below 0.05
+    estimate   0.0217, at least 0.0028 and at most 0.0329 (each at 95 % confidence)
+    gap        at most 0.3295 in any range with 10 % of the samples
+    """
+    if method == "exact" and (error != "cutoff" or interval is not None):
+        raise ValueError(
+            f"method='exact' is for error='cutoff' without an interval, not error={error!r} and "
+            f"interval={interval!r}. Use method='asymptotic'."
+        )
+    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label, scalar=True)
+    problems = [problem for problem in sample.problems() if len(problem.weight)]
+    alpha = (1 - confidence_level) / len(problems)
+    bounds: Callable[..., _Bounds]
+    if interval is not None:
+        name, method, bounds = "interval", "binomial", _interval_bounds
+        options: dict[str, Any] = {"interval": _check_interval(interval)}
+    elif error == "ece":
+        name, bounds, options = "expected", _ece_bounds, {"n_bins": n_bins}
+    else:
+        name, bounds, options = "cutoff", _cutoff_bounds, {"method": method}
+    found = [bounds(problem, limit, alpha, **options) for problem in problems]
+    estimate, low, high, needed = (max(column) for column in zip(*found, strict=True))
+    return EquivalenceTestResult(
+        verdict="below" if high <= limit else "above" if low > limit else "unknown",
+        estimate=estimate,
+        low=max(low, 0.0),
+        high=min(high, 1.0),
+        limit=limit,
+        n_samples=len(sample.codes),
+        n_samples_needed=needed,
+        largest_gap=min(high / min_share, 1.0) if name == "cutoff" else np.nan,
+        error=name,
+        method=method,
+        notion=str(sample.notion),
+        min_share=min_share,
+        confidence_level=confidence_level,
+    )
+
+
+class _Bounds(NamedTuple):
+    """What is known of the error of one problem; bounds may lie outside [0, 1]."""
+
+    estimate: float
+    low: float
+    high: float
+    n_samples_needed: float
+
+
+def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
+    """The largest difference of the numbers of events in any range of predictions, per sample."""
+    terms, rate = _Terms(problem), np.log(1 / alpha)
+    estimate = largest_excursion(cumulative_means(problem), kuiper=True)
+    if method == "exact":
+        high, width = _exact_high(terms, rate), np.sqrt(2 * rate)
+        low = estimate - np.sqrt(2 * np.log(2 / alpha) / terms.n)  # Hoeffding's inequality
+    else:
+        high, width = _asymptotic_high(terms, alpha) + rate / terms.n, norm.isf(alpha)
+        low = estimate - _range_quantile(alpha) * terms.sigma / np.sqrt(terms.n)
+
+    def noise(n):
+        return (width + _EXCESS) * terms.sigma / np.sqrt(n) + rate / n
+
+    without_noise = estimate - _MEAN_RANGE * terms.sigma / np.sqrt(terms.n)
+    return _Bounds(estimate, low, high, _samples_needed(limit, without_noise, noise))
+
+
+class _Terms:
+    """Sums of a scalar problem over equal predictions, in increasing order.
+
+    Attributes
+    ----------
+    n : int
+    residuals, squares, variances : ndarray of shape (n_distinct,)
+        Of δ, δ² and p (1 - p), each divided by n.
+    sigma : float
+        The standard deviation of a residual, by the larger of the means of δ² and p (1 - p).
+    """
+
+    def __init__(self, problem: Problem):
+        x, delta = problem.features[:, 0].astype(np.float64), problem.residuals[:, 0]
+        _, places = np.unique(x, return_inverse=True)
+        self.n = len(x)
+        self.residuals, self.squares, self.variances = (
+            np.bincount(places, values) / self.n for values in (delta, delta**2, x * (1 - x))
+        )
+        self.sigma = float(np.sqrt(max(self.squares.sum(), self.variances.sum())))
+
+
+def _asymptotic_high(terms, alpha) -> float:
+    """Sup over ranges of the mean residual plus z standard errors, √V = min_a V / (2a) + a / 2."""
+    z, high = norm.isf(alpha), 0.0
+    for variances in (terms.variances / terms.n, terms.squares / terms.n):
+        scales = np.sqrt(variances.sum()) * _SCALES
+        for sign in (1, -1):
+            rises = [
+                _largest_rise(sign * terms.residuals + z * variances / (2 * a)) + z * a / 2
+                for a in scales[scales > 0]
+            ]
+            high = max(high, min(rises, default=_largest_rise(sign * terms.residuals)))
+    return high
+
+
+def _exact_high(terms, rate) -> float:
+    slope = np.sqrt(2 * rate / (terms.n * max(terms.variances.sum(), 1 / terms.n)))
+    slope = min(0.7, slope)
+    drift = (-np.log1p(-slope) - slope) / slope * terms.squares
+    rise = max(_largest_rise(sign * terms.residuals + drift) for sign in (1, -1))
+    return rise + rate / (terms.n * slope)
+
+
+def _largest_rise(steps) -> float:
+    """The largest sum over a stretch of consecutive steps; 0 of none."""
+    path = np.append(0.0, np.cumsum(steps))
+    return float((path - np.minimum.accumulate(path)).max())
+
+
+def _range_quantile(alpha) -> float:
+    """X with P(range of Brownian motion on [0, 1] ≥ x) = α."""
+    return float(brentq(lambda x: range_tail(x) - alpha, 0.2, 40))
+
+
+def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
+    """ECE in uniform bins."""
+    x, y = problem.features[:, 0], problem.outcomes[:, 0].astype(np.int64)
+    options: dict[str, Any] = {"notion": "binary", "n_bins": n_bins, "labels": [0, 1]}
+    estimate, bins = expected_calibration_error(y, x, **options), calibration_bins(y, x, **options)
+    filled = bins.count > 0
+    share, frequency = bins.count[filled] / len(x), bins.frequency[filled, 0]
+    prediction, gap = bins.prediction[filled, 0], np.abs(bins.gap[filled, 0])
+    variance = np.maximum(prediction * (1 - prediction), frequency * (1 - frequency))
+    errors = np.sqrt(variance / (share * len(x)))  # standard errors of the gaps
+
+    terms, rate, z = _Terms(problem), np.log(1 / alpha), norm.isf(alpha)
+    high = estimate + z * np.sqrt(max(terms.sigma**2 - estimate**2, 0) / terms.n) + rate / terms.n
+    true_gaps = np.sqrt(np.maximum(gap**2 - errors**2, 0))
+
+    def noise(n):
+        own = errors * np.sqrt(terms.n / n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = foldnorm.mean(np.nan_to_num(true_gaps / own, posinf=1e9), scale=own)
+        mean = np.where(own > 0, mean, true_gaps)
+        width = (z + norm.ppf(_CHANCE)) * terms.sigma / np.sqrt(n)
+        return float(share @ (mean - true_gaps)) + width + rate / n
+
+    needed = _samples_needed(limit, float(share @ true_gaps), noise)
+    low = estimate - _sum_of_absolute_quantile(share * errors, z)
+    return _Bounds(estimate, low, high, needed)
+
+
+def _sum_of_absolute_quantile(deviations, z) -> float:
+    """The upper quantile of Σ abs(N(0, s²)) by its first three moments (Cornish & Fisher)."""
+    mean, variance, third = (
+        moment * (deviations**power).sum()
+        for power, moment in zip((1, 2, 3), _ABSOLUTE_NORMAL, strict=True)
+    )
+    if variance == 0:
+        return float(mean)
+    return float(mean + np.sqrt(variance) * z + third / variance * (z**2 - 1) / 6)
+
+
+def _check_interval(interval) -> tuple[float, float]:
+    values = np.asarray(interval, dtype=np.float64)
+    if values.shape != (2,) or not 0 <= values[0] <= values[1] <= 1:
+        raise ValueError(
+            f"interval={interval!r} must be (low, high), 0 ≤ low ≤ high ≤ 1, such as (0.1, 0.3)."
+        )
+    return float(values[0]), float(values[1])
+
+
+def _interval_bounds(problem: Problem, limit, alpha, interval) -> _Bounds:
+    """The difference of observed and predicted frequencies among the predictions from low to high.
+
+    The binomial limits are those of sums of unequal probabilities, too (Hoeffding 1956).
+    """
+    (low, high), x = interval, problem.features[:, 0].astype(np.float64)
+    inside = (low <= x) & (x <= high)
+    n, hits = np.count_nonzero(inside), problem.outcomes[inside, 0].sum()
+    if not n:
+        raise ValueError(
+            f"interval={interval} holds none of the predictions, which reach from {x.min():.4g} "
+            f"to {x.max():.4g}."
+        )
+    predicted, frequency = x[inside].mean(), hits / n
+    least = beta.ppf(alpha, hits, n - hits + 1) if hits > 0 else 0.0
+    most = beta.isf(alpha, hits + 1, n - hits) if hits < n else 1.0
+    sigma = np.sqrt(max(predicted * (1 - predicted), frequency * (1 - frequency)))
+    gap = abs(frequency - predicted)
+
+    def noise(n_samples):
+        n_inside = n_samples * n / len(x)
+        width = (norm.isf(alpha) + norm.isf((1 - _CHANCE) / 2)) * sigma / np.sqrt(n_inside)
+        return width + np.log(1 / alpha) / n_inside
+
+    without_noise = np.sqrt(max(gap**2 - sigma**2 / n, 0))
+    return _Bounds(
+        float(gap),
+        float(max(least - predicted, predicted - most)),
+        float(max(most - predicted, predicted - least)),
+        _samples_needed(limit, without_noise, noise),
+    )
+
+
+def _samples_needed(limit, error, noise) -> float:
+    """The least n with error + noise(n) ≤ limit."""
+    error = max(error, 0.0)
+    if error >= limit:
+        return np.inf
+    least, most = 1, 2
+    while error + noise(most) > limit:
+        least, most = most, 2 * most
+        if most > 2**60:
+            return np.inf
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if error + noise(middle) > limit else (least, middle)
+    return float(most)

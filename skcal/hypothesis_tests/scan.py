@@ -1,0 +1,348 @@
+"""Where predictions are miscalibrated: the ranges of predictions that cannot be chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import beta, norm
+from sklearn.utils import check_random_state
+
+from skcal._show import as_columns, html_result, html_table, import_pandas, number, percent
+from skcal._sklearn_compat import Interval, validate_params
+from skcal.hypothesis_tests.monte_carlo import null_distribution
+from skcal.hypothesis_tests.result import (
+    CalibrationTestResult,
+    adjust_pvalues,
+    resampled_pvalue,
+    warn_if_few,
+)
+from skcal.metrics.statistic import observed_codes
+from skcal.notions import Problem
+from skcal.sample import read_sample
+
+_CELLS = 32
+
+
+class ScanRange(NamedTuple):
+    """A range of predictions whose observed frequency differs from what was predicted.
+
+    Attributes
+    ----------
+    low, high : float
+        The smallest and the largest prediction in it.
+    n_samples : int
+    predicted, observed : float
+        Mean prediction and frequency of the outcome.
+    observed_low, observed_high : float
+        Confidence limits of the probability of the outcome, which hold for all ranges at once.
+    outcome : str
+        The class, where every class is tested; else empty.
+    """
+
+    low: float
+    high: float
+    n_samples: int
+    predicted: float
+    observed: float
+    observed_low: float
+    observed_high: float
+    outcome: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ScanTestResult(CalibrationTestResult):
+    """Result of :func:`~skcal.hypothesis_tests.scan_test`, beside what every test returns.
+
+    Attributes
+    ----------
+    statistic : float
+        The largest penalised deviation of all ranges, in standard deviations; of several classes
+        the largest.
+    ranges : list of ScanRange
+        Ranges that do not overlap, in increasing order; none unless ``pvalue`` is at most
+        1 - ``confidence_level``.
+    lower_bound : float
+        Lower confidence bound of the mean absolute gap, E abs(E[δ | x]); of several classes of the
+        sum over classes. Above 0 exactly where there are ranges.
+    confidence_level : float
+    """
+
+    ranges: list[ScanRange] = field(default_factory=list, repr=False)
+    lower_bound: float = 0.0
+    confidence_level: float = 0.95
+
+    def to_frame(self):
+        """Return the ranges as a pandas data frame, a row each."""
+        return import_pandas().DataFrame(self.ranges, columns=ScanRange._fields)
+
+    def _repr_html_(self):
+        facts = html_table(("", ""), self._shown())
+        return html_result(type(self).__name__, facts, html_table(ScanRange._fields, self.ranges))
+
+    def __str__(self):
+        lines = [f"{self.method}; notion {self.notion}", f"p-value    {self.pvalue:.2g}"]
+        level = percent(self.confidence_level)
+        if not self.ranges:
+            shown = self.pvalue <= 1 - self.confidence_level
+            return "\n".join([*lines, "shown, but not where" if shown else "no range stands out"])
+        lines.append(f"mean gap   at least {number(self.lower_bound)} at {level} confidence")
+        titles = ["predictions", "samples", "predicted", f"observed ({level} for all ranges)"]
+        rows = [
+            [
+                f"{one.outcome} {number(one.low)} to {number(one.high)}".strip(),
+                f"{one.n_samples:,}",
+                number(one.predicted),
+                f"{number(one.observed)} ({number(one.observed_low)} to "
+                f"{number(one.observed_high)})",
+            ]
+            for one in self.ranges
+        ]
+        return "\n".join([*lines, "", *as_columns([titles, *rows])])
+
+
+@validate_params(
+    {
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    },
+    prefer_skip_nested_validation=True,
+)
+def scan_test(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str = "auto",
+    n_resamples: int = 999,
+    confidence_level: float = 0.95,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> ScanTestResult:
+    """Test calibration over all ranges of predictions, and name those where it fails.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
+        "auto" is "binary" for one and two columns and "confidence" for more. The last two test each
+        class and adjust by Holm's method; their ranges are those of Bonferroni's.
+    n_resamples : int, default=999
+        The p-value is (1 + #{T_b ≥ T}) / (1 + n_resamples), so never 0.
+    confidence_level : float in (0, 1), default=0.95
+        Of the ranges' limits, all at once, and of ``lower_bound``.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, default=None
+        Workers; results do not depend on it.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+
+    Returns
+    -------
+    result : ScanTestResult
+        ``estimate`` is NaN: the test estimates a lower bound alone.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid, or the notion has vectors.
+
+    Warns
+    -----
+    UserWarning
+        If ``n_resamples`` is so small that no p-value can reach 5 %.
+
+    See Also
+    --------
+    segment_test : where in the space of other features.
+    equivalence_test : whether the error is shown to be small.
+
+    Notes
+    -----
+    The predictions are divided into 32 cells of equally many samples, equal predictions together.
+    Of every range of cells, with V = Σ p (1 - p) over its samples and over all samples ΣV,
+
+    T = abs(Σ y - Σ p) / √V - √(2 log(e ΣV / V)),
+
+    so that small and large ranges compete on equal terms [1]_. The largest T is compared with that
+    of outcomes redrawn from the predictions: P(p-value ≤ α) ≤ α at every sample size. With κ the
+    critical value, the observed frequency of each range has binomial limits at the normal tail of
+    κ + √(2 log(e ΣV / V)); the binomial bounds sums of unequal probabilities [2]_. Of all sets of
+    disjoint ranges the one is reported whose limits leave out the most, which is the lower bound.
+    The limits rest on the normal law of large sums: see :ref:`levels <levels>` for what they hold.
+
+    It sees ranges, so it is weak where errors change their sign within a 32nd of the samples.
+    O(n) time a resample.
+
+    References
+    ----------
+    .. [1] Dümbgen & Spokoiny, Multiscale testing of qualitative hypotheses, Ann. Statist. 2001.
+    .. [2] Hoeffding, On the distribution of the number of successes in independent trials,
+       Ann. Math. Statist. 1956.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.hypothesis_tests import scan_test
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000)
+    >>> happened = rng.uniform(size=2000) < np.where(p > 0.6, p - 0.2, p)
+    >>> print(scan_test(happened, p, random_state=0))
+    Scan of ranges of predictions, exact level; notion binary
+    p-value    0.001
+    mean gap   at least 0.0562 at 95 % confidence
+    <BLANKLINE>
+    predictions       samples  predicted  observed (95 % for all ranges)
+    0.5338 to 0.9995      937     0.7670       0.5966 (0.5447 to 0.6470)
+    """
+    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label, scalar=True)
+    problems = sample.problems()
+    filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
+    titles = [""]
+    if sample.notion.by_class:
+        titles = sample.notion.titles([str(name) for name in sample.classes])
+    warn_if_few(n_resamples, len(filled))
+    rng = check_random_state(random_state)
+    level = (1 - confidence_level) / len(filled)
+    scans, nulls = [], []
+    for k in filled:
+        scans.append(_Scan(problems[k]))
+        nulls.append(null_distribution(scans[-1], scans[-1].problem, n_resamples, rng, n_jobs)[:2])
+    pvalues = adjust_pvalues([float(resampled_pvalue(value, null)) for null, value in nulls])
+    ranges: list[ScanRange] = []
+    bound = 0.0
+    for k, scan, (null, value) in zip(filled, scans, nulls, strict=True):
+        own, excess = scan.ranges(_critical_value(null, level), value, titles[k])
+        ranges, bound = ranges + own, bound + problems[k].share * excess
+    by_class: dict[str, Any] = {}
+    if sample.notion.by_class:
+        statistics, adjusted = np.full((2, len(problems)), np.nan)
+        statistics[filled], adjusted[filled] = [value for _, value in nulls], pvalues
+        by_class = {"class_statistics": statistics, "class_pvalues": adjusted}
+    return ScanTestResult(
+        statistic=max(value for _, value in nulls),
+        pvalue=float(pvalues.min()),
+        estimate=np.nan,
+        method="Scan of ranges of predictions, exact level",
+        notion=str(sample.notion),
+        null_distribution=np.stack([null for null, _ in nulls]) if by_class else nulls[0][0],
+        ranges=ranges,
+        lower_bound=bound,
+        confidence_level=confidence_level,
+        **by_class,
+    )
+
+
+def _critical_value(null, level) -> float:
+    """κ: a statistic above it, and no other, has a p-value of at most the level."""
+    allowed = int(np.floor(level * (1 + len(null)) * (1 + 1e-12))) - 1  # resamples that reach it
+    return np.inf if allowed < 0 else float(np.sort(null)[len(null) - 1 - allowed])
+
+
+class _Scan:
+    """The largest penalised deviation of all ranges of cells, as a function of outcomes.
+
+    Attributes
+    ----------
+    problem : Problem
+        In the order of the predictions.
+    starts : ndarray of shape (n_cells,)
+        The first sample of each cell.
+    first, end : ndarray of shape (n_ranges,)
+        The cells of each range, the last one excluded.
+    """
+
+    def __init__(self, problem: Problem):
+        order = np.argsort(problem.features[:, 0], kind="stable")
+        self.problem = problem.take(order, order, np.ones(len(problem.weight)))._replace(
+            rows=slice(None), share=problem.share
+        )
+        x = self.problem.features[:, 0].astype(np.float64)
+        edges = np.quantile(x, np.arange(1, _CELLS) / _CELLS, method="inverted_cdf")
+        self.starts = np.unique(np.append(0, np.searchsorted(x, edges, side="right")))
+        self.starts = self.starts[self.starts < len(x)]
+        self.first, self.end = np.triu_indices(len(self.starts) + 1, 1)
+        self.sizes = self._over_ranges(np.ones(len(x)))
+        self.predicted = self._over_ranges(x)
+        variance = self._over_ranges(x * (1 - x))
+        self.deviation = np.sqrt(variance)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.penalty = np.sqrt(2 * (1 + np.log(variance.max() / variance)))
+        self.penalty[variance <= 0] = np.inf
+
+    def _over_ranges(self, values) -> np.ndarray:
+        """Sums (…, n_ranges) over the ranges, of values (…, n_samples)."""
+        cells = np.add.reduceat(values, self.starts, axis=-1)
+        total = np.zeros((*cells.shape[:-1], len(self.starts) + 1), dtype=cells.dtype)
+        np.cumsum(cells, axis=-1, out=total[..., 1:])
+        return total[..., self.end] - total[..., self.first]
+
+    def __call__(self, codes):
+        """Return the statistic of each row of outcomes."""
+        gap = np.abs(self._over_ranges(codes) - self.predicted)
+        certain = self.deviation == 0  # where the predictions leave nothing to chance
+        contradicted = (gap[:, certain] > 1e-6).any(axis=1)
+        if certain.all():
+            scores = np.zeros(len(gap))
+        else:
+            gap, deviation = gap[:, ~certain], self.deviation[~certain]
+            scores = (gap / deviation - self.penalty[~certain]).max(axis=1)
+        return np.where(contradicted, np.finfo(np.float64).max, scores)
+
+    def ranges(self, critical_value, value, title) -> tuple[list[ScanRange], float]:
+        """Disjoint ranges whose limits leave out the most, and how much per sample of all."""
+        if not value > critical_value:
+            return [], 0.0
+        hits = self._over_ranges(observed_codes(self.problem)[0])
+        tail = norm.sf(max(critical_value, 0.0) + self.penalty)
+        low = np.where(hits > 0, beta.ppf(tail, hits, self.sizes - hits + 1), 0.0)
+        high = np.where(hits < self.sizes, beta.isf(tail, hits + 1, self.sizes - hits), 1.0)
+        mean = self.predicted / self.sizes
+        excess = self.sizes * np.maximum(np.maximum(low - mean, mean - high), 0)
+        chosen = _best_disjoint(self.first, self.end, excess)
+        x, ends = self.problem.features[:, 0], np.append(self.starts, len(self.problem.weight))
+        found = [
+            ScanRange(
+                float(x[ends[self.first[k]]]),
+                float(x[ends[self.end[k]] - 1]),
+                int(self.sizes[k]),
+                float(mean[k]),
+                float(hits[k] / self.sizes[k]),
+                float(low[k]),
+                float(high[k]),
+                title,
+            )
+            for k in chosen
+        ]
+        return found, float(excess[chosen].sum() / len(x))
+
+
+def _best_disjoint(first, end, value) -> list[int]:
+    """Disjoint ranges of the largest sum of values, in order, by dynamic programming."""
+    n_cells = int(end.max())
+    best, last = np.zeros(n_cells + 1), np.full(n_cells + 1, -1)
+    for stop in range(1, n_cells + 1):
+        best[stop] = best[stop - 1]
+        for k in np.flatnonzero(end == stop):
+            if best[first[k]] + value[k] > best[stop]:
+                best[stop], last[stop] = best[first[k]] + value[k], k
+    chosen: list[int] = []
+    stop = n_cells
+    while stop > 0:
+        if last[stop] < 0:
+            stop -= 1
+        else:
+            chosen.append(int(last[stop]))
+            stop = int(first[last[stop]])
+    return chosen[::-1]

@@ -1,0 +1,184 @@
+"""Bounds of calibration errors: their definitions, what they cover, and the verdict."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import beta
+
+from skcal.hypothesis_tests import equivalence_test
+from skcal.hypothesis_tests.classical import range_tail
+from skcal.hypothesis_tests.equivalence import (
+    _asymptotic_high,
+    _exact_high,
+    _range_quantile,
+    _Terms,
+)
+from skcal.metrics import expected_calibration_error, kolmogorov_smirnov_calibration_error
+from skcal.sample import read_sample
+
+Z = 1.6448536269514722
+
+
+def draw(seed, n, slope=1.0):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.001, 0.999, n)
+    truth = expit(slope * logit(p))
+    return (rng.uniform(size=n) < truth).astype(int), p, truth
+
+
+def terms_of(y, p):
+    [problem] = read_sample(y, p, labels=[0, 1]).problems()
+    return _Terms(problem)
+
+
+def ranges(values):
+    """Sums over all stretches of distinct predictions."""
+    path = np.append(0, np.cumsum(values))
+    first, end = np.triu_indices(len(path), 1)
+    return path[end] - path[first]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_asymptotic_bound_is_the_largest_mean_plus_half_width_of_all_ranges(seed):
+    y, p, _ = draw(seed, 200, slope=0.7)
+    delta, order = y - p, np.argsort(p)
+    delta, p = delta[order], p[order]
+    high = _asymptotic_high(terms_of(y[order], p), 0.05)
+    naive = max(
+        (sign * ranges(delta) / 200 + Z * np.sqrt(ranges(variance)) / 200).max()
+        for sign in (1, -1)
+        for variance in (p * (1 - p), delta**2)
+    )
+    # The square root is the least of a grid of parabolas.
+    assert naive <= high <= naive * 1.02
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_bound_is_the_largest_of_all_ranges(seed):
+    y, p, _ = draw(seed, 100)
+    delta = (y - p)[np.argsort(p)]
+    rate = np.log(20)
+    slope = min(0.7, np.sqrt(2 * rate / (100 * np.mean(p * (1 - p)))))
+    psi = -np.log(1 - slope) - slope
+    naive = max(
+        (sign * ranges(delta) / 100 + psi / slope * ranges(delta**2) / 100).max()
+        for sign in (1, -1)
+    )
+    assert _exact_high(terms_of(y, p), rate) == pytest.approx(naive + rate / (100 * slope))
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.001, 1e-6])
+def test_quantile_of_the_range_of_brownian_motion(alpha):
+    assert range_tail(_range_quantile(alpha)) == pytest.approx(alpha)
+
+
+@pytest.mark.parametrize("notion", ["binary", "confidence"])
+def test_estimates_are_those_of_the_metrics(notion):
+    y, p, _ = draw(0, 300)
+    cutoff = equivalence_test(y, p, limit=0.05, notion=notion)
+    assert cutoff.estimate == kolmogorov_smirnov_calibration_error(y, p, notion=notion, kuiper=True)
+    ece = equivalence_test(y, p, limit=0.05, notion=notion, error="ece", n_bins=10)
+    assert ece.estimate == pytest.approx(
+        expected_calibration_error(y, p, notion=notion, n_bins=10), rel=1e-12
+    )
+
+
+def cutoff_error(p, gap):
+    path = np.cumsum(gap[np.argsort(p)]) / len(p)
+    return max(path.max(), 0) - min(path.min(), 0)
+
+
+@pytest.mark.parametrize("slope", [1.0, 0.7])
+@pytest.mark.parametrize("method", ["asymptotic", "exact"])
+def test_bounds_cover_the_error_given_the_predictions(slope, method):
+    misses = np.zeros(2)
+    for seed in range(400):
+        y, p, truth = draw(seed, 200, slope)
+        result = equivalence_test(y, p, limit=0.05, method=method)
+        error = cutoff_error(p, truth - p)
+        misses += [result.low > error, result.high < error]
+        assert result.low <= result.estimate <= result.high
+    # At level 5 %, more than 36 misses of 400 have probability 3e-4.
+    assert misses.max() <= 36
+
+
+def test_small_samples_show_nothing_and_large_ones_one_side():
+    y, p, _ = draw(0, 40)
+    few = equivalence_test(y, p, limit=0.05)
+    assert few.verdict == "unknown"
+    assert 300 < few.n_samples_needed < 5000
+    assert "about" in str(few)
+    y, p, _ = draw(1, 20_000)
+    assert equivalence_test(y, p, limit=0.05).verdict == "below"
+    above = equivalence_test(y, p**2, limit=0.05)
+    assert above.verdict == "above"
+    assert above.n_samples_needed == np.inf
+
+
+def test_samples_that_are_needed_suffice_in_nine_of_ten_cases():
+    y, p, _ = draw(0, 20_000)
+    needed = int(equivalence_test(y, p, limit=0.05).n_samples_needed)
+    passed = sum(
+        equivalence_test(*draw(seed, needed)[:2], limit=0.05).verdict == "below"
+        for seed in range(1, 201)
+    )
+    # With a chance of 90 %, fewer than 165 of 200 have probability 6e-4.
+    assert passed >= 165
+
+
+def test_a_range_that_the_user_names_has_binomial_limits():
+    y, p, _ = draw(0, 500)
+    inside = (p >= 0.2) & (p <= 0.4)
+    n, hits = inside.sum(), y[inside].sum()
+    low, high = beta.ppf(0.05, hits, n - hits + 1), beta.isf(0.05, hits + 1, n - hits)
+    result = equivalence_test(y, p, limit=0.2, interval=(0.2, 0.4))
+    mean = p[inside].mean()
+    assert result.estimate == pytest.approx(abs(y[inside].mean() - mean))
+    assert result.high == pytest.approx(max(high - mean, mean - low))
+    assert result.low == pytest.approx(max(low - mean, mean - high, 0))
+    assert np.isnan(result.largest_gap)
+
+
+def test_largest_gap_is_the_bound_over_the_share_of_the_samples():
+    y, p, _ = draw(0, 3000)
+    result = equivalence_test(y, p, limit=0.05, min_share=0.25)
+    assert result.largest_gap == pytest.approx(result.high / 0.25)
+    path, m = np.append(0, np.cumsum((y - p)[np.argsort(p)])), 750
+    gaps = [abs(path[k + m] - path[k]) / m for k in range(3000 - m)]
+    assert max(gaps) <= result.largest_gap
+
+
+def test_the_largest_of_all_classes_is_bounded(rng):
+    proba = rng.dirichlet([1, 1, 1], 400)
+    y = rng.integers(0, 3, 400)
+    every = equivalence_test(y, proba, limit=0.05, notion="classwise")
+    each = [
+        equivalence_test(y == k, proba[:, k], limit=0.05, confidence_level=1 - 0.05 / 3)
+        for k in range(3)
+    ]
+    assert every.high == pytest.approx(max(one.high for one in each))
+    assert every.low == pytest.approx(max(one.low for one in each))
+
+
+@pytest.mark.parametrize("error", ["cutoff", "ece"])
+def test_certain_predictions_and_single_samples_have_bounds(error):
+    for y, p in [([0, 1], [0.0, 1.0]), ([1], [0.3]), ([0, 0], [0.5, 0.5])]:
+        result = equivalence_test(y, p, limit=0.01, error=error, labels=[0, 1])
+        assert 0 <= result.low <= result.estimate <= result.high <= 1
+        assert result.verdict == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"method": "exact", "error": "ece"}, "method='exact' is for error='cutoff'"),
+        ({"interval": (0.4, 0.2)}, "low ≤ high"),
+        ({"interval": (0.9999, 1)}, "holds none of the predictions"),
+        ({"limit": 1.5}, "limit"),
+        ({"error": "l2"}, "error"),
+    ],
+)
+def test_what_has_no_bound_is_refused(options, match):
+    y, p, _ = draw(0, 50)
+    with pytest.raises(ValueError, match=match):
+        equivalence_test(y, p, **{"limit": 0.05, **options})

@@ -1,0 +1,167 @@
+"""The scan of ranges of predictions: its definition, its level, and what its ranges promise."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import binomtest, norm
+
+from skcal.hypothesis_tests import scan_test
+from skcal.hypothesis_tests.scan import _best_disjoint, _critical_value, _Scan
+from skcal.sample import read_sample
+
+
+def too_high_above(rng, n, start=0.6, gap=0.2):
+    p = rng.uniform(size=n)
+    truth = np.where(p > start, p - gap, p)
+    return (rng.uniform(size=n) < truth).astype(int), p, truth
+
+
+def scan_of(y, p):
+    [problem] = read_sample(y, p, labels=[0, 1]).problems()
+    return _Scan(problem)
+
+
+def naive_statistic(y, p):
+    """The largest penalised deviation of all ranges of distinct predictions, for n ≤ 32."""
+    values = np.unique(p)
+    total, best = np.sum(p * (1 - p)), -np.inf
+    for low in values:
+        for high in values[values >= low]:
+            inside = (low <= p) & (p <= high)
+            variance = np.sum(p[inside] * (1 - p[inside]))
+            gap = abs(np.sum(y[inside] - p[inside]))
+            best = max(best, gap / np.sqrt(variance) - np.sqrt(2 * np.log(np.e * total / variance)))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_statistic_is_that_of_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    p = rng.integers(1, 10, 30) / 10
+    y = rng.integers(0, 2, 30)
+    result = scan_test(y, p, n_resamples=19, random_state=0)
+    assert result.statistic == pytest.approx(naive_statistic(y, p), rel=1e-12)
+
+
+def test_pvalue_counts_redrawn_outcomes_and_rejects_above_the_critical_value_alone(rng):
+    for n_resamples in (19, 99, 199, 999):
+        null = np.round(rng.uniform(size=n_resamples), 2)  # with ties
+        critical = _critical_value(null, 0.05)
+        for value in np.linspace(0, 1.01, 150):
+            pvalue = (1 + np.count_nonzero(null >= value)) / (1 + n_resamples)
+            assert (value > critical) == (pvalue <= 0.05)
+    assert _critical_value(np.zeros(18), 0.05) == np.inf
+
+
+def test_chosen_ranges_are_the_disjoint_ones_of_the_largest_sum(rng):
+    first, end = np.triu_indices(6, 1)
+    for _ in range(20):
+        value = np.maximum(rng.standard_normal(len(first)), 0)
+        chosen = _best_disjoint(first, end, value)
+        best = max(
+            value[list(some)].sum()
+            for size in range(6)
+            for some in combinations(range(len(first)), size)
+            if all(end[a] <= first[b] or end[b] <= first[a] for a, b in combinations(some, 2))
+        )
+        assert value[chosen].sum() == pytest.approx(best)
+        assert all(end[a] <= first[b] for a, b in pairwise(chosen))
+
+
+def test_limits_are_binomial_at_the_tail_of_the_critical_value(rng):
+    y, p, _ = too_high_above(rng, 2000)
+    result = scan_test(y, p, random_state=0)
+    critical = _critical_value(result.null_distribution, 0.05)
+    total = np.sum(p * (1 - p))
+    excess = 0.0
+    assert result.ranges
+    for one in result.ranges:
+        inside = (one.low <= p) & (p <= one.high)
+        variance = np.sum(p[inside] * (1 - p[inside]))
+        tail = norm.sf(critical + np.sqrt(2 * np.log(np.e * total / variance)))
+        interval = binomtest(int(y[inside].sum()), int(inside.sum())).proportion_ci(1 - 2 * tail)
+        assert_allclose([one.observed_low, one.observed_high], interval, rtol=1e-9)
+        assert one.n_samples == inside.sum()
+        assert one.predicted == pytest.approx(p[inside].mean())
+        assert one.observed == y[inside].mean()
+        below, above = interval.low - one.predicted, one.predicted - interval.high
+        excess += inside.mean() * max(below, above, 0)
+    assert result.lower_bound == pytest.approx(excess)
+
+
+def test_one_region_that_is_too_high_is_named(rng):
+    y, p, truth = too_high_above(rng, 3000)
+    result = scan_test(y, p, random_state=0)
+    assert result.pvalue == 0.001
+    assert 0 < result.lower_bound < np.abs(truth - p).mean()
+    [one] = result.ranges
+    assert 0.3 < one.low < 0.68
+    assert one.high > 0.95
+    assert one.observed_low < one.observed < one.observed_high < one.predicted
+    assert f"{one.n_samples:,}" in str(result)
+    assert "at 95 % confidence" in str(result)
+    assert len(result.to_frame()) == 1
+    assert "<table>" in result._repr_html_()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ranges_bound_and_pvalue_agree(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 800))
+    p = rng.beta(*rng.choice([0.2, 1, 3], 2), n)
+    p = np.round(p, int(rng.integers(1, 6)))
+    y = (rng.uniform(size=n) < p ** rng.choice([0.6, 1, 1.4])).astype(int)
+    result = scan_test(y, p, n_resamples=99, random_state=seed, labels=[0, 1])
+    assert (result.lower_bound > 0) == bool(result.ranges)
+    assert not result.ranges or result.pvalue <= 0.05
+    for left, right in pairwise(result.ranges):
+        assert left.high < right.low
+    for one in result.ranges:
+        assert one.observed_low <= one.observed <= one.observed_high
+        assert not one.observed_low <= one.predicted <= one.observed_high
+
+
+def test_result_does_not_depend_on_the_order_of_the_rows(rng):
+    y, p, _ = too_high_above(rng, 400)
+    order = rng.permutation(400)
+    one, other = (scan_test(y[k], p[k], random_state=3) for k in (slice(None), order))
+    assert_allclose(one.null_distribution, other.null_distribution, rtol=1e-9)
+    assert one.statistic == pytest.approx(other.statistic, rel=1e-12)
+
+
+def test_level_is_at_most_nominal():
+    rejections = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(0.5, 5, 80)
+        y = (rng.uniform(size=80) < p).astype(int)
+        result = scan_test(y, p, n_resamples=99, random_state=seed, labels=[0, 1])
+        rejections += result.pvalue <= 0.05
+    # At level 5 %, more than 36 rejections of 400 have probability 3e-4.
+    assert rejections <= 36
+
+
+def test_each_class_is_scanned_and_named(rng):
+    proba = rng.dirichlet([1, 1, 1], 900)
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 900)]
+    result = scan_test(y, proba, notion="classwise", random_state=0)
+    assert result.class_pvalues.shape == (3,)
+    assert {one.outcome[-1] for one in result.ranges} <= {"a", "b", "c"}
+    assert result.pvalue == min(result.class_pvalues)
+    assert result.null_distribution.shape == (3, 999)
+
+
+def test_predictions_that_leave_nothing_to_chance():
+    right = scan_test([0, 1, 1], [0.0, 1.0, 1.0], n_resamples=99, random_state=0)
+    assert (right.pvalue, right.ranges, right.lower_bound) == (1.0, [], 0.0)
+    wrong = scan_test([1, 1, 0, 1], [0.0, 1.0, 1.0, 0.5], n_resamples=99, random_state=0)
+    assert wrong.pvalue == 0.01
+
+
+def test_notions_with_vectors_and_few_resamples():
+    with pytest.raises(ValueError, match="conditions on a vector"):
+        scan_test([0, 1, 2], np.eye(3), notion="canonical")
+    with pytest.warns(UserWarning, match="at least n_resamples=19"):
+        scan_test([0, 1, 1], [0.2, 0.5, 0.6], n_resamples=9)
