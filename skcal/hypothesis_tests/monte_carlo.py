@@ -178,7 +178,7 @@ def from_draws(sample: Sample, draws: list, method: str) -> CalibrationTestResul
 
 
 def _ties_snapped(null, observed, slack):
-    """Resampled values that rounding alone tells from the observed one are ties."""
+    """Set resampled values to the observed one where only rounding makes them differ."""
     return np.where(np.abs(null - observed) <= slack, observed, null)
 
 
