@@ -277,7 +277,7 @@ def _read_rows(function, method, X, n_columns):
     name = f"{type(function).__name__}.{method}(X)"
     rows = getattr(function, method)(X)
     if not sparse.issparse(rows):
-        rows = _as_numbers(rows, name)
+        rows = _float_array(rows, name)
     n_samples = np.shape(X)[0]
     width = "n_columns" if n_columns is None else n_columns
     if rows.ndim != 2 or rows.shape != (n_samples, n_columns or rows.shape[1]):
@@ -287,7 +287,7 @@ def _read_rows(function, method, X, n_columns):
     return rows
 
 
-def _as_numbers(values, name) -> np.ndarray:
+def _float_array(values, name) -> np.ndarray:
     try:
         array = np.asarray(values)
         return array if array.dtype.kind == "f" else array.astype(np.float64)
@@ -312,7 +312,7 @@ def _check_form(function, n_columns):
     if form is None:
         return
     if not sparse.issparse(form):
-        form = _as_numbers(form, name)
+        form = _float_array(form, name)
     if form.shape != (n_columns, n_columns):
         reason = f"has shape {form.shape}, feature_map(X) {n_columns} columns."
         remedy = f"Let fit set it to shape ({n_columns}, {n_columns}), or to None for the identity."

@@ -59,10 +59,10 @@ def beta_sums(
         near = _is_near(Z, P, bandwidth)
         sums = np.empty((len(Z), charges.shape[1]))
         if near.any():
-            points = _Points(*_compress(*fewer, bandwidth), bandwidth)
+            points = _ChargedPoints(*_compress(*fewer, bandwidth), bandwidth)
             sums[near] = _interpolated(Z[near], points, bandwidth)
         if not near.all():
-            sums[~near] = _direct(Z[~near], _distinct(P, charges, bandwidth))
+            sums[~near] = _direct(Z[~near], _at_distinct_points(P, charges, bandwidth))
         yield sums
 
 
@@ -95,7 +95,7 @@ def _angle(P: np.ndarray) -> np.ndarray:
     return np.arctan2(np.sqrt(P[:, 0]), np.sqrt(P[:, 1]))
 
 
-class _Points:
+class _ChargedPoints:
     """Points (p, 1 - p) in ascending order with charges; log K is linear in (log z, log(1 - z))."""
 
     def __init__(self, P: np.ndarray, charges: np.ndarray, bandwidth: float) -> None:
@@ -179,7 +179,7 @@ def _piece_edges(bandwidth: float) -> np.ndarray:
     return np.concatenate([[0.0], whole[0] * 0.5 ** np.arange(_HALVINGS, 0, -1), whole])
 
 
-def _interpolated(Z: np.ndarray, points: _Points, bandwidth: float) -> np.ndarray:
+def _interpolated(Z: np.ndarray, points: _ChargedPoints, bandwidth: float) -> np.ndarray:
     """Sums at queries close to points, from Chebyshev nodes where many queries share a piece."""
     logit = _logit(Z)
     crowded, pieces, group = _crowded(_target_pieces(Z, logit, bandwidth))
@@ -199,7 +199,7 @@ def _target_pieces(Z: np.ndarray, logit: np.ndarray, bandwidth: float) -> np.nda
 
 
 def _from_nodes(
-    logit: np.ndarray, group: np.ndarray, points: _Points, bandwidth: float
+    logit: np.ndarray, group: np.ndarray, points: _ChargedPoints, bandwidth: float
 ) -> np.ndarray:
     count = group.max() + 1
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
@@ -225,7 +225,7 @@ def _from_nodes(
     return result
 
 
-def _windowed(Z: np.ndarray, points: _Points, bandwidth: float) -> np.ndarray:
+def _windowed(Z: np.ndarray, points: _ChargedPoints, bandwidth: float) -> np.ndarray:
     """Sums over the points within reach, in batches of neighbouring queries."""
     angle, reach = _angle(Z), _REACH * np.sqrt(bandwidth) / 2
     order = np.argsort(angle, kind="stable")
@@ -243,13 +243,13 @@ def _windowed(Z: np.ndarray, points: _Points, bandwidth: float) -> np.ndarray:
     return sums
 
 
-def _distinct(P: np.ndarray, charges: np.ndarray, bandwidth: float) -> _Points:
+def _at_distinct_points(P: np.ndarray, charges: np.ndarray, bandwidth: float) -> _ChargedPoints:
     _, first, group = np.unique(P[:, 0], return_index=True, return_inverse=True)
     summed = np.column_stack([np.bincount(group, charge) for charge in charges.T])
-    return _Points(P[first], summed, bandwidth)
+    return _ChargedPoints(P[first], summed, bandwidth)
 
 
-def _direct(Z: np.ndarray, points: _Points) -> np.ndarray:
+def _direct(Z: np.ndarray, points: _ChargedPoints) -> np.ndarray:
     """Sums over the points that matter; log K is concave in p, so they are neighbours."""
     log_z, last = np.log(Z), len(points.norm) - 1
 

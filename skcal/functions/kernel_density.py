@@ -208,7 +208,7 @@ def _kernel_sums(X, proba, outcomes, weight, bandwidths):
         present, starts = np.unique(codes[order], return_index=True)
     else:
         targets = _targets(outcomes, weight)
-    train = _Points(proba)
+    train = _TrainingPoints(proba)
     norms = [train.log_norm(bandwidth) for bandwidth in bandwidths]
     if by_class:
         norms = [norm + np.log(weight) for norm in norms]
@@ -230,7 +230,7 @@ def _kernel_sums(X, proba, outcomes, weight, bandwidths):
     return sums
 
 
-class _Points:
+class _TrainingPoints:
     """Training points p_j; log K_b(z; p_j) = Σ_c p_c log z_c / b + log_norm, [P22]."""
 
     def __init__(self, proba):
@@ -316,7 +316,7 @@ def leave_one_out_residuals(proba, outcomes, weight, bandwidth) -> np.ndarray:
     """
     targets = _targets(outcomes, weight)
     one_copy = targets / np.maximum(weight, 1)[:, None]
-    train = _Points(proba)
+    train = _TrainingPoints(proba)
     norm = train.log_norm(bandwidth)
     sums, _, alone = _sums_without_self(proba, weight, targets, bandwidth, train, norm)
     for block in train.row_blocks(len(alone)):
@@ -413,7 +413,7 @@ def loo_log_likelihoods(proba, bandwidths, weight) -> np.ndarray:
 
 
 def _loo_log_likelihood(proba, bandwidth, weight) -> float:
-    train = _Points(proba)
+    train = _TrainingPoints(proba)
     norm = train.log_norm(bandwidth)
     density, logs, alone = _sums_without_self(
         proba, weight, weight[:, None], bandwidth, train, norm

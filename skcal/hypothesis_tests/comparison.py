@@ -98,30 +98,12 @@ def compare_calibration(
 
     The variance [1]_ is that of the linear part, 4 ζ₁/n, plus that of the degenerate part, the mean
     of 2 (h^a_ij - h^b_ij)² over pairs, divided by n (n - 1). Where both are calibrated only the
-    second is there, and the test is conservative. Measured share of rejections at 5 %
-    ("projection": 100 to 400 data sets, 60 for C = 50; "skce": 400, 150 for C ≥ 20; standard error
-    1 to 2 %):
+    second is there, and the test is conservative. Measured rejections are on the
+    page "Levels and powers of single tests" of the documentation.
 
-    =================================================== ========== ==========
-    cell (canonical for C > 2)                          projection SKCE
-    =================================================== ========== ==========
-    calibrated: C = 4, Dir(0.1), and uniform, n = 1,000 2 %        0 %
-    C = 10, Dir(0.1), and averages of two groups, 1,000 5 %        1 %
-    C = 20, Dir(0.1), and uniform vector, n = 1,000     1 %        1 %
-    C = 50, Dir(0.1), and uniform vector, n = 1,000     0 %        1 %
-    1 % positives and constant, n = 500; n = 3,000      4 %; 0 %   1 %; 0 %
-    1 % positives, two views, n = 300                   0 %        3 %
-    equal: binary, q + 0.08 and q - 0.08, n = 300       5 %        5 %
-    sharp + 0.08 and flat + 0.08, n = 1,000             4 %        72 %
-    power: C = 4, Dir(0.3), T = 1.5 and 1, n = 1,000    95 %       94 %
-    binary, slope 1.4 and 1, n = 1,000                  54 %       56 %
-    =================================================== ========== ==========
-
-    Two views are the means of 0.01 exp(0.7 z₁ + 0.7 z₂ - 0.49) given one normal z; q is uniform on
-    [0.1, 0.9], and on [0, 1] for slopes. SKCE weighs an error by how many predictions are near, so
-    that it differs between a sharp and a flat classifier of equal error. Of a few events no test of
-    this kind knows the variance: below a sum of ‖δ_i‖² of 5 there is a warning (2 expected
-    positives of 200: 9 % and 16 % rejections).
+    SKCE weighs an error by how many predictions are near, so that it differs between a sharp and a
+    flat classifier of equal error, where it rejects 72 %. Of a few events no test of this kind
+    knows the variance: below a sum of ‖δ_i‖² of 5 there is a warning.
 
     Swapping predictions between the classifiers is not offered: it tests exchangeability, not equal
     errors. O(n r²) time and O(n r) memory, r the number of polynomials times that of residuals;

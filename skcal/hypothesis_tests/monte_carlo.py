@@ -178,7 +178,7 @@ def from_draws(sample: Sample, draws: list, method: str) -> CalibrationTestResul
 
 
 def _ties_snapped(null, observed, slack):
-    """Resampled values that rounding alone tells from the observed one are ties."""
+    """Set resampled values to the observed one where only rounding makes them differ."""
     return np.where(np.abs(null - observed) <= slack, observed, null)
 
 
@@ -222,15 +222,15 @@ def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None
         ],
         n_jobs,
     )
-    [observed] = _values(statistic, observed_codes(problem))
+    [observed] = _statistic_values(statistic, observed_codes(problem))
     return np.concatenate(parts), float(observed), getattr(statistic, "slack", 0.0)
 
 
 def _draw_statistics(statistic, X, seeds):
-    return _values(statistic, draw_codes(X, seeds))
+    return _statistic_values(statistic, draw_codes(X, seeds))
 
 
-def _values(statistic, codes) -> np.ndarray:
+def _statistic_values(statistic, codes) -> np.ndarray:
     """One finite number for each row of outcomes, which a user's own preparation may miss."""
     values = np.asarray(statistic(codes))
     if values.shape != (len(codes),) or not np.isfinite(values).all():

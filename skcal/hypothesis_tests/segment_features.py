@@ -102,7 +102,7 @@ def read_columns(features, n_samples):
 
 
 def _refuse_equal(names):
-    """Raise where two columns have one name, which tells neither."""
+    """Raise where two columns have the same name."""
     known = set()
     for name in map(str, names):
         if name in known:

@@ -182,7 +182,7 @@ def segment_test(
     order : {1, 2}, default=2
         1: segments of single features; 2: also the intersections of two.
     min_samples : int, default=20
-        Smaller segments are left out, and their number is told.
+        Smaller segments are left out; ``n_left_out`` of the result is their number.
     n_resamples : int, default=999
         p-values are multiples of 1 / (1 + n_resamples).
     random_state : int, RandomState instance or None, default=None

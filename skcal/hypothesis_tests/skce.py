@@ -156,24 +156,9 @@ default="monte-carlo"
     vertices 2 % to 7.5 %, where ``variance="sample"`` rejected up to 35 %. Power: see
     :mod:`skcal.hypothesis_tests`.
 
-    The median distance of confident networks sees little but ties. Power of "monte-carlo" at 5 %
-    (200 data sets, 199 resamples, standard error 1 % to 3 %; confidences c of a network, n = 300):
-
-    =================================== ======== =============
-    cell                                "auto"   best width
-    =================================== ======== =============
-    densenet121, confidence, n = 300    98 %     98 % (0.3)
-    densenet121, canonical, n = 300     86 %     88 % (0.3)
-    resnet18, canonical, n = 300        98 %     98 % (0.1)
-    M2, C = 10, π = 0.1, n = 300        100 %    100 % (1)
-    steps of ±0.1, n = 1,000            91 %     96 % (0.01)
-    1 % positives, half predicted       74 %     76 % (0.1)
-    sparse, n = 500                     23 %     30 % (0.1)
-    slope 1.4, n = 500                  64 %     70 % (0.1)
-    =================================== ======== =============
-
-    What several widths cost where one of them is known to be best is the price of not knowing. More
-    widths, sums, means of log p and the smallest p-value give no more over these cells.
+    The median distance of confident networks sees little but ties, so that "auto" takes several
+    widths: what they cost where one width is known to be best is on the page "Levels
+    and powers of single tests" of the documentation.
 
     O(n² (C + n_resamples)) time for "asymptotic" in blocks of bounded memory.
 
@@ -337,7 +322,7 @@ def _block(problem, root, kernel, size, name, variance):
     estimate = float(values.mean())
     error = float(values.std(ddof=1) / np.sqrt(n_blocks))
     scale = error
-    if variance == "null":  # no sample knows that of rare events
+    if variance == "null":  # a sample of rare events does not show their variance
         A = None if root is None else root @ root.T
         squares = null_squares_of_blocks(problem.features, kernel, A, size)
         scale = np.sqrt(2 * squares) / pairs.sum()

@@ -4,11 +4,12 @@ With L_t(j) the likelihood ratio of tilt j on the samples of batch t, and prior 
 
     E_t = Σ_j π_j Σ_{s ≤ t} ρ_s Π_{i=s…t} L_i(j)  +  1 - Σ_{s ≤ t} ρ_s
 
-is the wealth of who spreads 1 over all tilts and over the batches s before which calibration may
-have been lost. Under H0 it is a martingale with E_0 = 1, so that P(E_t ≥ 1/α at some t) ≤ α by
-Ville's inequality. The inner sum obeys A_t = (A_{t-1} + ρ_t) L_t, so that no past is kept. ρ_t =
-R(n) - R(n + m) for a batch of m samples after n earlier ones; R(n) = 1 / (1 + log(1 + n / 100))
-falls so slowly that a change after n samples costs but a factor of some log² n · n / m.
+is the wealth of a player who spreads 1 over all tilts and over the batches s before which
+calibration may have been lost. Under H0 it is a martingale with E_0 = 1, so that
+P(E_t ≥ 1/α at some t) ≤ α by Ville's inequality. The inner sum obeys A_t = (A_{t-1} + ρ_t) L_t, so
+that no past is kept. ρ_t = R(n) - R(n + m) for a batch of m samples after n earlier ones;
+R(n) = 1 / (1 + log(1 + n / 100)) falls so slowly that a change after n samples costs but a factor
+of some log² n · n / m.
 
 The e-detector of Shiryaev and Roberts (Shin, Ramdas & Rinaldo 2023) starts a bet at every sample,
 

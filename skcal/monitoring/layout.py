@@ -110,7 +110,7 @@ class Layout:
 
 
 def _is_named(notion: Notion) -> bool:
-    """Whether the name alone tells the notion."""
+    """Whether the notion can be restored from its name."""
     try:
         return type(resolve_notion(str(notion), np.zeros((1, 10_000)))) is type(notion)
     except ValueError:

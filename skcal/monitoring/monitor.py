@@ -39,9 +39,9 @@ class CalibrationMonitor(BaseEstimator):
         "canonical", "top-K" or a lens. "auto" is "binary" for one and two columns and "confidence"
         for more.
     labels : array-like of shape (n_classes,), default=None
-        The class of each column; for 1-D predictions (negative class, positive class). None: as
-        the first batch tells; pass them if it may lack a class, unless labels are the column
-        numbers.
+        The class of each column; for 1-D predictions (negative class, positive class). None: they
+        are those of the first batch; pass them if that may lack a class, unless labels are the
+        column numbers.
     alpha : float in (0, 1), default=0.05
         The largest probability of a false alarm over all time, and the error of the confidence
         sequences.

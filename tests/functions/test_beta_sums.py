@@ -11,7 +11,7 @@ from skcal import DirichletKernelDensity
 from skcal.functions.beta_sums import _NODES, beta_sums, log_peak
 from skcal.functions.kernel_density import (
     BANDWIDTHS,
-    _Points,
+    _TrainingPoints,
     _weights,
     leave_one_out_residuals,
     loo_log_likelihoods,
@@ -51,12 +51,12 @@ def pair(z):
 
 
 def exponents(z, p, bandwidth):
-    train = _Points(p)
+    train = _TrainingPoints(p)
     return train.products(z) / bandwidth + train.log_norm(bandwidth)
 
 
 def direct_sums(z, p, charges, bandwidth):
-    train = _Points(p)
+    train = _TrainingPoints(p)
     return _weights(train.products(z), bandwidth, train.log_norm(bandwidth)) @ charges
 
 
@@ -153,9 +153,11 @@ def test_memory_grows_with_samples_not_with_pairs():
 def direct_rows(monkeypatch):
     """How many rows were summed directly over all points."""
     rows = []
-    raw = _Points.raw_products
+    raw = _TrainingPoints.raw_products
     monkeypatch.setattr(
-        _Points, "raw_products", lambda self, z, *out: rows.append(len(z)) or raw(self, z, *out)
+        _TrainingPoints,
+        "raw_products",
+        lambda self, z, *out: rows.append(len(z)) or raw(self, z, *out),
     )
     return rows
 
