@@ -19,7 +19,7 @@ from skcal._scores import log_losses_of_logits
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError
-from skcal.metrics.base import check_both, read_outcome
+from skcal.metrics.base import Outcome, check_both, read_outcome
 from skcal.model_selection.estimator import ConfidenceInterval
 
 _ITERATIONS, _HALVINGS = 100, 30
@@ -142,6 +142,11 @@ def cox_recalibration(
     [-0.71, 2.89]
     """
     data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    return recalibration_of(data, confidence_level)
+
+
+def recalibration_of(data: Outcome, confidence_level: float) -> CoxRecalibration:
+    """The logistic recalibration of predictions of one outcome."""
     logit, outcome, weight = data.logit, data.happened, data.weight
     check_both(outcome)
     check_overlap(logit, outcome)

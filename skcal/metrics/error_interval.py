@@ -71,7 +71,9 @@ def calibration_error_interval(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> ErrorInterval:
-    """Interval of the debiased binned error of norm 2, without resamples.
+    """Debiased ECE of norm 2 with its interval in closed form, without resamples.
+
+    Its estimate is ``expected_calibration_error(norm=2, debias=True)``.
 
     Parameters
     ----------
@@ -101,7 +103,6 @@ def calibration_error_interval(
     Returns
     -------
     interval : ErrorInterval
-        ``estimate`` is ``expected_calibration_error(norm=2, debias=True)`` of the same options.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks, weight_of_pairs
 from skcal.kernels import Kernel
-from skcal.metrics.base import estimate
+from skcal.metrics.base import estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import read_sample
 
@@ -183,7 +183,9 @@ def squared_kernel_calibration_error(
         return pairs.sum() / mass.sum()
 
     in_order = method == "incomplete"
-    error = estimate(sample, measure, at_least=at_least, average=average, in_order=in_order)
+    error = estimate_problems(
+        sample, measure, at_least=at_least, average=average, in_order=in_order
+    )
     if not return_standard_error:
         return error
     if method != "incomplete" or sample.notion.by_class:
@@ -295,7 +297,10 @@ def maximum_mean_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Maximum mean calibration error, MMCE: the root of the biased SKCE of confidences.
+    """Maximum mean calibration error, MMCE: the root of the biased SKCE of a fixed width.
+
+    It is the root of :func:`squared_kernel_calibration_error` with ``method="biased"`` and the
+    Laplacian kernel of this ``bandwidth``; Kumar et al. [1]_ gave it the name, for confidences.
 
     Parameters
     ----------
@@ -351,7 +356,7 @@ def maximum_mean_calibration_error(
         width = Kernel.of("laplacian", bandwidth, problem.features)
         return max(quadratic(problem, None, width, biased=True), 0.0)
 
-    return estimate(sample, measure, norm=2)
+    return estimate_problems(sample, measure, norm=2)
 
 
 @prepared_by(random_state=0)
@@ -455,7 +460,7 @@ def squared_mean_embedding_calibration_error(
         deviations = embedding_terms(problem, width, points, classes)
         return np.mean((problem.weight @ deviations / problem.weight.sum()) ** 2)
 
-    return estimate(sample, measure)  # only the single problem of a vector draws
+    return estimate_problems(sample, measure)  # only the single problem of a vector draws
 
 
 def place_locations(X, locations, location_classes, n_locations, rng):

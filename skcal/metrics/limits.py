@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta
 
+from skcal._scores import brier_losses, of_outcomes
 from skcal.sample import Sample
 
 
@@ -141,15 +142,12 @@ FEWEST_EVENTS = 5  # below that limits are off by more than a percent or two
 
 
 def surprises(sample: Sample) -> float:
-    """Effective number of outcomes that were not predicted, e = w² ‖δ‖².
+    """Effective number of outcomes that were not predicted, e = w² (Brier loss).
 
-    Never above Σ ‖δ‖², since where nothing has happened all errors are small, and alike.
+    Never above the sum of the Brier losses, since where nothing has happened all are small, and
+    alike.
     """
-    proba, rows = sample.proba, np.arange(len(sample.codes))
-    if proba.ndim == 1:
-        errors = (sample.codes - proba) ** 2
-    else:
-        errors = 1 - 2 * proba[rows, sample.codes] + (proba**2).sum(axis=1)
+    errors = of_outcomes(brier_losses(sample.columns), sample.codes)
     most, errors = errors.sum(), sample.weight**2 * errors
     return float(min(effective_number(errors, errors**2), most))
 
