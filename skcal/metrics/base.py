@@ -136,8 +136,8 @@ class PointwiseResult:
 
     def _columns(self) -> dict[str, np.ndarray]:
         """The arrays in the order of the fields; ``thresholds`` are called ``threshold``."""
-        own: Any = self
-        values = {each.name: getattr(own, each.name) for each in fields(own)}
+        result: Any = self
+        values = {each.name: getattr(result, each.name) for each in fields(result)}
         return {
             "threshold" if name == "thresholds" else name: value
             for name, value in values.items()

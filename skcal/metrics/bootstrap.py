@@ -225,8 +225,8 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, labels, params):
     """
     columns = column_names(y_proba)
     logits = bool(params.get("from_logits", False))
-    proba, own = check_predictions(y_proba, logits)
-    proba = own if own is not None else proba
+    proba, checked_logits = check_predictions(y_proba, logits)
+    proba = proba if checked_logits is None else checked_logits
     y = plain_array(y_true, "y_true")
     with naming("y_true"):
         check_consistent_length(y, proba)

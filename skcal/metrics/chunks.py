@@ -118,12 +118,12 @@ def _cut_alike(array, name, model, model_name):
 
 
 def _compare_chunks(array, name, model, model_name) -> None:
-    own, other = array.chunks[0], model.chunks[0]
-    known = not (np.isnan(own).any() or np.isnan(other).any())
-    if len(own) != len(other) or (known and own != other):
+    rows, model_rows = array.chunks[0], model.chunks[0]
+    known = not (np.isnan(rows).any() or np.isnan(model_rows).any())
+    if len(rows) != len(model_rows) or (known and rows != model_rows):
         raise ValueError(
-            f"{name} is cut into chunks of {_sizes_in_words(own)} rows, {model_name} of "
-            f"{_sizes_in_words(other)}. Rechunk one of them as the other."
+            f"{name} is cut into chunks of {_sizes_in_words(rows)} rows, {model_name} of "
+            f"{_sizes_in_words(model_rows)}. Rechunk one of them as the other."
         )
 
 

@@ -227,8 +227,8 @@ def quadratic(problem, class_root, kernel, *, biased):
     total = kernel.quadratic_form(problem.features, V)
     if biased:
         return total / weight.sum() ** 2
-    own = kernel.paired(problem.features, problem.features) @ (V**2).sum(axis=1)
-    return (total - own) / weight_of_pairs(weight.sum(), weight @ weight)
+    diagonal = kernel.paired(problem.features, problem.features) @ (V**2).sum(axis=1)
+    return (total - diagonal) / weight_of_pairs(weight.sum(), weight @ weight)
 
 
 def block_sums(problem, class_root, kernel, size: int):
@@ -246,8 +246,8 @@ def block_sums(problem, class_root, kernel, size: int):
     else:
         for block in range(n_blocks):
             rows = slice(block * size, (block + 1) * size)
-            own = kernel.paired(X[rows], X[rows]) @ (V[rows] ** 2).sum(axis=1)
-            sums[block] = kernel.quadratic_form(X[rows], V[rows]) - own
+            diagonal = kernel.paired(X[rows], X[rows]) @ (V[rows] ** 2).sum(axis=1)
+            sums[block] = kernel.quadratic_form(X[rows], V[rows]) - diagonal
     weight = weight[: n_blocks * size].reshape(n_blocks, size)
     return sums, weight_of_pairs(weight.sum(axis=1), (weight**2).sum(axis=1))
 
@@ -515,11 +515,11 @@ class KernelStatistic:
     def __init__(self, problem, kernel: Kernel, biased: bool):
         self.kernel, self.biased = kernel, biased
         self.X, self.weight = problem.features, problem.weight
-        self.own = kernel.paired(self.X, self.X) * self.weight**2
+        self.diagonal = kernel.paired(self.X, self.X) * self.weight**2
         pairs = self.weight.sum() ** 2
         self.pairs = pairs if biased else pairs - self.weight @ self.weight
         vectors = self.X.shape[1] > 1
-        self.slack = _SINGLE * self.own.sum() / len(self.X) ** 1.5 if vectors else 0.0
+        self.slack = _SINGLE * self.diagonal.sum() / len(self.X) ** 1.5 if vectors else 0.0
 
     def __call__(self, codes):
         """Return the statistic of each row of outcomes; 0 where there are no pairs."""
@@ -541,7 +541,7 @@ class KernelStatistic:
             )
             squares = np.einsum("ijk,ijk->ij", residuals, residuals)
             total = self._quadratic_forms(residuals * self.weight[:, None, None].astype(np.float32))
-        return (total if self.biased else total - self.own @ squares) / self.pairs
+        return (total if self.biased else total - self.diagonal @ squares) / self.pairs
 
     def _quadratic_forms(self, V):
         """Σ_ij k_ij ⟨v_i, v_j⟩ of each resample, from half of the pairs."""

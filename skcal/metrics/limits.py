@@ -92,14 +92,17 @@ def limits_of(shares, values, total, z) -> tuple[np.ndarray, np.ndarray]:
     .. [1] Agresti & Min, Simple improved confidence intervals for comparing matched proportions,
        Statistics in Medicine 2005.
     """
-    own, everything = _ADDED / len(shares) * total, 1 + _ADDED * total
+    added_mean, everything = _ADDED / len(shares) * total, 1 + _ADDED * total
     added = [
-        Share((share.mean + own) / everything, (share.square + own * total) / everything**2)
+        Share(
+            (share.mean + added_mean) / everything,
+            (share.square + added_mean * total) / everything**2,
+        )
         for share in shares
     ]
-    centre, found = mean_of(added, values), mean_of(shares, values)
+    centre, observed = mean_of(added, values), mean_of(shares, values)
     half = z * np.sqrt(variance_of(added, values, total / everything))
-    return np.minimum(centre - half, found), np.maximum(centre + half, found)
+    return np.minimum(centre - half, observed), np.maximum(centre + half, observed)
 
 
 def simultaneous_z(shares, values, total, level, least) -> float:

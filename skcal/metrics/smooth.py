@@ -125,7 +125,7 @@ def _smooth_error(problem, bandwidth):
 
 
 def _own_width(series):
-    """The width that is its own error, from wide ones down: the finer, the dearer."""
+    """The width that equals its error, searched from wide ones down, which cost less."""
     low, high, width, step, limit = 0.0, 1.0, 1.0, np.inf, None
     while True:
         if width < _FINE_WIDTH and limit is None:

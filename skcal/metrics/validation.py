@@ -298,10 +298,10 @@ def validation_measures(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(size=1000)
     >>> y = rng.uniform(size=1000) < p**2  # predictions are too high
-    >>> found = validation_measures(y, p, n_resamples=49, random_state=0)
-    >>> bool(found.observed_expected_ratio.high < 1)
+    >>> measures = validation_measures(y, p, n_resamples=49, random_state=0)
+    >>> bool(measures.observed_expected_ratio.high < 1)
     True
-    >>> round(found.ici.estimate, 2), round(found.c_statistic.estimate, 2)
+    >>> round(measures.ici.estimate, 2), round(measures.c_statistic.estimate, 2)
     (0.15, 0.86)
     """
     data = read_outcome(
