@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcal.metrics.scorers import _align, predicted
+from skcal.metrics.scorers import align_columns, predicted
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import Sample
 
@@ -103,7 +103,7 @@ class FromEstimator:
         display : object of this class
         """
         proba = predicted(estimator, X)
-        proba, labels = _align(proba, estimator.classes_, y, options.get("pos_label"))
+        proba, labels = align_columns(proba, estimator.classes_, y, options.get("pos_label"))
         options = {"name": type(estimator).__name__, **options}
         return cls.from_predictions(y, proba, labels=labels, **options)  # type: ignore[attr-defined]
 

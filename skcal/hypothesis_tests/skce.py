@@ -475,7 +475,9 @@ class LargestOfWidths:
         self.statistics = statistics
         self.scales = np.where(scales > 0, scales, 1.0)[:, None]
         spread = (X * (1 - X)).sum(axis=1)  # E‖δ_i‖²
-        means = [statistic.own @ spread / n**2 if biased else 0.0 for statistic in self.statistics]
+        means = [
+            statistic.diagonal @ spread / n**2 if biased else 0.0 for statistic in self.statistics
+        ]
         self.means = np.array(means)[:, None]
         slacks = np.array([statistic.slack for statistic in self.statistics])
         self.slack = float((slacks / self.scales[:, 0]).max())

@@ -163,7 +163,7 @@ class CalibrationAccumulator(BaseEstimator):
         self._validate_params()
         part = self._empty()
         if any(is_dask(array) for array in (y_true, y_proba, sample_weight)):
-            part = _gather(part, dask_chunks(y_true, y_proba, sample_weight))
+            part = _accumulate_dask(part, dask_chunks(y_true, y_proba, sample_weight))
         else:
             part._read(list(array_chunks(y_true, y_proba, sample_weight)))
         if not hasattr(self, "_table"):
@@ -398,11 +398,13 @@ def _score_sums(sample: Sample) -> np.ndarray:
     return np.stack([np.ones(len(codes)), codes == likely, log_loss, brier]) @ sample.weight
 
 
-def _gather(template: CalibrationAccumulator, chunks: list[Chunk]) -> CalibrationAccumulator:
-    """Accumulate each chunk where it is, and merge the accumulators in a tree."""
+def _accumulate_dask(
+    template: CalibrationAccumulator, chunks: list[Chunk]
+) -> CalibrationAccumulator:
+    """Accumulate each chunk of dask arrays where it is, and merge the accumulators in a tree."""
     from dask import delayed
 
-    accumulate, combine = delayed(_accumulate, pure=False), delayed(_merge, pure=False)
+    accumulate, combine = delayed(_accumulate, pure=False), delayed(_merge_all, pure=False)
     parts = [accumulate(template, *chunk) for chunk in chunks]
     while len(parts) > 1:
         groups = range(0, len(parts), _FAN_IN)
@@ -416,5 +418,5 @@ def _accumulate(template, y_true, y_proba, sample_weight, place) -> CalibrationA
     return part
 
 
-def _merge(parts: list[CalibrationAccumulator]) -> CalibrationAccumulator:
+def _merge_all(parts: list[CalibrationAccumulator]) -> CalibrationAccumulator:
     return reduce(add, parts)

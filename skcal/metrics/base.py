@@ -15,7 +15,7 @@ from skcal.recalibration.features import log_probabilities
 from skcal.sample import Sample, read_sample
 
 
-def estimate(
+def estimate_problems(
     sample: Sample, measure, *, at_least=1, norm=1, average="sum", root=True, in_order=False
 ):
     """Apply ``measure(problem) → float`` to each problem with enough samples, and combine.
@@ -32,10 +32,10 @@ def estimate(
     for k, (power, problem) in enumerate(zip(powers, problems, strict=True)):
         if np.isnan(power) and len(problem.weight) >= at_least:
             raise FloatingPointError(f"The estimate of problem {k} is not a number.")
-    return combine(powers, problems, norm, average, root)
+    return combine_problems(powers, problems, norm, average, root)
 
 
-def combine(powers, problems, norm: float, average: str | None, root: bool = True):
+def combine_problems(powers, problems, norm: float, average: str | None, root: bool = True):
     """Combine E‖gap‖^q of several problems into one number, or one number a problem.
 
     Parameters
@@ -136,8 +136,8 @@ class PointwiseResult:
 
     def _columns(self) -> dict[str, np.ndarray]:
         """The arrays in the order of the fields; ``thresholds`` are called ``threshold``."""
-        own: Any = self
-        values = {each.name: getattr(own, each.name) for each in fields(own)}
+        result: Any = self
+        values = {each.name: getattr(result, each.name) for each in fields(result)}
         return {
             "threshold" if name == "thresholds" else name: value
             for name, value in values.items()

@@ -202,14 +202,16 @@ def calibration_bins(
 
 def tabulate(problems: list[BinMoments], notion, classes, confidence_level) -> CalibrationBins:
     """Table of the bins of all problems that have samples."""
-    tables = [_table(k, p, confidence_level) for k, p in enumerate(problems) if p.total > 0]
+    tables = [
+        _columns_of_problem(k, p, confidence_level) for k, p in enumerate(problems) if p.total > 0
+    ]
     columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     return CalibrationBins(
         notion=notion, confidence_level=confidence_level, classes=classes, **columns
     )
 
 
-def _table(k, moments, confidence_level):
+def _columns_of_problem(k, moments, confidence_level):
     """Columns of one problem."""
     size = len(moments.weight)
     left = right = np.full(size, np.nan)

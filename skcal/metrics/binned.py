@@ -14,7 +14,7 @@ from sklearn import get_config
 
 from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.metrics.base import combine
+from skcal.metrics.base import combine_problems
 from skcal.metrics.bin_table import allowed_bins, require_bins
 from skcal.metrics.bins import (
     BIN_OPTIONS,
@@ -239,19 +239,21 @@ def expected_calibration_error(
 
 def expected_error(problems: list[BinMoments], norm, debias, distance, average, root):
     """Combine Σ_b n_b/n ‖gap‖^q of all problems; NaN for one without samples."""
-    powers = [_power(p, norm, debias, distance) if p.total > 0 else np.nan for p in problems]
-    return combine(powers, problems, norm, average, root)
+    powers = [
+        _error_power(p.weight, p.gaps, norm, distance, p.variances(debias) if debias else 0.0)
+        if p.total > 0
+        else np.nan
+        for p in problems
+    ]
+    return combine_problems(powers, problems, norm, average, root)
 
 
-def _power(moments, norm, debias, distance):
+def _error_power(weight, gaps, norm, distance, variances: Any = 0.0):
     """Σ_b n_b/n ‖gap‖^q of one problem; for q = ∞ the largest ‖gap‖."""
-    distances = gap_distances(moments.gaps, distance)
+    distances = gap_distances(gaps, distance)
     if np.isinf(norm):
         return distances.max()
-    powers = distances**norm
-    if debias:
-        powers = powers - moments.variances(debias)
-    return moments.weight @ powers / moments.total
+    return weight @ (distances**norm - variances) / weight.sum()
 
 
 @prepared_by(counts=_count_largest_error)
@@ -279,7 +281,7 @@ def maximum_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Largest gap between frequency and mean prediction of any bin, MCE.
+    """Maximum calibration error, MCE: the largest gap of any bin, which is ECE with ``norm=inf``.
 
     Parameters
     ----------
@@ -395,11 +397,9 @@ class BinnedStatistic:
         return cells.reshape(n_bins, m)
 
     def power(self, hits):
-        """Σ_b n_b/n ‖gap‖^q; for q = ∞ the largest ‖gap‖."""
-        distances = gap_distances((hits - self.predicted) / self.mass[:, None], self.distance)
-        if np.isinf(self.norm):
-            return distances.max()
-        return self.mass @ distances**self.norm / self.mass.sum()
+        """Σ_b n_b/n ‖gap‖^q of weighted numbers of outcomes; for q = ∞ the largest ‖gap‖."""
+        gaps = (hits - self.predicted) / self.mass[:, None]
+        return _error_power(self.mass, gaps, self.norm, self.distance)
 
 
 def count_bins(sample: Sample, rule, names, measure):
@@ -424,7 +424,7 @@ def count_bins(sample: Sample, rule, names, measure):
     if 12 * values > get_config()["working_memory"] * 2**20:  # float64, and int32 of the bin
         return None
     problems = [_CountedProblem(p, rule, names) for p in sample.problems() if len(p.weight)]
-    return partial(_evaluate, problems, not sample.notion.shares_samples, measure)
+    return partial(_measure_counts, problems, not sample.notion.shares_samples, measure)
 
 
 class _CountedProblem:
@@ -455,7 +455,7 @@ class _CountedProblem:
         }
 
 
-def _evaluate(problems, by_class, measure, counts) -> float:
+def _measure_counts(problems, by_class, measure, counts) -> float:
     sums = [problem.sums(counts) for problem in problems]
     mass = np.array([sum_["weight"].sum() for sum_ in sums])
     shares = mass / mass.sum() if by_class else np.ones(len(mass))

@@ -92,9 +92,9 @@ def given_edges(edges: Any) -> Intervals:
     with naming("edges"):
         edges = check_array(edges, dtype=np.float64, ensure_2d=False, input_name="edges")
     if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1:
-        found = f"{edges[0]:g} to {edges[-1]:g}" if edges.ndim == 1 else f"shape {edges.shape}"
+        shown = f"{edges[0]:g} to {edges[-1]:g}" if edges.ndim == 1 else f"shape {edges.shape}"
         raise ValueError(
-            f"edges of {found}: a 1-D array from 0 to 1 is needed. Pass [0, …, 1] with the "
+            f"edges of {shown}: a 1-D array from 0 to 1 is needed. Pass [0, …, 1] with the "
             "inner edges between."
         )
     if not (np.diff(edges) > 0).all():
@@ -327,9 +327,14 @@ def problem_moments(problem: Problem, rule: BinRule, names=GAPS) -> BinMoments:
         terms = RowTerms(problem)
         mass = bin_sums(bins, terms.values("weight"), size)
         centres = bin_sums(bins, terms.values("shift"), size) / np.where(mass > 0, mass, 1)
-    rows = RowTerms(problem, centres, bins)
-    sums = {name: bin_sums(bins, rows.values(name), size) for name in names}
+    sums = _sums_of_terms(problem, centres, bins, names)
     return BinMoments.of(problem.share, partition, centres, sums, bins)
+
+
+def _sums_of_terms(problem: Problem, centres, bins, names) -> dict[str, np.ndarray]:
+    """The sums over the bins of each name, (n_bins, m) or (n_bins, 1)."""
+    terms = RowTerms(problem, centres, bins)
+    return {name: bin_sums(bins, terms.values(name), len(centres)) for name in names}
 
 
 class BinTable:
@@ -357,13 +362,12 @@ class BinTable:
     def add(self, sample: Sample):
         """Add samples, block by block."""
         for block in sample_blocks(sample):
-            self.sums.add(np.stack([self._sum(problem) for problem in block.problems()]))
+            self.sums.add(np.stack([self._sums(problem) for problem in block.problems()]))
 
-    def _sum(self, problem) -> np.ndarray:
-        bins, size = self.partition.assign(problem.features), self.partition.n_bins
-        rows = RowTerms(problem, self.centres, bins)
-        sums = [np.bincount(bins, rows.values(n)[:, 0], minlength=size) for n in self.names]
-        return np.stack(sums, axis=1)
+    def _sums(self, problem: Problem) -> np.ndarray:
+        """Sums over the bins, (n_bins, n_names)."""
+        bins = self.partition.assign(problem.features)
+        return np.hstack(list(_sums_of_terms(problem, self.centres, bins, self.names).values()))
 
     @property
     def centres(self) -> np.ndarray:

@@ -127,7 +127,7 @@ def bootstrap_interval(
     -----
     UserWarning
         If fewer than 15 effective outcomes were not what was predicted: (Σ e)² / Σ e², where e is
-        w² ‖label - prediction‖² of a sample; and never more than the sum of ‖label - prediction‖².
+        w² times the Brier loss of a sample; and never more than the sum of the Brier losses.
 
     Notes
     -----
@@ -181,7 +181,9 @@ def bootstrap_interval(
     >>> bool(interval.low < interval.estimate < interval.high)
     True
     """
-    y, proba, weight, params = _check(metric, y_true, y_proba, sample_weight, labels, metric_params)
+    y, proba, weight, params = _read_for_metric(
+        metric, y_true, y_proba, sample_weight, labels, metric_params
+    )
     _warn_if_few_events(y, proba, weight, params)
     n_samples = len(proba)
     by_rows = _on_rows(metric, y, proba, weight, params)
@@ -216,15 +218,15 @@ def bootstrap_interval(
     )
 
 
-def _check(metric, y_true, y_proba, sample_weight, labels, params):
+def _read_for_metric(metric, y_true, y_proba, sample_weight, labels, params):
     """Labels, predictions and weights, without samples of weight 0, and the metric's options.
 
     The weights are None for a metric that has none.
     """
     columns = column_names(y_proba)
     logits = bool(params.get("from_logits", False))
-    proba, own = check_predictions(y_proba, logits)
-    proba = own if own is not None else proba
+    proba, checked_logits = check_predictions(y_proba, logits)
+    proba = proba if checked_logits is None else checked_logits
     y = plain_array(y_true, "y_true")
     with naming("y_true"):
         check_consistent_length(y, proba)

@@ -11,8 +11,6 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from skcal._validation import (
-    check_labels,
-    check_predictions,
     check_weight,
     column_names,
     naming,
@@ -20,7 +18,7 @@ from skcal._validation import (
     row_blocks,
 )
 from skcal.notions import resolve_notion
-from skcal.sample import Sample, order_labels, read_sample
+from skcal.sample import Sample, read_sample
 
 _SLICE_BYTES = 2**26
 _LARGEST_WEIGHT = 1e100
@@ -120,16 +118,16 @@ def _cut_alike(array, name, model, model_name):
 
 
 def _compare_chunks(array, name, model, model_name) -> None:
-    own, other = array.chunks[0], model.chunks[0]
-    known = not (np.isnan(own).any() or np.isnan(other).any())
-    if len(own) != len(other) or (known and own != other):
+    rows, model_rows = array.chunks[0], model.chunks[0]
+    known = not (np.isnan(rows).any() or np.isnan(model_rows).any())
+    if len(rows) != len(model_rows) or (known and rows != model_rows):
         raise ValueError(
-            f"{name} is cut into chunks of {_shorten(own)} rows, {model_name} of "
-            f"{_shorten(other)}. Rechunk one of them as the other."
+            f"{name} is cut into chunks of {_sizes_in_words(rows)} rows, {model_name} of "
+            f"{_sizes_in_words(model_rows)}. Rechunk one of them as the other."
         )
 
 
-def _shorten(sizes) -> str:
+def _sizes_in_words(sizes) -> str:
     shown = ", ".join(map(str, sizes[:6]))
     return f"({shown}{', …' if len(sizes) > 6 else ''})"
 
@@ -163,22 +161,21 @@ class Columns:
     @classmethod
     def of(cls, chunks: list[Chunk], notion, labels, pos_label, from_logits) -> Columns:
         """Read the columns of the first chunk, and the labels of all."""
-        y, y_proba = chunks[0][:2]
-        names, (proba, _) = column_names(y_proba), check_predictions(y_proba, from_logits)
-        if len(chunks) > 1:
-            n_classes = 2 if proba.ndim == 1 else proba.shape[1]
-            y = np.concatenate([_distinct(chunk.y_true, n_classes) for chunk in chunks])
-            proba = np.zeros((len(y), *proba.shape[1:]))
-        if pos_label is None:
-            classes = check_labels(y, proba, labels, columns=names)[1].tolist()
-        else:
-            classes = order_labels(y, proba, labels, names, pos_label, notion)
-            if labels is None and proba.ndim == 1:
-                _require_both(classes, y)
-        first = proba.ndim == 2 and pos_label is not None and classes[0] == pos_label
-        notion = notion if callable(notion) else resolve_notion(notion, proba)
-        positive = pos_label if first else None
-        return cls(proba.shape[1:], names, classes, notion, positive, from_logits)
+        y, proba = chunks[0][:2]
+        names, shape = column_names(proba), np.shape(proba)[1:]
+        options = {"labels": labels, "from_logits": from_logits}
+        if len(chunks) > 1:  # slices of arrays
+            n_classes = shape[0] if shape else 2
+            y = np.concatenate([_telling_labels(chunk.y_true, n_classes) for chunk in chunks])
+            proba, options["from_logits"] = np.full((len(y), *shape), 1 / max(n_classes, 1)), False
+        sample, positive = read_sample(y, proba, notion, pos_label=pos_label, **options), None
+        if pos_label is not None and shape:  # the columns keep their order
+            sample = read_sample(y, proba, notion, **options)
+            positive = pos_label if sample.classes[0] == pos_label else None
+        classes = sample.classes.tolist()
+        if pos_label is not None and not shape and labels is None:
+            _require_both(classes, y)
+        return cls(shape, names, classes, sample.notion, positive, from_logits)
 
     def read(self, y_true, y_proba, sample_weight) -> Sample:
         """Check a chunk; it may be left without samples of positive weight."""
@@ -193,8 +190,8 @@ class Columns:
     def _compare(self, shape, names) -> None:
         if shape != self.shape:
             raise ValueError(
-                f"y_proba has {_describe(shape)}, where earlier chunks have "
-                f"{_describe(self.shape)}."
+                f"y_proba has {_shape_in_words(shape)}, where earlier chunks have "
+                f"{_shape_in_words(self.shape)}."
             )
         if names is not None and self.names is not None and names != self.names:
             raise ValueError(
@@ -219,11 +216,11 @@ class Columns:
                 )
 
 
-def _describe(shape) -> str:
+def _shape_in_words(shape) -> str:
     return f"{shape[0]} columns" if shape else "one dimension"
 
 
-def _distinct(y, n_classes) -> np.ndarray:
+def _telling_labels(y, n_classes) -> np.ndarray:
     """Some labels of a chunk that tell as much about the classes as all do."""
     y = plain_labels(y, "y_true")
     if y.dtype.kind in "iu" and len(y) and y.min() >= 0 and y.max() < n_classes:

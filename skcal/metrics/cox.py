@@ -19,7 +19,7 @@ from skcal._scores import log_losses_of_logits
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError
-from skcal.metrics.base import check_both, read_outcome
+from skcal.metrics.base import Outcome, check_both, read_outcome
 from skcal.model_selection.estimator import ConfidenceInterval
 
 _ITERATIONS, _HALVINGS = 100, 30
@@ -142,6 +142,11 @@ def cox_recalibration(
     [-0.71, 2.89]
     """
     data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    return recalibration_of(data, confidence_level)
+
+
+def recalibration_of(data: Outcome, confidence_level: float) -> CoxRecalibration:
+    """The logistic recalibration of predictions of one outcome."""
     logit, outcome, weight = data.logit, data.happened, data.weight
     check_both(outcome)
     check_overlap(logit, outcome)
@@ -390,20 +395,20 @@ def profile_intervals(logit, outcome, weight, both, large, confidence_level):
     errors = np.sqrt(np.diagonal(both.covariance))
     design = np.ones_like(logit), logit
     intervals = []
-    for own, other in ((0, 1), (1, 0)):
-        ratio = both.covariance[own, other] / both.covariance[own, own]
-        line = both.coefficients[other], ratio, both.coefficients[own], errors[other] / 10
-        best = partial(_best_of_other, design[own], design[other], outcome, weight, line)
-        intervals.append(_profile(best, both.coefficients[own], errors[own], fall))
+    for k, other in ((0, 1), (1, 0)):
+        ratio = both.covariance[k, other] / both.covariance[k, k]
+        line = both.coefficients[other], ratio, both.coefficients[k], errors[other] / 10
+        best = partial(_best_of_other, design[k], design[other], outcome, weight, line)
+        intervals.append(_profile(best, both.coefficients[k], errors[k], fall))
     error = np.sqrt(large.covariance[0, 0])
     shifted = partial(_shifted, logit, outcome, weight)
     return [*intervals, _profile(shifted, large.coefficients[0], error, fall)]
 
 
-def _best_of_other(own, other, outcome, weight, line, value):
-    """The largest log-likelihood over the other coefficient, near a line in the own one."""
+def _best_of_other(column, other, outcome, weight, line, value):
+    """The largest log-likelihood over the other column's coefficient, near a line in ``value``."""
     start, ratio, center, reach = line
-    offset = value * own
+    offset = value * column
     guess = start + ratio * (value - center)
     c = _root_of_score(other, offset, outcome, weight, guess, reach)
     return log_likelihood(offset + c * other, outcome, weight)

@@ -137,7 +137,7 @@ def panel_error(sample: Sample, problem: Problem, random_state, confidence_level
 
     Of a notion that has one problem it is the default of :func:`cross_fitted_calibration_error`.
     """
-    of_all = isinstance(problem.rows, slice)
+    of_all = sample.notion.shares_samples
     weight = problem.weight / problem.weight.mean()
     data = Problems([problem._replace(weight=weight, share=1.0, rows=slice(None))], weight)
     keys = _keys(sample) if of_all else (weight, problem.outcomes[:, 0], problem.features[:, 0])
@@ -149,10 +149,10 @@ def panel_error(sample: Sample, problem: Problem, random_state, confidence_level
 
 def _estimate(kind, notion, data: Problems, function, splits):
     """The error, the samples that were tested, and their corrections."""
-    values, tested = _cross_fit(function, data, splits)
+    values, tested = _cross_fit(function, data, splits, notion.shares_samples)
     data = data.take(tested)
     corrections = [
-        values[k if isinstance(part.rows, slice) else 0][tested[part.rows]]
+        values[k if notion.shares_samples else 0][tested[part.rows]]
         for k, part in enumerate(data.parts)
     ]
     squared = adaptive_squared_error(data, corrections), one_step(corrections, data)
@@ -181,9 +181,8 @@ def _folds(keys, n_folds, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(np.sort(order[train]), np.sort(order[test])) for train, test in folds]
 
 
-def _cross_fit(function, data: Problems, splits) -> tuple[np.ndarray, np.ndarray]:
+def _cross_fit(function, data: Problems, splits, shared) -> tuple[np.ndarray, np.ndarray]:
     """ĝ of all samples, one array for problems that divide them; the samples that were tested."""
-    shared = isinstance(data.parts[0].rows, slice)
     width = data.parts[0].features.shape[1]
     total = np.zeros((len(data.parts) if shared else 1, len(data.weight), width))
     count = np.zeros(len(data.weight))
@@ -191,9 +190,9 @@ def _cross_fit(function, data: Problems, splits) -> tuple[np.ndarray, np.ndarray
         count[test] += 1
         if len(train) < 2:
             continue
-        own = data.take(test)
+        tested = data.take(test)
         fitted = engine.fit_again(function, data.take(train))
-        corrections = engine.corrections(fitted, own)
-        for k, (part, correction) in enumerate(zip(own.parts, corrections, strict=True)):
+        corrections = engine.corrections(fitted, tested)
+        for k, (part, correction) in enumerate(zip(tested.parts, corrections, strict=True)):
             total[k if shared else 0, test[part.rows]] += correction
     return total / np.maximum(count, 1)[:, None], np.flatnonzero(count)

@@ -187,7 +187,9 @@ def flexible_calibration_curve(
     x, outcome = data.prediction, data.happened
     check_both(outcome)
     grid = _grid(x) if at is None else read_increasing(at, "at")
-    frequency, limits = _curve(method, x, outcome, data.weight, grid, confidence_level)
+    frequency, limits = _frequency_and_limits(
+        method, x, outcome, data.weight, grid, confidence_level
+    )
     return CalibrationCurve(
         prediction=grid,
         frequency=frequency,
@@ -205,7 +207,7 @@ def _grid(x) -> np.ndarray:
     return np.clip(np.linspace(ends[0], ends[1], _GRID), 0, 1)
 
 
-def _curve(method, x, outcome, weight, grid, level):
+def _frequency_and_limits(method, x, outcome, weight, grid, level):
     """The frequency and the rows of its limits."""
     points = make_points(x, outcome, weight)
     if method != "isotonic":

@@ -273,11 +273,11 @@ def _brier_parts(moments):
 
 def _log_loss_parts(moments):
     """The six parts in the order of ScoreDecomposition, the last two 0."""
-    own, hits = moments.log_loss.sum() / moments.total, moments.outcomes
+    loss, hits = moments.log_loss.sum() / moments.total, moments.outcomes
     best = _log_loss_of_frequencies(moments.weight, hits)
     whole = moments.weight.sum(keepdims=True), hits.sum(axis=0, keepdims=True)
     uncertainty = _log_loss_of_frequencies(*whole)
-    return np.array([own, own - best, uncertainty - best, uncertainty, 0, 0])
+    return np.array([loss, loss - best, uncertainty - best, uncertainty, 0, 0])
 
 
 def _log_loss_of_frequencies(weight, hits):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
-from skcal.metrics.bins import BinRule
+from skcal.metrics.bins import BIN_OPTIONS, BinRule
 from skcal.metrics.limits import FEWEST_EVENTS, surprises, warn_if_few_events
 from skcal.sample import Sample, read_sample
 
@@ -50,7 +50,7 @@ class ErrorInterval(ShownRounded):
 
 @validate_params(
     {
-        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
+        "n_bins": BIN_OPTIONS["n_bins"],
         "strategy": [StrOptions(set(SCALAR_PARTITIONS) - {"sweep"})],
         "root": ["boolean"],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
@@ -71,7 +71,9 @@ def calibration_error_interval(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> ErrorInterval:
-    """Interval of the debiased binned error of norm 2, without resamples.
+    """Debiased ECE of norm 2 with its interval in closed form, without resamples.
+
+    Its estimate is ``expected_calibration_error(norm=2, debias=True)``.
 
     Parameters
     ----------
@@ -101,7 +103,6 @@ def calibration_error_interval(
     Returns
     -------
     interval : ErrorInterval
-        ``estimate`` is ``expected_calibration_error(norm=2, debias=True)`` of the same options.
 
     Raises
     ------
@@ -214,14 +215,16 @@ class _PairTerms:
             bins, size = partition.assign(problem.features), partition.n_bins
             x, w = problem.features[:, 0].astype(np.float64), problem.weight
             delta = problem.residuals[:, 0].astype(np.float64)
-            mass, squares, sums, own = (
+            mass, squares, sums, diagonal = (
                 np.bincount(bins, t, minlength=size) for t in (w, w**2, w * delta, (w * delta) ** 2)
             )
             pairs = mass**2 - squares
             enough = (np.bincount(bins, minlength=size) > 1) & (pairs > 1e-12 * squares)
             factor = np.where(enough, mass / weight.sum(), 0) / np.where(enough, pairs, 1)
             gaps = sums / np.where(mass > 0, mass, 1)
-            errors.append(np.where(enough, (sums**2 - own) / np.where(enough, pairs, 1), 0)[bins])
+            errors.append(
+                np.where(enough, (sums**2 - diagonal) / np.where(enough, pairs, 1), 0)[bins]
+            )
             scale = np.sqrt(factor[bins]) * w
             own_shares += w.sum() / weight.sum()
             spreads += float(np.sum((w / weight.sum() * (delta - gaps[bins])) ** 2))
@@ -243,9 +246,9 @@ class _PairTerms:
 
     def variances(self):
         """Linear and degenerate part, and the degrees of freedom of the degenerate one."""
-        own = _squares(self.centred)
+        diagonal = _squares(self.centred)
         expected = np.concatenate(self.expected)
-        seen = float(_gram_square(self.centred) - own @ own)
+        seen = float(_gram_square(self.centred) - diagonal @ diagonal)
         degenerate = 2 * max(seen, float(expected.sum()))
         influence = 2 * self.means - self.share * (self.errors + self.estimate)
         linear = max(float(influence @ influence) - 4 * max(seen, 0.0), 0.0)

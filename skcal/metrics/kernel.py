@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks, weight_of_pairs
 from skcal.kernels import Kernel
-from skcal.metrics.base import estimate
+from skcal.metrics.base import estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import read_sample
 
@@ -183,7 +183,9 @@ def squared_kernel_calibration_error(
         return pairs.sum() / mass.sum()
 
     in_order = method == "incomplete"
-    error = estimate(sample, measure, at_least=at_least, average=average, in_order=in_order)
+    error = estimate_problems(
+        sample, measure, at_least=at_least, average=average, in_order=in_order
+    )
     if not return_standard_error:
         return error
     if method != "incomplete" or sample.notion.by_class:
@@ -225,8 +227,8 @@ def quadratic(problem, class_root, kernel, *, biased):
     total = kernel.quadratic_form(problem.features, V)
     if biased:
         return total / weight.sum() ** 2
-    own = kernel.paired(problem.features, problem.features) @ (V**2).sum(axis=1)
-    return (total - own) / weight_of_pairs(weight.sum(), weight @ weight)
+    diagonal = kernel.paired(problem.features, problem.features) @ (V**2).sum(axis=1)
+    return (total - diagonal) / weight_of_pairs(weight.sum(), weight @ weight)
 
 
 def block_sums(problem, class_root, kernel, size: int):
@@ -244,8 +246,8 @@ def block_sums(problem, class_root, kernel, size: int):
     else:
         for block in range(n_blocks):
             rows = slice(block * size, (block + 1) * size)
-            own = kernel.paired(X[rows], X[rows]) @ (V[rows] ** 2).sum(axis=1)
-            sums[block] = kernel.quadratic_form(X[rows], V[rows]) - own
+            diagonal = kernel.paired(X[rows], X[rows]) @ (V[rows] ** 2).sum(axis=1)
+            sums[block] = kernel.quadratic_form(X[rows], V[rows]) - diagonal
     weight = weight[: n_blocks * size].reshape(n_blocks, size)
     return sums, weight_of_pairs(weight.sum(axis=1), (weight**2).sum(axis=1))
 
@@ -295,7 +297,10 @@ def maximum_mean_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Maximum mean calibration error, MMCE: the root of the biased SKCE of confidences.
+    """Maximum mean calibration error, MMCE: the root of the biased SKCE of a fixed width.
+
+    It is the root of :func:`squared_kernel_calibration_error` with ``method="biased"`` and the
+    Laplacian kernel of this ``bandwidth``; Kumar et al. [1]_ gave it the name, for confidences.
 
     Parameters
     ----------
@@ -351,7 +356,7 @@ def maximum_mean_calibration_error(
         width = Kernel.of("laplacian", bandwidth, problem.features)
         return max(quadratic(problem, None, width, biased=True), 0.0)
 
-    return estimate(sample, measure, norm=2)
+    return estimate_problems(sample, measure, norm=2)
 
 
 @prepared_by(random_state=0)
@@ -455,7 +460,7 @@ def squared_mean_embedding_calibration_error(
         deviations = embedding_terms(problem, width, points, classes)
         return np.mean((problem.weight @ deviations / problem.weight.sum()) ** 2)
 
-    return estimate(sample, measure)  # only the single problem of a vector draws
+    return estimate_problems(sample, measure)  # only the single problem of a vector draws
 
 
 def place_locations(X, locations, location_classes, n_locations, rng):
@@ -510,11 +515,11 @@ class KernelStatistic:
     def __init__(self, problem, kernel: Kernel, biased: bool):
         self.kernel, self.biased = kernel, biased
         self.X, self.weight = problem.features, problem.weight
-        self.own = kernel.paired(self.X, self.X) * self.weight**2
+        self.diagonal = kernel.paired(self.X, self.X) * self.weight**2
         pairs = self.weight.sum() ** 2
         self.pairs = pairs if biased else pairs - self.weight @ self.weight
         vectors = self.X.shape[1] > 1
-        self.slack = _SINGLE * self.own.sum() / len(self.X) ** 1.5 if vectors else 0.0
+        self.slack = _SINGLE * self.diagonal.sum() / len(self.X) ** 1.5 if vectors else 0.0
 
     def __call__(self, codes):
         """Return the statistic of each row of outcomes; 0 where there are no pairs."""
@@ -536,7 +541,7 @@ class KernelStatistic:
             )
             squares = np.einsum("ijk,ijk->ij", residuals, residuals)
             total = self._quadratic_forms(residuals * self.weight[:, None, None].astype(np.float32))
-        return (total if self.biased else total - self.own @ squares) / self.pairs
+        return (total if self.biased else total - self.diagonal @ squares) / self.pairs
 
     def _quadratic_forms(self, V):
         """Σ_ij k_ij ⟨v_i, v_j⟩ of each resample, from half of the pairs."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta
 
+from skcal._scores import brier_losses, of_outcomes
 from skcal.sample import Sample
 
 
@@ -91,14 +92,17 @@ def limits_of(shares, values, total, z) -> tuple[np.ndarray, np.ndarray]:
     .. [1] Agresti & Min, Simple improved confidence intervals for comparing matched proportions,
        Statistics in Medicine 2005.
     """
-    own, everything = _ADDED / len(shares) * total, 1 + _ADDED * total
+    added_mean, everything = _ADDED / len(shares) * total, 1 + _ADDED * total
     added = [
-        Share((share.mean + own) / everything, (share.square + own * total) / everything**2)
+        Share(
+            (share.mean + added_mean) / everything,
+            (share.square + added_mean * total) / everything**2,
+        )
         for share in shares
     ]
-    centre, found = mean_of(added, values), mean_of(shares, values)
+    centre, observed = mean_of(added, values), mean_of(shares, values)
     half = z * np.sqrt(variance_of(added, values, total / everything))
-    return np.minimum(centre - half, found), np.maximum(centre + half, found)
+    return np.minimum(centre - half, observed), np.maximum(centre + half, observed)
 
 
 def simultaneous_z(shares, values, total, level, least) -> float:
@@ -141,15 +145,12 @@ FEWEST_EVENTS = 5  # below that limits are off by more than a percent or two
 
 
 def surprises(sample: Sample) -> float:
-    """Effective number of outcomes that were not predicted, e = w² ‖δ‖².
+    """Effective number of outcomes that were not predicted, e = w² (Brier loss).
 
-    Never above Σ ‖δ‖², since where nothing has happened all errors are small, and alike.
+    Never above the sum of the Brier losses, since where nothing has happened all are small, and
+    alike.
     """
-    proba, rows = sample.proba, np.arange(len(sample.codes))
-    if proba.ndim == 1:
-        errors = (sample.codes - proba) ** 2
-    else:
-        errors = 1 - 2 * proba[rows, sample.codes] + (proba**2).sum(axis=1)
+    errors = of_outcomes(brier_losses(sample.columns), sample.codes)
     most, errors = errors.sum(), sample.weight**2 * errors
     return float(min(effective_number(errors, errors**2), most))
 

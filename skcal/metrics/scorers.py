@@ -76,12 +76,12 @@ class CalibrationScorer(BaseScorer):
                 "another classifier, or CalibratedClassifierCV around it."
             )
         proba = predicted(estimator, X)
-        proba, labels = _align(proba, estimator.classes_, y_true, options.get("pos_label"))
+        proba, labels = align_columns(proba, estimator.classes_, y_true, options.get("pos_label"))
         score = self._score_func(y_true, proba, labels=labels, **options)
         if not isinstance(score, Real):
             raise TypeError(
-                f"{_name(self._score_func)} returns {type(score).__name__}, not a number. Make the "
-                "scorer of a function that returns one of its numbers."
+                f"{_metric_name(self._score_func)} returns {type(score).__name__}, not a number. "
+                "Make the scorer of a function that returns one of its numbers."
             )
         return self._sign * score
 
@@ -93,7 +93,7 @@ def predicted(estimator, X) -> np.ndarray:
     return plain_array(proba, "predict_proba")
 
 
-def _align(proba, classes, y_true, pos_label):
+def align_columns(proba, classes, y_true, pos_label):
     """P(positive) for two classes; columns of zeros for labels that the classifier lacks."""
     labels, y = np.asarray(classes), plain_labels(y_true, "y_true")
     if proba.ndim != 2 or proba.shape[1] != len(labels):
@@ -102,7 +102,7 @@ def _align(proba, classes, y_true, pos_label):
     known = set(labels.tolist())
     unknown = [label for label in dict.fromkeys(y.tolist()) if label not in known]
     if len(unknown):
-        _refuse_other_kinds(unknown[0], labels[0])
+        _refuse_labels_of_other_types(unknown[0], labels[0])
         zeros = np.zeros((len(proba), len(unknown)), dtype=proba.dtype)
         labels = np.concatenate([labels, unknown])
         order = np.argsort(labels)
@@ -115,7 +115,7 @@ def _align(proba, classes, y_true, pos_label):
     return proba[:, positive], labels[[1 - positive, positive]]
 
 
-def _refuse_other_kinds(label, known) -> None:
+def _refuse_labels_of_other_types(label, known) -> None:
     """Refuse a label that the classifier never saw."""
     if any(isinstance(label, kind) != isinstance(known, kind) for kind in (str, Real)):
         raise ValueError(
@@ -126,7 +126,7 @@ def _refuse_other_kinds(label, known) -> None:
         raise ValueError(f"Unknown label type: continuous. y_true holds {label!r}; pass labels.")
 
 
-def _name(metric):
+def _metric_name(metric):
     return getattr(metric, "__name__", repr(metric))
 
 
@@ -188,9 +188,9 @@ def make_calibration_scorer(
     try:  # a misspelt option raises
         inspect.signature(metric).bind_partial(None, None, labels=None, **metric_params)
     except TypeError as error:
-        raise TypeError(f"metric={_name(metric)} {error}. It must take labels.") from None
+        raise TypeError(f"metric={_metric_name(metric)} {error}. It must take labels.") from None
     constraints = getattr(metric, "_skl_parameter_constraints", {})
-    validate_parameter_constraints(constraints, metric_params, _name(metric))
+    validate_parameter_constraints(constraints, metric_params, _metric_name(metric))
     return CalibrationScorer(metric, 1 if greater_is_better else -1, metric_params, "predict_proba")
 
 

@@ -12,7 +12,7 @@ from scipy.fft import dct, dst, next_fast_len
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.functions.kernel_density import BANDWIDTHS, leave_one_out_residuals, loo_log_likelihoods
-from skcal.metrics.base import estimate
+from skcal.metrics.base import estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import read_sample
 
@@ -108,7 +108,9 @@ def smooth_calibration_error(
     sample = read_sample(
         y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, scalar=True
     )
-    return estimate(sample, lambda problem: _smooth_error(problem, bandwidth), average=average)
+    return estimate_problems(
+        sample, lambda problem: _smooth_error(problem, bandwidth), average=average
+    )
 
 
 def _smooth_error(problem, bandwidth):
@@ -123,7 +125,7 @@ def _smooth_error(problem, bandwidth):
 
 
 def _own_width(series):
-    """The width that is its own error, from wide ones down: the finer, the dearer."""
+    """The width that equals its error, searched from wide ones down, which cost less."""
     low, high, width, step, limit = 0.0, 1.0, 1.0, np.inf, None
     while True:
         if width < _FINE_WIDTH and limit is None:
@@ -319,7 +321,9 @@ def kolmogorov_smirnov_calibration_error(
     sample = read_sample(
         y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, scalar=True
     )
-    return estimate(sample, lambda problem: _cumulative_error(problem, kuiper), average=average)
+    return estimate_problems(
+        sample, lambda problem: _cumulative_error(problem, kuiper), average=average
+    )
 
 
 def _cumulative_error(problem, kuiper):
@@ -430,7 +434,7 @@ def kernel_density_calibration_error(
         y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, at_least=2
     )
     # A class that is predicted once ("top-label") has no other samples.
-    return estimate(
+    return estimate_problems(
         sample,
         lambda problem: _density_power(problem, norm, bandwidth),
         at_least=2,

@@ -121,9 +121,9 @@ def loess_curve(points: Points, grid, level: float | None = None) -> Curve:
 
 def _loess_weights(points: Points, grid) -> np.ndarray:
     """The weight (n_grid, n_points) of each point's frequency in the curve at each place."""
-    found = np.empty((len(grid), len(points.mass)))
+    smoother_weights = np.empty((len(grid), len(points.mass)))
     needed = _SPAN * points.mass.sum() * (1 - _ROUNDING)
-    for row, x in zip(found, grid, strict=True):
+    for row, x in zip(smoother_weights, grid, strict=True):
         away = points.prediction - x
         distance = np.abs(away)
         order = np.argsort(distance, kind="stable")
@@ -134,7 +134,7 @@ def _loess_weights(points: Points, grid) -> np.ndarray:
         basis = np.column_stack([np.ones_like(scale), scale, scale**2])
         root = np.sqrt(kernel * points.mass)
         row[:] = np.linalg.pinv(basis * root[:, None], rcond=1e-10)[0] * root
-    return found
+    return smoother_weights
 
 
 def isotonic_curve(points: Points, grid) -> Curve:
@@ -166,9 +166,9 @@ def isotonic_limits(x, outcome, grid, level: float) -> np.ndarray:
     mass = np.append(0, np.cumsum(points.mass))
     hits = np.append(0, np.cumsum(points.hits))
     count, positive = mass[above + 1] - mass[below], hits[above + 1] - hits[below]
-    own = above + 1, n_groups - below  # intervals that end, or begin, there
+    at_end = above + 1, n_groups - below  # intervals that end, or begin, there
     limits = np.empty((4, n_groups))
-    for row, parts in ((0, own), (2, (len(count), len(count)))):
+    for row, parts in ((0, at_end), (2, (len(count), len(count)))):
         low, high = clopper_pearson(positive, count, *(tail / part for part in parts))
         limits[row], limits[row + 1] = 0, 1
         np.maximum.at(limits[row], above, low)

@@ -451,7 +451,7 @@ def _score_differences(one: Outcome, other: Outcome, grid, strict):
         rows = low.prediction < high.prediction
         ends = low.prediction[rows], high.prediction[rows]
         happened = one.happened[rows]
-        for own, value in ((happened, 1 - grid), (1 - happened, -grid)):
-            shares.append(share_between(*ends, weight[rows] * own, grid, strict))
+        for rate, value in ((happened, 1 - grid), (1 - happened, -grid)):
+            shares.append(share_between(*ends, weight[rows] * rate, grid, strict))
             values.append(sign * value)
     return shares, values

@@ -12,6 +12,7 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
+from skcal._scores import brier_losses, of_outcomes
 from skcal._show import (
     as_columns,
     as_csv,
@@ -25,10 +26,10 @@ from skcal._show import (
     tex,
 )
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.metrics.cox import cox_recalibration
+from skcal.metrics.base import read_outcome
+from skcal.metrics.cox import recalibration_of
 from skcal.metrics.limits import clopper_pearson
 from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
-from skcal.sample import read_sample
 
 _OUTSIDE = "outside its interval, which leaves out what noise adds to the distances"
 _PARAGRAPH = (
@@ -62,7 +63,7 @@ class Measure(NamedTuple):
     low: float
     high: float
 
-    def _said(self, decimals: int = 2) -> str:
+    def _in_words(self, decimals: int = 2) -> str:
         """``0.66 (0.55 to 0.77)``."""
         estimate, low, high = (f"{value:.{decimals}f}" for value in self)
         return estimate if self.low != self.low else f"{estimate} ({low} to {high})"
@@ -123,8 +124,8 @@ class ValidationMeasures:
     @property
     def measures(self) -> dict[str, Measure]:
         """The measures by name."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in found.items() if isinstance(value, Measure)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, Measure)}
 
     def to_frame(self):
         """Return a pandas DataFrame, a row for each measure."""
@@ -156,10 +157,13 @@ class ValidationMeasures:
 
     def _as_paragraph(self) -> str:
         fine = {"ici", "e50", "e90", "emax", "brier_score"}
-        said = {name: one._said(3 if name in fine else 2) for name, one in self.measures.items()}
-        said["prevalence"] = f"{100 * self.prevalence.estimate:.1f}"
+        words = {
+            name: measure._in_words(3 if name in fine else 2)
+            for name, measure in self.measures.items()
+        }
+        words["prevalence"] = f"{100 * self.prevalence.estimate:.1f}"
         return _PARAGRAPH.format(
-            **said,
+            **words,
             n=self.n_samples,
             events=self.n_events,
             expected=self.n_samples * self.mean_prediction.estimate,
@@ -175,16 +179,16 @@ class ValidationMeasures:
         return as_csv(("measure", *Measure._fields), records)
 
     def _as_latex(self) -> str:
-        title, said, _, _ = self._shown()
+        title, note, _, _ = self._shown()
         rows = [(tex(MEASURE_NAMES[name]), *_cells(one)) for name, one in self.measures.items()]
         columns = ("measure", "estimate", tex(f"{percent(self.confidence_level)} interval"))
-        return as_latex(f"{title}; {said}", "lrr", columns, rows)
+        return as_latex(f"{title}; {note}", "lrr", columns, rows)
 
     def _shown(self):
         title = f"Validation of {self.n_samples:,} predictions, {self.n_events:,} events"
-        said = f"{percent(self.confidence_level)} intervals; curve by {self.method}"
+        note = f"{percent(self.confidence_level)} intervals; curve by {self.method}"
         rows = [(MEASURE_NAMES[name], *value) for name, value in self.measures.items()]
-        return title, said, ("measure", *Measure._fields), rows
+        return title, note, ("measure", *Measure._fields), rows
 
     def _notes(self) -> list[str]:
         outside = [
@@ -193,13 +197,13 @@ class ValidationMeasures:
         return [f"{', '.join(outside)}: {_OUTSIDE}"] if outside else []
 
     def __str__(self):
-        title, said, columns, rows = self._shown()
+        title, note, columns, rows = self._shown()
         cells = [[rounded(cell) for cell in row] for row in (columns, *rows)]
-        return "\n".join([f"{title}; {said}", "", *as_columns(cells), *self._notes()])
+        return "\n".join([f"{title}; {note}", "", *as_columns(cells), *self._notes()])
 
     def _repr_html_(self):
-        title, said, columns, rows = self._shown()
-        notes = html_list([said, *self._notes()])
+        title, note, columns, rows = self._shown()
+        notes = html_list([note, *self._notes()])
         return html_result(title, html_table(columns, rows), notes)
 
 
@@ -294,13 +298,13 @@ def validation_measures(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(size=1000)
     >>> y = rng.uniform(size=1000) < p**2  # predictions are too high
-    >>> found = validation_measures(y, p, n_resamples=49, random_state=0)
-    >>> bool(found.observed_expected_ratio.high < 1)
+    >>> measures = validation_measures(y, p, n_resamples=49, random_state=0)
+    >>> bool(measures.observed_expected_ratio.high < 1)
     True
-    >>> round(found.ici.estimate, 2), round(found.c_statistic.estimate, 2)
+    >>> round(measures.ici.estimate, 2), round(measures.c_statistic.estimate, 2)
     (0.15, 0.86)
     """
-    sample = read_sample(
+    data = read_outcome(
         y_true,
         y_proba,
         notion="binary",
@@ -308,16 +312,8 @@ def validation_measures(
         pos_label=pos_label,
         from_logits=from_logits,
     )
-    [problem] = sample.problems()
-    x, outcome = problem.features[:, 0].astype(np.float64), problem.outcomes[:, 0]
-    cox = cox_recalibration(
-        sample.classes[sample.codes],
-        sample.proba if sample.logits is None else sample.logits,
-        notion="binary",
-        confidence_level=confidence_level,
-        labels=sample.classes,
-        from_logits=from_logits,
-    )
+    x, outcome = data.prediction, data.happened
+    cox = recalibration_of(data, confidence_level)
     rate = _prevalence(outcome, confidence_level)
     mean = float(x.mean())
     ratio = Measure(*(float(value / mean) if mean > 0 else np.inf for value in rate))
@@ -331,7 +327,7 @@ def validation_measures(
         slope=Measure(cox.slope, *cox.slope_interval),
         **_distances(method, x, outcome, confidence_level, n_resamples, random_state),
         c_statistic=_c_statistic(x, outcome, confidence_level),
-        **_brier(x, outcome, confidence_level),
+        **_brier_measures(x, outcome, confidence_level),
         method=method,
         confidence_level=confidence_level,
         n_samples=len(x),
@@ -347,7 +343,7 @@ def _prevalence(outcome, level) -> Measure:
 def _distances(method, x, outcome, level, n_resamples, random_state) -> dict[str, Measure]:
     """ICI, E50, E90 and Emax with basic bootstrap intervals."""
     points = make_points(x, outcome, np.ones(len(x)))
-    found = distances(method, points)
+    estimates = distances(method, points)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     cells = np.concatenate([points.hits, points.mass - points.hits]) / len(x)
     drawn: list[np.ndarray] = []
@@ -364,11 +360,13 @@ def _distances(method, x, outcome, level, n_resamples, random_state) -> dict[str
             )
             drawn.append(distances(method, resampled))
     tail = (1 - level) / 2
-    limits = 2 * found - np.quantile(drawn, [1 - tail, tail], axis=0)
+    limits = 2 * estimates - np.quantile(drawn, [1 - tail, tail], axis=0)
     names = ("ici", *_QUANTILES)
     return {
         name: Measure(*map(float, row))
-        for name, row in zip(names, np.column_stack([found, np.clip(limits, 0, 1).T]), strict=True)
+        for name, row in zip(
+            names, np.column_stack([estimates, np.clip(limits, 0, 1).T]), strict=True
+        )
     }
 
 
@@ -394,12 +392,13 @@ def _c_statistic(x, outcome, level) -> Measure:
     return Measure(area, float(low), float(high))
 
 
-def _brier(x, outcome, level) -> dict[str, Measure]:
-    squares, rate, n = (outcome - x) ** 2, outcome.mean(), len(x)
-    score, variance = squares.mean(), rate * (1 - rate)
-    influence = -squares / variance + score * (1 - 2 * rate) * outcome / variance**2
+def _brier_measures(x, outcome, level) -> dict[str, Measure]:
+    losses = of_outcomes(brier_losses(x[:, None]), outcome.astype(np.intp))
+    rate, n = outcome.mean(), len(x)
+    score, variance = losses.mean(), rate * (1 - rate)
+    influence = -losses / variance + score * (1 - 2 * rate) * outcome / variance**2
     z = -ndtri((1 - level) / 2) / np.sqrt(n)
-    half, scaled = z * squares.std(), 1 - score / variance
+    half, scaled = z * losses.std(), 1 - score / variance
     wide = z * influence.std()
     return {
         "brier_score": Measure(float(score), float(score - half), float(score + half)),

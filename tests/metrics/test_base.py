@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skcal.metrics.base import combine, estimate
+from skcal.metrics.base import combine_problems, estimate_problems
 from skcal.notions import Problem
 from skcal.sample import read_sample
 
@@ -251,14 +251,14 @@ def problems(shares):
     ],
 )
 def test_powers_are_combined_before_the_root(powers, shares, norm, average, root, expected):
-    value = combine(powers, problems(shares), norm, average, root)
+    value = combine_problems(powers, problems(shares), norm, average, root)
     assert_allclose(value, expected, rtol=1e-15)
     assert isinstance(value, np.ndarray if average is None else float)
 
 
 def test_an_estimate_that_is_not_a_number_is_never_left_out(rng):
     sample = read_sample(rng.integers(0, 3, 30), rng.dirichlet([1, 1, 1], 30), notion="classwise")
-    assert estimate(sample, lambda problem: 0.5, average="macro") == 0.5
+    assert estimate_problems(sample, lambda problem: 0.5, average="macro") == 0.5
     values = iter([0.5, np.nan, 0.5])
     with pytest.raises(FloatingPointError, match="problem 1 is not a number"):
-        estimate(sample, lambda problem: next(values))
+        estimate_problems(sample, lambda problem: next(values))
