@@ -25,6 +25,7 @@ LAYERS = [
     "datasets",
     "_validation",
     "_matrices",
+    "_scores",
     "_cholesky",
     "_bins",
     "notions",
@@ -211,7 +212,7 @@ def test_public_names_have_a_summary_and_a_runnable_example():
         or ">>> " not in (section(inspect.getdoc(thing), "Examples") or "")
     ]
     assert not wrong, wrong
-    assert len(PUBLIC) > 80
+    assert len(PUBLIC) > 60
 
 
 def test_public_names_document_every_parameter_in_the_order_of_the_signature():
