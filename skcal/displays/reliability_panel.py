@@ -266,7 +266,7 @@ def _isotonic(points, grid):
 
 
 def _refitted(function, points, grid):
-    """X + ĝ(x) of a function that is fitted to the outcomes at hand."""
+    """The curve x + ĝ(x) of a function that is fitted to the outcomes at hand."""
     X = np.concatenate([points.prediction, points.prediction])[:, None]
     outcomes = np.repeat([1.0, 0.0], len(points.prediction))[:, None]
     weight = np.concatenate([points.hits, points.mass - points.hits])
@@ -276,7 +276,7 @@ def _refitted(function, points, grid):
 
 
 def _as_fitted(function, points, grid):
-    """X + ĝ(x) of a fitted function."""
+    """The curve x + ĝ(x) of a fitted function."""
     return np.clip(grid + np.asarray(read_residual(function, grid[:, None]))[:, 0], 0, 1)
 
 
