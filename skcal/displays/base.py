@@ -102,6 +102,11 @@ class FromEstimator:
         -------
         display : object of this class
         """
+        if not (hasattr(estimator, "predict_proba") and hasattr(estimator, "classes_")):
+            raise ValueError(
+                f"estimator={estimator!r} has no predict_proba or no classes_. Pass a fitted "
+                "classifier with probabilities, or use from_predictions."
+            )
         proba = predicted(estimator, X)
         proba, labels = align_columns(proba, estimator.classes_, y, options.get("pos_label"))
         options = {"name": type(estimator).__name__, **options}
@@ -130,7 +135,7 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     plt = require_matplotlib()
     if ax is not None:
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-        if len(axes) != n_panels:
+        if len(axes) != n_panels or not all(hasattr(one, "plot") for one in axes):
             raise ValueError(
                 f"ax holds {len(axes)} axes, the display has {n_panels} panel(s). Pass "
                 f"plt.subplots(1, {n_panels})[1], or leave ax out for a new figure."

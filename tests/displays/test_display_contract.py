@@ -130,6 +130,12 @@ def test_a_wrong_number_of_axes_is_refused(make, n_panels, figures):
 
 
 @EVERY
+def test_a_wrong_ax_is_refused_with_a_remedy(make, n_panels):
+    with pytest.raises(ValueError, match="leave ax out"):
+        drawn(make, ax=["not axes"] * n_panels)
+
+
+@EVERY
 def test_a_display_says_in_one_line_what_it_holds(make, n_panels):
     display = computed(make)
     shown = repr(display)
@@ -237,7 +243,7 @@ def test_from_estimator_takes_the_positive_class_of_two():
 
 def test_from_estimator_needs_probabilities():
     X, y = iris_like()
-    with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
+    with pytest.raises(ValueError, match="has no predict_proba"):
         ReliabilityDisplay.from_estimator(LinearSVC().fit(X, y), X, y)
 
 
