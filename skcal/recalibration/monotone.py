@@ -126,9 +126,6 @@ class VennAbers(RecalibrationMap):
         "smallest score >= z, or 1"
     )
 
-    def __init__(self, from_logits=False):
-        self.from_logits = from_logits
-
     def _fit(self, z, codes, weight):
         self.scores_, rows, total = _distinct(z[:, 0], weight)
         positive = np.bincount(rows, weight * codes)
