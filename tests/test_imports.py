@@ -162,6 +162,7 @@ def test_import_skcal_loads_no_optional_package():
 PACKAGES = [
     skcal,
     importlib.import_module("skcal.metrics"),
+    importlib.import_module("skcal.recalibration"),
     importlib.import_module("skcal.hypothesis_tests"),
     importlib.import_module("skcal.monitoring"),
     importlib.import_module("skcal.displays"),

@@ -68,12 +68,22 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
     held-out log loss after temperature scaling 0.57, without a bound 1.09). Of more than 100
     classes, where many small ones weigh, logarithms are exact from 2⁻¹²⁶ ≈ 1.2e-38 on, and zeros
     count as the smallest positive probability of the training samples. Logits have no such bounds.
+
+    Examples
+    --------
+    >>> from skcal.recalibration import RecalibrationMap, TemperatureScaling
+    >>> fitted = TemperatureScaling().fit([0.2, 0.4, 0.7, 0.9], [0, 1, 0, 1])
+    >>> RecalibrationMap.from_json(fitted.to_json())
+    TemperatureScaling()
     """
 
     _parameter_constraints: dict = {"from_logits": ["boolean"]}
     _of_single_probability = False
     _saved_parameters: tuple[str, ...] = ()  # attributes without their underscore
     _formula = ""  # of probabilities as a function of z and these
+
+    def __init__(self, from_logits=False):
+        self.from_logits = from_logits
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
@@ -252,9 +262,6 @@ class Identity(RecalibrationMap):
     >>> Identity().fit([0.2, 0.9], [0, 1]).predict_proba([0.3])
     array([[0.7, 0.3]])
     """
-
-    def __init__(self, from_logits=False):
-        self.from_logits = from_logits
 
     def _fit(self, z, codes, weight):
         pass

@@ -63,7 +63,7 @@ class IsotonicCalibration(RecalibrationMap):
         self.from_logits = from_logits
 
     def _fit(self, z, codes, weight):
-        p, rows, total = _distinct(expit(z[:, 0]), weight)
+        p, rows, total = _scores_with_weights(expit(z[:, 0]), weight)
         mean = np.bincount(rows, weight * codes) / total
         level = IsotonicRegression(y_min=0, y_max=1).fit_transform(p, mean, sample_weight=total)
         if self.centered:
@@ -126,11 +126,8 @@ class VennAbers(RecalibrationMap):
         "smallest score >= z, or 1"
     )
 
-    def __init__(self, from_logits=False):
-        self.from_logits = from_logits
-
     def _fit(self, z, codes, weight):
-        self.scores_, rows, total = _distinct(z[:, 0], weight)
+        self.scores_, rows, total = _scores_with_weights(z[:, 0], weight)
         positive = np.bincount(rows, weight * codes)
         self.upper_ = _with_a_positive(total, positive)
         # What is negative is positive in the reverse order.
@@ -164,7 +161,7 @@ class VennAbers(RecalibrationMap):
         return np.stack([1 - positive, positive], axis=1)
 
 
-def _distinct(values, weight):
+def _scores_with_weights(values, weight):
     """Distinct values, which of them each sample has, and the sums of their weights."""
     distinct, rows = np.unique(values, return_inverse=True)
     return distinct, rows, np.bincount(rows, weight)

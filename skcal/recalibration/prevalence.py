@@ -65,7 +65,7 @@ def adjust_prevalence(
     proba = check_proba(y_proba)
     old = _positive_shares(prevalence, proba)
     new = _shares(new_prevalence, "new_prevalence", proba)
-    parts = _rows(proba) * (new / old)
+    parts = _of_all_classes(proba) * (new / old)
     total = parts.sum(axis=1, keepdims=True)
     if not total.all():
         row = int(np.argmin(total))
@@ -156,7 +156,7 @@ def estimate_prevalence(
     weight = check_weight(sample_weight, len(proba))
     proba, weight = proba[weight > 0], weight[weight > 0]
     old = _positive_shares(prevalence, proba)
-    shares, ratios, weight = old, _rows(proba) / old, weight / weight.sum()
+    shares, ratios, weight = old, _of_all_classes(proba) / old, weight / weight.sum()
     for _ in range(max_iter):
         before, shares = shares, _two_steps(shares, ratios, weight)
         if np.abs(shares - before).max() <= tol:
@@ -194,7 +194,7 @@ def _two_steps(shares, ratios, weight):
     return three if better > likelihood else two
 
 
-def _rows(proba):
+def _of_all_classes(proba):
     proba = proba.astype(np.float64)
     return np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
 
