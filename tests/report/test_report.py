@@ -538,5 +538,5 @@ def test_bad_requests_name_the_argument(options, message):
 def test_bad_predictions_are_refused_as_everywhere():
     with pytest.raises(ValueError, match=r"y_proba row 1 sums to 1\.1"):
         calibration_report([0, 1], [[0.5, 0.5], [0.5, 0.6]])
-    with pytest.raises(ValueError, match="needs 2"):
+    with pytest.raises(ValueError, match=r"has 1 sample.* 2 are needed"):
         calibration_report([0], [0.5])
