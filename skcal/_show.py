@@ -371,28 +371,32 @@ class ShownRounded:
 
 
 class ShownColumns:
-    """A result of arrays of one length, which notebooks show as a table of some of their rows."""
-
-    def _title(self) -> str:
-        raise NotImplementedError
-
-    def _columns(self) -> dict[str, np.ndarray]:
-        """The arrays by name."""
-        raise NotImplementedError
-
-    def _notes(self) -> list[str]:
-        """What the columns mean."""
-        raise NotImplementedError
-
-    def _table(self) -> Table:
-        return Table.of(self._columns())
+    """A dataclass of arrays of one length: a data frame, and in notebooks a table of some rows."""
 
     def to_frame(self):
         """Return a pandas DataFrame, a column for each array."""
         return import_pandas().DataFrame(self._columns())
 
+    def _columns(self) -> dict[str, np.ndarray]:
+        """The arrays in the order of the fields; ``thresholds`` are called ``threshold``."""
+        result: Any = self
+        values = {one.name: getattr(result, one.name) for one in fields(result)}
+        return {
+            "threshold" if name == "thresholds" else name: value
+            for name, value in values.items()
+            if isinstance(value, np.ndarray)
+        }
+
+    def _caption(self) -> tuple[str, str]:
+        """The title of the table, and what its columns are."""
+        raise NotImplementedError
+
+    def _table(self) -> Table:
+        return Table.of(self._columns())
+
     def _repr_html_(self):
-        return html_result(self._title(), self._table(), html_list(self._notes()))
+        title, note = self._caption()
+        return html_result(title, self._table(), html_list([note]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -523,34 +527,3 @@ def format_setting(setting: dict) -> str:
         short = name.rsplit("__", 1)[-1]
         parts.append(f"{short}={value:.3g}" if isinstance(value, float) else f"{short}={value}")
     return ", ".join(parts) or "-"
-
-
-def as_columns(table: Sequence[Sequence[str]], sides: str = "") -> list[str]:
-    """Align a table of text; ``sides`` has < or > a column, by default the first is left."""
-    sides = sides.replace("<", "l").replace(">", "r") or "l" + "r" * (len(table[0]) - 1)
-    return Table(table[0], table[1:], sides).lines()
-
-
-def as_csv(columns: Sequence[str], records: Sequence[dict[str, Any]]) -> str:
-    """Comma-separated numbers in full, with a header."""
-    return Table(columns, [[record[name] for name in columns] for record in records]).csv()
-
-
-def as_latex(title: str, sides: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A ``tabular`` of booktabs, of cells that are escaped, below a comment."""
-    lines = [" & ".join(row) + r" \\" for row in [columns, *rows]]
-    head = [f"% {printable(' '.join(title.split()))}", rf"\begin{{tabular}}{{{sides}}}"]
-    middle = [r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]
-    return "\n".join([*head, *middle, ""])
-
-
-def html_table(
-    columns: Sequence[str], rows: Iterable[Sequence[Any]], chosen: int | None = None
-) -> str:
-    """A table of numbers and text."""
-    return Table(columns, list(rows), chosen=-1 if chosen is None else chosen).html(most=_ROWS)
-
-
-def html_rows(columns: Mapping[str, Any], most: int = 10) -> str:
-    """A table of arrays by name, of many rows those that are evenly spread."""
-    return Table.of(columns, most).html()

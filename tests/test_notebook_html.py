@@ -14,7 +14,7 @@ from skcal import (
     TemperatureScaling,
     Zero,
 )
-from skcal._show import ShownRounded, html_list, html_result, html_table, style
+from skcal._show import ShownRounded, Table, html_list, html_result, style
 from skcal.datasets import make_tempered
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import bias_curve, segment_test, skce_test, spiegelhalter_test
@@ -56,14 +56,13 @@ def test_every_rule_is_kept_to_our_elements_and_outweighs_those_of_hosts():
 
 
 def test_cells_are_rounded_and_escaped():
-    shown = html_table(
-        ("a", "b", "c"), [("<b>", 0.123456, np.nan), ("\x1b", 1234567, True)], chosen=1
-    )
+    rows = [("<b>", 0.123456, np.nan), ("\x1b", 1234567, True)]
+    shown = Table(("a", "b", "c"), rows, chosen=1).html()
     assert "&lt;b&gt;" in shown
     assert "\x1b" not in shown
     assert text_of(shown) == "a b c &lt;b&gt; 0.1235 – \N{REPLACEMENT CHARACTER} 1,234,567 True"
     assert shown.count("skcal-chosen") == 1
-    assert "… and 40 more rows" in html_table(("x",), [(k,) for k in range(100)])
+    assert "… and 40 more rows" in html_result("", Table(("x",), [(k,) for k in range(100)]))
     assert html_list([]) == ""
     assert "&lt;i&gt;" in html_result("<i>")
 

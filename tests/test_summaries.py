@@ -16,7 +16,7 @@ from skcal import (
     TemperatureScaling,
     Zero,
 )
-from skcal._show import Summary, as_csv, as_latex, tex
+from skcal._show import Summary, Table, tex
 from skcal.datasets import make_tempered
 
 DATA = make_tempered(200, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
@@ -76,11 +76,11 @@ def test_latex_prints_what_it_would_otherwise_read():
     assert tex("{~^}") == r"\{\textasciitilde{}\textasciicircum{}\}"
     assert tex("  part") == r"\quad part"
     assert "\n" not in tex("two\nlines")
-    table = as_latex("a\nb", "l", ["x"], [["y"]])
+    table = Table(["x"], [["y"]], title="a\nb").latex()
     assert table.startswith("% a b\n\\begin{tabular}{l}\n\\toprule\nx \\\\\n\\midrule\ny")
 
 
 def test_csv_is_not_evaluated():
-    text = as_csv(("a", "b"), [{"a": "=1+1", "b": 0.1}, {"a": "x,y", "b": None}])
+    text = Table(("a", "b"), [("=1+1", 0.1), ("x,y", None)]).csv()
     assert text == 'a,b\n\'=1+1,0.1\n"x,y",\n'
     assert np.float64(text.splitlines()[1].split(",")[1]) == 0.1

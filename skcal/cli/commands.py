@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from skcal._running import recorded_warnings
-from skcal._show import as_columns, as_json, number, printable
+from skcal._show import Table, as_json, number, printable
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
 from skcal.cli.monitor import watch
 from skcal.cli.parser import MOST_RESAMPLES, parse
@@ -335,7 +335,7 @@ def _print_tests(facts, predictions, options):
         for fact in facts
     ]
     header = ("notion", "estimate", "p", "p (Holm)", "test")
-    options.print("\n".join(as_columns([header, *table], "<>>><")))
+    options.print(Table(header, table, "lrrrl").text())
 
 
 def _facts_of_tests(predictions, notion, options):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._show import one_line
 from skcal.metrics.scorers import align_columns, predicted
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import Sample
@@ -215,12 +216,7 @@ def titled(name, facts: str, width: int = 32) -> str:
 
 def as_label(text, width: int = 32) -> str:
     """A name that fits: its start and end if longer, no formula, nothing that does not print."""
-    text = " ".join(str(text).split())
-    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    if len(text) > width:
-        end = width // 3
-        text = text[: width - 1 - end] + "…" + text[-end:]
-    return text.replace("$", r"\$")
+    return one_line(text, width).replace("$", r"\$")
 
 
 def three_digits(value: float) -> str:

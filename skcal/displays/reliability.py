@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._show import html_list, html_result, html_table, percent
+from skcal._show import Table, html_list, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     BLUE,
@@ -145,7 +145,7 @@ class ReliabilityDisplay(FromEstimator, Display):
             rows.append((label, panel.n_samples, *shown))
             readings.append(f"{label}: {facts['reading']}" if facts["reading"] else "")
         title = f"Reliability diagram, {self.notion} calibration"
-        return html_result(title, html_table(columns, rows), html_list(filter(None, readings)))
+        return html_result(title, Table(columns, rows), html_list(filter(None, readings)))
 
     @classmethod
     @validate_params(

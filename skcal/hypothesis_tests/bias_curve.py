@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from skcal._show import html_list, html_result, html_rows, html_table, import_pandas
+from skcal._show import Table, html_list, import_pandas
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError
 from skcal.hypothesis_tests.result import CalibrationTestResult
@@ -50,11 +50,9 @@ class BiasCurve(CalibrationTestResult):
         names = ("values", "predicted", "observed", "chance")
         return {name: getattr(self, name) for name in names}
 
-    def _repr_html_(self):
-        facts = html_table(("", ""), self._shown())
-        said = "chance: half the width of the band of calibrated predictions, in all windows"
-        windows = html_rows(self._columns())
-        return html_result(type(self).__name__, facts, windows, html_list([said]))
+    def _parts(self):
+        note = "chance: half the width of the band of calibrated predictions, in all windows"
+        return Table.of(self._columns()), html_list([note])
 
 
 @validate_params(

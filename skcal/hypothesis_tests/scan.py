@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import beta, norm
 from sklearn.utils import check_random_state
 
-from skcal._show import as_columns, html_result, html_table, import_pandas, number, percent
+from skcal._show import Table, number, percent
 from skcal._sklearn_compat import Interval, validate_params
 from skcal.hypothesis_tests.monte_carlo import null_distribution
 from skcal.hypothesis_tests.result import (
@@ -77,11 +77,10 @@ class ScanTestResult(CalibrationTestResult):
 
     def to_frame(self):
         """Return the ranges as a pandas data frame, a row each."""
-        return import_pandas().DataFrame(self.ranges, columns=ScanRange._fields)
+        return self._parts()[0].frame()
 
-    def _repr_html_(self):
-        facts = html_table(("", ""), self._shown())
-        return html_result(type(self).__name__, facts, html_table(ScanRange._fields, self.ranges))
+    def _parts(self):
+        return (Table(ScanRange._fields, self.ranges),)
 
     def __str__(self):
         lines = [f"{self.method}; notion {self.notion}", f"p-value    {self.pvalue:.2g}"]
@@ -90,7 +89,7 @@ class ScanTestResult(CalibrationTestResult):
             shown = self.pvalue <= 1 - self.confidence_level
             return "\n".join([*lines, "shown, but not where" if shown else "no range stands out"])
         lines.append(f"mean gap   at least {number(self.lower_bound)} at {level} confidence")
-        titles = ["predictions", "samples", "predicted", f"observed ({level} for all ranges)"]
+        columns = ["predictions", "samples", "predicted", f"observed ({level} for all ranges)"]
         rows = [
             [
                 f"{one.outcome} {number(one.low)} to {number(one.high)}".strip(),
@@ -101,7 +100,7 @@ class ScanTestResult(CalibrationTestResult):
             ]
             for one in self.ranges
         ]
-        return "\n".join([*lines, "", *as_columns([titles, *rows])])
+        return "\n".join([*lines, "", Table(columns, rows, "lrrr").text()])
 
 
 @validate_params(

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcal._running import over_jobs
-from skcal._show import as_columns, html_result, html_table, import_pandas, number
+from skcal._show import Table, number
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, row_blocks
 from skcal.hypothesis_tests.result import CalibrationTestResult, warn_if_few
@@ -99,11 +99,10 @@ class SegmentTestResult(CalibrationTestResult):
 
     def to_frame(self):
         """Return the segments as a pandas data frame, a row each."""
-        return import_pandas().DataFrame(self.segments, columns=Segment._fields)
+        return self._parts()[0].frame()
 
-    def _repr_html_(self):
-        facts = html_table(("", ""), self._shown())
-        return html_result(type(self).__name__, facts, html_table(Segment._fields, self.segments))
+    def _parts(self):
+        return (Table(Segment._fields, self.segments),)
 
     def __str__(self):
         head = f"{self.method}; notion {self.notion}; {len(self.segments)} segments"
@@ -111,7 +110,7 @@ class SegmentTestResult(CalibrationTestResult):
             head += f", {self.n_left_out} too small to be tested"
         if len(self.segments) > _SHOWN:
             head += f", the worst {_SHOWN} below"
-        titles = ["segment", "outcome", "samples", "predicted", "observed", "p-value"]
+        columns = ["segment", "outcome", "samples", "predicted", "observed", "p-value"]
         rows = [
             [
                 segment.name,
@@ -123,7 +122,8 @@ class SegmentTestResult(CalibrationTestResult):
             ]
             for segment in self.segments[:_SHOWN]
         ]
-        return "\n".join([head, f"p-value  {self.pvalue:.2g}", "", *as_columns([titles, *rows])])
+        table = Table(columns, rows, "lrrrrr").text()
+        return f"{head}\np-value  {self.pvalue:.2g}\n\n{table}"
 
 
 @validate_params(

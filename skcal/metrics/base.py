@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from skcal._running import over_jobs
-from skcal._show import html_list, html_result, html_rows, import_pandas
 from skcal.notions import Problem
 from skcal.recalibration.features import log_probabilities
 from skcal.sample import Sample, read_sample
@@ -125,29 +124,3 @@ def read_increasing(values, name: str, below_one: bool = False) -> np.ndarray:
     if (np.diff(grid) < 0).any():
         raise ValueError(f"{name} must be in increasing order. Pass np.sort({name}).")
     return grid
-
-
-class PointwiseResult:
-    """A dataclass of arrays of one length: a data frame, and in a notebook a table of some rows."""
-
-    def to_frame(self):
-        """Return a pandas DataFrame, a row for each point."""
-        return import_pandas().DataFrame(self._columns())
-
-    def _columns(self) -> dict[str, np.ndarray]:
-        """The arrays in the order of the fields; ``thresholds`` are called ``threshold``."""
-        result: Any = self
-        values = {each.name: getattr(result, each.name) for each in fields(result)}
-        return {
-            "threshold" if name == "thresholds" else name: value
-            for name, value in values.items()
-            if isinstance(value, np.ndarray)
-        }
-
-    def _caption(self) -> tuple[str, str]:
-        """The title of the table, and what its limits are."""
-        raise NotImplementedError
-
-    def _repr_html_(self):
-        title, note = self._caption()
-        return html_result(title, html_rows(self._columns()), html_list([note]))

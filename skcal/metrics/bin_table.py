@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._bins import Intervals
-from skcal._show import html_list, html_result, html_table, import_pandas, percent
+from skcal._show import ShownColumns, Table, percent
 from skcal._sklearn_compat import Interval, validate_params
 from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinMoments, BinRule, bin_moments, gap_distances
 from skcal.metrics.limits import clopper_pearson
@@ -24,7 +24,7 @@ TABLE_OPTIONS = {"confidence_level": [Interval(Real, 0, 1, closed="neither")]}
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationBins:
+class CalibrationBins(ShownColumns):
     """Bins of predictions with what happened in them, one row a bin.
 
     Attributes
@@ -75,22 +75,19 @@ class CalibrationBins:
         distances = gap_distances(self.gap[allowed], distance)
         return int(allowed[np.argmax(distances)])
 
-    def _repr_html_(self):
+    def _caption(self):
+        level = f"low, high: {percent(self.confidence_level)} Clopper-Pearson interval"
+        return f"{len(self)} bins, {self.notion} calibration", level
+
+    def _table(self) -> Table:
         columns = self._columns()
         del columns["problem"]
         if (columns["weight"] == columns["count"]).all():
             del columns["weight"]
-        title = f"{len(self)} bins, {self.notion} calibration"
-        level = f"low, high: {percent(self.confidence_level)} Clopper-Pearson interval"
-        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        return html_result(title, html_table(tuple(columns), rows), html_list([level]))
-
-    def to_frame(self):
-        """Return a pandas DataFrame; vectors take a column an entry, classes a column "class"."""
-        pd = import_pandas()
-        return pd.DataFrame(self._columns())
+        return Table.of(columns, most=len(self))
 
     def _columns(self) -> dict[str, np.ndarray]:
+        """The fields; vectors take a column for each entry, classes a column "class"."""
         by_class = self.notion.by_class
         columns = {"class": self.classes[self.problem]} if by_class else {}
         columns |= {

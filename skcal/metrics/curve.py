@@ -12,9 +12,9 @@ from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 
-from skcal._show import percent
+from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
-from skcal.metrics.base import PointwiseResult, check_both, read_increasing, read_outcome
+from skcal.metrics.base import check_both, read_increasing, read_outcome
 from skcal.metrics.smoothers import (
     CURVES,
     isotonic_curve,
@@ -29,7 +29,7 @@ _TAIL, _FEW = 10, 100  # R's rms draws curves between the 10th predictions from 
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationCurve(PointwiseResult):
+class CalibrationCurve(ShownColumns):
     """A calibration curve, the frequency of the outcome by prediction, with its uncertainty.
 
     Attributes

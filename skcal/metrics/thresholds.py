@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from skcal._show import percent
+from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import Interval, validate_params
-from skcal.metrics.base import Outcome, PointwiseResult, read_increasing, read_outcome
+from skcal.metrics.base import Outcome, read_increasing, read_outcome
 from skcal.metrics.limits import limits_of, mean_of, share_above, share_between, simultaneous_z
 from skcal.notions import Notion
 
@@ -20,7 +20,7 @@ _THRESHOLDS = np.arange(100) / 100
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionCurve(PointwiseResult):
+class DecisionCurve(ShownColumns):
     """Net benefit of treating by predictions, by threshold, with its uncertainty.
 
     Attributes
@@ -246,7 +246,7 @@ def treated(data: Outcome, thresholds):
 
 
 @dataclass(frozen=True, eq=False)
-class MurphyDiagram(PointwiseResult):
+class MurphyDiagram(ShownColumns):
     """Mean elementary scores of one or two classifiers by threshold; lower is better.
 
     Attributes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -13,18 +14,7 @@ from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
 from skcal._scores import brier_losses, of_outcomes
-from skcal._show import (
-    as_columns,
-    as_csv,
-    as_latex,
-    html_list,
-    html_result,
-    html_table,
-    import_pandas,
-    percent,
-    rounded,
-    tex,
-)
+from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.base import read_outcome
 from skcal.metrics.cox import recalibration_of
@@ -129,8 +119,7 @@ class ValidationMeasures:
 
     def to_frame(self):
         """Return a pandas DataFrame, a row for each measure."""
-        pd = import_pandas()
-        return pd.DataFrame.from_dict(self.measures, orient="index", columns=Measure._fields)
+        return self._numbers().frame().set_index("measure").rename_axis(None)
 
     def summary(self, format: str = "text") -> str:
         """The measures in the form that a manuscript needs.
@@ -148,8 +137,8 @@ class ValidationMeasures:
         views = {
             "text": self.__str__,
             "paragraph": self._as_paragraph,
-            "csv": self._as_csv,
-            "latex": self._as_latex,
+            "csv": self._numbers().csv,
+            "latex": self._manuscript_table().latex,
         }
         if format not in views:
             raise ValueError(f"format={format!r} is unknown. Use one of {', '.join(views)}.")
@@ -171,40 +160,38 @@ class ValidationMeasures:
             level=percent(self.confidence_level),
         )
 
-    def _as_csv(self) -> str:
-        records = [
-            {"measure": name} | {end: None if x != x else x for end, x in one._asdict().items()}
-            for name, one in self.measures.items()
+    def _numbers(self) -> Table:
+        """The measures by the names of their fields; None for what is not known."""
+        rows = [
+            (name, *(None if math.isnan(value) else value for value in measure))
+            for name, measure in self.measures.items()
         ]
-        return as_csv(("measure", *Measure._fields), records)
+        return Table(("measure", *Measure._fields), rows)
 
-    def _as_latex(self) -> str:
-        title, note, _, _ = self._shown()
-        rows = [(tex(MEASURE_NAMES[name]), *_cells(one)) for name, one in self.measures.items()]
-        columns = ("measure", "estimate", tex(f"{percent(self.confidence_level)} interval"))
-        return as_latex(f"{title}; {note}", "lrr", columns, rows)
+    def _manuscript_table(self) -> Table:
+        """The measures in three decimals."""
+        rows = [(MEASURE_NAMES[name], *_cells(one)) for name, one in self.measures.items()]
+        columns = ("measure", "estimate", f"{percent(self.confidence_level)} interval")
+        return Table(columns, rows, "lrr", self._title())
 
-    def _shown(self):
-        title = f"Validation of {self.n_samples:,} predictions, {self.n_events:,} events"
-        note = f"{percent(self.confidence_level)} intervals; curve by {self.method}"
-        rows = [(MEASURE_NAMES[name], *value) for name, value in self.measures.items()]
-        return title, note, ("measure", *Measure._fields), rows
-
-    def _notes(self) -> list[str]:
+    def _table(self) -> Table:
+        """The measures in four digits."""
+        rows = [(MEASURE_NAMES[name], *measure) for name, measure in self.measures.items()]
         outside = [
             MEASURE_NAMES[name] for name, one in self.measures.items() if one.estimate > one.high
         ]
-        return [f"{', '.join(outside)}: {_OUTSIDE}"] if outside else []
+        notes = [f"{', '.join(outside)}: {_OUTSIDE}"] if outside else []
+        return Table(("measure", *Measure._fields), rows, "lrrr", self._title(), notes)
+
+    def _title(self) -> str:
+        what = f"Validation of {self.n_samples:,} predictions, {self.n_events:,} events"
+        return f"{what}; {percent(self.confidence_level)} intervals; curve by {self.method}"
 
     def __str__(self):
-        title, note, columns, rows = self._shown()
-        cells = [[rounded(cell) for cell in row] for row in (columns, *rows)]
-        return "\n".join([f"{title}; {note}", "", *as_columns(cells), *self._notes()])
+        return self._table().text()
 
     def _repr_html_(self):
-        title, note, columns, rows = self._shown()
-        notes = html_list([note, *self._notes()])
-        return html_result(title, html_table(columns, rows), notes)
+        return html_result(self._title(), replace(self._table(), title=""))
 
 
 def _cells(measure: Measure) -> tuple[str, str]:

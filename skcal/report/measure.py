@@ -220,7 +220,7 @@ def measure(name: str, sample: Sample, settings: Settings) -> Measures:
         for notion in _skce_notions(sample)
     ]
     mce = attempt("MCE", _worst_bin, sample, settings)
-    scores = [attempt(score[0], _decomposed, sample, *score) for score in _scores(sample)]
+    scores = [attempt(score[0], _decomposed, sample, *score) for score in _asked_scores(sample)]
     diagram = attempt("reliability diagram", _diagram, name, sample, settings, ece, of_search)
     curve = attempt("calibration curve", _curve_display, name, sample, settings)
     decision, at_prevalence = attempt("decision curve", _decisions, sample, settings) or (None,) * 2
@@ -409,7 +409,7 @@ def _all_classes(sample):
     return notion if notion.of_positive_class else resolve_notion("classwise", sample.proba)
 
 
-def _scores(sample) -> list[tuple[str, Notion, str]]:
+def _asked_scores(sample) -> list[tuple[str, Notion, str]]:
     """The name of each score in the report, its notion and its name in ``score_decomposition``."""
     notion = _all_classes(sample)
     brier = ("Brier score", notion, "brier")

@@ -374,7 +374,7 @@ def calibration_report(
         random_state=_seed(random_state),
         verbose=verbose,
     )
-    described = _described(settings, sample)  # which raises for candidates that are none
+    described = _options_as_data(settings, sample)  # which raises for candidates that are none
     overall = measure(name, sample, settings)
     samples = [sample.take(rows) for _, rows in parts]
     measures = [
@@ -415,7 +415,7 @@ def _segments(sample, features, settings) -> SegmentTestResult:
     )
 
 
-def _described(settings: Settings, sample: Sample) -> dict:
+def _options_as_data(settings: Settings, sample: Sample) -> dict:
     """Options as JSON can hold them."""
     candidates = settings.candidates
     if candidates is not None and not isinstance(candidates, str):

@@ -81,12 +81,12 @@ def measures_table(measures: Measures, settings: dict) -> Table:
     """All numbers of one set of predictions but those of single classes."""
     rows = [
         ("  " * row.indented + row.quantity, row.shown, row.detail)
-        for row in rows_of(measures, settings)
+        for row in measure_rows(measures, settings)
     ]
     return Table(("", "", ""), rows, "lrp")
 
 
-def rows_of(measures: Measures, settings: dict) -> list[Row]:
+def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     """The rows of :func:`measures_table`."""
     level = settings["confidence_level"]
     rows = _overview_rows(measures.overview)
@@ -392,7 +392,7 @@ def records_table(report) -> Table:
     rows = []
     for part, measures in parts:
         above = ""
-        for row in rows_of(measures, report.settings):
+        for row in measure_rows(measures, report.settings):
             above = above if row.indented else row.quantity
             quantity = f"{above}: {row.quantity}" if row.indented else row.quantity
             numbers = (row.value, row.low, row.high, row.pvalue)

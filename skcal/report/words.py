@@ -80,7 +80,7 @@ def verdict_of(measures, settings: dict) -> str:
         )
     return (
         f"No miscalibration is shown: the {what} are estimated to be off by {size}, and "
-        f"calibrated ones could show as much.{_power(measures)}"
+        f"calibrated ones could show as much.{_detectable(measures)}"
     )
 
 
@@ -106,7 +106,7 @@ def _remedy(measures) -> str:
     return "Recalibrate on other samples, and test on new ones."
 
 
-def _power(measures) -> str:
+def _detectable(measures) -> str:
     """What errors would have been seen."""
     for facts in measures.tuned[:1]:
         limit = facts["calibrated_up_to"]

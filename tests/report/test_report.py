@@ -40,7 +40,7 @@ from skcal.metrics import (
 )
 from skcal.report import calibration_report
 from skcal.report.measure import skce_options
-from skcal.report.rows import comparison_table, rows_of
+from skcal.report.rows import comparison_table, measure_rows
 from skcal.report.words import comparison_verdict
 
 RESAMPLING = {"n_resamples": 99, "random_state": 0}
@@ -217,7 +217,7 @@ def test_the_interval_says_where_it_leaves_out_its_estimate():
     ece = plain_report().overall.ece
     inside = replace(plain_report().overall, ece=replace(ece, low=ece.estimate, high=1.0))
     outside = replace(plain_report().overall, ece=replace(ece, high=ece.estimate / 2))
-    told = [rows_of(one, plain_report().settings) for one in (inside, outside)]
+    told = [measure_rows(one, plain_report().settings) for one in (inside, outside)]
     details = [row.detail for rows in told for row in rows if row.quantity == "ECE"]
     assert ["leaves out" in detail for detail in details] == [False, True]
 
@@ -538,5 +538,5 @@ def test_bad_requests_name_the_argument(options, message):
 def test_bad_predictions_are_refused_as_everywhere():
     with pytest.raises(ValueError, match=r"y_proba row 1 sums to 1\.1"):
         calibration_report([0, 1], [[0.5, 0.5], [0.5, 0.6]])
-    with pytest.raises(ValueError, match="needs 2"):
+    with pytest.raises(ValueError, match=r"has 1 sample.* 2 are needed"):
         calibration_report([0], [0.5])
