@@ -322,7 +322,7 @@ def _pairs_in_cells(data: Problems, cells) -> _Candidate:
             share**2 @ (2 * _products_of_covariances(part, cell, len(mass)) / pairs**2)
         )
     n_columns = sum(part.features.shape[1] for part in data.parts)
-    if len(data.parts) > 1 and isinstance(data.parts[0].rows, slice):
+    if len(data.parts) > 1 and data.share_samples:
         variance *= n_columns / (n_columns - 1)  # residuals of the classes sum to 0
     n_cells = 1 + max(int(cell.max(initial=0)) for cell in cells)
     return _Candidate(f"{n_cells} cell{'s' * (n_cells > 1)}", value, variance, influence)
