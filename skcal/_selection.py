@@ -17,6 +17,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
 
 from skcal._show import Summary
 
@@ -72,6 +73,12 @@ def telling_places(estimator, names):
         if not meant:
             raise
         raise ValueError(f"{error} Write {' or '.join(meant)} for {wrong}.") from error
+
+
+def shown_name(estimator: Any) -> str:
+    """Return the name of an estimator in tables: its class, of a pipeline that of its last step."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return getattr(last, "_shown_name", type(last).__name__)
 
 
 def distinct_names(names: Iterable[str]) -> list[str]:

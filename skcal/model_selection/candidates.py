@@ -10,7 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 
-from skcal._selection import as_pair
+from skcal._selection import as_pair, shown_name
 from skcal.functions import (
     Binning,
     DirichletKernelDensity,
@@ -170,8 +170,4 @@ def _is_function(candidate) -> bool:
 
 def family_name(function: BilinearFunction) -> str:
     """Name of a candidate for tables: its class, for a plug-in that of its last step."""
-    if not isinstance(function, PlugIn):
-        return type(function).__name__
-    estimator = function.estimator
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    return getattr(last, "_shown_name", type(last).__name__)
+    return shown_name(function.estimator if isinstance(function, PlugIn) else function)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._running import one_blas_thread, recorded_warnings
+from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
 from skcal._selection import Judged, choice_summary, cv_results, simplest
 from skcal._show import Summarized, Summary, format_setting, printable
@@ -25,15 +25,14 @@ from skcal._validation import (
     read_logits,
 )
 from skcal.recalibration.base import labels_of
-from skcal.recalibration.default_maps import default_candidates, default_max_samples
+from skcal.recalibration.default_maps import default_max_samples
 from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import LabelledPredictions, Mixture, fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
 from skcal.recalibration.trial import (
     SCORES,
-    compare_losses,
     cross_fitted,
-    fold_maps,
+    judge_choice,
     make_map_candidates,
     splits_that_choose,
     try_maps,
@@ -209,10 +208,7 @@ class Recalibrator(
             return self._fit(data, X, y)
 
     def _fit(self, data: LabelledPredictions, X, y):
-        candidates = make_map_candidates(
-            default_candidates(data.n_classes) if self.candidates is None else self.candidates,
-            self.from_logits,
-        )
+        candidates = make_map_candidates(self.candidates, data.n_classes, self.from_logits)
         most = self.max_samples or default_max_samples(data.n_classes)
         splits = splits_that_choose(data, self.cv, most, self.random_state)
         n_chosen = len(np.unique(np.concatenate([test for _, test in splits])))
@@ -278,11 +274,8 @@ class Recalibrator(
 
     def _judge(self, trial, data, splits):
         """Before and after, each fold by a map that others of the folds chose."""
-        unchanged = self.best_index_ == 0
-        with recorded_warnings():  # the maps have said what they say of these predictions
-            self._identity = fit_map(trial.maps[0], data)
-            self._cross_fits = fold_maps(trial, data, splits, self.do_no_harm, unchanged)
-            self.comparison_ = compare_losses(self._cross_fits, self._identity, data)
+        verdict = judge_choice(trial, data, splits, self.do_no_harm, self.best_index_ == 0)
+        self._identity, self._cross_fits, self.comparison_ = verdict
 
     def cross_fit_predict_proba(self, X):
         """Recalibrate the training samples by maps that have not seen them.

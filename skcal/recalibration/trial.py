@@ -12,14 +12,14 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from skcal._running import one_by_one, recorded_warnings
 from skcal._scores import LOSSES, log_losses, of_outcomes
-from skcal._selection import as_pair, distinct_names, settings_of, warn_of_fits
+from skcal._selection import as_pair, distinct_names, settings_of, shown_name, warn_of_fits
 from skcal._validation import row_blocks
 from skcal.recalibration.base import Identity, Smoothed
+from skcal.recalibration.default_maps import default_candidates
 from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import (
     LabelledPredictions,
@@ -107,11 +107,10 @@ class MapCandidate:
 
 
 def map_name(estimator) -> str:
-    """Name of a map for tables: its class; of a pipeline that of its last step."""
+    """Name of a map for tables."""
     if isinstance(estimator, Smoothed):
         return f"Smoothed {map_name(estimator.estimator)}"
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return getattr(last, "_shown_name", type(last).__name__)
+    return shown_name(estimator)
 
 
 _REMEDY = (
@@ -124,8 +123,10 @@ def _is_map(candidate) -> bool:
     return hasattr(candidate, "fit") and hasattr(candidate, "predict_proba")
 
 
-def make_map_candidates(candidates, from_logits=False) -> list[MapCandidate]:
-    """Expand maps or (map, param_grid) pairs; the identity comes first."""
+def make_map_candidates(candidates, n_classes: int, from_logits=False) -> list[MapCandidate]:
+    """Expand maps or (map, param_grid) pairs, None the default ones; the identity comes first."""
+    if candidates is None:
+        candidates = default_candidates(n_classes)
     identity = Identity(from_logits)
     expanded: list[tuple] = [(identity, [{}], [identity])]
     for position, candidate in enumerate(candidates):
@@ -368,12 +369,53 @@ class FoldMap(NamedTuple):
     n_train: int
 
 
-def fold_maps(trial: Trial, data, splits, do_no_harm: bool, identity: bool) -> list[FoldMap]:
+class Verdict(NamedTuple):
+    """What the maps that folds choose for each other gain.
+
+    Attributes
+    ----------
+    identity : map
+        Fitted to all samples.
+    fold_maps : list of FoldMap
+    comparison : dict of LossComparison
+        Of each loss, before and after.
+    """
+
+    identity: Any
+    fold_maps: list[FoldMap]
+    comparison: dict[str, LossComparison]
+
+
+def judge_choice(
+    trial: Trial, data: LabelledPredictions, splits, do_no_harm: bool, unchanged: bool
+) -> Verdict:
+    """Compare losses before and after, each fold by a map that the other folds choose.
+
+    ``unchanged`` means that they choose the identity.
+    """
+    with recorded_warnings():  # the maps have said what they say of these predictions
+        identity = fit_map(trial.maps[0], data)
+        maps = _fold_maps(trial, data, splits, do_no_harm, unchanged)
+        rows, after = cross_fitted(maps, data.X, data.n_classes)
+        before = identity.predict_proba(data.X[rows])
+    codes, weight = data.codes[rows], data.weight[rows]
+    comparison = {
+        name: LossComparison.of(
+            of_outcomes(LOSSES[score](before), codes),
+            of_outcomes(LOSSES[score](after), codes),
+            weight,
+        )
+        for name, score in SCORES.items()
+    }
+    return Verdict(identity, maps, comparison)
+
+
+def _fold_maps(trial: Trial, data, splits, do_no_harm, unchanged) -> list[FoldMap]:
     """For each split the map that the others choose, or the identity."""
     maps = []
     for number, (train, test) in enumerate(splits):
         others = [k for k in range(len(splits)) if k != number] or [number]
-        setting = 0 if identity else trial.choose(others, do_no_harm)
+        setting = 0 if unchanged else trial.choose(others, do_no_harm)
         fitted = trial.held_out[setting][number].fitted
         maps.append(FoldMap(test, fitted, int(np.count_nonzero(data.weight[train]))))
     return maps
@@ -385,20 +427,3 @@ def cross_fitted(fits: list[FoldMap], X: np.ndarray, n_classes: int):
     parts = [mapped_proba(one.fitted, X[one.test], one.n_train, n_classes) for one in fits]
     order = np.argsort(rows)
     return rows[order], np.concatenate(parts)[order]
-
-
-def compare_losses(
-    fits: list[FoldMap], identity, data: LabelledPredictions
-) -> dict[str, LossComparison]:
-    """Losses before and after on the samples that were held out."""
-    rows, after = cross_fitted(fits, data.X, data.n_classes)
-    before = identity.predict_proba(data.X[rows])
-    codes, weight = data.codes[rows], data.weight[rows]
-    return {
-        name: LossComparison.of(
-            of_outcomes(LOSSES[score](before), codes),
-            of_outcomes(LOSSES[score](after), codes),
-            weight,
-        )
-        for name, score in SCORES.items()
-    }
