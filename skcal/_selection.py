@@ -55,14 +55,14 @@ def settings_of(model: Any, grid: Any, place: str) -> tuple[list[dict], list]:
     """
     try:
         settings = list(ParameterGrid(grid)) if grid else [{}]
-        with telling_places(model, set().union(*settings)):
+        with telling_parameters(model, set().union(*settings)):
             return settings, [clone(model).set_params(**setting) for setting in settings]
     except (TypeError, ValueError) as error:
         raise ValueError(f"{place}: {error}") from error
 
 
 @contextmanager
-def telling_places(estimator, names):
+def telling_parameters(estimator, names):
     """Let errors of ``set_params`` tell where a parameter is whose place in the name is wrong."""
     try:
         yield

@@ -16,17 +16,17 @@ from skcal.functions import BilinearFunction, Zero
 from skcal.model_selection.adaptive import SquaredError, adaptive_squared_error
 from skcal.model_selection.engine import Fit, corrections, excess, fit_again, plug_in
 from skcal.model_selection.estimates import OneStepEstimate, one_step
-from skcal.model_selection.families import Family
+from skcal.model_selection.families import FunctionFamily
 from skcal.model_selection.plan import Outer, Plan
 from skcal.notions import Problems
 
 
-def best_family(families) -> Family:
+def best_family(families) -> FunctionFamily:
     """The family with the highest score; ties go to the first."""
     return families[int(np.argmax([family.scores.max() for family in families]))]
 
 
-def ranking(families, columns, with_residual=False) -> list[tuple[Family, int]]:
+def ranking(families, columns, with_residual=False) -> list[tuple[FunctionFamily, int]]:
     """Families with the numbers of their settings, from the highest mean score on some columns.
 
     ``with_residual`` leaves out functions without, and h = 0, whose correction says nothing.
@@ -79,7 +79,7 @@ def compare_folds(families, data: Problems, plan: Plan, n_jobs) -> list[list[Fit
     return fits
 
 
-def _fits_of_best(family: Family, plan: Plan) -> list[Fit]:
+def _fits_of_best(family: FunctionFamily, plan: Plan) -> list[Fit]:
     """Fits of the best setting, of a stack weighted by the other columns of the group."""
     return [
         family.fit_of(

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._selection import telling_places
+from skcal._selection import telling_parameters
 from skcal._sklearn_compat import _fit_context
 from skcal._validation import check_predictions, check_weight
 from skcal.functions import BilinearFunction, KroneckerKernelRidge
@@ -142,7 +142,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         ValueError
             If there is no such parameter.
         """
-        with telling_places(self, params):
+        with telling_parameters(self, params):
             return super().set_params(**params)
 
     @_fit_context(prefer_skip_nested_validation=False)

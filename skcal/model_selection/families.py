@@ -36,7 +36,7 @@ from skcal.pair_risk import pair_risk_path, sum_over_pairs
 
 
 @dataclass(eq=False)
-class Family:
+class FunctionFamily:
     """A candidate function with its parameter settings and what the held-out samples said of them.
 
     Attributes
@@ -95,7 +95,7 @@ class Family:
             f"lowest risk {-self.scores.max():.9g}"
         )
 
-    def shares_fits(self, other: Family) -> bool:
+    def shares_fits(self, other: FunctionFamily) -> bool:
         """Whether a fit of one family serves the other, too."""
         return False
 
@@ -140,7 +140,7 @@ class Family:
         self._fits = {}
 
 
-class Plain(Family):
+class Plain(FunctionFamily):
     """Every setting is fitted to every training set; settings are spread over the jobs."""
 
     def tasks(self, group: list, n_jobs: int) -> list[tuple]:
@@ -172,7 +172,7 @@ class Plain(Family):
         return self._fits[setting, training]
 
 
-class Path(Family):
+class Path(FunctionFamily):
     """All settings vary one parameter, and a fit of one of them serves the others.
 
     Paths whose functions share a factor, such as that of a kernel, are one group of one fit.
@@ -188,7 +188,7 @@ class Path(Family):
         """The value of the parameter in each setting."""
         return [setting[self.parameter] for setting in self.settings]
 
-    def shares_fits(self, other: Family) -> bool:
+    def shares_fits(self, other: FunctionFamily) -> bool:
         """Whether one of the functions can be derived from a fit of the other."""
         first, second = self.function, other.function
         shares = first.shares_factor(second) or second.shares_factor(first)
@@ -224,7 +224,7 @@ def _stacked_scores(results: list[list]) -> np.ndarray:
     return np.concatenate([np.hstack([one.scores for one in task]) for task in results])
 
 
-class Stack(Family):
+class Stack(FunctionFamily):
     """A function of fitted parts, its weights chosen by samples that other fits hold out.
 
     The parts are fitted once to each training set and never cross-validated inside: what they say
@@ -370,13 +370,13 @@ def _stack_score(stack: Any, column: list, others: list[list]) -> float:
     return total
 
 
-def make_families(candidates, memory=None, from_logits=False) -> list[Family]:
+def expand_candidates(candidates, memory=None, from_logits=False) -> list[FunctionFamily]:
     """Expand (function, param_grid) pairs; functions that can cache get the ``memory``.
 
     Recalibration maps take logits if ``from_logits`` and probabilities otherwise.
     """
     names = distinct_names(family_name(function) for function, _ in candidates)
-    families: list[Family] = []
+    families: list[FunctionFamily] = []
     for position, (name, (function, grid)) in enumerate(zip(names, candidates, strict=True)):
         if memory is not None and "memory" in function.get_params(deep=False):
             function = clone(function).set_params(memory=memory)
@@ -388,7 +388,7 @@ def make_families(candidates, memory=None, from_logits=False) -> list[Family]:
     return families
 
 
-def _kind_of(function: BilinearFunction, settings: list[dict]) -> type[Family]:
+def _kind_of(function: BilinearFunction, settings: list[dict]) -> type[FunctionFamily]:
     if function.parts:
         return Stack
     parameter = function.path_parameter
@@ -403,7 +403,7 @@ def try_families(families, problem, rows, n_rows=30):
 
     Parameters
     ----------
-    families : list of Family
+    families : list of FunctionFamily
     problem : Problem
     rows : ndarray of int
         A training set, whose first samples are taken unless the problem is about a part of all.
@@ -438,9 +438,9 @@ def _fit_error(function, problem, rows):
     return None
 
 
-def group_families(families) -> list[list[Family]]:
+def group_families(families) -> list[list[FunctionFamily]]:
     """Put families that are served by the same fits into one group each."""
-    groups: list[list[Family]] = []
+    groups: list[list[FunctionFamily]] = []
     for family in families:
         group = next((group for group in groups if family.shares_fits(group[0])), None)
         if group is None:
@@ -450,7 +450,7 @@ def group_families(families) -> list[list[Family]]:
     return groups
 
 
-def evaluate(groups, data: Problems, plan: Plan, n_jobs) -> Iterator[list[Family]]:
+def score_groups(groups, data: Problems, plan: Plan, n_jobs) -> Iterator[list[FunctionFamily]]:
     """Score every setting of every family on every column; yield each group when it is done."""
     tasks = [group[0].tasks(group, effective_n_jobs(n_jobs)) for group in groups]
     calls = [(*task, data, *training) for task in chain(*tasks) for training in plan.trainings]

@@ -27,7 +27,12 @@ from skcal.model_selection.estimates import (
     median_of_repeats,
 )
 from skcal.model_selection.estimator import CalibrationErrorEstimator
-from skcal.model_selection.families import evaluate, group_families, make_families, try_families
+from skcal.model_selection.families import (
+    expand_candidates,
+    group_families,
+    score_groups,
+    try_families,
+)
 from skcal.model_selection.plan import make_plans, warn_of_small_problems
 from skcal.model_selection.summary import summary_of
 from skcal.notions import Problems
@@ -287,7 +292,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         width = problem.features.shape[1]
         n_train = float(sample.weight[plan.trainings[0].rows].sum())
         candidates = resolve_candidates(self.candidates, self.notion_, width, n_train)
-        return make_families(candidates, self.memory, self.from_logits)
+        return expand_candidates(candidates, self.memory, self.from_logits)
 
     def _estimator(self, function, functions):
         """An estimator that holds functions which are fitted."""
@@ -303,7 +308,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         groups = group_families(families)
         context = context.subcontext(task_name="search", max_subtasks=len(groups))
         context.call_on_fit_task_begin(estimator=self)
-        scored = evaluate(groups, data, plan, self.n_jobs)
+        scored = score_groups(groups, data, plan, self.n_jobs)
         names = [group[0].name for group in groups]
         for group, _ in zip(groups, as_tasks(scored, names, self, context), strict=True):
             if self.verbose:

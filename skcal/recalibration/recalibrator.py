@@ -398,7 +398,7 @@ def _summary_of_choice(recalibrator: Recalibrator) -> Summary:
     if recalibrator.n_features_in_ == 1:
         what = f" of P({printable(str(classes[1]))})"
     judged = [
-        Judged(name, _parameters(setting), gap.before, gap, name == recalibrator.best_name_)
+        Judged(name, _setting_text(setting), gap.before, gap, name == recalibrator.best_name_)
         for name, setting, gap in zip(
             recalibrator.names_, recalibrator._shown_params, recalibrator.comparisons_, strict=True
         )
@@ -416,7 +416,7 @@ def _summary_of_choice(recalibrator: Recalibrator) -> Summary:
     )
 
 
-def _parameters(setting: dict) -> str:
+def _setting_text(setting: dict) -> str:
     """Short text of a map's parameters, of a mixture its weights."""
     if isinstance(setting["map"], Mixture):
         largest = np.sort(setting["map"].weights)[::-1]
