@@ -131,7 +131,14 @@ def read_sample(
         if np.ndim(pos_label):
             raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
         labels = order_labels(
-            y_true, proba, labels, columns, pos_label, notion, name=name, proba_name=proba_name
+            y_true,
+            proba,
+            labels,
+            columns,
+            pos_label,
+            notion,
+            name=label_name,
+            proba_name=proba_name,
         )
         positive_first = is_positive_first(proba, labels, pos_label)
         if positive_first:
