@@ -14,7 +14,6 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
 # What moves a terminal's cursor, writes from right to left, is not seen, or is no character.
@@ -504,20 +503,6 @@ class Summarized:
         if "text/html" in bundle:
             bundle["text/html"] = self._result_html() + bundle["text/html"]
         return bundle
-
-
-def with_settings(results: dict[str, Any], params: list[dict]) -> dict[str, Any]:
-    """Add the parameters of every setting, and the ranks of their mean scores."""
-    for name in dict.fromkeys(name for setting in params for name in setting):
-        column = np.ma.masked_all(len(params), dtype=object)
-        for row, setting in enumerate(params):
-            if name in setting:
-                column[row] = setting[name]
-        results[f"param_{name}"] = column
-    results["params"] = params
-    rank = rankdata(-results["mean_test_score"], method="min")
-    results["rank_test_score"] = rank.astype(np.int32)
-    return results
 
 
 def format_setting(setting: dict) -> str:

@@ -72,6 +72,16 @@ class Problem(NamedTuple):
     rows: slice | np.ndarray = _ALL
 
     @property
+    def of_all_samples(self) -> bool:
+        """Whether the problem is about all samples; otherwise problems divide them."""
+        return isinstance(self.rows, slice)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether it has the samples that a risk needs, which a part of all samples may lack."""
+        return self.of_all_samples or int(np.count_nonzero(self.weight)) >= 2
+
+    @property
     def outcomes(self) -> np.ndarray:
         """Indicators 0/1 of what happened, of the shape of the features."""
         return np.rint(self.features + self.residuals)
@@ -115,12 +125,16 @@ class Problems(NamedTuple):
     parts: list[Problem]
     weight: np.ndarray
 
+    @property
+    def share_samples(self) -> bool:
+        """Whether every problem is about all samples; otherwise each sample belongs to one."""
+        return self.parts[0].of_all_samples
+
     def take(self, rows: np.ndarray) -> Problems:
         """Return the problems about the samples of the given rows."""
         weight = self.weight[rows]
-        if isinstance(self.parts[0].rows, slice):
+        if self.share_samples:
             return Problems([part.take(rows, slice(None), weight) for part in self.parts], weight)
-        # Every sample belongs to one problem.
         member, place = (np.empty(len(self.weight), dtype=np.intp) for _ in range(2))
         for k, part in enumerate(self.parts):
             member[part.rows], place[part.rows] = k, np.arange(len(part.features))

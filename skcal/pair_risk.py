@@ -227,7 +227,7 @@ def pair_risk_path(
     phi, residuals = _check_parts(phi, residuals)
     phi, residuals = phi.astype(np.float64, copy=False), residuals.astype(np.float64, copy=False)
     weight = check_weight(sample_weight, len(residuals))
-    pairs = _weight_of_pairs(weight)
+    pairs = sum_over_pairs(weight)
     norms = rowwise_dot(residuals, residuals)
     # With few samples pairs are the cheaper way.
     few = not sparse.issparse(phi) and len(phi) < phi.shape[1]
@@ -265,7 +265,7 @@ def plug_in_risks(
     """
     residuals = np.asarray(residuals, dtype=np.float64).reshape(len(residuals), -1)
     weight = check_weight(sample_weight, len(residuals))
-    pairs = _weight_of_pairs(weight)
+    pairs = sum_over_pairs(weight)
     root = np.sqrt(weight)
     weighted, norms = times_rows(residuals, root), rowwise_dot(residuals, residuals)
     constant = square_of_products(weighted)
@@ -427,7 +427,7 @@ def _u_statistic(sums: np.ndarray, own: np.ndarray, weight: np.ndarray) -> PairR
     """U-statistic and Hájek projection from row sums Σ_j w_j ℓ_ij and the diagonal ℓ_ii."""
     total = weight.sum()
     others = total - weight
-    pairs = _weight_of_pairs(weight)
+    pairs = sum_over_pairs(weight)
     row_sums = sums - weight * own
     value = float(weight @ row_sums / pairs)
     # A row of weight 0 has no influence, and the only row of positive weight no others.
@@ -436,8 +436,8 @@ def _u_statistic(sums: np.ndarray, own: np.ndarray, weight: np.ndarray) -> PairR
     return PairRisk(value, float(np.linalg.norm(influence)), influence)
 
 
-def _weight_of_pairs(weight: np.ndarray) -> float:
-    """Σ_{i≠j} w_i w_j, or an error where there are none or rounding leaves nothing of them."""
+def sum_over_pairs(weight: np.ndarray) -> float:
+    """Return Σ_{i≠j} w_i w_j; raise where there are no pairs or rounding leaves nothing of them."""
     total = weight.sum()
     pairs = weight @ (total - weight)
     _require_pairs(pairs, int(np.count_nonzero(weight)))

@@ -37,7 +37,7 @@ from skcal.model_selection.candidates import fast_function
 from skcal.model_selection.errors import ErrorEstimate
 from skcal.notions import resolve_notion
 from skcal.recalibration import Recalibrator
-from skcal.recalibration.splits import as_rows, refuse_overlap
+from skcal.recalibration.trial import as_rows, refuse_overlap
 
 _UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below the lowest
 

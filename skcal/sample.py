@@ -34,6 +34,9 @@ class Sample(NamedTuple):
     logits : ndarray of the shape of ``proba`` or None
         Of predictions that were logits, what
         ``skcal._validation.check_predictions`` returns.
+    positive_first : bool
+        Whether ``pos_label`` is the class of the first of the two columns that were passed; those
+        of the sample are always (negative class, positive class).
     """
 
     proba: np.ndarray
@@ -42,6 +45,7 @@ class Sample(NamedTuple):
     classes: np.ndarray
     notion: Notion
     logits: np.ndarray | None = None
+    positive_first: bool = False
 
     def problems(self) -> list[Problem]:
         """Translate into problems; those of ``top-label`` may hold no samples."""
@@ -51,6 +55,11 @@ class Sample(NamedTuple):
     def labels(self) -> np.ndarray:
         """Labels, in place of the numbers of their columns."""
         return self.classes[self.codes]
+
+    @property
+    def given_classes(self) -> np.ndarray:
+        """The class of each column as it was passed; of one-dimensional predictions ``classes``."""
+        return self.classes[::-1] if self.positive_first else self.classes
 
     @property
     def columns(self) -> np.ndarray:
@@ -117,11 +126,22 @@ def read_sample(
     proba, logits = check_predictions(
         y_proba, from_logits, name=proba_name, estimator=estimator, reset=reset
     )
+    positive_first = False
     if pos_label is not None:
         if np.ndim(pos_label):
             raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
-        labels = order_labels(y_true, proba, labels, columns, pos_label, notion)
-        if proba.ndim == 2 and labels[0] == pos_label:
+        labels = order_labels(
+            y_true,
+            proba,
+            labels,
+            columns,
+            pos_label,
+            notion,
+            name=label_name,
+            proba_name=proba_name,
+        )
+        positive_first = is_positive_first(proba, labels, pos_label)
+        if positive_first:
             proba, labels = proba[:, ::-1], labels[::-1]
             logits = None if logits is None else logits[:, ::-1]
     codes, classes = check_labels(
@@ -149,19 +169,35 @@ def read_sample(
         raise ValueError(
             f"notion={notion!r} is several problems or a vector. Use 'binary' or 'confidence'."
         )
-    return Sample(proba, codes, weight, classes, notion, logits)
+    return Sample(proba, codes, weight, classes, notion, logits, positive_first)
 
 
-def order_labels(y_true, proba, labels, columns, pos_label, notion) -> list:
+def is_positive_first(proba, classes, pos_label) -> bool:
+    """Whether the first of two columns holds the probabilities of ``pos_label``."""
+    return pos_label is not None and proba.ndim == 2 and bool(classes[0] == pos_label)
+
+
+def order_labels(
+    y_true,
+    proba,
+    labels,
+    columns,
+    pos_label,
+    notion,
+    *,
+    name: str = "y_true",
+    proba_name: str = "y_proba",
+) -> list:
     """Labels (negative, positive) of 1-D predictions; those of two columns as they stand."""
     if proba.ndim == 2:
         _require_positive_class(pos_label, proba, notion)
     if labels is not None:
         labels = plain_labels(labels, "labels").tolist()
     elif proba.ndim == 2:
-        labels = check_labels(y_true, proba, columns=columns)[1].tolist()
+        _, classes = check_labels(y_true, proba, columns=columns, name=name, proba_name=proba_name)
+        labels = classes.tolist()
     else:
-        y = plain_labels(y_true, "y_true").tolist()
+        y = plain_labels(y_true, name).tolist()
         labels = list(dict.fromkeys(y))
         if len(labels) == 1 and isinstance(labels[0], str) == isinstance(pos_label, str):
             # The other class is absent, so its name does not matter.

@@ -21,6 +21,7 @@ LAYERS = [
     "_sklearn_compat",
     "_running",
     "_show",
+    "_selection",
     "_files",
     "datasets",
     "_validation",

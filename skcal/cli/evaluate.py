@@ -19,7 +19,7 @@ from skcal._show import number, printable
 from skcal._validation import check_labels
 from skcal.cli.predictions import Predictions
 from skcal.metrics import expected_calibration_error
-from skcal.model_selection.error_text import error_facts, error_line
+from skcal.model_selection.errors import error_facts, error_line
 from skcal.model_selection.summary import as_dict
 from skcal.notions import resolve_notion
 

@@ -285,8 +285,7 @@ def _symlog(ax, axis, above, error):
 
 def _fold_scores(family) -> np.ndarray:
     """Scores of a candidate on each fold (n_folds, n_settings)."""
-    names = [key for key in family.results if key.startswith("split") and key.endswith("_score")]
-    return np.array([family.results[f"split{k}_test_score"] for k in range(len(names))])
+    return np.ascontiguousarray(family.split_scores.T)
 
 
 def _risk_curves(search, param) -> list[RiskCurve]:

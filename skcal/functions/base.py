@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import contextmanager
 
 import numpy as np
 from scipy import sparse
@@ -336,20 +335,6 @@ def _read_residuals(y):
         return y
     with naming("y"):
         return check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
-
-
-@contextmanager
-def telling_places(estimator, names):
-    """Let errors of ``set_params`` tell where a parameter is whose place in the name is wrong."""
-    try:
-        yield
-    except ValueError as error:
-        places = estimator.get_params()
-        wrong = next((name for name in sorted(names) if name not in places), None)
-        meant = [one for one in places if wrong and one.split("__")[-1] == wrong.split("__")[-1]]
-        if not meant:
-            raise
-        raise ValueError(f"{error} Write {' or '.join(meant)} for {wrong}.") from error
 
 
 def recover_outcomes(X: np.ndarray, residuals: np.ndarray) -> np.ndarray:

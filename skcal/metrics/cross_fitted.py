@@ -14,8 +14,7 @@ from skcal.functions import BilinearFunction
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
 from skcal.model_selection.candidates import fast_function
-from skcal.model_selection.error_text import facts_of
-from skcal.model_selection.errors import KINDS, estimate_error
+from skcal.model_selection.errors import KINDS, estimate_error, facts_of
 from skcal.model_selection.estimates import one_step
 from skcal.notions import Problem, Problems
 from skcal.sample import Sample, read_sample

@@ -102,7 +102,7 @@ def adaptive_squared_error(data: Problems, corrections: Sequence[np.ndarray]) ->
     -----
     O(n (m² + log n)) time for n samples and residuals of m columns (m = 1: n log n).
     """
-    candidates = list(_candidates(data, corrections))
+    candidates = list(_estimates(data, corrections))
     known = [c for c in candidates if c.variance > 0] or candidates
     best = max(known, key=lambda c: c.value - _PENALTY * c.variance**0.5)
     # Events of predicted probability 0 that have happened are no noise.
@@ -147,7 +147,7 @@ def _null_quantile(deviations, n_columns) -> float:
     return float(np.quantile(shrunk, 0.95))
 
 
-def _candidates(data: Problems, corrections) -> Iterator[_Candidate]:
+def _estimates(data: Problems, corrections) -> Iterator[_Candidate]:
     n_levels = max(_n_levels(part) for part in data.parts)
     cells = [np.zeros(len(part.weight), dtype=np.intp) for part in data.parts]
     for level in range(n_levels):
@@ -222,7 +222,7 @@ def _sums(cell, weight, values, n_cells) -> np.ndarray:
     return np.stack(sums, axis=1)
 
 
-def _rows(problem) -> Iterator[slice]:
+def _blocks_of(problem) -> Iterator[slice]:
     return row_blocks(len(problem.weight), 8 * 4 * problem.features.shape[1])
 
 
@@ -239,7 +239,7 @@ def _product(name, data: Problems, corrections, cells=None) -> _Candidate:
         cell = np.zeros(len(part.weight), dtype=np.intp) if cells is None else cells[k]
         means = _means(part, correction, cell, cells is None)
         places = np.arange(n)[part.rows]
-        for rows in _rows(part):
+        for rows in _blocks_of(part):
             mean = means[cell[rows]]
             v, delta = correction[rows] - mean, part.residuals[rows]
             terms[places[rows]] += _dot(delta, v)
@@ -308,7 +308,7 @@ def _pairs_in_cells(data: Problems, cells) -> _Candidate:
         pairs[pairs <= 1e-12 * mass**2] = np.inf  # a single sample makes no pair and adds nothing
         sums = _sums(cell, part.weight, part.residuals, len(mass))
         norms, row = np.empty(len(cell)), np.empty(len(cell))
-        for rows in _rows(part):
+        for rows in _blocks_of(part):
             delta = part.residuals[rows]
             norms[rows] = _dot(delta, delta)
             row[rows] = _dot(delta, sums[cell[rows]])
@@ -322,7 +322,7 @@ def _pairs_in_cells(data: Problems, cells) -> _Candidate:
             share**2 @ (2 * _products_of_covariances(part, cell, len(mass)) / pairs**2)
         )
     n_columns = sum(part.features.shape[1] for part in data.parts)
-    if len(data.parts) > 1 and isinstance(data.parts[0].rows, slice):
+    if len(data.parts) > 1 and data.share_samples:
         variance *= n_columns / (n_columns - 1)  # residuals of the classes sum to 0
     n_cells = 1 + max(int(cell.max(initial=0)) for cell in cells)
     return _Candidate(f"{n_cells} cell{'s' * (n_cells > 1)}", value, variance, influence)
@@ -335,7 +335,7 @@ def _products_of_covariances(part, cell, n_cells) -> np.ndarray:
         own = squares * _variance(X[:, 0])
         return np.bincount(cell, own, n_cells) ** 2 - np.bincount(cell, own**2, n_cells)
     own = np.empty(len(cell))
-    for rows in _rows(part):
+    for rows in _blocks_of(part):
         p = X[rows].astype(np.float64)
         p2 = (p**2).sum(axis=1)
         own[rows] = squares[rows] ** 2 * (p2 - 2 * (p**3).sum(axis=1) + p2**2)

@@ -10,6 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 
+from skcal._selection import as_pair, shown_name
 from skcal.functions import (
     Binning,
     DirichletKernelDensity,
@@ -150,33 +151,23 @@ def resolve_candidates(candidates, notion, n_classes: int, n_train: float) -> li
         return CANDIDATES[candidates](notion, n_classes, n_train)
     resolved = []
     for position, candidate in enumerate(candidates):
-        function, grid = _as_pair(candidate, position)
+        function, grid = as_pair(candidate, f"candidates[{position}]", _is_function, _REMEDY)
         resolved.append((function, grid(n_train) if callable(grid) else grid))
     if not resolved:
         raise ValueError("candidates is empty. Pass at least one (function, param_grid).")
     return resolved
 
 
-def _as_pair(candidate, position):
-    if isinstance(candidate, BilinearFunction):
-        return candidate, {}
-    try:
-        function, grid = candidate
-    except (TypeError, ValueError):
-        function, grid = None, None
-    if not isinstance(function, BilinearFunction):
-        raise ValueError(
-            f"candidates[{position}] is {candidate!r}. Pass (function, param_grid) with a "
-            "calibration-estimation function such as skcal.Binning(); wrap scikit-learn estimators "
-            "and recalibration maps as skcal.PlugIn(estimator)."
-        )
-    return function, grid
+_REMEDY = (
+    "Pass (function, param_grid) with a calibration-estimation function such as skcal.Binning(); "
+    "wrap scikit-learn estimators and recalibration maps as skcal.PlugIn(estimator)."
+)
+
+
+def _is_function(candidate) -> bool:
+    return isinstance(candidate, BilinearFunction)
 
 
 def family_name(function: BilinearFunction) -> str:
     """Name of a candidate for tables: its class, for a plug-in that of its last step."""
-    if not isinstance(function, PlugIn):
-        return type(function).__name__
-    estimator = function.estimator
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    return getattr(last, "_shown_name", type(last).__name__)
+    return shown_name(function.estimator if isinstance(function, PlugIn) else function)

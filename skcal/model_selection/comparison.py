@@ -9,12 +9,13 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._matrices import as_factor, rowwise_quadratic, times
+from skcal._selection import LEVEL, simplest
 from skcal._show import ShownRounded
 from skcal.functions.base import read_feature_map
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import Spread
 from skcal.model_selection.estimator import CalibrationErrorEstimator
-from skcal.pair_risk import PairRisk
+from skcal.pair_risk import PairRisk, sum_over_pairs
 
 #: Differences below this are rounding: residuals are probabilities, so risks are of order 1.
 ROUNDING = 1e-15
@@ -47,7 +48,7 @@ class RiskComparison(ShownRounded):
         if self.identical:
             return "identical on these samples (p = 1)"
         verdict = "a has the lower risk" if self.difference < 0 else "b has the lower risk"
-        if self.pvalue > 0.05:
+        if self.pvalue > LEVEL:
             verdict = "not told apart at the 5 % level"
         return (
             f"risk(a) - risk(b) = {self.difference:.3g} ± {self.standard_error:.2g}, "
@@ -80,7 +81,7 @@ def compare_risks(a, b, X, y, sample_weight=None) -> RiskComparison:
     Raises
     ------
     ValueError
-        If the estimators differ in notion, classes or ``from_logits``.
+        If the estimators differ in notion, classes, ``from_logits`` or ``pos_label``.
 
     Notes
     -----
@@ -103,10 +104,10 @@ def compare_risks(a, b, X, y, sample_weight=None) -> RiskComparison:
     >>> bool(comparison.difference < 0), bool(comparison.pvalue < 0.05)
     (True, True)
     """
-    a, b = _fitted("a", a), _fitted("b", b)
+    a, b = _fitted_estimator("a", a), _fitted_estimator("b", b)
     _check_comparable(a, b)
-    difference = risk_difference(a, b, X, y, sample_weight)
-    data = a._problems(X, sample_weight, y)
+    data = a._labelled(X, y, sample_weight)
+    difference = _difference(a, b, data)
     implied = _implied_standard_error(a.functions_, b.functions_, data)
     standard_error = max(difference.standard_error, implied)
     return as_comparison([replace(difference, standard_error=standard_error)])
@@ -114,7 +115,10 @@ def compare_risks(a, b, X, y, sample_weight=None) -> RiskComparison:
 
 def risk_difference(a, b, X, y, sample_weight=None) -> PairRisk:
     """Risk of a minus risk of b, summed over the problems of the notion."""
-    data = a._problems(X, sample_weight, y)
+    return _difference(a, b, a._labelled(X, y, sample_weight))
+
+
+def _difference(a, b, data) -> PairRisk:
     return engine.excess(a.functions_, data) - engine.excess(b.functions_, data)
 
 
@@ -126,10 +130,9 @@ def _implied_standard_error(one, other, data) -> float:
     """
     spread, places = Spread(len(data.weight)), np.arange(len(data.weight))
     for first, second, part in zip(one, other, data.parts, strict=True):
-        if engine.has_pairs(part):
-            weight = part.weight
+        if part.has_pairs:
             vectors = _weighted_residuals(first, part) - _weighted_residuals(second, part)
-            scale = 4 * part.share * weight / (weight @ (weight.sum() - weight))
+            scale = 4 * part.share * part.weight / sum_over_pairs(part.weight)
             spread.add(places[part.rows], part.features, scale[:, None] * vectors)
     return float(np.sqrt(spread.variances.sum()))
 
@@ -137,13 +140,12 @@ def _implied_standard_error(one, other, data) -> float:
 def _weighted_residuals(function, part) -> np.ndarray:
     """Σ_{j≠i} w_j h_ij δ_j of each sample i, (n_rows, m)."""
     phi, form = read_feature_map(function, part.seen_by(function)), as_factor(function.form_)
-    own = part.weight * rowwise_quadratic(phi, form)
-    return times(phi, form) @ (phi.T @ (part.weight[:, None] * part.residuals)) - (
-        own[:, None] * part.residuals
-    )
+    diagonal = part.weight * rowwise_quadratic(phi, form)
+    every_j = times(phi, form) @ (phi.T @ (part.weight[:, None] * part.residuals))
+    return every_j - diagonal[:, None] * part.residuals
 
 
-def _fitted(name, estimator) -> CalibrationErrorEstimator:
+def _fitted_estimator(name, estimator) -> CalibrationErrorEstimator:
     """The fitted estimator, of a search the best one."""
     if hasattr(estimator, "candidates"):
         check_is_fitted(estimator)
@@ -158,7 +160,7 @@ def _fitted(name, estimator) -> CalibrationErrorEstimator:
 
 
 def _check_comparable(a, b):
-    for name in ("notion_", "from_logits"):
+    for name in ("notion_", "from_logits", "pos_label"):
         if getattr(a, name) != getattr(b, name):
             raise ValueError(
                 f"a has {name}={getattr(a, name)!r}, b has {getattr(b, name)!r}. Risks are "
@@ -218,16 +220,7 @@ SIMPLICITY = (
 )
 
 
-def simplest_family(families, comparisons, level=0.05):
+def simplest_family(families, comparisons):
     """The simplest family whose risk is not significantly above the lowest."""
-
-    def complexity(pair):
-        name = pair[0].name
-        return SIMPLICITY.index(name if name in SIMPLICITY else None)
-
-    good = [
-        (family, comparison)
-        for family, comparison in zip(families, comparisons, strict=True)
-        if comparison.difference <= 0 or comparison.pvalue > level
-    ]
-    return min(good, key=complexity)[0]
+    names = [family.name if family.name in SIMPLICITY else None for family in families]
+    return families[simplest(comparisons, [SIMPLICITY.index(name) for name in names])]

@@ -1,19 +1,98 @@
-"""Corrections of samples by functions that have not seen them, and the estimates that they give."""
+"""Which fits are chosen without the samples that they test, and what they say of these.
+
+A choice is a family and the number of one of its settings.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 
 from skcal._running import over_jobs
-from skcal.functions import BilinearFunction
+from skcal.functions import BilinearFunction, Zero
 from skcal.model_selection.adaptive import SquaredError, adaptive_squared_error
-from skcal.model_selection.engine import corrections, plug_in
+from skcal.model_selection.engine import Fit, corrections, excess, fit_again, plug_in
 from skcal.model_selection.estimates import OneStepEstimate, one_step
-from skcal.model_selection.families import fit_lacking, ranking
-from skcal.model_selection.plan import Outer
+from skcal.model_selection.families import FunctionFamily
+from skcal.model_selection.plan import Outer, Plan
 from skcal.notions import Problems
+
+
+def best_family(families) -> FunctionFamily:
+    """The family with the highest score; ties go to the first."""
+    return families[int(np.argmax([family.scores.max() for family in families]))]
+
+
+def ranking(families, columns, with_residual=False) -> list[tuple[FunctionFamily, int]]:
+    """Families with the numbers of their settings, from the highest mean score on some columns.
+
+    ``with_residual`` leaves out functions without, and h = 0, whose correction says nothing.
+    """
+    scored = [
+        (score, family, setting)
+        for family in families
+        for setting, score in enumerate(family.column_scores[:, columns].mean(axis=1))
+        if not with_residual
+        or (
+            hasattr(family.functions[setting], "residual") and not isinstance(family.function, Zero)
+        )
+    ]
+    scored.sort(key=itemgetter(0), reverse=True)
+    return [(family, setting) for _, family, setting in scored]
+
+
+def fit_lacking(requests, data: Problems, plan: Plan, n_jobs) -> None:
+    """Fit the families, settings and trainings whose fits are not known yet."""
+    lacking = [request for request in dict.fromkeys(requests) if not request[0].knows(*request[1:])]
+    calls = [
+        (_fit_rows, family.functions[setting], data, plan.trainings[training].rows)
+        for family, setting, training in lacking
+    ]
+    for (family, setting, training), fitted in zip(lacking, over_jobs(calls, n_jobs), strict=True):
+        family.add_fit(setting, training, fitted)
+
+
+def _fit_rows(function, data, rows):
+    return fit_again(function, data.take(rows))
+
+
+def compare_folds(families, data: Problems, plan: Plan, n_jobs) -> list[list[Fit]]:
+    """Return fits of each family's best setting to a training set of each split.
+
+    The excess risks of these fits on the split are set.
+    """
+    columns = [plan.columns[number] for number in plan.compared]
+    requests = [(f, f.best, column.training) for f in families for column in columns]
+    fit_lacking(requests, data, plan, n_jobs)
+    fits = [_fits_of_best(family, plan) for family in families]
+    calls = [
+        (_excess_of_rows, fitted, data, column.rows)
+        for of_family in fits
+        for fitted, column in zip(of_family, columns, strict=True)
+    ]
+    risks = iter(over_jobs(calls, n_jobs))
+    for family in families:
+        family.excess_risks = [next(risks) for _ in columns]
+    return fits
+
+
+def _fits_of_best(family: FunctionFamily, plan: Plan) -> list[Fit]:
+    """Fits of the best setting, of a stack weighted by the other columns of the group."""
+    return [
+        family.fit_of(
+            family.best,
+            plan.columns[number].training,
+            [k for group in plan.groups if number in group for k in group if k != number],
+        )
+        for number in plan.compared
+    ]
+
+
+def _excess_of_rows(fitted, data, rows):
+    return excess(fitted, data.take(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +133,7 @@ def try_choices(families, data, plan, n_jobs) -> list[OuterResult]:
     fit_lacking(requests, data, plan, n_jobs)
     calls = [
         (
-            _test,
+            _test_fits,
             _fits(best[0], outer, plan),
             _fits(others[0], outer, plan) if others else None,
             data,
@@ -94,7 +173,7 @@ def _fits(choice, outer, plan):
     return [family.fit_of(setting, training, outer.columns) for training in trainings]
 
 
-def _test(best, with_residual, data, rows):
+def _test_fits(best, with_residual, data, rows):
     test = data.take(rows)
     plug_ins = np.array([plug_in(fitted, test) for fitted in best])
     return plug_ins, None if with_residual is None else _mean_corrections(with_residual, test)
@@ -131,29 +210,29 @@ class CrossFit:
     plug_in: float
 
     @classmethod
-    def of(cls, results: list[OuterResult], data: Problems) -> CrossFit:
+    def of(cls, results: Sequence[OuterResult], data: Problems) -> CrossFit:
         """Gather the corrections of outer splits; a sample tested twice has their mean."""
         tested = np.zeros(len(data.weight), dtype=bool)
         tested[np.concatenate([result.outer.test for result in results])] = True
         rows = np.flatnonzero(tested & (data.weight > 0))
-        own = data.take(rows)
+        tested_data = data.take(rows)
         known = all(result.corrections is not None for result in results)
-        gathered = _gather(results, data, own, rows)
+        gathered = _gather_corrections(results, data, tested_data, rows)
         says_something = any(correction.any() for correction in gathered)  # else 0 ± 0
         shares = [data.weight[result.outer.test].sum() for result in results]
         means = [result.plug_ins.mean() for result in results]
         return cls(
-            data=own,
+            data=tested_data,
             corrections=gathered,
-            squared_error=adaptive_squared_error(own, gathered),
-            one_step=one_step(gathered, own) if known and says_something else None,
+            squared_error=adaptive_squared_error(tested_data, gathered),
+            one_step=one_step(gathered, tested_data) if known and says_something else None,
             plug_in=float(np.average(means, weights=shares)),
         )
 
 
-def _gather(results, data, own, rows) -> list[np.ndarray]:
+def _gather_corrections(results, data, tested_data, rows) -> list[np.ndarray]:
     """Mean corrections of some samples, one array a problem; zeros where there are none."""
-    shared = isinstance(data.parts[0].rows, slice)
+    shared = data.share_samples
     n_arrays = len(data.parts) if shared else 1  # problems may divide the samples among them
     width = data.parts[0].features.shape[1]
     total, count = np.zeros((n_arrays, len(data.weight), width)), np.zeros(len(data.weight))
@@ -164,4 +243,4 @@ def _gather(results, data, own, rows) -> list[np.ndarray]:
         for k, (part, correction) in enumerate(zip(parts, result.corrections or [], strict=False)):
             total[k if shared else 0, tested[part.rows]] += correction
     total /= np.maximum(count, 1)[:, None]
-    return [total[k if shared else 0, rows[part.rows]] for k, part in enumerate(own.parts)]
+    return [total[k if shared else 0, rows[part.rows]] for k, part in enumerate(tested_data.parts)]

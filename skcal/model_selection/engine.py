@@ -16,7 +16,7 @@ from sklearn.base import clone
 from skcal._running import recorded_warnings
 from skcal.functions import BilinearFunction, Zero
 from skcal.functions.base import read_feature_map, read_residual
-from skcal.notions import Problem, Problems
+from skcal.notions import Problems
 from skcal.pair_risk import PairRisk, add_problems, excess_risk
 
 Fit: TypeAlias = list[BilinearFunction]
@@ -26,7 +26,7 @@ def fit(template: BilinearFunction, data: Problems) -> Fit:
     """Fit clones to the problems; h = 0 for a problem with too few samples."""
     fitted = []
     for problem in data.parts:
-        if has_pairs(problem):
+        if problem.has_pairs:
             function = clone(template)
             X = problem.seen_by(function)
             function.fit(X, problem.residuals, sample_weight=problem.weight)
@@ -179,16 +179,11 @@ def fit_again(template: BilinearFunction, data: Problems) -> Fit:
         return fit(template, data)
 
 
-def has_pairs(problem: Problem) -> bool:
-    """Whether it has enough samples; where problems divide the samples, some may be too small."""
-    return isinstance(problem.rows, slice) or int(np.count_nonzero(problem.weight)) >= 2
-
-
 def _add_scores(own, fitted, data):
     """``own(function, features, residuals, weight)`` over problems, by their shares."""
     total, counted = 0.0, False
     for function, problem in zip(fitted, data.parts, strict=True):
-        if has_pairs(problem):
+        if problem.has_pairs:
             counted = True
             X = problem.seen_by(function)
             value = own(function, X, problem.residuals, problem.weight)
@@ -202,7 +197,7 @@ def _add_risks(own, fitted, data):
     """``own`` over problems as risks with standard errors."""
     risks = [
         own(function, problem.seen_by(function), problem.residuals, problem.weight)
-        if has_pairs(problem)
+        if problem.has_pairs
         else None
         for function, problem in zip(fitted, data.parts, strict=True)
     ]

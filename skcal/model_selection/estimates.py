@@ -1,18 +1,24 @@
-"""Estimates of squared calibration errors with their uncertainty."""
+"""One-step estimates: what a correction that was fitted to other samples gains, and how surely.
+
+The terms of errors other than the squared one follow by duality, see
+:mod:`skcal.model_selection.errors`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 from scipy.stats import norm
 
+from skcal._matrices import rowwise_dot
 from skcal._show import ShownRounded
 from skcal._validation import check_confidence_level
 from skcal.model_selection.adaptive import Spread
-from skcal.notions import Problems
+from skcal.notions import Problem, Problems
 from skcal.pair_risk import one_step_terms, weighted_mean
 
 
@@ -33,7 +39,7 @@ class OneStepEstimate(ShownRounded):
         Estimate; negative values are possible.
     standard_error : float
         The standard error of the mean of the terms, given the fitted function, and no less than
-        what the predictions imply: see ``one_step``.
+        what the predictions imply: see ``one_step_gain``.
     terms : ndarray of shape (n_samples,)
         The independent terms ψ_i, whose (weighted) mean is the value.
     """
@@ -66,8 +72,100 @@ class OneStepEstimate(ShownRounded):
             )
 
 
+@dataclass(frozen=True, eq=False)
+class Gain:
+    """One-step terms of the samples of a problem: what the outcomes pay, above a constant.
+
+    Attributes
+    ----------
+    terms : ndarray of shape (n_rows,)
+    expected : ndarray of shape (n_rows,)
+        The mean of the terms if the outcomes follow the predictions p.
+    corrected : ndarray of shape (n_rows,)
+        The mean of the terms if the outcomes follow p + ĝ.
+    payoff : ndarray of shape (n_rows, m)
+        What each outcome pays.
+    correction : ndarray of shape (n_rows, m)
+        ĝ.
+    """
+
+    terms: np.ndarray
+    expected: np.ndarray
+    corrected: np.ndarray
+    payoff: np.ndarray
+    correction: np.ndarray
+
+
+def _squared_gain(part: Problem, correction) -> Gain:
+    """2⟨δ, ĝ⟩ - ‖ĝ‖²."""
+    norms = rowwise_dot(correction, correction)
+    terms = one_step_terms(correction, part.residuals)
+    return Gain(terms, -norms, norms, 2 * correction, correction)
+
+
+def _outcome_gain(part: Problem, payoff, base, corrected, correction) -> Gain:
+    """⟨outcome, payoff⟩ + base."""
+    terms = rowwise_dot(part.features + part.residuals, payoff) + base
+    return Gain(terms, rowwise_dot(part.features, payoff) + base, corrected, payoff, correction)
+
+
+def _direction_gain(part: Problem, direction, correction) -> Gain:
+    """⟨δ, direction⟩."""
+    base = -rowwise_dot(part.features, direction)
+    return _outcome_gain(part, direction, base, rowwise_dot(correction, direction), correction)
+
+
+def _l1_gain(part: Problem, correction, n_samples) -> Gain:
+    return _direction_gain(part, np.sign(correction) * half(correction), correction)
+
+
+def half(correction) -> float:
+    """Total variation halves the sum over outcomes; of one number its complement is left out."""
+    return 0.5 if correction.shape[1] > 1 else 1.0
+
+
+def _l2_gain(part: Problem, correction, n_samples) -> Gain:
+    norms = np.linalg.norm(correction, axis=1, keepdims=True)
+    direction = np.divide(correction, norms, out=np.zeros_like(correction), where=norms > 0)
+    return _direction_gain(part, direction, correction)
+
+
+def proba_of_outcomes(part: Problem) -> np.ndarray:
+    """The features, of a single one (p, 1 - p), which of logits is no difference."""
+    p = part.features.astype(np.float64)
+    if p.shape[1] > 1:
+        return p
+    return np.hstack([p, 1 - p if part.logits is None else expit(-part.logits)])
+
+
+def corrected_proba(p, correction, n_samples) -> np.ndarray:
+    """Rows q ∝ max(p + ĝ, p / √n): no outcome becomes impossible by a correction."""
+    q = np.maximum(p + correction, p / np.sqrt(n_samples))
+    return q / q.sum(axis=1, keepdims=True)
+
+
+def _log_gain(part: Problem, correction, n_samples) -> Gain:
+    """Gain of log loss of the corrected probabilities."""
+    p = proba_of_outcomes(part)
+    scalar = correction.shape[1] == 1
+    if scalar:
+        correction = np.hstack([correction, -correction])
+    q = corrected_proba(p, correction, n_samples)
+    ratio = np.divide(q, p, out=np.ones_like(q), where=(p > 0) & (q > 0))
+    gain = np.log(ratio)
+    corrected = rowwise_dot(q, gain)
+    if not scalar:
+        return _outcome_gain(part, gain, np.zeros(len(p)), corrected, correction)
+    payoff, base = gain[:, :1] - gain[:, 1:], gain[:, 1]
+    return _outcome_gain(part, payoff, base, corrected, correction[:, :1])
+
+
+#: Kind of error → its one-step terms, by a problem, ĝ and the number of samples.
+GAINS: dict[str, Callable[..., Gain]] = {"l1": _l1_gain, "l2": _l2_gain, "log": _log_gain}
+
+
 def one_step(corrections: Sequence[np.ndarray], data: Problems) -> OneStepEstimate:
-    """One-step estimate by corrections ĝ that were fitted to other samples.
+    """One-step estimate of the squared error by corrections ĝ that were fitted to other samples.
 
     Parameters
     ----------
@@ -77,35 +175,53 @@ def one_step(corrections: Sequence[np.ndarray], data: Problems) -> OneStepEstima
     Returns
     -------
     estimate : OneStepEstimate
+    """
+    pairs = zip(data.parts, corrections, strict=True)
+    return one_step_gain([_squared_gain(*pair) for pair in pairs], data)[0]
+
+
+def one_step_gain(gains: Sequence[Gain], data: Problems) -> tuple[OneStepEstimate, float]:
+    """One-step estimate by the terms of each problem, and their mean if the outcomes follow p + ĝ.
+
+    Parameters
+    ----------
+    gains : sequence of Gain, one a problem
+    data : Problems
+
+    Returns
+    -------
+    estimate : OneStepEstimate
+    corrected : float
 
     Notes
     -----
-    The terms ψ = 2⟨δ, ĝ⟩ - ‖ĝ‖² of rare events look alike until an event occurs, so that their
-    variance v is too small by chance, and a bound by it too high. Given ĝ it is known what it would
-    be if the outcomes followed p, or p + λĝ; v₀ takes the smaller of the two for each sample, and
-    the standard error is √(max(v, v₀) / n). λ = 1 - min(¼, 2γ²), with γ the skewness of mean ⟨e_Y,
-    ĝ⟩ if the outcomes followed p: the fewer events carry the terms, the less is ĝ believed.
+    The terms of rare events look alike until an event occurs, so that their variance v is too small
+    by chance, and a bound by it too high. Given ĝ it is known what it would be if the outcomes
+    followed p, or p + λĝ; v₀ takes the smaller of the two for each sample, and the standard error
+    is √(max(v, v₀) / n). λ = 1 - min(¼, 2γ²), with γ the skewness of the mean payoff if the
+    outcomes followed p: the fewer events carry the terms, the less is ĝ believed.
     """
     n = len(data.weight)
-    share = data.weight / data.weight.sum()
-    terms, paid, places = np.zeros(n), np.zeros(n), np.arange(n)
-    predicted = Spread(n)
-    for correction, part in zip(corrections, data.parts, strict=True):
-        terms[part.rows] += one_step_terms(correction, part.residuals)
-        paid[part.rows] += np.einsum("ij,ij->i", correction, correction)
-        predicted.add(places[part.rows], part.features, correction)
+    share, places = data.weight / data.weight.sum(), np.arange(n)
+    terms, expected, corrected = np.zeros(n), np.zeros(n), np.zeros(n)
+    predicted, moved = Spread(n), Spread(n)
+    for gain, part in zip(gains, data.parts, strict=True):
+        terms[part.rows] += gain.terms
+        expected[part.rows] += gain.expected
+        corrected[part.rows] += gain.corrected
+        predicted.add(places[part.rows], part.features, gain.payoff)
     second, third = share**2 @ predicted.variances, share**3 @ predicted.third_moments
     belief = 1 - min(0.25, 2 * third**2 / second**3) if second > 0 else 1.0
-    moved = Spread(n)
-    for correction, part in zip(corrections, data.parts, strict=True):
-        proba = np.clip(part.features + belief * correction, 0, 1)
-        moved.add(places[part.rows], proba, correction)
+    for gain, part in zip(gains, data.parts, strict=True):
+        proba = np.clip(part.features + belief * gain.correction, 0, 1)
+        moved.add(places[part.rows], proba, gain.payoff)
     value, standard_error = weighted_mean(terms, data.weight)
-    implied = 4 * np.minimum(predicted.variances, moved.variances) + (paid - share @ paid) ** 2
+    implied = np.minimum(predicted.variances, moved.variances)
+    implied = implied + (expected - share @ expected) ** 2
     unbiased = 1 - share @ share
     if unbiased > 0:
         standard_error = max(standard_error, np.sqrt(share**2 @ implied / unbiased))
-    return OneStepEstimate(value, float(standard_error), terms)
+    return OneStepEstimate(value, float(standard_error), terms), float(share @ corrected)
 
 
 def median_of_repeats(values: Sequence[float], errors: Sequence[float]) -> tuple[float, float]:

@@ -7,17 +7,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._selection import telling_parameters
 from skcal._sklearn_compat import _fit_context
-from skcal._validation import check_labels, check_predictions, check_weight
+from skcal._validation import check_predictions, check_weight
 from skcal.functions import BilinearFunction, KroneckerKernelRidge
-from skcal.functions.base import telling_places
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
 from skcal.model_selection.errors import ErrorEstimate, estimate_error
 from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate, one_step
 from skcal.notions import Problems, make_problems
 from skcal.pair_risk import PairRisk
-from skcal.sample import read_sample
+from skcal.sample import is_positive_first, read_sample
 
 __all__ = ["CalibrationErrorEstimator", "ConfidenceInterval", "OneStepEstimate"]
 
@@ -69,6 +69,9 @@ class CalibrationErrorEstimator(BaseEstimator):
         Whether the predictions are logits. A recalibration map, as in
         ``PlugIn(TemperatureScaling())``, takes them without loss, any other function their
         probabilities.
+    pos_label : int, float, bool or str, default=None
+        The positive class of the notion "binary": of two columns, which may stand in any order, or
+        of one-dimensional predictions. None: the class of the second column.
 
     Attributes
     ----------
@@ -76,6 +79,7 @@ class CalibrationErrorEstimator(BaseEstimator):
     notion_ : str or callable
         The notion used.
     classes_ : ndarray of shape (n_classes,)
+        The class of each column, of 1-D predictions (negative class, positive class).
     n_features_in_ : int
         Number of columns; 1 for 1-D predictions.
 
@@ -110,13 +114,17 @@ class CalibrationErrorEstimator(BaseEstimator):
         "notion": [str, callable],
         "labels": ["array-like", None],
         "from_logits": ["boolean"],
+        "pos_label": "no_validation",  # in read_sample, which knows the labels
     }
 
-    def __init__(self, function=None, notion="auto", labels=None, from_logits=False):
+    def __init__(
+        self, function=None, notion="auto", labels=None, from_logits=False, pos_label=None
+    ):
         self.function = function
         self.notion = notion
         self.labels = labels
         self.from_logits = from_logits
+        self.pos_label = pos_label
 
     def set_params(self, **params):
         """Set parameters, those of the function by names such as ``function__n_bins``.
@@ -134,7 +142,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         ValueError
             If there is no such parameter.
         """
-        with telling_places(self, params):
+        with telling_parameters(self, params):
             return super().set_params(**params)
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -169,10 +177,11 @@ class CalibrationErrorEstimator(BaseEstimator):
             self.notion,
             sample_weight,
             self.labels,
-            from_logits=self.from_logits,
+            self.pos_label,
+            self.from_logits,
             estimator=self,
         )
-        self.classes_, self.notion_ = sample.classes, sample.notion
+        self.classes_, self.notion_ = sample.given_classes, sample.notion
         data = Problems(sample.problems(), sample.weight)
         self.functions_ = engine.fit(function, data)
         return self
@@ -189,7 +198,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         h : ndarray of shape (n_samples,)
             h(x, x), summed over the class-wise problems. Its mean is :meth:`squared_error`.
         """
-        data = self._problems(X, None)
+        data = self._unlabelled(X)
         return engine.pointwise(self.functions_, data)
 
     def squared_error(self, X, sample_weight=None):
@@ -206,7 +215,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         squared_error : float
             The error in squared probability units; signed, an estimate may be negative.
         """
-        data = self._problems(X, sample_weight)
+        data = self._unlabelled(X, sample_weight)
         return engine.plug_in(self.functions_, data)
 
     @available_if(_functions_have("residual"))
@@ -225,7 +234,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         -------
         estimate : OneStepEstimate
         """
-        data = self._problems(X, sample_weight, y)
+        data = self._labelled(X, y, sample_weight)
         return one_step(engine.corrections(self.functions_, data), data)
 
     @available_if(_functions_have("residual"))
@@ -246,12 +255,12 @@ class CalibrationErrorEstimator(BaseEstimator):
         -------
         error : ErrorEstimate
         """
-        data = self._problems(X, sample_weight, y)
+        data = self._labelled(X, y, sample_weight)
         data = data.take(np.flatnonzero(data.weight))
         corrections = engine.corrections(self.functions_, data)
         squared_error = adaptive_squared_error(data, corrections)
-        one = one_step(corrections, data)
-        return estimate_error(kind, self.notion_, data, corrections, squared_error, one)
+        squared = one_step(corrections, data)
+        return estimate_error(kind, self.notion_, data, corrections, squared_error, squared)
 
     def risk(self, X, y, sample_weight=None) -> PairRisk:
         """Pair risk on held-out samples, with its standard error.
@@ -266,25 +275,46 @@ class CalibrationErrorEstimator(BaseEstimator):
         -------
         risk : PairRisk
         """
-        data = self._problems(X, sample_weight, y)
+        data = self._labelled(X, y, sample_weight)
         return engine.risk(self.functions_, data)
 
     def score(self, X, y, sample_weight=None):
         """Minus the pair risk; greater is better. Arguments as for :meth:`risk`."""
-        data = self._problems(X, sample_weight, y)
+        data = self._labelled(X, y, sample_weight)
         return engine.score(self.functions_, data)
 
-    def _problems(self, X, sample_weight, *labels) -> Problems:
-        """Check the arguments; the problems of the notion, with residuals if labelled."""
+    def _labelled(self, X, y, sample_weight) -> Problems:
+        """Check the arguments of a later call; the problems of the notion, with residuals."""
+        check_is_fitted(self)
+        sample = read_sample(
+            y,
+            X,
+            self.notion_,
+            sample_weight,
+            self.classes_,
+            self.pos_label,
+            self.from_logits,
+            estimator=self,
+            reset=False,
+        )
+        return Problems(sample.problems(), sample.weight)
+
+    def _unlabelled(self, X, sample_weight=None) -> Problems:
+        """Check the arguments of a later call; the problems of the notion, without residuals."""
+        proba, logits, _ = self._predictions(X)
+        weight = check_weight(sample_weight, len(proba))
+        return Problems(make_problems(proba, None, self.notion_, weight, logits), weight)
+
+    def _predictions(self, X) -> tuple[np.ndarray, np.ndarray | None, bool]:
+        """Checked probabilities, their logits, and whether ``pos_label`` turned two columns."""
         check_is_fitted(self)
         proba, logits = check_predictions(
             X, self.from_logits, name="X", estimator=self, reset=False
         )
-        codes = None
-        for y in labels:
-            codes, _ = check_labels(y, proba, self.classes_, name="y", proba_name="X")
-        weight = check_weight(sample_weight, len(proba))
-        return Problems(make_problems(proba, codes, self.notion_, weight, logits), weight)
+        turned = is_positive_first(proba, self.classes_, self.pos_label)
+        if turned:
+            proba, logits = proba[:, ::-1], None if logits is None else logits[:, ::-1]
+        return proba, logits, turned
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,32 +1,42 @@
-"""Scores of every parameter setting of every candidate on the same folds."""
+"""Candidate functions with their settings, what fits of them cost, and their scores on a plan.
+
+A family is ``Plain``, whose every setting is a fit, a ``Path``, whose settings all derive from one
+fit, or a ``Stack``, whose parts are fitted once and weighted by what other fits hold out.
+"""
 
 from __future__ import annotations
 
 import copy
-import warnings
-from collections import Counter
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import ParameterGrid
 
-from skcal._running import one_by_one, over_jobs, recorded_warnings
-from skcal._show import with_settings
-from skcal.functions import BilinearFunction, Zero
-from skcal.functions.base import telling_places
+from skcal._running import one_by_one, recorded_warnings
+from skcal._selection import distinct_names, settings_of, warn_of_fits
+from skcal.functions import BilinearFunction
 from skcal.model_selection.candidates import family_name
-from skcal.model_selection.combination import combine, fit_parts, parts_of, stack_score
-from skcal.model_selection.engine import Fit, Task, derived, excess, fit_again, fit_and_score
-from skcal.notions import Problems
+from skcal.model_selection.engine import (
+    Fit,
+    Task,
+    derived,
+    fit_again,
+    fit_and_score,
+    no_correction,
+    raise_no_pairs,
+)
+from skcal.model_selection.plan import Plan
+from skcal.notions import Problem, Problems
+from skcal.pair_risk import pair_risk_path, sum_over_pairs
 
 
 @dataclass(eq=False)
-class Family:
+class FunctionFamily:
     """A candidate function with its parameter settings and what the held-out samples said of them.
 
     Attributes
@@ -39,8 +49,12 @@ class Family:
         Unfitted, one a setting.
     column_scores : ndarray of shape (n_settings, n_columns)
         The score of each setting on each column of the plan.
-    results : dict
-        The part of ``cv_results_`` about the family.
+    split_scores : ndarray of shape (n_settings, n_splits)
+        The mean over the columns of each split.
+    scores : ndarray of shape (n_settings,)
+        The mean over the splits.
+    times : ndarray of shape (n_settings, n_trainings, 2)
+        Seconds of the fits and of the scores.
     models : list of CalibrationErrorEstimator
         The best setting as fitted to the training samples of a column of each split.
     excess_risks : list of PairRisk
@@ -51,18 +65,13 @@ class Family:
     function: BilinearFunction
     settings: list[dict]
     functions: list[BilinearFunction]
-    column_scores: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
-    results: dict = field(default_factory=dict, repr=False)
+    column_scores: np.ndarray = field(init=False, repr=False)
+    split_scores: np.ndarray = field(init=False, repr=False)
+    scores: np.ndarray = field(init=False, repr=False)
+    times: np.ndarray = field(init=False, repr=False)
     models: list = field(default_factory=list, repr=False)
     excess_risks: list = field(default_factory=list, repr=False)
-    _sources: list = field(default_factory=list, repr=False)  # fits that serve, one a training
-    _held_out: list = field(default_factory=list, repr=False)  # what parts say, one a column
-    _refits: dict = field(default_factory=dict, repr=False)  # by setting and training
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Mean score of each setting, (n_settings,)."""
-        return self.results["mean_test_score"]
+    _fits: dict = field(default_factory=dict, repr=False)  # known fits, until they are forgotten
 
     @property
     def best(self) -> int:
@@ -74,323 +83,342 @@ class Family:
         """Unfitted function with the best parameters."""
         return self.functions[self.best]
 
+    @property
+    def best_setting(self) -> dict:
+        """The best parameters."""
+        return self.settings[self.best]
+
     def report(self) -> str:
         """One line for ``verbose``."""
-        n_splits = sum(key.startswith("split") for key in self.results)
         return (
-            f"{self.name}: {len(self.settings)} setting(s), {n_splits} folds, "
+            f"{self.name}: {len(self.settings)} setting(s), {self.split_scores.shape[1]} folds, "
             f"lowest risk {-self.scores.max():.9g}"
         )
 
+    def shares_fits(self, other: FunctionFamily) -> bool:
+        """Whether a fit of one family serves the other, too."""
+        return False
+
+    def tasks(self, group: list, n_jobs: int) -> list[tuple]:
+        """Return (function, argument) of what is done on every training set for a group."""
+        raise NotImplementedError
+
+    def record(self, group: list, results: list[list], plan: Plan) -> np.ndarray:
+        """Keep the fits that are known; return the scores (n_settings of the group, n_columns).
+
+        ``results`` holds a list for each task, of a result for each training set.
+        """
+        raise NotImplementedError
+
+    def take_scores(self, scores: np.ndarray, times: np.ndarray, plan: Plan) -> None:
+        """Set the scores of the settings on the columns of a plan."""
+        finite = np.isfinite(scores).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"{self.name} with {self.settings[int(np.argmin(finite))]} has a risk that is not "
+                "finite. Mend the candidate."
+            )
+        self.column_scores, self.times = scores, times
+        means = [scores[:, columns].mean(axis=1) for columns in plan.splits]
+        self.split_scores = np.stack(means, axis=1)
+        self.scores = self.split_scores.mean(axis=1)
+
     def knows(self, setting: int, training: int) -> bool:
         """Whether the fit of a setting to a training set is known."""
-        return bool(self._sources) or (setting, training) in self._refits
+        return True
 
     def fit_of(self, setting: int, training: int, columns: list[int]) -> Fit:
         """Return a fit that is known; the columns choose the weights of a stack."""
-        if self.function.parts:
-            held_out = [self._held_out[column] for column in columns]
-            return combine(self.function, self._sources[training], held_out)
-        if _is_path(self):
-            return derived(self.functions[setting], self._sources[training])
-        if self._sources:
-            return self._sources[training]
-        return self._refits[setting, training]
+        raise NotImplementedError
+
+    def fit_to_all(self, data: Problems) -> Fit:
+        """Fit the best setting; all columns choose the weights of a stack."""
+        return fit_again(self.best_function, data)
 
     def forget_fits(self) -> None:
         """Free the fits that the best setting does not need."""
-        self._sources, self._held_out, self._refits = [], [], {}
+        self._fits = {}
+
+
+class Plain(FunctionFamily):
+    """Every setting is fitted to every training set; settings are spread over the jobs."""
+
+    def tasks(self, group: list, n_jobs: int) -> list[tuple]:
+        """Return tasks of some settings each; the fits of a single setting are kept."""
+        count = len(self.functions)
+        parts = np.array_split(np.arange(count), min(n_jobs, count))
+        return [
+            (fit_and_score, Task([self.functions[k] for k in part], [], count == 1))
+            for part in parts
+        ]
+
+    def record(self, group: list, results: list[list], plan: Plan) -> np.ndarray:
+        """Keep the fits of a single setting."""
+        for training, result in enumerate(results[0]):
+            for fitted in result.fits:
+                self._fits[0, training] = fitted
+        return _stacked_scores(results)
+
+    def knows(self, setting: int, training: int) -> bool:
+        """Whether the setting was fitted to the training set, and the fit kept."""
+        return (setting, training) in self._fits
+
+    def add_fit(self, setting: int, training: int, fitted: Fit) -> None:
+        """Keep a fit."""
+        self._fits[setting, training] = fitted
+
+    def fit_of(self, setting: int, training: int, columns: list[int]) -> Fit:
+        """Return the fit that was kept."""
+        return self._fits[setting, training]
+
+
+class Path(FunctionFamily):
+    """All settings vary one parameter, and a fit of one of them serves the others.
+
+    Paths whose functions share a factor, such as that of a kernel, are one group of one fit.
+    """
+
+    @property
+    def parameter(self) -> str:
+        """The name of the parameter that varies."""
+        return str(self.function.path_parameter)
+
+    @property
+    def values(self) -> list:
+        """The value of the parameter in each setting."""
+        return [setting[self.parameter] for setting in self.settings]
+
+    def shares_fits(self, other: FunctionFamily) -> bool:
+        """Whether one of the functions can be derived from a fit of the other."""
+        first, second = self.function, other.function
+        shares = first.shares_factor(second) or second.shares_factor(first)
+        return isinstance(other, Path) and shares
+
+    def tasks(self, group: list, n_jobs: int) -> list[tuple]:
+        """Return the task of fitting the function that serves all paths of the group."""
+        serving, *others = [path._serving() for path in group]
+        for function in others:
+            if not function.shares_factor(serving):
+                serving = function
+        paths = [(path.function, path.values) for path in group]
+        return [(fit_and_score, Task([serving], paths, True))]
+
+    def _serving(self) -> BilinearFunction:
+        """The function whose fit serves the other settings."""
+        value = self.function.serving_value(self.values)
+        # A shallow copy: the objects of a kernel stay what they are.
+        return copy.copy(self.function).set_params(**{self.parameter: value})
+
+    def record(self, group: list, results: list[list], plan: Plan) -> np.ndarray:
+        """Keep the fit to each training set for all paths of the group."""
+        for path in group:
+            path._fits = dict(enumerate(fitted for one in results[0] for fitted in one.fits))
+        return _stacked_scores(results)
+
+    def fit_of(self, setting: int, training: int, columns: list[int]) -> Fit:
+        """Derive the setting from the fit that serves all."""
+        return derived(self.functions[setting], self._fits[training])
+
+
+def _stacked_scores(results: list[list]) -> np.ndarray:
+    return np.concatenate([np.hstack([one.scores for one in task]) for task in results])
+
+
+class Stack(FunctionFamily):
+    """A function of fitted parts, its weights chosen by samples that other fits hold out.
+
+    The parts are fitted once to each training set and never cross-validated inside: what they say
+    of the samples that score other fits chooses the weights.
+    """
+
+    _held_out: list[list]  # of each column
+
+    def tasks(self, group: list, n_jobs: int) -> list[tuple]:
+        """Return the task of fitting the parts."""
+        return [(fit_parts, self.function)]
+
+    def record(self, group: list, results: list[list], plan: Plan) -> np.ndarray:
+        """Keep the parts; score each column by the weights that the others of its group choose."""
+        self._fits = dict(enumerate(one.fits for one in results[0]))
+        self._held_out = [column for one in results[0] for column in one.held_out]
+        scores = np.empty((1, len(plan.columns)))
+        for columns in plan.groups:
+            for column in columns:
+                others = [self._held_out[other] for other in columns if other != column]
+                scores[0, column] = _stack_score(self.function, self._held_out[column], others)
+        return scores
+
+    def fit_of(self, setting: int, training: int, columns: list[int]) -> Fit:
+        """Combine the parts by weights that the columns choose."""
+        held_out = [self._held_out[column] for column in columns]
+        return _combine(self.function, self._fits[training], held_out)
 
     def fit_to_all(self, data: Problems) -> Fit:
-        """Fit the best setting; all columns choose weights of a stack."""
-        if self.function.parts:
-            with recorded_warnings():
-                parts = parts_of(self.function, data)
-            return combine(self.function, parts, self._held_out)
-        return fit_again(self.best_function, data)
+        """Fit the parts to all samples; all columns choose the weights."""
+        with recorded_warnings():  # which the parts have said before
+            parts = _parts_of(self.function, data)
+        return _combine(self.function, parts, self._held_out)
+
+    def forget_fits(self) -> None:
+        """Free the parts, and what they say."""
+        self._fits, self._held_out = {}, []
 
 
-def best_family(families) -> Family:
-    """The family with the highest score; ties go to the first."""
-    return families[int(np.argmax([family.scores.max() for family in families]))]
+class HeldOutParts(NamedTuple):
+    """What the parts of a stack say of one problem of samples that their fits lack.
 
-
-def ranking(families, columns, with_residual=False) -> list[tuple[Family, int]]:
-    """Families with the numbers of their settings, from the highest mean score on some columns.
-
-    ``with_residual`` leaves out functions without, and h = 0, whose correction says nothing.
+    Attributes
+    ----------
+    products : ndarray
+        What :meth:`skcal.Stacking.products` returns.
+    zero_risk, pairs, share : float
+        The risk of h = 0, the weight of all pairs, and the share of the problem.
     """
-    scored = [
-        (score, family, setting)
-        for family in families
-        for setting, score in enumerate(family.column_scores[:, columns].mean(axis=1))
-        if not with_residual
-        or (
-            hasattr(family.functions[setting], "residual") and not isinstance(family.function, Zero)
-        )
+
+    products: np.ndarray
+    zero_risk: float
+    pairs: float
+    share: float
+
+
+class FittedParts(NamedTuple):
+    """Fitted parts of a stack, and what they say of held-out samples.
+
+    Attributes
+    ----------
+    fits : list
+        The fitted functions of each problem, or None where it has too few samples.
+    held_out : list of lists of HeldOutParts or None
+        One for each set of evaluation rows and each problem.
+    times : ndarray of shape (1, 2)
+    warnings : list of Warning
+    """
+
+    fits: list
+    held_out: list[list]
+    times: np.ndarray
+    warnings: list
+
+
+def fit_parts(
+    stack: Any, data: Problems, train: np.ndarray, evaluations: list[np.ndarray]
+) -> FittedParts:
+    """Fit the parts of a stack to the training rows, for weights that others will choose."""
+    start = time.perf_counter()
+    with recorded_warnings() as caught:
+        fits = _parts_of(stack, data.take(train))
+    middle = time.perf_counter()
+    held_out = [
+        [
+            _hold_out(stack, fitted, problem)
+            for fitted, problem in zip(fits, data.take(rows).parts, strict=True)
+        ]
+        for rows in evaluations
     ]
-    scored.sort(key=itemgetter(0), reverse=True)
-    return [(family, setting) for _, family, setting in scored]
+    times = np.array([[middle - start, time.perf_counter() - middle]])
+    return FittedParts(fits, held_out, times, [one.message for one in caught])
 
 
-def make_families(candidates, memory=None, from_logits=False) -> list[Family]:
+def _parts_of(stack: Any, data: Problems) -> list:
+    """The fitted parts of each problem, None where it has too few samples."""
+    return [
+        stack.fit_parts(problem.seen_by(stack), problem.residuals, problem.weight)
+        if problem.has_pairs
+        else None
+        for problem in data.parts
+    ]
+
+
+def _hold_out(stack, fitted, problem: Problem) -> HeldOutParts | None:
+    if fitted is None or not problem.has_pairs:
+        return None
+    X, residuals, weight = problem.seen_by(stack), problem.residuals, problem.weight
+    zero = pair_risk_path(np.zeros((len(X), 1)), residuals, [None], sample_weight=weight)
+    products = stack.products(fitted, X, residuals, weight)
+    return HeldOutParts(products, float(zero[0]), float(sum_over_pairs(weight)), problem.share)
+
+
+def _combine(stack: Any, fits: list, columns: list[list]) -> Fit:
+    """The stack of fitted parts, its weights chosen by what columns of held-out samples say."""
+    return [
+        no_correction()
+        if fitted is None
+        else stack.combined(fitted, _sum_of_products(stack, held_out))
+        for fitted, *held_out in zip(fits, *columns, strict=True)
+    ]
+
+
+def _sum_of_products(stack, held_out):
+    count = len(stack.parts)
+    return sum(
+        (one.products for one in held_out if one is not None), np.zeros((2, count, count + 1))
+    )
+
+
+def _stack_score(stack: Any, column: list, others: list[list]) -> float:
+    """Score of a stack on a column whose weights the other columns choose."""
+    total, counted = 0.0, False
+    for judged, *held_out in zip(column, *others, strict=True):
+        if judged is not None:
+            counted = True
+            weights = stack.best_weights(_sum_of_products(stack, held_out)[0])
+            gram, moments = judged.products[0][:, :-1], judged.products[0][:, -1]
+            gain = weights @ (gram @ weights - 2 * moments) / judged.pairs
+            total -= judged.share * (judged.zero_risk + gain)
+    if not counted:
+        raise_no_pairs(0)
+    return total
+
+
+def expand_candidates(candidates, memory=None, from_logits=False) -> list[FunctionFamily]:
     """Expand (function, param_grid) pairs; functions that can cache get the ``memory``.
 
     Recalibration maps take logits if ``from_logits`` and probabilities otherwise.
     """
-    families: list[Family] = []
-    for function, grid in candidates:
-        try:
-            settings = list(ParameterGrid(grid)) if grid else [{}]
-            if memory is not None and "memory" in function.get_params(deep=False):
-                function = clone(function).set_params(memory=memory)
-            with telling_places(function, set().union(*settings)):
-                functions = [clone(function).set_params(**setting) for setting in settings]
-            function = function.reading(from_logits)
-            functions = [one.reading(from_logits) for one in functions]
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"candidates[{len(families)}], {family_name(function)}: {error}"
-            ) from error
-        families.append(Family(family_name(function), function, settings, functions))
-    return _with_distinct_names(families)
-
-
-def _with_distinct_names(families):
-    """Number the candidates of one name from the second on: Binning, Binning 2."""
-    seen: Counter = Counter()
-    for family in families:
-        seen[family.name] += 1
-        if seen[family.name] > 1:
-            family.name = f"{family.name} {seen[family.name]}"
+    names = distinct_names(family_name(function) for function, _ in candidates)
+    families: list[FunctionFamily] = []
+    for position, (name, (function, grid)) in enumerate(zip(names, candidates, strict=True)):
+        if memory is not None and "memory" in function.get_params(deep=False):
+            function = clone(function).set_params(memory=memory)
+        place = f"candidates[{position}], {family_name(function)}"
+        settings, functions = settings_of(function, grid, place)
+        function = function.reading(from_logits)
+        functions = [one.reading(from_logits) for one in functions]
+        families.append(_kind_of(function, settings)(name, function, settings, functions))
     return families
 
 
-def evaluate(groups, data, plan, n_jobs):
-    """Score every setting of every family on every column; yield each group when it is done.
-
-    Settings that share what is computed once, such as a factor, are one task a training; others
-    are spread over the jobs. Of a stack the parts are fitted, once a training.
-    """
-    n_parts = effective_n_jobs(n_jobs)
-    tasks = [_tasks(group, n_parts) for group in groups]
-    calls = [
-        (fit_and_score if isinstance(task, Task) else fit_parts, task, data, *training)
-        for task in chain(*tasks)
-        for training in plan.trainings
-    ]
-    trainings = one_by_one(calls, n_jobs)
-    for group, own in zip(groups, tasks, strict=True):
-        n = len(plan.trainings)
-        results = list(islice(trainings, len(own) * n))
-        _warn_once(group[0], [warning for one in results for warning in one.warnings])
-        scored = [results[k : k + n] for k in range(0, len(results), n)]
-        _record(group, scored, plan)
-        yield group
+def _kind_of(function: BilinearFunction, settings: list[dict]) -> type[FunctionFamily]:
+    if function.parts:
+        return Stack
+    parameter = function.path_parameter
+    along_path = parameter is not None and all(one.keys() == {parameter} for one in settings)
+    return Path if along_path else Plain
 
 
-def _tasks(group, n_parts) -> list:
-    if group[0].function.parts:
-        return [group[0].function]
-    if _is_path(group[0]):
-        paths = [
-            (f.function, [setting[f.function.path_parameter] for setting in f.settings])
-            for f in group
-        ]
-        return [Task([_source(group)], paths, True)]
-    functions = group[0].functions
-    parts = np.array_split(np.arange(len(functions)), min(n_parts, len(functions)))
-    return [Task([functions[k] for k in part], [], len(functions) == 1) for part in parts]
-
-
-def _source(group) -> BilinearFunction:
-    """A function of a group whose fit serves all others."""
-    source, *others = map(_serving, group)
-    for function in others:
-        if not function.shares_factor(source):
-            source = function
-    return source
-
-
-def _serving(family) -> BilinearFunction:
-    """The function of a path whose fit serves its other settings."""
-    name = family.function.path_parameter
-    value = family.function.serving_value([setting[name] for setting in family.settings])
-    return copy.copy(family.function).set_params(**{name: value})  # no copy of a kernel's objects
-
-
-def _record(group, scored, plan):
-    """Fill in the scores of a group, and the fits that are known without a refit."""
-    if group[0].function.parts:
-        [family] = group
-        family._sources = [one.fits for one in scored[0]]
-        family._held_out = [column for one in scored[0] for column in one.held_out]
-        scores = _stack_scores(family, plan)
-    else:
-        scores = np.concatenate([np.hstack([one.scores for one in task]) for task in scored])
-        for family in group:
-            family._sources = [fit for one in scored[0] for fit in one.fits]
-    times = np.concatenate([np.stack([one.times for one in task], axis=1) for task in scored])
-    ends = np.cumsum([len(family.settings) for family in group])[:-1]
-    for family, own, spent in zip(
-        group, np.split(scores, ends), np.split(times, ends), strict=True
-    ):
-        if not np.isfinite(own).all():
-            setting = family.settings[int(np.argmin(np.isfinite(own).all(axis=1)))]
-            raise ValueError(
-                f"{family.name} with {setting} has a risk that is not finite. Mend the candidate."
-            )
-        family.column_scores = own
-        by_split = np.stack([own[:, columns].mean(axis=1) for columns in plan.splits], axis=1)
-        family.results = _results(by_split, spent)
-
-
-def _stack_scores(family, plan) -> np.ndarray:
-    """Scores on each column by the weights that the other columns of its group choose."""
-    scores, held_out = np.empty((1, len(plan.columns))), family._held_out
-    for columns in plan.groups:
-        for column in columns:
-            others = [held_out[other] for other in columns if other != column]
-            scores[0, column] = stack_score(family.function, held_out[column], others)
-    return scores
-
-
-def _warn_once(family, caught):
-    """Warn once for a family of what fits of every fold and setting warned of."""
-    failed = [str(one) for one in caught if isinstance(one, ConvergenceWarning)]
-    if failed:
-        warnings.warn(
-            f"{family.name}: {len(failed)} fit(s) did not converge, the first said: {failed[0]}",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    others = {str(one): one for one in caught if not isinstance(one, ConvergenceWarning)}
-    for one in others.values():
-        warnings.warn(one, stacklevel=2)
-
-
-def _results(scores, times):
-    """The part of cv_results_ that scores and times (n_settings, n_splits[, 2]) give."""
-    results = {}
-    for column, name in enumerate(("fit", "score")):
-        results[f"mean_{name}_time"] = times[..., column].mean(axis=1)
-        results[f"std_{name}_time"] = times[..., column].std(axis=1)
-    for split, score in enumerate(scores.T):
-        results[f"split{split}_test_score"] = score
-    results["mean_test_score"] = scores.mean(axis=1)
-    results["std_test_score"] = scores.std(axis=1)
-    return results
-
-
-def fit_lacking(requests, data, plan, n_jobs) -> None:
-    """Fit the families, settings and trainings whose fits are not known yet."""
-    lacking = list(
-        dict.fromkeys(
-            (family, setting, training)
-            for family, setting, training in requests
-            if not family.knows(setting, training)
-        )
-    )
-    calls = [
-        (_fit_rows, family.functions[setting], data, plan.trainings[training].rows)
-        for family, setting, training in lacking
-    ]
-    fits = over_jobs(calls, n_jobs)
-    for (family, setting, training), fitted in zip(lacking, fits, strict=True):
-        family._refits[setting, training] = fitted
-
-
-def _fit_rows(function, data, rows):
-    return fit_again(function, data.take(rows))
-
-
-def compare_folds(families, data, plan, n_jobs) -> None:
-    """Fill in the excess risks of the best setting of each family on a column of each split."""
-    columns = [plan.columns[number] for number in plan.compared]
-    requests = [(f, f.best, column.training) for f in families for column in columns]
-    fit_lacking(requests, data, plan, n_jobs)
-    calls = [
-        (_excess_of_rows, fitted, data, column.rows)
-        for family in families
-        for fitted, column in zip(known_fits(family, plan), columns, strict=True)
-    ]
-    risks = iter(over_jobs(calls, n_jobs))
-    for family in families:
-        family.excess_risks = [next(risks) for _ in columns]
-
-
-def known_fits(family, plan) -> list[Fit]:
-    """Fits of the best setting to the training samples of the columns that are compared."""
-    groups = plan.groups
-    return [
-        family.fit_of(
-            family.best,
-            plan.columns[number].training,
-            [k for group in groups if number in group for k in group if k != number],
-        )
-        for number in plan.compared
-    ]
-
-
-def _excess_of_rows(fitted, data, rows):
-    return excess(fitted, data.take(rows))
-
-
-def merge_results(families) -> dict:
-    """``cv_results_`` over all families, as one GridSearchCV over a list of grids gives it."""
-    params = [
-        {"function": family.function} | {f"function__{k}": v for k, v in setting.items()}
-        for family in families
-        for setting in family.settings
-    ]
-    merged: dict = {}
-    shared = [
-        key
-        for key in families[0].results
-        if key.endswith(("_time", "_score")) and key != "rank_test_score"
-    ]
-    for key in shared:
-        merged[key] = np.concatenate([family.results[key] for family in families])
-    return with_settings(merged, params)
-
-
-def group_families(families) -> list[list[Family]]:
-    """Put functions that share a factor and vary one parameter alone into one group each."""
-    groups: list[list[Family]] = []
-    for family in families:
-        for group in groups:
-            first = group[0].function
-            other = family.function
-            shares = first.shares_factor(other) or other.shares_factor(first)
-            if shares and _is_path(family) and _is_path(group[0]):
-                group.append(family)
-                break
-        else:
-            groups.append([family])
-    return groups
-
-
-def _is_path(family) -> bool:
-    parameter = family.function.path_parameter
-    return parameter is not None and all(s.keys() == {parameter} for s in family.settings)
-
-
-def try_families(families, problem, weight, rows, n_rows=30):
+def try_families(families, problem, rows, n_rows=30):
     """Fit every setting on a few samples, so that what cannot work is said at once.
 
     A candidate that fails on few samples is fitted once on a whole fold before it is refused.
+
+    Parameters
+    ----------
+    families : list of FunctionFamily
+    problem : Problem
+    rows : ndarray of int
+        A training set, whose first samples are taken unless the problem is about a part of all.
+    n_rows : int, default=30
     """
-    if not isinstance(problem.rows, slice):  # the rows are those of the problem
+    if not problem.of_all_samples:
         rows = np.arange(len(problem.features))
     if len(rows) < 2:
         return
     few = rows[:n_rows]
-    weight = None if weight is None else weight[problem.rows]
     for position, family in enumerate(families):
         for setting, function in zip(family.settings, family.functions, strict=True):
-            error = _fit_error(function, problem, weight, few)
+            error = _fit_error(function, problem, few)
             if error is not None and len(rows) > len(few):
-                error = _fit_error(function, problem, weight, rows)
+                error = _fit_error(function, problem, rows)
             if error is not None:
                 shown = ", ".join(f"{k}={v!r}" for k, v in setting.items())
                 raise ValueError(
@@ -398,13 +426,43 @@ def try_families(families, problem, weight, rows, n_rows=30):
                 ) from error
 
 
-def _fit_error(function, problem, weight, rows):
+def _fit_error(function, problem, rows):
     arguments = [problem.seen_by(function)[rows], problem.residuals[rows]]
-    if weight is not None and weight[rows].any():
-        arguments.append(weight[rows])
+    if problem.weight[rows].any():
+        arguments.append(problem.weight[rows])
     try:
         with recorded_warnings():
             clone(function).fit(*arguments)
     except (ValueError, TypeError) as error:
         return error
     return None
+
+
+def group_families(families) -> list[list[FunctionFamily]]:
+    """Put families that are served by the same fits into one group each."""
+    groups: list[list[FunctionFamily]] = []
+    for family in families:
+        group = next((group for group in groups if family.shares_fits(group[0])), None)
+        if group is None:
+            groups.append([family])
+        else:
+            group.append(family)
+    return groups
+
+
+def score_groups(groups, data: Problems, plan: Plan, n_jobs) -> Iterator[list[FunctionFamily]]:
+    """Score every setting of every family on every column; yield each group when it is done."""
+    tasks = [group[0].tasks(group, effective_n_jobs(n_jobs)) for group in groups]
+    calls = [(*task, data, *training) for task in chain(*tasks) for training in plan.trainings]
+    fits = one_by_one(calls, n_jobs)
+    for group, of_group in zip(groups, tasks, strict=True):
+        results = [list(islice(fits, len(plan.trainings))) for _ in of_group]
+        caught = [warning for task in results for one in task for warning in one.warnings]
+        warn_of_fits(caught, f"{group[0].name}: {{}} fit(s)")
+        scores = group[0].record(group, results, plan)
+        times = np.concatenate([np.stack([one.times for one in task], axis=1) for task in results])
+        start = 0
+        for family in group:
+            settings = slice(start, start := start + len(family.settings))
+            family.take_scores(scores[settings], times[settings], plan)
+        yield group

@@ -13,33 +13,9 @@ import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
+from skcal.sample import Sample
+
 _SHUFFLES = 100  # tries to keep every class in every training set
-
-
-class Samples(NamedTuple):
-    """Predictions, labels and weights (or None), taken together."""
-
-    X: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray | None
-
-    def take(self, rows) -> Samples:
-        """Return the samples of the given rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return Samples(self.X[rows], self.y[rows], weight)
-
-    def n_positive(self, rows) -> int:
-        """Number of samples of positive weight among some, without a copy of their predictions."""
-        return len(rows) if self.weight is None else int(np.count_nonzero(self.weight[rows]))
-
-    def classes(self, rows=slice(None)) -> set:
-        """Labels of the samples of positive weight among some."""
-        y = self.y[rows] if self.weight is None else self.y[rows][self.weight[rows] > 0]
-        return set(np.unique(y).tolist())
-
-    def total_weight(self, rows) -> float:
-        """Sum of the weights of some samples, or their number."""
-        return float(len(rows) if self.weight is None else self.weight[rows].sum())
 
 
 class Training(NamedTuple):
@@ -108,7 +84,7 @@ class Plan:
         return [columns[split % len(columns)] for split, columns in enumerate(self.splits)]
 
 
-def make_plans(search, data: Samples) -> list[Plan]:
+def make_plans(search, data: Sample) -> list[Plan]:
     """Make all splits before any work starts, and check that they can be worked with.
 
     The choice to be shown is that of the last plan.
@@ -121,8 +97,8 @@ def make_plans(search, data: Samples) -> list[Plan]:
     else:
         plans = _nested(search, data, seeds, inner)
     for plan in plans:
-        _check(plan, data)
-    _warn_of_absent_classes(plans, data, search)
+        _require_pairs_of_samples(plan, data)
+    _warn_of_absent_classes(plans, data)
     return plans
 
 
@@ -132,8 +108,8 @@ def _pairs_of_blocks(search, data, seed, repeat) -> Plan:
     A block is tested by the fits that lack it, chosen by their scores on the other block of their
     pair. So K (K - 1) / 2 fits serve K nested cross-validations.
     """
-    blocks = _blocks(search, data, seed)
-    n_blocks, everyone = len(blocks), np.arange(len(data.y))
+    blocks = _disjoint_blocks(search, data, seed)
+    n_blocks, everyone = len(blocks), np.arange(len(data.codes))
     if n_blocks < 3:
         raise ValueError(
             f"cv={search.cv!r} makes {n_blocks} blocks, and functions are fitted without two of "
@@ -156,11 +132,11 @@ def _pairs_of_blocks(search, data, seed, repeat) -> Plan:
     return Plan(everyone, trainings, columns, outers)
 
 
-def _blocks(search, data, seed) -> list[np.ndarray]:
+def _disjoint_blocks(search, data, seed) -> list[np.ndarray]:
     """Disjoint blocks of all samples; shuffled ones keep each class in every training set."""
     if not isinstance(search.cv, Integral):
         blocks = [test for _, test in _split(check_cv(search.cv), data, "cv")]
-        count = np.bincount(np.concatenate(blocks), minlength=len(data.y))
+        count = np.bincount(np.concatenate(blocks), minlength=len(data.codes))
         if (count != 1).any():
             raise ValueError(
                 f"cv validates sample {int(np.argmax(count != 1))} {int(count[count != 1][0])} "
@@ -169,12 +145,12 @@ def _blocks(search, data, seed) -> list[np.ndarray]:
             )
         return blocks
     rng = np.random.default_rng(seed)
-    codes = np.unique(data.y, return_inverse=True)[1]
-    enough = np.bincount(codes) >= 3
+    enough = np.bincount(data.codes) >= 3
     for _ in range(_SHUFFLES):
         folds = KFold(search.cv, shuffle=True, random_state=int(rng.integers(2**31 - 1)))
         blocks = [test for _, test in _split(folds, data, "cv")]
-        occurs = np.stack([np.bincount(codes[rows], minlength=len(enough)) > 0 for rows in blocks])
+        counts = [np.bincount(data.codes[rows], minlength=len(enough)) for rows in blocks]
+        occurs = np.stack(counts) > 0
         # A fit lacks two blocks.
         if (occurs.sum(axis=0)[enough] >= 3).all():
             break
@@ -188,7 +164,7 @@ def _nested(search, data, seeds, inner) -> list[Plan]:
         for repeat, seed in enumerate(seeds)
         for pair in _outer_pairs(search, data, seed)
     ]
-    everyone = np.arange(len(data.y))
+    everyone = np.arange(len(data.codes))
     if len(pairs) > 1:
         if not (isinstance(search.cv, Integral) or hasattr(search.cv, "split")):
             raise ValueError(
@@ -221,7 +197,7 @@ def _outer_pairs(search, data, seed):
         )
     pairs = _split(_splitter(outer_cv, seed), data, "outer_cv")
     for number, (train, test) in enumerate(pairs):
-        trained = np.zeros(len(data.y), dtype=bool)
+        trained = np.zeros(len(data.codes), dtype=bool)
         trained[train] = True
         shared = np.unique(test[trained[test]])
         if len(shared):
@@ -229,9 +205,9 @@ def _outer_pairs(search, data, seed):
                 f"outer_cv puts sample {shared[0]} into both parts of split {number} "
                 f"({len(shared)} such samples). Choices must not see the test samples."
             )
-        if not data.n_positive(test):
+        if not data.weight[test].any():
             raise ValueError(
-                f"outer_cv leaves 0 test samples in split {number} of {len(data.y)} samples. "
+                f"outer_cv leaves 0 test samples in split {number} of {len(data.codes)} samples. "
                 "Pass fewer splits or a larger test_size."
             )
     return pairs
@@ -243,39 +219,41 @@ def _splitter(cv, seed):
 
 def _split(cv, data, name, n_test=0):
     try:
-        pairs = cv.split(data.X, data.y)
-        everyone = np.arange(len(data.y))  # turns masks into numbers, and refuses what is neither
+        pairs = cv.split(data.proba, data.labels)
+        everyone = np.arange(
+            len(data.codes)
+        )  # turns masks into numbers, and refuses what is neither
         return [(everyone[train], everyone[test]) for train, test in pairs]
     except (ValueError, IndexError) as error:
-        n = len(data.y)
+        n = len(data.codes)
         tested = f" ({n + n_test} less {n_test} for testing)" if n_test else ""
         raise ValueError(
             f"{name} cannot split {n} samples{tested}. Pass fewer folds or more samples. ({error})"
         ) from error
 
 
-def _check(plan, data):
+def _require_pairs_of_samples(plan, data: Sample):
     for number, training in enumerate(plan.trainings):
         for rows, part in (
             (training.rows, "training"),
             *((rows, "validation") for rows in training.evaluations),
         ):
-            count = data.n_positive(rows)
+            count = int(np.count_nonzero(data.weight[rows]))
             if count < 2:
                 raise ValueError(
-                    f"cv leaves {count} {part} sample(s) in fold {number} of {len(data.y)} samples "
-                    "(n_samples); a risk needs 2. Pass fewer folds or more samples."
+                    f"cv leaves {count} {part} sample(s) in fold {number} of {len(data.codes)} "
+                    "samples (n_samples); a risk needs 2. Pass fewer folds or more samples."
                 )
 
 
-def _warn_of_absent_classes(plans, data, search):
+def _warn_of_absent_classes(plans, data):
     """Say which classes a training set lacks, where functions learn outcomes class by class."""
-    if not search.notion_.of_given_classes:
+    if not data.notion.of_given_classes:
         return
-    classes = data.classes()
+    everyone = _classes_among(data, slice(None))
     for plan in plans:
         for number, training in enumerate(plan.trainings):
-            absent = classes - data.classes(training.rows)
+            absent = everyone - _classes_among(data, training.rows)
             if absent:
                 warnings.warn(
                     f"Class {min(absent, key=str)!r} does not occur in the training part of fold "
@@ -286,12 +264,18 @@ def _warn_of_absent_classes(plans, data, search):
                 return
 
 
-def warn_of_small_problems(plans, problems, data, classes):
+def _classes_among(data: Sample, rows) -> set:
+    """Labels of the samples of positive weight among some."""
+    codes = np.unique(data.codes[rows][data.weight[rows] > 0])
+    return set(data.classes[codes].tolist())
+
+
+def warn_of_small_problems(plans, problems, data: Sample):
     """Say which classes of ``top-label`` are predicted too rarely for a risk in some fold."""
-    predicted = np.zeros(len(data.y), dtype=np.intp)
+    predicted = np.zeros(len(data.codes), dtype=np.intp)
     for k, problem in enumerate(problems):
         predicted[problem.rows] = k
-    counted = np.ones(len(data.y)) if data.weight is None else data.weight > 0
+    counted = data.weight > 0
     small: set = set()
     for plan in plans:
         for training in plan.trainings:
@@ -300,8 +284,8 @@ def warn_of_small_problems(plans, problems, data, classes):
                 small.update(np.flatnonzero(counts < 2).tolist())
     if small:
         warnings.warn(
-            f"Class {classes.tolist()[min(small)]!r} ({len(small)} such classes) is predicted for "
-            "fewer than 2 samples of some fold: it adds no risk there, and where it was not "
+            f"Class {data.classes.tolist()[min(small)]!r} ({len(small)} such classes) is predicted "
+            "for fewer than 2 samples of some fold: it adds no risk there, and where it was not "
             "trained its error is estimated as 0. Pass fewer folds or more samples.",
             stacklevel=2,
         )

@@ -11,19 +11,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._running import one_blas_thread
+from skcal._selection import cv_results
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, Interval, _fit_context, as_tasks
-from skcal._validation import (
-    check_labels,
-    check_predictions,
-    check_weight,
-    column_names,
-    plain_array,
-)
+from skcal._validation import check_predictions, plain_array
+from skcal.model_selection.adapters import FunctionCorrection
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
-from skcal.model_selection.correction import FunctionCorrection
-from skcal.model_selection.cross_fitting import CrossFit, try_choices
+from skcal.model_selection.cross_fitting import CrossFit, best_family, compare_folds, try_choices
 from skcal.model_selection.errors import ErrorEstimate, check_kind, estimate_error, median_of_errors
 from skcal.model_selection.estimates import (
     ConfidenceInterval,
@@ -33,18 +28,15 @@ from skcal.model_selection.estimates import (
 )
 from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.model_selection.families import (
-    best_family,
-    compare_folds,
-    evaluate,
+    expand_candidates,
     group_families,
-    known_fits,
-    make_families,
-    merge_results,
+    score_groups,
     try_families,
 )
-from skcal.model_selection.plan import Samples, make_plans, warn_of_small_problems
+from skcal.model_selection.plan import make_plans, warn_of_small_problems
 from skcal.model_selection.summary import summary_of
-from skcal.notions import Problems, make_problems, resolve_notion
+from skcal.notions import Problems
+from skcal.sample import read_sample
 
 _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
 
@@ -73,6 +65,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     from_logits : bool, default=False
         Whether the predictions are logits: recalibration maps among the candidates then take them
         without loss, and other functions their probabilities.
+    pos_label : int, float, bool or str, default=None
+        The positive class of the notion "binary": of two columns, which may stand in any order, or
+        of one-dimensional predictions. None: the class of the second column.
     cv : int ≥ 3, cross-validation splitter or iterable, default=5
         The blocks: an int K means shuffled ones, and K (K - 1) / 2 fits of every function; of a
         splitter they are the validation sets, which must hold every sample once. With ``outer_cv``
@@ -199,6 +194,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         "notion": [str, callable],
         "labels": ["array-like", None],
         "from_logits": ["boolean"],
+        "pos_label": "no_validation",  # in read_sample, which knows the labels
         "cv": ["cv_object"],
         "outer_cv": ["cv_object", None],
         "n_repeats": [Interval(Integral, 1, None, closed="left")],
@@ -214,6 +210,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         notion="auto",
         labels=None,
         from_logits=False,
+        pos_label=None,
         cv=5,
         outer_cv=None,
         n_repeats=1,
@@ -226,6 +223,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         self.notion = notion
         self.labels = labels
         self.from_logits = from_logits
+        self.pos_label = pos_label
         self.cv = cv
         self.outer_cv = outer_cv
         self.n_repeats = n_repeats
@@ -257,46 +255,49 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
             the splits, the splits overlap, or a candidate cannot be fitted; said before the long
             work.
         """
-        proba, logits = check_predictions(X, self.from_logits, name="X", estimator=self)
-        codes, self.classes_ = check_labels(
-            y, proba, self.labels, columns=column_names(X), name="y", proba_name="X"
+        sample = read_sample(
+            y,
+            X,
+            self.notion,
+            sample_weight,
+            self.labels,
+            self.pos_label,
+            self.from_logits,
+            estimator=self,
         )
-        self.notion_ = resolve_notion(self.notion, proba)
-        weight = None if sample_weight is None else check_weight(sample_weight, len(proba))
-        samples = Samples(plain_array(X, "X"), self.classes_[codes], weight)
-        plans = make_plans(self, samples)
-        full_weight = check_weight(weight, len(proba))
-        problems = make_problems(proba, codes, self.notion_, full_weight, logits)
-        if not self.notion_.shares_samples:
-            warn_of_small_problems(plans, problems, samples, self.classes_)
-        problem = max(problems, key=lambda problem: len(problem.features))
-        width = problem.features.shape[1]
-        first = self._families(width, samples, plans[0])
-        with one_blas_thread() if problem.features.size < _MANY_FEATURES else nullcontext():
-            try_families(first, problem, weight, plans[0].trainings[0].rows)
+        self.notion_, self.classes_ = sample.notion, sample.given_classes
+        plans = make_plans(self, sample)
+        data = Problems(sample.problems(), sample.weight)
+        if not data.share_samples:
+            warn_of_small_problems(plans, data.parts, sample)
+        largest = max(data.parts, key=lambda problem: len(problem.features))
+        families = self._families(largest, sample, plans[0])
+        with one_blas_thread() if largest.features.size < _MANY_FEATURES else nullcontext():
+            try_families(families, largest, plans[0].trainings[0].rows)
             context = self._init_callback_context(max_subtasks=len(plans))
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-            data = Problems(problems, full_weight)
             self.outer_results_ = []
-            for plan in plans:
-                families = first if plan is plans[0] else self._families(width, samples, plan)
+            for number, plan in enumerate(plans):
+                if number:
+                    families = self._families(largest, sample, plan)
                 self._search(families, data, plan, context)
                 self.outer_results_ += try_choices(families, data, plan, self.n_jobs)
             self.outer_results_.sort(key=lambda result: result.outer.repeat)
-            self._set_choice(families, data, plans[-1])
+            self._set_choice(families, data, plan)
             self._set_estimates(data)
             context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _families(self, width, samples, plan):
-        n_train = samples.total_weight(plan.trainings[0].rows)
+    def _families(self, problem, sample, plan):
+        width = problem.features.shape[1]
+        n_train = float(sample.weight[plan.trainings[0].rows].sum())
         candidates = resolve_candidates(self.candidates, self.notion_, width, n_train)
-        return make_families(candidates, self.memory, self.from_logits)
+        return expand_candidates(candidates, self.memory, self.from_logits)
 
     def _estimator(self, function, functions):
         """An estimator that holds functions which are fitted."""
         estimator = CalibrationErrorEstimator(
-            function, self.notion_, self.classes_, self.from_logits
+            function, self.notion_, self.classes_, self.from_logits, self.pos_label
         )
         estimator.classes_, estimator.notion_ = self.classes_, self.notion_
         estimator.n_features_in_, estimator.functions_ = self.n_features_in_, functions
@@ -307,24 +308,20 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         groups = group_families(families)
         context = context.subcontext(task_name="search", max_subtasks=len(groups))
         context.call_on_fit_task_begin(estimator=self)
-        scored = evaluate(groups, data, plan, self.n_jobs)
+        scored = score_groups(groups, data, plan, self.n_jobs)
         names = [group[0].name for group in groups]
         for group, _ in zip(groups, as_tasks(scored, names, self, context), strict=True):
             if self.verbose:
                 for family in group:
-                    self._tell(f"[CalibrationErrorSearchCV] {family.report()}")
+                    print(f"[CalibrationErrorSearchCV] {family.report()}", flush=True)
         context.call_on_fit_task_end(estimator=self)
-
-    def _tell(self, line):
-        print(line, flush=True)
 
     def _set_choice(self, families, data, plan):
         """Set what all columns of a plan choose, refitted to all of its samples."""
         best = best_family(families)
-        compare_folds(families, data, plan, self.n_jobs)
-        for family in families:
-            fits = known_fits(family, plan)
-            family.models = [self._estimator(family.best_function, fit) for fit in fits]
+        fits = compare_folds(families, data, plan, self.n_jobs)
+        for family, of_family in zip(families, fits, strict=True):
+            family.models = [self._estimator(family.best_function, fit) for fit in of_family]
         self.families_, self.best_family_, self.estimators_ = families, best, best.models
         self.best_function_ = best.best_function
         self.comparisons_ = compare_families(families, best)
@@ -333,7 +330,17 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         self.best_estimator_ = self._estimator(best.best_function, fitted)
         for family in families:
             family.forget_fits()
-        self.cv_results_ = merge_results(families)
+        self.cv_results_ = cv_results(
+            np.concatenate([family.split_scores for family in families]),
+            np.concatenate([family.scores for family in families]),
+            [times for family in families for times in family.times],
+            [
+                {"function": family.function}
+                | {f"function__{name}": value for name, value in setting.items()}
+                for family in families
+                for setting in family.settings
+            ],
+        )
         self.best_index_ = int(np.argmax(self.cv_results_["mean_test_score"]))
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from skcal._selection import Judged, choice_summary
 from skcal._show import Summary, format_setting, number
 from skcal.model_selection.candidates import family_name
-from skcal.model_selection.error_text import error_facts, error_text
+from skcal.model_selection.errors import error_facts, error_text
 
 _LEVEL = 0.95
 
@@ -14,16 +15,9 @@ _LEVEL = 0.95
 def as_dict(search) -> dict:
     """Return what :func:`summary_of` shows, as plain numbers and strings."""
     candidates = [
-        {
-            "candidate": family.name,
-            "parameters": {k: _plain(v) for k, v in family.settings[family.best].items()},
-            "risk": 0.0 - float(family.scores.max()),
-            "risk_above_best": comparison.difference,
-            "standard_error": _plain(comparison.standard_error),
-            "pvalue": comparison.pvalue,
-            "chosen": family is search.best_family_,
-        }
-        for family, comparison in zip(search.families_, search.comparisons_, strict=True)
+        one.record("risk", "best")
+        | {"parameters": {k: _plain_value(v) for k, v in family.best_setting.items()}}
+        for family, one in zip(search.families_, _judged(search), strict=True)
     ]
     return {
         "notion": str(search.notion_),
@@ -32,7 +26,7 @@ def as_dict(search) -> dict:
         "candidates": candidates,
         "simplest_not_worse": search.simplest_family_.name,
         "squared_error": search.squared_error_,
-        "standard_error": _plain(search.standard_error_),
+        "standard_error": _plain_value(search.standard_error_),
         "calibration_error": search.calibration_error_,
         "by": " / ".join(dict.fromkeys(one.squared_error.chosen for one in search.cross_fits_)),
         "calibrated_up_to": search.calibrated_up_to_,
@@ -43,9 +37,22 @@ def as_dict(search) -> dict:
     }
 
 
+def _judged(search) -> list[Judged]:
+    return [
+        Judged(
+            family.name,
+            format_setting(family.best_setting),
+            0.0 - float(family.scores.max()),
+            comparison,
+            family is search.best_family_,
+        )
+        for family, comparison in zip(search.families_, search.comparisons_, strict=True)
+    ]
+
+
 def _one_step_facts(search) -> dict:
     names = (family_name(result.function) for result in search.outer_results_)
-    standard_error = _plain(search.one_step_standard_error_)
+    standard_error = _plain_value(search.one_step_standard_error_)
     bound = None if standard_error is None else search.lower_confidence_bound(_LEVEL)
     return {
         "function": ", ".join(dict.fromkeys(names)),
@@ -56,7 +63,7 @@ def _one_step_facts(search) -> dict:
     }
 
 
-def _plain(value):
+def _plain_value(value):
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, int | float | str | bool | None) else repr(value)
@@ -65,45 +72,22 @@ def _plain(value):
 def summary_of(search) -> Summary:
     """Return the table, the choice and the estimates of a fitted search."""
     facts = as_dict(search)
-    header, *rows = _table(search, facts)
-    [chosen] = [k for k, fact in enumerate(facts["candidates"]) if fact["chosen"]]
-    records = [
-        fact | {"parameters": format_setting(fact["parameters"])} for fact in facts["candidates"]
-    ]
-    return Summary(
-        _heading(search, facts), header, rows, chosen, _choice(facts), _estimates(facts), records
-    )
-
-
-def _heading(search, facts) -> str:
-    return (
+    repeats = f"; medians over {search.n_repeats} repeats" if search.n_repeats > 1 else ""
+    return choice_summary(
         f"{facts['notion']} calibration of {facts['n_samples']:,} predictions, "
         f"{len(search.classes_)} classes; estimates from {facts['n_test_samples']:,} "
-        "that no choice has seen"
-        + (f"; medians over {search.n_repeats} repeats" if search.n_repeats > 1 else "")
+        f"that no choice has seen{repeats}",
+        _judged(search),
+        "risk",
+        decimals=7,
+        reference="best",
+        record="risk",
+        choice=_chosen_function(facts),
+        facts=_estimates(facts),
     )
 
 
-def _table(search, facts) -> list[tuple[str, ...]]:
-    """The header and a row of text for each candidate."""
-    rows: list[tuple[str, ...]] = [
-        ("candidate", "best parameters", "risk", "above best ± s.e.", "p")
-    ]
-    for family, fact in zip(search.families_, facts["candidates"], strict=True):
-        same = fact["standard_error"] in (0, None)
-        rows.append(
-            (
-                fact["candidate"],
-                format_setting(family.settings[family.best]),
-                f"{fact['risk']:.7f}",
-                "-" if same else f"{fact['risk_above_best']:+.1e} ± {fact['standard_error']:.1e}",
-                "" if same else f"{fact['pvalue']:.2g}",
-            )
-        )
-    return rows
-
-
-def _choice(facts) -> list[str]:
+def _chosen_function(facts) -> list[str]:
     """What was chosen, and what would have done."""
     chosen = next(fact["candidate"] for fact in facts["candidates"] if fact["chosen"])
     simplest = facts["simplest_not_worse"]
@@ -123,23 +107,23 @@ def _estimates(facts) -> list[tuple[str, str]]:
     lines = [
         (
             "calibration error",
-            f"{_root(facts['squared_error'])} ± {error} (s.e.), by {facts['by']}",
+            f"{_root_of(facts['squared_error'])} ± {error} (s.e.), by {facts['by']}",
         ),
         ("if calibrated", f"below {number(facts['calibrated_up_to'])} with probability 0.95"),
         (
             "plug-in",
-            f"{_root(facts['plug_in_squared_error'])}; "
+            f"{_root_of(facts['plug_in_squared_error'])}; "
             f"fold models spread by {number(facts['fold_spread'], 6)}",
         ),
     ]
     if facts["one_step"] is None:
         return [*lines, ("one-step", "none: no candidate estimates the residual itself")]
     l1 = facts["l1"]
-    return [*lines, *_one_step(facts["one_step"]), (l1["name"], error_text(l1))]
+    return [*lines, *_one_step_lines(facts["one_step"]), (l1["name"], error_text(l1))]
 
 
-def _one_step(fact) -> list[tuple[str, str]]:
-    estimate, bound = _root(fact["squared_error"]), fact["lower_confidence_bound"]
+def _one_step_lines(fact) -> list[tuple[str, str]]:
+    estimate, bound = _root_of(fact["squared_error"]), fact["lower_confidence_bound"]
     if bound is None:
         return [
             ("one-step", f"{estimate}, by {fact['function']}"),
@@ -151,11 +135,11 @@ def _one_step(fact) -> list[tuple[str, str]]:
         reading = "the test samples do not refute calibration"
     return [
         ("one-step", f"{estimate} {error}"),
-        ("lower bound", f"{_root(bound)}: {reading}"),
+        ("lower bound", f"{_root_of(bound)}: {reading}"),
     ]
 
 
-def _root(squared: float) -> str:
+def _root_of(squared: float) -> str:
     """The root in probability units, with its square."""
     if squared < 0:
         return f"0.0000   (its square is estimated as {number(squared, 6)})"

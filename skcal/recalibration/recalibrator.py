@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from numbers import Integral
@@ -10,9 +11,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._running import one_blas_thread, recorded_warnings
+from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
-from skcal._show import Summarized, Summary, with_settings
+from skcal._selection import Judged, choice_summary, cv_results, simplest
+from skcal._show import Summarized, Summary, format_setting, printable
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import (
     check_proba,
@@ -23,16 +25,19 @@ from skcal._validation import (
     read_logits,
 )
 from skcal.recalibration.base import labels_of
-from skcal.recalibration.cross_fits import SCORES, compare, cross_fits, cross_fitted
-from skcal.recalibration.default_maps import default_candidates, default_max_samples
+from skcal.recalibration.default_maps import default_max_samples
 from skcal.recalibration.losses import LossComparison
-from skcal.recalibration.mixture import LabelledPredictions, fit_map, mapped_proba
+from skcal.recalibration.mixture import LabelledPredictions, Mixture, fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
-from skcal.recalibration.selection import make_map_families, try_maps
-from skcal.recalibration.selection_text import summary_of
-from skcal.recalibration.splits import splits_that_choose
+from skcal.recalibration.trial import (
+    SCORES,
+    cross_fitted,
+    judge_choice,
+    make_map_candidates,
+    splits_that_choose,
+    try_maps,
+)
 
-_LEVEL = 0.05
 _MANY_PROBABILITIES = 2**22  # from here on several BLAS threads pay
 _LOSSES = {score: loss for loss, score in SCORES.items()}
 
@@ -203,19 +208,16 @@ class Recalibrator(
             return self._fit(data, X, y)
 
     def _fit(self, data: LabelledPredictions, X, y):
-        candidates = self.candidates
-        if candidates is None:
-            candidates = default_candidates(data.n_classes)
-        families = make_map_families(candidates, self.from_logits)
+        candidates = make_map_candidates(self.candidates, data.n_classes, self.from_logits)
         most = self.max_samples or default_max_samples(data.n_classes)
         splits = splits_that_choose(data, self.cv, most, self.random_state)
         n_chosen = len(np.unique(np.concatenate([test for _, test in splits])))
-        mix = self.mix and len(splits) > 2 and n_chosen == data.n_positive and len(families) > 2
-        n_fits = sum(len(family.settings) for family in families) * len(splits)
+        mix = self.mix and len(splits) > 2 and n_chosen == data.n_positive and len(candidates) > 2
+        n_fits = sum(len(one.settings) for one in candidates) * len(splits)
         context = self._init_callback_context(max_subtasks=n_fits)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        told = partial(as_tasks, estimator=self, context=context)
-        trial = try_maps(families, data, splits, self.scoring, mix, self.n_jobs, told)
+        progress = partial(as_tasks, estimator=self, context=context)
+        trial = try_maps(candidates, data, splits, self.scoring, mix, self.n_jobs, progress)
         self.best_index_ = trial.choose(range(len(splits)), self.do_no_harm)
         self._judge(trial, data, splits)
         judged = self.comparison_[_LOSSES[self.scoring]]
@@ -252,30 +254,28 @@ class Recalibrator(
         means = trial.mean_losses(splits)
         best = self.best_index_
         self.best_params_ = trial.setting(best)
-        self.best_name_ = trial.families[trial.owners[best]].name
+        self.best_name_ = trial.candidates[trial.owners[best]].name
         self.best_score_ = -float(means[best])
-        self.names_ = [family.name for family in trial.families]
-        shown = trial.best_of_families(means)
+        self.names_ = [candidate.name for candidate in trial.candidates]
+        shown = trial.best_of_candidates(means)
         shown[trial.owners[best]] = best
         self._shown_params = [trial.setting(setting) for setting in shown]
         chosen, weight = trial.losses(best, splits), trial.weights(splits)
         self.comparisons_ = [
             LossComparison.of(trial.losses(setting, splits), chosen, weight) for setting in shown
         ]
-        self.simplest_name_ = next(
-            name
-            for name, gap in zip(self.names_, self.comparisons_, strict=True)
-            if gap.difference <= 0 or gap.pvalue > _LEVEL
+        self.simplest_name_ = self.names_[simplest(self.comparisons_)]
+        self.cv_results_ = cv_results(
+            np.stack([-trial.mean_losses([split]) for split in splits], axis=1),
+            -means,
+            [np.array([judged.times for judged in row]) for row in trial.held_out],
+            [trial.setting(k) for k in range(len(trial.maps))],
         )
-        self.cv_results_ = _results(trial, means)
 
     def _judge(self, trial, data, splits):
         """Before and after, each fold by a map that others of the folds chose."""
-        unchanged = self.best_index_ == 0
-        with recorded_warnings():  # the maps have said what they say of these predictions
-            self._identity = fit_map(trial.maps[0], data)
-            self._cross_fits = cross_fits(trial, data, splits, self.do_no_harm, unchanged)
-            self.comparison_ = compare(self._cross_fits, self._identity, data)
+        verdict = judge_choice(trial, data, splits, self.do_no_harm, self.best_index_ == 0)
+        self._identity, self._cross_fits, self.comparison_ = verdict
 
     def cross_fit_predict_proba(self, X):
         """Recalibrate the training samples by maps that have not seen them.
@@ -342,7 +342,7 @@ class Recalibrator(
         return self.classes_.astype(str).astype(object)
 
     def _summary(self) -> Summary:
-        return summary_of(self)
+        return _summary_of_choice(self)
 
     def to_json(self) -> str:
         """The fitted recalibrator as JSON text, with the formula of its map.
@@ -389,16 +389,52 @@ class Recalibrator(
         return tags
 
 
-def _results(trial, means) -> dict:
-    """``cv_results_`` of all settings."""
-    results: dict = {}
-    for column, name in enumerate(("fit", "score")):
-        times = np.array([[one.times[column] for one in row] for row in trial.held_out])
-        results[f"mean_{name}_time"], results[f"std_{name}_time"] = times.mean(1), times.std(1)
-    scores = np.stack([-trial.mean_losses([split]) for split in range(len(trial.tests))], axis=1)
-    for split, score in enumerate(scores.T):
-        results[f"split{split}_test_score"] = score
-    results["mean_test_score"] = -means
-    with np.errstate(invalid="ignore"):
-        results["std_test_score"] = scores.std(axis=1)
-    return with_settings(results, [trial.setting(k) for k in range(len(trial.maps))])
+def _summary_of_choice(recalibrator: Recalibrator) -> Summary:
+    """The table, the choice and the gain."""
+    if not hasattr(recalibrator, "cv_results_"):
+        return Summary(f"{recalibrator.best_name_}, read from JSON")
+    classes = recalibrator.classes_.tolist()
+    what = f", {len(classes)} classes"
+    if recalibrator.n_features_in_ == 1:
+        what = f" of P({printable(str(classes[1]))})"
+    judged = [
+        Judged(name, _setting_text(setting), gap.before, gap, name == recalibrator.best_name_)
+        for name, setting, gap in zip(
+            recalibrator.names_, recalibrator._shown_params, recalibrator.comparisons_, strict=True
+        )
+    ]
+    gains = (("log_loss", "log loss"), ("brier_score", "Brier score"))
+    return choice_summary(
+        f"{recalibrator.n_samples_:,} predictions{what}; losses of samples that were held out",
+        judged,
+        "log loss" if recalibrator.scoring == "neg_log_loss" else "Brier score",
+        decimals=5,
+        reference="chosen",
+        record="loss",
+        choice=list(_chosen_map(recalibrator)),
+        facts=[(label, str(recalibrator.comparison_[key])) for key, label in gains],
+    )
+
+
+def _setting_text(setting: dict) -> str:
+    """Short text of a map's parameters, of a mixture its weights."""
+    if isinstance(setting["map"], Mixture):
+        largest = np.sort(setting["map"].weights)[::-1]
+        more = ", …" if np.count_nonzero(largest) > 3 else ""
+        return "weights " + ", ".join(f"{weight:.2f}" for weight in largest[:3]) + more
+    return format_setting({name: value for name, value in setting.items() if name != "map"})
+
+
+def _chosen_map(recalibrator: Recalibrator) -> Iterator[str]:
+    name = recalibrator.best_name_
+    if name == "Identity":
+        yield "chosen: the predictions as they are; no map is significantly better."
+    elif name == "Mixture":
+        yield "chosen: the mean of the candidates, by weights of the highest held-out likelihood."
+    else:
+        yield f"chosen: {name}, on samples that it was not fitted to."
+    simplest = recalibrator.simplest_name_
+    if name not in ("Identity", simplest):
+        above = recalibrator.comparisons_[recalibrator.names_.index(simplest)].difference
+        loss = "not significantly higher (p > 0.05)" if above > 0 else "not higher"
+        yield f"{simplest} is simpler and its loss {loss}."

@@ -24,7 +24,7 @@ from skcal.metrics import (
 from skcal.metrics.thresholds import DecisionCurve
 from skcal.metrics.validation import ValidationMeasures
 from skcal.model_selection import CalibrationErrorSearchCV
-from skcal.model_selection.error_text import error_facts
+from skcal.model_selection.errors import error_facts
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, Notion, resolve_notion
 from skcal.report.words import cautions

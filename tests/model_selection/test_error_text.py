@@ -10,7 +10,7 @@ import pytest
 from skcal import CalibrationErrorSearchCV, PlugIn, TemperatureScaling, Zero
 from skcal.cli.commands import main
 from skcal.datasets import make_tempered
-from skcal.model_selection.error_text import _where, error_facts, error_line
+from skcal.model_selection.errors import _range_of_side, error_facts, error_line
 from skcal.model_selection.summary import as_dict
 from skcal.recalibration import SplineScaling
 
@@ -93,4 +93,4 @@ def test_a_place_that_rounds_to_everything_is_not_said():
     p = np.concatenate([np.linspace(0.5, 0.99, 90), np.linspace(0.996, 0.9999, 60), [1.0] * 30])
     size = np.where(p < 1, 0.1, 0.0)
     data = SimpleNamespace(parts=[SimpleNamespace(features=p[:, None])], weight=np.ones(len(p)))
-    assert _where(data, -size, -1) == ""
+    assert _range_of_side(data, -size, -1) == ""

@@ -23,9 +23,10 @@ from skcal import (
     Zero,
 )
 from skcal.model_selection.estimates import one_step
-from skcal.model_selection.plan import Samples, make_plans
+from skcal.model_selection.plan import make_plans
 from skcal.notions import Problems, make_problems, resolve_notion
 from skcal.recalibration import SplineScaling
+from skcal.sample import read_sample
 
 ISOTONIC = PlugIn(IsotonicRegression(out_of_bounds="clip"), target="outcome")
 PARTS = [PlugIn(TemperatureScaling()), PlugIn(SplineScaling()), ISOTONIC]
@@ -50,8 +51,7 @@ def searched(data, candidates, notion="confidence", **parameters):
 def plan_of(labels, notion="canonical", **parameters):
     search = CalibrationErrorSearchCV([Zero()], notion, **parameters)
     proba = np.full((len(labels), 4), 0.25)
-    search.notion_ = resolve_notion(notion, proba)
-    return make_plans(search, Samples(proba, labels, None))
+    return make_plans(search, read_sample(labels, proba, notion))
 
 
 @pytest.mark.parametrize("cv", [3, 4, 7, KFold(5), StratifiedKFold(5)])

@@ -24,7 +24,8 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
-from skcal.model_selection.plan import Samples, make_plans
+from skcal.model_selection.plan import make_plans
+from skcal.sample import read_sample
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
 OUTER = [(TRAIN, TEST)]
@@ -256,7 +257,7 @@ def test_an_int_cv_shuffles_so_that_sorted_samples_do_no_harm(tempered, outer_cv
         [Zero()], cv=4, outer_cv=outer_cv, random_state=0, notion="canonical"
     )
     search.fit(proba[order], labels[order])  # a fold without a class would warn
-    for plan in make_plans(search, Samples(proba[order], labels[order], None)):
+    for plan in make_plans(search, read_sample(labels[order], proba[order])):
         for training in plan.trainings:
             for rows in (training.rows, *training.evaluations):
                 assert set(labels[order][rows]) == {0, 1, 2, 3}

@@ -22,8 +22,9 @@ from skcal import (
 from skcal.datasets import DISTORTIONS, make_distorted, make_tempered
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import as_comparison, compare_risks, risk_difference
-from skcal.model_selection.plan import Samples, make_plans
+from skcal.model_selection.plan import make_plans
 from skcal.recalibration import MatrixScaling
+from skcal.sample import read_sample
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
 STOPPED = PlugIn(MatrixScaling(structured=True, max_iter=1))
@@ -196,7 +197,7 @@ PUBLISHED = ("DirichletKernelDensity", "KroneckerKernelRidge", "TwoStepKernelRid
 
 def z_score(search, one, other, P, y):
     """Paired difference of validation risks, in standard errors; below 0 where ``one`` is lower."""
-    [plan] = make_plans(search, Samples(P, y, None))
+    [plan] = make_plans(search, read_sample(y, P))
     columns = [plan.columns[number] for number in plan.compared]
     folds = [
         risk_difference(a, b, P[column.rows], y[column.rows])

@@ -93,8 +93,8 @@ def test_a_search_keeps_no_fits_but_those_of_its_choice(data, outer_cv):
     search = CalibrationErrorSearchCV(candidates, "confidence", outer_cv=outer_cv, random_state=0)
     search.fit(*data)
     for family in search.families_:
-        assert family._sources == family._held_out == []
-        assert family._refits == {}
+        assert not family._fits
+        assert not getattr(family, "_held_out", [])
         assert len(family.models) == 5
     for result in search.outer_results_:
         assert result.function is None or not hasattr(result.function, "form_")

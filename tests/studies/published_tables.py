@@ -160,7 +160,7 @@ def draw_networks(printed, errors, tables):
 
 def of_folds(family, root):
     """The mean over folds of the risks × 10⁴, or of their roots × 100, and its standard error."""
-    splits = [-family.results[f"split{k}_test_score"][family.best] for k in range(5)]
+    splits = -family.split_scores[family.best]
     return mean_and_error(100 * np.sqrt(splits) if root else 1e4 * np.array(splits))
 
 

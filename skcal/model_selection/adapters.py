@@ -1,17 +1,90 @@
-"""From a calibration-estimation function to a recalibration map: p + ĝ(p), on the simplex."""
+"""Estimators that stand before and after a function: a classifier's probabilities, and p + ĝ(p)."""
 
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._sklearn_compat import _num_samples
-from skcal._validation import check_predictions, check_weight
+from skcal._sklearn_compat import HasMethods, _fit_context, _num_samples
+from skcal._validation import check_weight
 from skcal.model_selection import engine
-from skcal.model_selection.error_terms import corrected_proba
+from skcal.model_selection.estimates import corrected_proba
 from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.notions import NOTIONS, Problems, make_problems
+
+
+class ClassifierProbabilities(TransformerMixin, BaseEstimator):
+    """Transform samples to a classifier's predicted probabilities.
+
+    Parameters
+    ----------
+    classifier : estimator object
+        A classifier with ``predict_proba``. A fitted classifier in
+        :class:`~sklearn.frozen.FrozenEstimator` stays as it is; any other is cloned and fitted,
+        and its probabilities of its own training samples are optimistic.
+
+    Attributes
+    ----------
+    classifier_ : estimator object
+    classes_ : ndarray of shape (n_classes,)
+        The class of each column.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skcal import CalibrationErrorEstimator, ClassifierProbabilities
+    >>> X, y = load_digits(return_X_y=True)
+    >>> classifier = GaussianNB().fit(X[:600], y[:600])
+    >>> pipeline = make_pipeline(
+    ...     ClassifierProbabilities(FrozenEstimator(classifier)),
+    ...     CalibrationErrorEstimator(notion="confidence"),
+    ... )
+    >>> pipeline.fit(X[600:1200], y[600:1200]).predict(X[1200:]).shape
+    (597,)
+    """
+
+    _parameter_constraints: dict = {"classifier": [HasMethods(["fit", "predict_proba"])]}
+
+    def __init__(self, classifier):
+        self.classifier = classifier
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None, **params):
+        """Fit the classifier unless it is frozen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+        **params : dict
+            Passed on to the classifier's ``fit``.
+
+        Returns
+        -------
+        self : object
+        """
+        self.classifier_ = clone(self.classifier).fit(X, y, **params)
+        self.classes_ = self.classifier_.classes_
+        return self
+
+    def transform(self, X):
+        """Return probabilities of shape (n_samples, n_classes)."""
+        check_is_fitted(self)
+        return self.classifier_.predict_proba(X)
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the classes as names of the columns."""
+        check_is_fitted(self)
+        return self.classes_.astype(str).astype(object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
 
 class FunctionCorrection(ClassifierMixin, BaseEstimator):
@@ -112,8 +185,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         fitted = self.estimator_
-        options = {"name": "X", "estimator": fitted, "reset": False}
-        proba, logits = check_predictions(X, fitted.from_logits, **options)
+        proba, logits, turned = fitted._predictions(X)
         proba = proba.astype(np.float64, copy=False)
         problems = make_problems(proba, None, fitted.notion_, logits=logits)
         data = Problems(problems, np.ones(len(proba)))
@@ -125,7 +197,8 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         change = np.hstack(corrections)
         if change.shape[1] == 1:  # of the second class of two
             change = np.hstack([-change, change])
-        return corrected_proba(proba, change, self.n_samples_)
+        corrected = corrected_proba(proba, change, self.n_samples_)
+        return corrected[:, ::-1] if turned else corrected
 
     def _largest_corrected(self, proba, parts, corrections):
         change = np.zeros(len(proba))

@@ -1,0 +1,429 @@
+"""Maps on held-out samples: splits, losses, the choice, and maps that have not seen a fold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import check_random_state
+
+from skcal._running import one_by_one, recorded_warnings
+from skcal._scores import LOSSES, log_losses, of_outcomes
+from skcal._selection import as_pair, distinct_names, settings_of, shown_name, warn_of_fits
+from skcal._validation import row_blocks
+from skcal.recalibration.base import Identity, Smoothed
+from skcal.recalibration.default_maps import default_candidates
+from skcal.recalibration.losses import LossComparison
+from skcal.recalibration.mixture import (
+    LabelledPredictions,
+    Mixture,
+    fit_map,
+    mapped_proba,
+    mixture_weights,
+)
+
+_SIGNIFICANT = norm.isf(0.05)  # standard deviations
+_NOT_WORSE = 0.1  # standard errors by which a simpler map may be worse
+
+#: Name of a loss → scikit-learn's name of its score.
+SCORES = {"log_loss": "neg_log_loss", "brier_score": "neg_brier_score"}
+
+
+def as_rows(pairs, n_samples: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training and test rows of (train, test) pairs of numbers or masks."""
+    everyone = np.arange(n_samples)
+    return [(everyone[train], everyone[test]) for train, test in pairs]
+
+
+def refuse_overlap(splits, n_samples: int) -> None:
+    """Raise where a sample is tested twice."""
+    count = np.bincount(np.concatenate([test for _, test in splits]), minlength=n_samples)
+    if count.max() > 1:
+        raise ValueError(
+            f"cv tests sample {np.argmax(count > 1)} {count[count > 1][0]} times. Pass splits "
+            "whose test sets do not overlap."
+        )
+
+
+def splits_that_choose(
+    data: LabelledPredictions, cv, most: int, random_state
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training and test rows of labelled predictions, of ``most`` that are drawn if there are more.
+
+    Samples of weight 0 do not choose; an int ``cv`` means shuffled folds.
+    """
+    rng = check_random_state(random_state)
+    seed = rng.randint(2**31 - 1)
+    chosen = np.flatnonzero(data.weight > 0)
+    if len(chosen) > most:
+        chosen = np.sort(rng.choice(chosen, most, replace=False))
+    if not isinstance(cv, Integral):
+        return _given_splits(cv, data, chosen)
+    if len(chosen) < 2:
+        raise ValueError(
+            f"n_samples={len(chosen)}: a map that is judged on other samples needs 2. Pass more "
+            "samples."
+        )
+    folds = KFold(min(cv, len(chosen)), shuffle=True, random_state=seed)
+    return [(chosen[train], chosen[test]) for train, test in folds.split(chosen)]
+
+
+def _given_splits(cv, data, chosen):
+    """The splits of a splitter or an iterable, without what was not drawn."""
+    n_samples = len(data.codes)
+    drawn = np.zeros(n_samples, dtype=bool)
+    drawn[chosen] = True
+    try:
+        pairs = check_cv(cv, data.codes, classifier=True).split(data.X, data.codes)
+        splits = as_rows(pairs, n_samples)
+    except (ValueError, IndexError) as error:
+        raise ValueError(f"cv cannot split {n_samples} samples. ({error})") from error
+    refuse_overlap(splits, n_samples)
+    splits = [(train[drawn[train]], test[drawn[test]]) for train, test in splits]
+    empty = [k for k, pair in enumerate(splits) if min(map(len, pair)) == 0]
+    if empty:
+        raise ValueError(
+            f"cv leaves no sample in a part of split {empty[0]} of {n_samples} samples. Pass fewer "
+            "splits or more samples."
+        )
+    return splits
+
+
+@dataclass(eq=False)
+class MapCandidate:
+    """A map with its parameter settings, and an unfitted map for each."""
+
+    name: str
+    map: Any
+    settings: list[dict]
+    maps: list
+
+
+def map_name(estimator) -> str:
+    """Name of a map for tables."""
+    if isinstance(estimator, Smoothed):
+        return f"Smoothed {map_name(estimator.estimator)}"
+    return shown_name(estimator)
+
+
+_REMEDY = (
+    "Pass a map such as skcal.TemperatureScaling(), or (map, param_grid); a map has fit and "
+    "predict_proba."
+)
+
+
+def _is_map(candidate) -> bool:
+    return hasattr(candidate, "fit") and hasattr(candidate, "predict_proba")
+
+
+def make_map_candidates(candidates, n_classes: int, from_logits=False) -> list[MapCandidate]:
+    """Expand maps or (map, param_grid) pairs, None the default ones; the identity comes first."""
+    if candidates is None:
+        candidates = default_candidates(n_classes)
+    identity = Identity(from_logits)
+    expanded: list[tuple] = [(identity, [{}], [identity])]
+    for position, candidate in enumerate(candidates):
+        place = f"candidates[{position}]"
+        estimator, grid = as_pair(candidate, place, _is_map, _REMEDY)
+        if not isinstance(estimator, Identity):
+            place = f"{place}, {map_name(estimator)}"
+            estimator = _for_input(estimator, from_logits, place)
+            expanded.append((estimator, *settings_of(estimator, grid, place)))
+    names = distinct_names(map_name(estimator) for estimator, _, _ in expanded)
+    return [MapCandidate(name, *rest) for name, rest in zip(names, expanded, strict=True)]
+
+
+def _for_input(estimator, from_logits, place):
+    """The map, reading logits if all predictions are logits."""
+    if from_logits != getattr(estimator, "from_logits", False):
+        if not hasattr(estimator, "from_logits"):
+            raise ValueError(
+                f"{place}, has no from_logits. Pass maps that have it, or probabilities and "
+                "from_logits=False."
+            )
+        return clone(estimator).set_params(from_logits=from_logits)
+    return estimator
+
+
+class JudgedMap(NamedTuple):
+    """What a map says of samples that it was not fitted to.
+
+    ``surprise`` is the sum of what was gained over the identity, above its mean if the identity is
+    calibrated, and ``variance`` the variance that the sum then has.
+    """
+
+    fitted: Any
+    losses: np.ndarray
+    log_losses: np.ndarray
+    surprise: float
+    variance: float
+    times: tuple[float, float]
+    warnings: Sequence[Any] = ()
+
+
+def _fit_and_judge(estimator, identity, data, train, test, scoring) -> JudgedMap:
+    start = time.perf_counter()
+    training = data.take(train)
+    with recorded_warnings() as caught:
+        fitted = fit_map(estimator, training)
+        seconds = time.perf_counter() - start
+        judged = judge(fitted, identity, data.take(test), training.n_positive, scoring, seconds)
+    return judged._replace(warnings=[one.message for one in caught])
+
+
+def judge(fitted, identity, test, n_train, scoring, seconds=0.0) -> JudgedMap:
+    """Judge a fitted map, beside the identity, on samples that it has not seen."""
+    start = time.perf_counter()
+    n_test, n_classes = len(test.codes), test.n_classes
+    losses, logs, surprise, variance = np.empty(n_test), np.empty(n_test), 0.0, 0.0
+    for rows in row_blocks(n_test, 8 * n_classes, most=2**22):
+        p = identity.predict_proba(test.X[rows])
+        q = mapped_proba(fitted, test.X[rows], n_train, n_classes)
+        codes, weight = test.codes[rows], test.weight[rows]
+        after = LOSSES[scoring](q)
+        losses[rows] = of_outcomes(after, codes)
+        logs[rows] = (
+            losses[rows] if scoring == "neg_log_loss" else of_outcomes(log_losses(q), codes)
+        )
+        with np.errstate(invalid="ignore"):
+            gain = np.where(p > 0, LOSSES[scoring](p) - after, 0)
+        mean = np.einsum("ij,ij->i", p, gain)
+        surprise += float(weight @ (of_outcomes(gain, codes) - mean))
+        variance += float(weight**2 @ (np.einsum("ij,ij,ij->i", p, gain, gain) - mean**2))
+    times = seconds, time.perf_counter() - start
+    return JudgedMap(fitted, losses, logs, surprise, max(variance, 0.0), times)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """All settings of all candidates on all splits.
+
+    Attributes
+    ----------
+    candidates : list of MapCandidate
+    owners : ndarray of shape (n_settings,)
+        The number of each setting's candidate.
+    maps : list of maps
+        Unfitted, one a setting.
+    tests : list of ndarray
+        Test rows of the splits, which do not overlap.
+    held_out : list of list of JudgedMap
+        By setting and split.
+    weight : ndarray of shape (n_samples,)
+    """
+
+    candidates: list[MapCandidate]
+    owners: np.ndarray
+    maps: list
+    tests: list[np.ndarray]
+    held_out: list[list[JudgedMap]]
+    weight: np.ndarray
+
+    def losses(self, setting, splits) -> np.ndarray:
+        """Losses of the test samples of some splits."""
+        return np.concatenate([self.held_out[setting][k].losses for k in splits])
+
+    def weights(self, splits) -> np.ndarray:
+        """Weights of the test samples of some splits."""
+        return np.concatenate([self.weight[self.tests[k]] for k in splits])
+
+    def setting(self, number) -> dict:
+        """A map and its parameters, as ``cv_results_["params"]`` names them."""
+        candidate = self.candidates[self.owners[number]]
+        first = int(np.flatnonzero(self.owners == self.owners[number])[0])
+        setting = candidate.settings[number - first]
+        return {"map": candidate.map} | {f"map__{name}": value for name, value in setting.items()}
+
+    def mean_losses(self, splits) -> np.ndarray:
+        """Mean loss of each setting, (n_settings,)."""
+        weight = self.weights(splits)
+        counted = weight > 0
+        return np.array(
+            [
+                float(np.average(self.losses(k, splits)[counted], weights=weight[counted]))
+                for k in range(len(self.maps))
+            ]
+        )
+
+    def best_of_candidates(self, means) -> list[int]:
+        """The best setting of each candidate."""
+        return [
+            int(rows[np.argmin(means[rows])])
+            for rows in (np.flatnonzero(self.owners == k) for k in range(len(self.candidates)))
+        ]
+
+    def choose(self, splits, do_no_harm=True) -> int:
+        """The setting that the test samples of some splits choose.
+
+        The identity stays unless the map of the lowest loss gains more than chance would if the
+        identity were calibrated, at the 5 % level: given p and the map, mean and variance of the
+        gain are then known. Otherwise the mixture is taken: of maps that can hardly be told apart
+        the mean is better than the one that was lucky. Without a mixture the first map is taken
+        whose loss is not above the lowest by more than a tenth of the standard error of the
+        difference.
+        """
+        means, weight = self.mean_losses(splits), self.weights(splits)
+        if len(self.maps) == 1:
+            return 0
+        best = 1 + int(np.argmin(means[1:]))
+        if do_no_harm and not self._is_significant(best, means, splits):
+            return 0
+        if isinstance(self.maps[-1], Mixture):
+            return len(self.maps) - 1
+        lowest = self.losses(best, splits)
+        for setting in self.best_of_candidates(means)[1:]:
+            gap = LossComparison.of(self.losses(setting, splits), lowest, weight)
+            if setting == best or gap.difference <= _NOT_WORSE * gap.standard_error:
+                return setting
+        return best
+
+    def _is_significant(self, setting, means, splits) -> bool:
+        if not means[setting] < means[0]:
+            return False
+        if np.isinf(means[0]):
+            return True
+        surprise = sum(self.held_out[setting][k].surprise for k in splits)
+        variance = sum(self.held_out[setting][k].variance for k in splits)
+        return bool(surprise > _SIGNIFICANT * np.sqrt(variance))
+
+
+def try_maps(candidates, data, splits, scoring, mix=False, n_jobs=None, progress=None) -> Trial:
+    """Fit every setting of every candidate to the training rows of every split, and judge it.
+
+    ``mix`` adds a mixture of all; ``progress(results, names)`` yields the results of the fits and
+    tells callbacks of them.
+    """
+    owners = np.repeat(np.arange(len(candidates)), [len(one.settings) for one in candidates])
+    maps = [unfitted for one in candidates for unfitted in one.maps]
+    identity = fit_map(maps[0], data)
+    calls = [
+        (_fit_and_judge, unfitted, identity, data, train, test, scoring)
+        for unfitted in maps
+        for train, test in splits
+    ]
+    results: Iterator[JudgedMap] = one_by_one(calls, n_jobs)
+    if progress is not None:
+        results = progress(results, [candidates[k].name for k in np.repeat(owners, len(splits))])
+    judged = list(results)
+    # Of other warnings, that zeros were made by float32, one will do.
+    warn_of_fits([one for each in judged for one in each.warnings], "{} fit(s) of maps", most=1)
+    held_out = [judged[k : k + len(splits)] for k in range(0, len(judged), len(splits))]
+    tests = [test for _, test in splits]
+    trial = Trial(candidates, owners, maps, tests, held_out, data.weight)
+    if not mix:
+        return trial
+    with recorded_warnings():  # fitted maps have said what they say of these predictions
+        return _with_mixture(trial, identity, data, splits, scoring)
+
+
+def _with_mixture(trial, identity, data, splits, scoring) -> Trial:
+    """Add a mixture of all maps, each fold judging one whose weights come from the other folds."""
+    numbers = range(len(splits))
+    held_out = []
+    for number, (train, test) in enumerate(splits):
+        mixture, used = _mixture(trial, [k for k in numbers if k != number])
+        mixture.estimators_ = [trial.held_out[k][number].fitted for k in used]
+        mixture.classes_ = np.arange(data.n_classes)
+        n_train = data.take(train).n_positive
+        held_out.append(judge(mixture, identity, data.take(test), n_train, scoring))
+    mixture, _ = _mixture(trial, numbers)
+    return Trial(
+        [*trial.candidates, MapCandidate("Mixture", mixture, [{}], [mixture])],
+        np.append(trial.owners, len(trial.candidates)),
+        [*trial.maps, mixture],
+        trial.tests,
+        [*trial.held_out, held_out],
+        trial.weight,
+    )
+
+
+def _mixture(trial: Trial, splits) -> tuple[Mixture, np.ndarray]:
+    """The mixture that some splits choose, unfitted, and the numbers of its maps."""
+    columns = [np.concatenate([row[k].log_losses for k in splits]) for row in trial.held_out]
+    weights = mixture_weights(np.stack(columns, axis=1), trial.weights(splits))
+    used = np.flatnonzero(weights)
+    return Mixture([trial.maps[k] for k in used], weights[used]), used
+
+
+class FoldMap(NamedTuple):
+    """A map, and the samples that neither its fit nor its choice has seen.
+
+    Attributes
+    ----------
+    test : ndarray of int
+        Rows of these samples.
+    fitted : map
+    n_train : int
+        Samples of positive weight that it was fitted to.
+    """
+
+    test: np.ndarray
+    fitted: Any
+    n_train: int
+
+
+class Verdict(NamedTuple):
+    """What the maps that folds choose for each other gain.
+
+    Attributes
+    ----------
+    identity : map
+        Fitted to all samples.
+    fold_maps : list of FoldMap
+    comparison : dict of LossComparison
+        Of each loss, before and after.
+    """
+
+    identity: Any
+    fold_maps: list[FoldMap]
+    comparison: dict[str, LossComparison]
+
+
+def judge_choice(
+    trial: Trial, data: LabelledPredictions, splits, do_no_harm: bool, unchanged: bool
+) -> Verdict:
+    """Compare losses before and after, each fold by a map that the other folds choose.
+
+    ``unchanged`` means that they choose the identity.
+    """
+    with recorded_warnings():  # the maps have said what they say of these predictions
+        identity = fit_map(trial.maps[0], data)
+        maps = _fold_maps(trial, data, splits, do_no_harm, unchanged)
+        rows, after = cross_fitted(maps, data.X, data.n_classes)
+        before = identity.predict_proba(data.X[rows])
+    codes, weight = data.codes[rows], data.weight[rows]
+    comparison = {
+        name: LossComparison.of(
+            of_outcomes(LOSSES[score](before), codes),
+            of_outcomes(LOSSES[score](after), codes),
+            weight,
+        )
+        for name, score in SCORES.items()
+    }
+    return Verdict(identity, maps, comparison)
+
+
+def _fold_maps(trial: Trial, data, splits, do_no_harm, unchanged) -> list[FoldMap]:
+    """For each split the map that the others choose, or the identity."""
+    maps = []
+    for number, (train, test) in enumerate(splits):
+        others = [k for k in range(len(splits)) if k != number] or [number]
+        setting = 0 if unchanged else trial.choose(others, do_no_harm)
+        fitted = trial.held_out[setting][number].fitted
+        maps.append(FoldMap(test, fitted, int(np.count_nonzero(data.weight[train]))))
+    return maps
+
+
+def cross_fitted(fits: list[FoldMap], X: np.ndarray, n_classes: int):
+    """Rows that were held out, in order, and their recalibrated probabilities."""
+    rows = np.concatenate([one.test for one in fits])
+    parts = [mapped_proba(one.fitted, X[one.test], one.n_train, n_classes) for one in fits]
+    order = np.argsort(rows)
+    return rows[order], np.concatenate(parts)[order]
