@@ -29,6 +29,7 @@ LAYERS = [
     "_scores",
     "_cholesky",
     "_bins",
+    "_scores",
     "notions",
     "sample",
     "pair_risk",
@@ -162,6 +163,8 @@ def test_import_skcal_loads_no_optional_package():
 
 PACKAGES = [
     skcal,
+    importlib.import_module("skcal.functions"),
+    importlib.import_module("skcal.recalibration"),
     importlib.import_module("skcal.metrics"),
     importlib.import_module("skcal.recalibration"),
     importlib.import_module("skcal.hypothesis_tests"),

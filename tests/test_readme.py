@@ -58,4 +58,4 @@ def assert_numbers_of_the_first_figure(look, recalibrator):
         assert shown in README.replace("\n", " ")
     assert f"{100 * before.frequency[-1]:.0f} of 100 cases" in README.replace("\n", " ")
     brier = recalibrator.comparison_["brier_score"]
-    assert f"from {brier.before:.3f} to {brier.after:.3f}" in README
+    assert f"from {brier.before:.3f} to {brier.after:.3f}" in README.replace("\n", " ")

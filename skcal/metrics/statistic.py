@@ -61,6 +61,19 @@ def prepared_by(
     -------
     declare : callable
         Takes the metric and returns it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.metrics.statistic import prepared_by
+    >>> def prepare_mean_gap(problem):
+    ...     p = problem.features[:, 0]
+    ...     return lambda outcomes: np.abs((outcomes - p).mean(axis=1))
+    >>> @prepared_by(prepare_mean_gap)
+    ... def mean_gap(outcomes, features):
+    ...     return abs(np.mean(outcomes - features))
+    >>> mean_gap.preparation.outcomes is prepare_mean_gap
+    True
     """
 
     def declare(metric):
@@ -82,10 +95,25 @@ def prepare(metric: Callable, problem: Problem, params: dict) -> Callable:
     params : dict
         Options of the metric.
 
+    Returns
+    -------
+    statistic : callable
+        Takes integers of shape (k, n_rows), k draws of the outcomes, and returns k values.
+
     Raises
     ------
     TypeError, ValueError
         If the metric does not take the options.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.metrics import expected_calibration_error
+    >>> from skcal.metrics.statistic import prepare
+    >>> from skcal.notions import make_problems
+    >>> [problem] = make_problems(np.array([0.25, 0.75]), np.array([0, 1]), "binary")
+    >>> prepare(expected_calibration_error, problem, {"n_bins": 1})(np.array([[0, 1], [1, 1]]))
+    array([0. , 0.5])
     """
     declared = getattr(metric, "preparation", Preparation())
     is_metric = hasattr(metric, "preparation") and "notion" in _parameters(metric)

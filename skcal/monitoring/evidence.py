@@ -287,6 +287,17 @@ def lower_bound(total: Any, squares: Any, count: Any, alpha: float, least: float
     alpha : float in (0, 1)
     least : float, default=1
         c.
+
+    Returns
+    -------
+    bound : ndarray of float
+        The bound, in the units of the terms.
+
+    Examples
+    --------
+    >>> from skcal.monitoring.evidence import lower_bound
+    >>> lower_bound([50, 500], squares=[100, 1000], count=[100, 1000], alpha=0.05).round(2)
+    array([0.12, 0.39])
     """
     total, squares, count = np.broadcast_arrays(total, squares, count)
     bound = np.full(total.shape, -np.inf)
