@@ -163,7 +163,6 @@ def test_import_skcal_loads_no_optional_package():
 
 PACKAGES = [
     skcal,
-    importlib.import_module("skcal.functions"),
     importlib.import_module("skcal.recalibration"),
     importlib.import_module("skcal.metrics"),
     importlib.import_module("skcal.recalibration"),
