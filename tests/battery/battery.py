@@ -297,6 +297,8 @@ def table(rows, names, nominal, n_sets, n_jobs=1):
 
 
 INTRODUCTION = """\
+.. _levels:
+
 Levels and coverage
 ===================
 
