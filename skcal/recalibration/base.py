@@ -47,9 +47,14 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
     Subclasses see predictions as z: log-probabilities of shape (n_samples, n_classes), of a single
     column, and of maps of a single probability, the logit of shape (n_samples, 1). They fit
     themselves to z in ``_fit`` and return logits of all classes in ``_map`` or probabilities in
-    ``_proba``. Every map has the parameter ``from_logits``, by default False: whether X holds
-    logits instead of probabilities, in a single column the logit of the positive class. They are
-    used without loss; a row's log-sum-exp is subtracted, which changes no probability.
+    ``_proba``.
+
+    Parameters
+    ----------
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities, in a single column the logit of the
+        positive class. They are used without loss; a row's log-sum-exp is subtracted, which changes
+        no probability.
 
     Attributes
     ----------
@@ -67,14 +72,9 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> from skcal.recalibration import RecalibrationMap, TemperatureScaling
-<<<<<<< HEAD
     >>> fitted = TemperatureScaling().fit([0.2, 0.4, 0.7, 0.9], [0, 1, 0, 1])
     >>> RecalibrationMap.from_json(fitted.to_json())
     TemperatureScaling()
-=======
-    >>> isinstance(TemperatureScaling(), RecalibrationMap)
-    True
->>>>>>> d40d815 (Check every docstring of the reference by numpydoc; name what a notion and a map must enter)
     """
 
     _parameter_constraints: dict = {"from_logits": ["boolean"]}
