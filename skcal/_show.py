@@ -110,7 +110,7 @@ def import_pandas():
     try:
         import pandas
     except ImportError as error:
-        raise ImportError("to_frame() needs pandas: pip install 'skcal[pandas]'.") from error
+        raise ImportError("to_frame() needs pandas: pip install pandas.") from error
     return pandas
 
 

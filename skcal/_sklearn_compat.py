@@ -45,7 +45,7 @@ except ImportError:  # scikit-learn < 1.9
 
         def set_callbacks(self, *callbacks):
             raise ImportError(
-                "Callbacks need scikit-learn 1.9 or later: pip install 'skcal[progress]'."
+                "Callbacks need scikit-learn 1.9 or later: pip install 'scikit-learn>=1.9'."
             )
 
         def _init_callback_context(self, **options):

@@ -84,7 +84,7 @@ def test_older_versions_of_scikit_learn_name_what_to_install():
     try:
         import sklearn.callback  # noqa: F401
     except ImportError:
-        with pytest.raises(ImportError, match=r"skcal\[progress\]"):
+        with pytest.raises(ImportError, match=r"pip install 'scikit-learn>=1\.9'"):
             Recalibrator().set_callbacks(Log())
 
 

@@ -26,7 +26,6 @@ LAYERS = [
     "datasets",
     "_validation",
     "_matrices",
-    "_scores",
     "_cholesky",
     "_bins",
     "_scores",

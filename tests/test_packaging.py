@@ -66,16 +66,20 @@ def test_extras_are_what_is_imported_inside_functions():
     assert everywhere - dependencies == declared
 
 
-def test_an_extra_that_a_module_names_exists():
+def test_what_a_message_says_to_install_is_declared():
     named = {
-        (path.name, extra)
+        re.match(r"[\w-]+", package)[0]
         for path in SOURCES
-        for extra in re.findall(r"skcal\[(\w+)\]", path.read_text(encoding="utf-8"))
+        for packages in re.findall(
+            r"pip install '?([\w. >=\[\]-]+)", path.read_text(encoding="utf-8")
+        )
+        for package in packages.rstrip(".").split()
     }
-    extras = project()["optional-dependencies"]
-    wrong = [pair for pair in named if pair[1] not in extras]
-    assert not wrong, wrong
+    extras = project()["optional-dependencies"].values()
+    declared = {requirement(text)[0] for texts in extras for text in texts}
+    declared |= {requirement(text)[0] for text in project()["dependencies"]}
     assert named
+    assert named <= declared
 
 
 def test_python_versions_are_said_alike():

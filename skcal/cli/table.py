@@ -400,7 +400,7 @@ def _read_frame(path, max_bytes):
         from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise FileError(
-            f"{path}: reading Parquet needs pandas and pyarrow: pip install 'skcal[parquet]'."
+            f"{path}: reading Parquet needs pandas and pyarrow: pip install pandas pyarrow."
         ) from error
     try:
         with parquet.ParquetFile(path) as file:

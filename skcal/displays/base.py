@@ -119,7 +119,7 @@ def require_matplotlib():
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("Displays need matplotlib: pip install 'skcal[plot]'.") from error
+        raise ImportError("Displays need matplotlib: pip install matplotlib.") from error
     return plt
 
 

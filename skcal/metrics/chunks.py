@@ -72,7 +72,7 @@ def dask_chunks(y_true, y_proba, sample_weight) -> list[Chunk]:
     try:
         import dask.array  # noqa: F401
     except ImportError as error:
-        raise ImportError("Dask arrays need dask: pip install 'skcal[dask]'.") from error
+        raise ImportError("Dask arrays need dask: pip install 'dask[distributed]'.") from error
     given = {"y_proba": y_proba, "y_true": y_true, "sample_weight": sample_weight}
     given = {name: array for name, array in given.items() if array is not None}
     _refuse_frames(given)

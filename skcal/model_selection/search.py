@@ -88,7 +88,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     verbose : int, default=0
         1 prints a line per candidate. scikit-learn's callbacks (1.9 and later) are called for
         every candidate: ``search.set_callbacks(ProgressBar())``, which
-        ``pip install 'skcal[progress]'`` makes ready.
+        ``pip install rich`` makes ready.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds and the default outer split.
 

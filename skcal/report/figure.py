@@ -74,7 +74,7 @@ def _new_figure(n_panels=1):
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("Figures need matplotlib: pip install 'skcal[plot]'.") from error
+        raise ImportError("Figures need matplotlib: pip install matplotlib.") from error
     n_columns = min(n_panels, 3)
     n_rows = ceil(n_panels / n_columns)
     figure = Figure((_SIZE[0] * n_columns, _SIZE[1] * n_rows), layout="constrained")

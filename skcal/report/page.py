@@ -127,7 +127,7 @@ def as_fragment(report) -> str:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        note = "<p>Figures need matplotlib: pip install 'skcal[plot]'.</p>\n"
+        note = "<p>Figures need matplotlib: pip install matplotlib.</p>\n"
         return f"{_PART_STYLE}{_article(report, 'h3', 'h4', note)}"
     return f"{_PART_STYLE}{_article(report, 'h3', 'h4')}"
 

@@ -623,5 +623,5 @@ def test_without_dask_the_error_names_the_extra(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "dask", None)
     monkeypatch.setitem(sys.modules, "dask.array", None)
-    with pytest.raises(ImportError, match=r"pip install 'skcal\[dask\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'dask\[distributed\]'"):
         CalibrationAccumulator().partial_fit([0, 1], Lazy())
