@@ -29,8 +29,9 @@ _UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
 class InputError(ValueError):
     """What is wrong with an input, in the parts of which the message is made.
 
-    The text is "{lead}{argument} row {row}, column {column} {reason} {remedy}". Who knows better
-    what the user can do (a map without options, a reader of files) raises it again by ``told``.
+    The text is "{lead}{argument} row {row}, column {column} {reason} {remedy}". A caller that knows
+    a better remedy, such as a map without options or a reader of files, raises an error with
+    :meth:`message` of that remedy.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class InputError(ValueError):
         self.argument, self.reason, self.remedy = argument, reason, remedy
         self.row, self.column, self.lead, self.kind = row, column, lead, kind
 
-    def told(self, remedy: str | None = None, row: str | None = None, column: str | None = None):
+    def message(self, remedy: str | None = None, row: str | None = None, column: str | None = None):
         """Return the message with another remedy, or other words for the row and the column."""
         if row is None and self.row is not None:
             row = f"row {self.row}"
@@ -66,7 +67,7 @@ class InputError(ValueError):
         return f"{self.lead}{place}{space}{self.reason} {remedy}".rstrip()
 
     def __str__(self):
-        return self.told()
+        return self.message()
 
 
 def decoded(values: Any) -> Any:

@@ -476,7 +476,7 @@ def test_an_error_carries_its_parts_and_is_told_in_other_words():
     error = caught.value
     assert (error.argument, error.row, error.column, error.kind) == ("p", 1, None, "range")
     assert str(error).startswith("p row 1 is -0.25, not a probability in [0, 1]. Pass predict_")
-    said = error.told("Mend it.", row="line 7", column="column 'cat'")
+    said = error.message("Mend it.", row="line 7", column="column 'cat'")
     assert said == "p line 7, column 'cat' is -0.25, not a probability in [0, 1]. Mend it."
 
 

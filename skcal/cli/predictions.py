@@ -406,7 +406,7 @@ def errors_in_words_of(table: FileTable):
         row = None if error.row is None else table.words_for_row(error.row)
         k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
         column = None if k is None else table.words_for_column(k)
-        message = one_sentence(error.told(remedy, row, column))
+        message = one_sentence(error.message(remedy, row, column))
         raise FileError(f"{table.path}: {message}") from error
 
 

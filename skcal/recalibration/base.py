@@ -384,7 +384,7 @@ def _read_labels(y, X: np.ndarray, columns):
             "classes": "Pass y as column numbers of X, from 0, or X as a data frame whose columns "
             "are named by the classes.",
         }
-        raise ValueError(error.told(remedies.get(error.kind))) from None
+        raise ValueError(error.message(remedies.get(error.kind))) from None
 
 
 def labels_of(y, X: np.ndarray, labels=None, *, columns=None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from skcal._sklearn_compat import _num_samples
 from skcal._validation import FLOATS, check_weight, naming, plain_labels, refuse_no_numbers
 from skcal.recalibration.base import Identity
 
+_PACKAGE = str(Path(__file__).parents[1])
 _STEPS = 200
 _SMALLEST = 0.02  # weight of a map that is worth its fit
 
@@ -46,8 +48,9 @@ class LabelledPredictions(NamedTuple):
 def fit_map(estimator, data: LabelledPredictions):
     """Fit a clone; weights that are all equal are not passed on.
 
-    Of what it notes only failures to converge are told: maps are handed column numbers, of which
-    one may be absent from a fold, and among the candidates there are some for rounded logarithms.
+    Of this package's own warnings only those of fits that did not converge are passed on: maps get
+    column numbers, of which one may be absent from a fold, and some candidates are for rounded
+    logarithms.
     """
     estimator, weight = clone(estimator), data.weight
     options = {}
@@ -57,7 +60,8 @@ def fit_map(estimator, data: LabelledPredictions):
     with recorded_warnings() as caught:
         estimator.fit(data.X, data.codes, **options)
     for one in caught:
-        if issubclass(one.category, ConvergenceWarning):
+        own = one.filename.startswith(_PACKAGE)
+        if not own or issubclass(one.category, ConvergenceWarning):
             warnings.warn(one.message, stacklevel=2)
     return estimator
 

@@ -1,6 +1,7 @@
 """The recalibrator: its choice, its judgement and what it predicts."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -342,3 +343,14 @@ def test_probabilities_that_are_called_logits_are_warned_of_a_few_times_at_most(
     assert all("are probabilities already" in text for text in said)
     assert not any("converge" in text for text in said)
     assert len(said) <= 3
+
+
+def test_warnings_of_maps_of_the_users_own_are_passed_on():
+    class Warns(TemperatureScaling):
+        def fit(self, X, y, sample_weight=None):
+            warnings.warn("look out", UserWarning, stacklevel=1)
+            return super().fit(X, y, sample_weight)
+
+    data = make_tempered(200, random_state=0, n_truth_draws=0)
+    with pytest.warns(UserWarning, match="look out"):
+        Recalibrator([Warns()], random_state=0).fit(data.proba, data.labels)
