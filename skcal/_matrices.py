@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 from scipy.linalg.blas import dtrmm
 
-from skcal._validation import row_blocks
+from skcal._validation import refuse_lost_pairs, row_blocks
 
 Matrix: TypeAlias = np.ndarray | sparse.sparray
 Factor: TypeAlias = Matrix | float  # a number is a multiple of the identity
@@ -91,3 +91,21 @@ def one_hot(codes: np.ndarray, width: int, dtype: DTypeLike = np.float64) -> np.
     outcome = np.zeros((len(codes), width), dtype=dtype)
     outcome[np.arange(len(codes)), codes] = 1
     return outcome
+
+
+def sum_over_pairs(weight: np.ndarray) -> float:
+    """Return Σ_{i≠j} w_i w_j; raise where there are no pairs or rounding leaves nothing of them."""
+    total = weight.sum()
+    pairs = weight @ (total - weight)
+    require_pairs(pairs, int(np.count_nonzero(weight)))
+    refuse_lost_pairs(pairs, total**2)
+    return pairs
+
+
+def require_pairs(pairs: float, n_positive: int = 0) -> None:
+    """Raise where no two samples have a positive weight."""
+    if pairs <= 0 or n_positive == 1:
+        raise ValueError(
+            "The risk needs pairs: at least 2 samples with positive sample_weight "
+            "(n_samples = 1 has none)."
+        )

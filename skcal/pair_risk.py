@@ -33,15 +33,17 @@ from skcal._matrices import (
     Matrix,
     as_factor,
     inner_product,
+    require_pairs,
     rows_of,
     rowwise_dot,
     rowwise_quadratic,
     square_of_products,
+    sum_over_pairs,
     times,
     times_rows,
 )
 from skcal._show import ShownRounded
-from skcal._validation import check_weight, refuse_lost_pairs, row_blocks
+from skcal._validation import check_weight, row_blocks
 
 _Scatter: TypeAlias = dict[tuple[int, int], Matrix]  # blocks of ZᵀWZ
 
@@ -157,7 +159,7 @@ def linear_pair_risk(
     even = len(kept) // 2 * 2
     first, second = kept[0:even:2], kept[1:even:2]
     pair_weight = weight[first] * weight[second]
-    _require_pairs(pair_weight.sum())
+    require_pairs(pair_weight.sum())
     pair_weight = pair_weight / pair_weight.sum()
     projected = phi[first] if form is None else phi[first] @ form
     gap = rowwise_dot(residuals[first], residuals[second]) - rowwise_dot(projected, phi[second])
@@ -434,23 +436,6 @@ def _u_statistic(sums: np.ndarray, own: np.ndarray, weight: np.ndarray) -> PairR
     mean = np.divide(row_sums, others, out=np.full_like(sums, value), where=others > 0)
     influence = 2 * weight / total * (mean - value)
     return PairRisk(value, float(np.linalg.norm(influence)), influence)
-
-
-def sum_over_pairs(weight: np.ndarray) -> float:
-    """Return Σ_{i≠j} w_i w_j; raise where there are no pairs or rounding leaves nothing of them."""
-    total = weight.sum()
-    pairs = weight @ (total - weight)
-    _require_pairs(pairs, int(np.count_nonzero(weight)))
-    refuse_lost_pairs(pairs, total**2)
-    return pairs
-
-
-def _require_pairs(pairs: float, n_positive: int = 0) -> None:
-    if pairs <= 0 or n_positive == 1:
-        raise ValueError(
-            "The risk needs pairs: at least 2 samples with positive sample_weight "
-            "(n_samples = 1 has none)."
-        )
 
 
 def _check_parts(

@@ -264,6 +264,7 @@ WITH_WORKERS = {
     "skce_test": of_test("skce_test", notion="canonical"),
     "mean_embedding_test": of_test("mean_embedding_test", notion="canonical"),
     "risk_test": of_test("risk_test"),
+    "scan_test": of_test("scan_test", notion="confidence"),
     "segment_test": of_test("segment_test", with_feature=True),
     "bias_curve": of_test("bias_curve", with_feature=True),
 }

@@ -162,7 +162,8 @@ class Columns:
     def of(cls, chunks: list[Chunk], notion, labels, pos_label, from_logits) -> Columns:
         """Read the columns of the first chunk, and the labels of all."""
         y, proba = chunks[0][:2]
-        names, shape = column_names(proba), np.shape(proba)[1:]
+        with naming("y_proba"):
+            names, shape = column_names(proba), np.shape(proba)[1:]
         options = {"labels": labels, "from_logits": from_logits}
         if len(chunks) > 1:  # slices of arrays
             n_classes = shape[0] if shape else 2
@@ -179,7 +180,9 @@ class Columns:
 
     def read(self, y_true, y_proba, sample_weight) -> Sample:
         """Check a chunk; it may be left without samples of positive weight."""
-        self._compare(np.shape(y_proba)[1:], column_names(y_proba))
+        with naming("y_proba"):
+            shape = np.shape(y_proba)[1:]
+        self._compare(shape, column_names(y_proba))
         names = ("labels", "pos_label", "from_logits")
         options = {name: getattr(self, name) for name in names}
         sample = read_sample(y_true, y_proba, notion=self.notion, scalar=True, **options)

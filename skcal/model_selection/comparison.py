@@ -8,14 +8,14 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._matrices import as_factor, rowwise_quadratic, times
+from skcal._matrices import as_factor, rowwise_quadratic, sum_over_pairs, times
 from skcal._selection import LEVEL, simplest
 from skcal._show import ShownRounded
 from skcal.functions.base import read_feature_map
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import Spread
 from skcal.model_selection.estimator import CalibrationErrorEstimator
-from skcal.pair_risk import PairRisk, sum_over_pairs
+from skcal.pair_risk import PairRisk
 
 #: Differences below this are rounding: residuals are probabilities, so risks are of order 1.
 ROUNDING = 1e-15

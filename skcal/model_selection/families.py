@@ -17,6 +17,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 
+from skcal._matrices import sum_over_pairs
 from skcal._running import one_by_one, recorded_warnings
 from skcal._selection import distinct_names, settings_of, warn_of_fits
 from skcal.functions import BilinearFunction
@@ -32,7 +33,7 @@ from skcal.model_selection.engine import (
 )
 from skcal.model_selection.plan import Plan
 from skcal.notions import Problem, Problems
-from skcal.pair_risk import pair_risk_path, sum_over_pairs
+from skcal.pair_risk import pair_risk_path
 
 
 @dataclass(eq=False)

@@ -71,7 +71,7 @@ def test_the_fast_function_changes_at_30_and_100_classes_and_100_samples(n_class
 )
 def test_the_lower_bound_is_read_by_its_sign(bound, reading):
     fact = {"squared_error": 0.01, "standard_error": 0.001, "function": "PlugIn"}
-    shown = repr(summary._one_step({**fact, "lower_confidence_bound": bound}))
+    shown = repr(summary._one_step_lines({**fact, "lower_confidence_bound": bound}))
     assert reading in shown
     assert "0.1000   root of 0.01" in shown
 
@@ -81,4 +81,4 @@ def test_the_lower_bound_is_read_by_its_sign(bound, reading):
     [(-1e-4, "its square is estimated as -0.000100"), (0.0, "root of 0"), (0.04, "0.2000")],
 )
 def test_roots_of_negative_squares_are_0_and_say_so(squared, shown):
-    assert shown in summary._root(squared)
+    assert shown in summary._root_of(squared)

@@ -53,7 +53,7 @@ def test_a_family_that_does_not_converge_warns_once_for_all_folds_and_settings(d
     assert messages[0].startswith(
         "Structured MatrixScaling: 6 fit(s) did not converge, the first said: "
     )
-    stopped = "MatrixScaling(structured=True, max_iter=1) did not converge in 1 iterations"
+    stopped = "MatrixScaling(max_iter=1, structured=True) did not converge in 1 iterations"
     assert stopped in messages[0]
 
 

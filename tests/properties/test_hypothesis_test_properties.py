@@ -23,7 +23,10 @@ from property_cases import (
 from skcal import hypothesis_tests, metrics
 from skcal.hypothesis_tests.monte_carlo import STATISTICS
 
-TOOLS = {"adjust_pvalues": "takes p-values: below"}
+TOOLS = {
+    "adjust_pvalues": "takes p-values: below",
+    "equivalence_test": "has bounds, and no p-value",
+}
 B, OF_THREE = 19, 59  # resamples, such that p-values reach 5 %: of one test, of three classes
 
 
@@ -98,6 +101,7 @@ TESTS = {
     **variants(hypothesis_tests.segment_test, "statistic", ["bias", "ece"], True, min_samples=1),
     "bias_curve": partial(curve_along_confidence, n_resamples=B, random_state=0),
     "risk_test": partial(hypothesis_tests.risk_test, n_resamples=B, random_state=0),
+    "scan_test": partial(hypothesis_tests.scan_test, n_resamples=B, random_state=0),
     "spiegelhalter_test": partial(hypothesis_tests.spiegelhalter_test),
 }
 # What takes long otherwise.
@@ -125,6 +129,7 @@ REFUSED = (
     | {(name, notion) for name in ONE_PROBLEM for notion in OF_CLASSES}
     | {(name, notion) for name in SCALAR_STATISTICS for notion in VECTORS}
     | {("compare_calibration skce", "top-label")}
+    | {("scan_test", notion) for notion in VECTORS}
     | {("bias_curve", notion) for notion in OF_CLASSES + VECTORS}
 )
 CASES = [(name, notion) for name in TESTS for notion in NOTIONS if (name, notion) not in REFUSED]
@@ -165,7 +170,8 @@ every_test = pytest.mark.parametrize("name", TESTS)
 
 def run(name, notion, y, proba, **options):
     y, proba, question = ask(notion, y, proba)
-    if notion == "classwise" and "n_resamples" in TESTS[name].keywords:
+    adjusted = notion == "classwise" or (notion == "top-label" and name == "scan_test")
+    if adjusted and "n_resamples" in TESTS[name].keywords:
         options = {"n_resamples": OF_THREE, **options}
     return TESTS[name](y, proba, **{**question, **options})
 
