@@ -125,18 +125,27 @@ def _reading(name, facts) -> str:
             f"observed and predicted frequencies differ by at most {number(gap)} in any range of "
             f"predictions with {share} of the samples"
         )
-    elif gap is not None:
+    elif gap is not None and facts["verdict"] != "above":
         more.append(
             f"the bound allows any gap in a range of predictions with {share} of the samples"
         )
-    times, rate = facts["limit_by_rate"], facts["rate_of_rarest_outcome"]
-    if times is None:
-        more.append(f"the {facts['rarest_outcome']} is 0 here, so that no limit says much")
-    elif times > _LARGE_SHARE:
-        shown = f"{times:.1f}" if times >= 1 else f"{times:.2g}"
-        more.append(f"{limit} is {shown} times the {facts['rarest_outcome']} of {rate:#.2g}")
+    if facts["verdict"] != "above":
+        more += _beside_rate(facts)
     second = "; ".join(more)
     return f"{first} {second[0].upper()}{second[1:]}." if more else first
+
+
+def _beside_rate(facts) -> list[str]:
+    """How large the limit is beside the rate of a rare outcome, if it is large."""
+    times, rate, outcome = (
+        facts[name] for name in ("limit_by_rate", "rate_of_rarest_outcome", "rarest_outcome")
+    )
+    if times is None:
+        return [f"the {outcome} is 0 here, so that no limit says much"]
+    if times <= _LARGE_SHARE:
+        return []
+    shown = f"{times:.1f}" if times >= 1 else f"{times:.2g}"
+    return [f"{facts['limit']:g} is {shown} times the {outcome} of {rate:#.2g}"]
 
 
 # test --alpha
