@@ -13,7 +13,7 @@ from report_cases import predictions
 
 from skcal import Recalibrator, TemperatureScaling
 from skcal.cli.commands import main
-from skcal.recalibration import recalibrator as recalibrator_module
+from skcal.recalibration import trial
 
 NAMES = ["a", "b", "c"]
 
@@ -21,7 +21,7 @@ NAMES = ["a", "b", "c"]
 @pytest.fixture(autouse=True)
 def few_candidates(monkeypatch):
     few = [TemperatureScaling()]
-    monkeypatch.setattr(recalibrator_module, "default_candidates", lambda n_classes: few)
+    monkeypatch.setattr(trial, "default_candidates", lambda n_classes: few)
 
 
 @pytest.fixture
