@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import signal
@@ -16,6 +15,12 @@ from pathlib import Path
 from skcal._running import recorded_warnings
 from skcal._show import Table, as_json, number, printable
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
+from skcal.cli.gates import (
+    gate_of_comparison,
+    gate_of_errors,
+    gate_of_tests,
+    resamples_needed,
+)
 from skcal.cli.monitor import watch
 from skcal.cli.parser import MOST_RESAMPLES, parse
 from skcal.cli.predictions import Predictions, align, read_predictions
@@ -30,6 +35,7 @@ from skcal.report.figure import draw, save_figure
 from skcal.report.measure import skce_options
 from skcal.report.views import comparison_text
 
+_DEFAULT_RESAMPLES = 999  # of tests
 _FIGURES = (".png", ".svg", ".pdf")
 _NO_MEMORY = (
     "The memory does not suffice. Pass fewer samples or classes, a lower --n-jobs or --bins, or "
@@ -198,6 +204,14 @@ def _check_output(path, endings):
     require_matplotlib()
 
 
+def _status_of(status, readings, options) -> int:
+    """The exit status of a gate, whose sentences go to the error stream."""
+    if not options.quiet:
+        for reading in readings:
+            print_message(reading)
+    return status
+
+
 # evaluate
 
 
@@ -209,13 +223,15 @@ def _demonstrate(options):
 
 
 def _evaluate_file(options):
-    report = evaluate(_shown_name(options.file), _predictions_of(options), options)
+    predictions, gate = _predictions_of(options), None
+    if options.max_error is not None:  # what it refuses is said before the search
+        gate = gate_of_errors(predictions, options)
+    report = evaluate(_shown_name(options.file), predictions, options)
     if options.json:
-        options.print(as_json([report]))
-    gate = report.get("gate", {"status": 0})
-    if gate["status"] == 2 or (gate["status"] and not options.quiet):
-        print_message(gate["reading"])
-    return gate["status"]
+        options.print(as_json([report if gate is None else {**report, "gate": gate}]))
+    if gate is None:
+        return 0
+    return _status_of(gate["status"], [result["reading"] for result in gate["results"]], options)
 
 
 # report, compare and plot
@@ -237,8 +253,16 @@ def _compare(options):
     names = Path(_shown_name(options.file)).name, Path(_shown_name(options.second)).name
     if names[0] == names[1]:
         names = options.file, options.second
+    gate = None
+    if options.fail_if_worse:
+        gate = gate_of_comparison(first, second, _only_notion(options), options.alpha or 0.05)
     report = _report_on(first, options, names[0], compare=second.proba, compare_name=names[1])
-    options.print(report.to_json() if options.json else comparison_text(report))
+    if options.json:
+        facts = report.to_dict()
+        options.print(as_json(facts if gate is None else {**facts, "gate": gate}))
+    else:
+        options.print(comparison_text(report))
+    return 0 if gate is None else _status_of(gate["status"], [gate["reading"]], options)
 
 
 def _report_on(predictions, options, name, **more):
@@ -289,33 +313,80 @@ def _plot(options):
 
 def _test_calibration(options):
     predictions = _predictions_of(options)
-    facts = [
-        fact
-        for notion in chosen_notions(options.notion, predictions.proba)
-        for fact in _facts_of_tests(predictions, notion, options)
-    ]
+    notions = chosen_notions(options.notion, predictions.proba)
+    n_resamples = options.resamples or _DEFAULT_RESAMPLES
+    tests = _tests_of(predictions, notions, n_resamples)
+    needed = _resamples_needed(tests, predictions, options.alpha)
+    if options.resamples is None and n_resamples < needed <= MOST_RESAMPLES:
+        n_resamples = needed
+        tests = _tests_of(predictions, notions, n_resamples)
+    facts = [_facts_of_test(predictions, test, options) for test in tests]
     adjusted = adjust_pvalues([fact["pvalue"] for fact in facts]).tolist()
     facts = [{**fact, "pvalue_holm": p} for fact, p in zip(facts, adjusted, strict=True)]
     _print_tests(facts, predictions, options)
-    return _status_of_tests(adjusted, options)
+    if options.alpha is None:
+        return 0
+    if min(adjusted) > options.alpha and n_resamples < needed:
+        return _refuse_resamples(n_resamples, needed, len(tests), options.alpha)
+    gate = gate_of_tests(adjusted, options.alpha)
+    return _status_of(gate["status"], [gate["reading"]], options)
 
 
-def _status_of_tests(adjusted, options) -> int:
-    """1 where calibration is rejected, 2 where the resamples are too few for that."""
-    if options.alpha is None or min(adjusted) <= options.alpha:
-        return int(options.alpha is not None)
-    enough = math.ceil(len(adjusted) / options.alpha) - 1
-    if enough > MOST_RESAMPLES:
+def _tests_of(predictions, notions, n_resamples) -> list[tuple]:
+    """The notion, the function and the options of each test.
+
+    These are ECE for scalar notions, and the SKCE, by the outcomes redrawn where affordable.
+    """
+    tests: list[tuple] = []
+    for notion in notions:
+        if notion.scalar:
+            tests.append((notion, monte_carlo_test, {"n_resamples": n_resamples}))
+        n_columns = 1 if notion.scalar else len(predictions.classes)
+        method = skce_options(len(predictions.labels), n_columns, n_resamples)
+        if not notion.by_class or method["method"] == "monte-carlo":
+            tests.append((notion, skce_test, method))
+    return tests
+
+
+def _resamples_needed(tests, predictions, alpha) -> int:
+    """The resamples with which every test can reject; those by class adjust their own p-values."""
+    resampled = [notion for notion, _, method in tests if "n_resamples" in method]
+    if alpha is None or not resampled:
+        return 0
+    n_classes = len(predictions.classes) if any(one.by_class for one in resampled) else 1
+    return resamples_needed(len(tests) * n_classes, alpha)
+
+
+def _refuse_resamples(n_resamples, needed, n_tests, alpha) -> int:
+    if needed > MOST_RESAMPLES:
         return _refuse(
-            f"--alpha {options.alpha:g} is below what {MOST_RESAMPLES:,} resamples, the most, can "
-            f"show of {len(adjusted)} tests. Pass a larger one."
+            f"--alpha {alpha:g} is below what {MOST_RESAMPLES:,} resamples, the most, can show of "
+            f"{n_tests} tests. Pass a larger one."
         )
-    if options.resamples < enough:
-        return _refuse(
-            f"{options.resamples} resamples are too few for {len(adjusted)} tests to reject at "
-            f"--alpha {options.alpha:g}. Pass --resamples {enough} or more."
-        )
-    return 0
+    return _refuse(
+        f"{n_resamples} resamples are too few for {n_tests} tests to reject at --alpha {alpha:g}. "
+        f"Pass --resamples {needed} or more."
+    )
+
+
+def _facts_of_test(predictions, test, options) -> dict:
+    (proba, labels, classes, _), (notion, function, method) = predictions, test
+    result = function(
+        labels,
+        proba,
+        notion=notion,
+        labels=classes,
+        random_state=options.seed,
+        n_jobs=options.n_jobs,
+        **method,
+    )
+    return {
+        "notion": result.notion,
+        "test": result.method,
+        "estimate": result.estimate,
+        "statistic": result.statistic,
+        "pvalue": result.pvalue,
+    }
 
 
 def _print_tests(facts, predictions, options):
@@ -336,32 +407,6 @@ def _print_tests(facts, predictions, options):
     ]
     header = ("notion", "estimate", "p", "p (Holm)", "test")
     options.print(Table(header, table, "lrrrl").text())
-
-
-def _facts_of_tests(predictions, notion, options):
-    """ECE for scalar notions, and the SKCE, by the outcomes redrawn where affordable."""
-    proba, labels, classes, _ = predictions
-    shared = {
-        "notion": notion,
-        "labels": classes,
-        "random_state": options.seed,
-        "n_jobs": options.n_jobs,
-    }
-    results = []
-    if notion.scalar:
-        results.append(monte_carlo_test(labels, proba, n_resamples=options.resamples, **shared))
-    n_columns = 1 if notion.scalar else len(classes)
-    method = skce_options(len(labels), n_columns, options.resamples)
-    if not notion.by_class or method["method"] == "monte-carlo":
-        results.append(skce_test(labels, proba, **shared, **method))
-    for result in results:
-        yield {
-            "notion": result.notion,
-            "test": result.method,
-            "estimate": result.estimate,
-            "statistic": result.statistic,
-            "pvalue": result.pvalue,
-        }
 
 
 # monitor and recalibrate

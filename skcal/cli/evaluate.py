@@ -15,8 +15,9 @@ from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
 from skcal._scores import brier_losses, of_outcomes
-from skcal._show import number, printable
+from skcal._show import printable
 from skcal._validation import check_labels
+from skcal.cli.gates import GATED_ERRORS
 from skcal.cli.predictions import Predictions
 from skcal.metrics import expected_calibration_error
 from skcal.model_selection.errors import error_facts, error_line
@@ -39,23 +40,19 @@ def demonstration(seed):
 def evaluate(name, predictions, options) -> dict:
     """Search each notion, print the summaries unless JSON is wanted, and return all numbers."""
     notions = chosen_notions(options.notion, predictions.proba)
-    gates: list[dict] = []
     report = {"name": name, **scores_of(predictions, notions), "searches": []}
     if not options.json:
         options.print(title_of(report))
     for notion in notions:
         search = _search(predictions, notion, options)
-        facts = [error_facts(search, kind) for kind in dict.fromkeys(options.error or [])]
+        kinds = [kind for kind in dict.fromkeys(options.error or []) if kind not in GATED_ERRORS]
+        facts = [error_facts(search, kind) for kind in kinds]
         report["searches"].append({**as_dict(search), "errors": facts})
-        if options.max_error is not None:
-            gates.append(gate_of(search, (options.error or ["l1"])[0], options.max_error))
         if not options.json:
             more = [error_line(fact, 19) for fact in facts if fact["kind"] != "l1"]  # it has that
             options.print("\n" + "\n".join([search.summary(), *more]))
     if not options.json:
         options.print()
-    if gates:
-        report["gate"] = max(gates, key=lambda gate: (gate["status"] == 1, gate["status"]))
     return report
 
 
@@ -95,25 +92,6 @@ class LateLines(io.TextIOBase):
             sys.stderr.write(text)
             sys.stderr.flush()
         return len(text)
-
-
-def gate_of(search, kind, max_error) -> dict:
-    """The exit status: 0 not shown to be above the limit, 1 shown, 2 there is no bound."""
-    name = f"the {kind} error of {search.notion_}"
-    try:
-        error = search.error(kind)
-        bound = error.lower_confidence_bound()
-    except ValueError as reason:
-        return {"status": 2, "reading": f"{name} cannot be told: {reason}"}
-    if np.isnan(bound):
-        return {"status": 2, "reading": f"{name} cannot be told: too few test samples"}
-    if bound > max_error:
-        return {
-            "status": 1,
-            "reading": f"{name} is at least {number(bound)} at 95 % confidence, above the limit "
-            f"{max_error:g}",
-        }
-    return {"status": 0, "reading": f"{name} is not shown to be above {max_error:g}"}
 
 
 def scores_of(predictions, notions) -> dict:

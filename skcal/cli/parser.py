@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from skcal import __version__
+from skcal.cli.gates import GATED_ERRORS
 from skcal.model_selection.errors import KINDS
 
 _FILES = (
@@ -61,6 +62,8 @@ def parse(arguments=None) -> argparse.Namespace:
                 )
     if options.command == "evaluate":
         _check_limit(options, parser)
+    if options.command == "compare" and options.alpha is not None and not options.fail_if_worse:
+        parser.error("--alpha is the level of --fail-if-worse: pass that, too")
     if options.command == "recalibrate":
         _complete_recalibrate(options, parser)
     if [getattr(options, "file", None), getattr(options, "second", None)] == ["-", "-"]:
@@ -69,12 +72,21 @@ def parse(arguments=None) -> argparse.Namespace:
 
 
 def _check_limit(options, parser):
-    """Refuse a limit that no error can be above, such as one in per cent."""
-    kind, limit = (options.error or ["l1"])[0], options.max_error
-    if limit is not None and limit >= 2 and kind != "log":
+    """Refuse errors without an upper bound and limits that no error can be above."""
+    errors, limit = options.error or [], options.max_error
+    for kind in errors:
+        if limit is None and kind in GATED_ERRORS:
+            parser.error(f"--error {kind} is what --max-error can bound: pass --max-error, too")
+        if limit is not None and kind not in GATED_ERRORS:
+            parser.error(
+                f"--error {kind}: without assumptions this error has no upper bound, so that "
+                "--max-error cannot show that it is small. Use --error cutoff or ece"
+            )
+    if limit is not None and limit >= 1:
+        kind = GATED_ERRORS[(errors or ["cutoff"])[0]]
         parser.error(
-            f"--max-error {limit:g}: no {kind} error is above 2. Errors are in units of "
-            f"probability: {limit:g} % is {limit / 100:g}"
+            f"--max-error {limit:g}: no {kind} is above 1. Errors are in units of probability: "
+            f"{limit:g} % is {limit / 100:g}"
         )
 
 
@@ -189,16 +201,20 @@ def _add_evaluate(commands, parents):
     parser.add_argument(
         "--error",
         action="append",
-        choices=KINDS,
+        choices=(*GATED_ERRORS, *KINDS),
         default=argparse.SUPPRESS,
-        help="also print the error of this kind: l1 is ECE without bins, log the log loss that "
-        "calibration would save; may be repeated",
+        help="what --max-error bounds: cutoff (default), the largest difference of the numbers of "
+        "observed and predicted events in any range of predictions, per sample, or ece, of 15 "
+        "bins; without --max-error also print the error of this kind: l1 is ECE without bins, log "
+        "the log loss that calibration would save; may be repeated",
     )
     parser.add_argument(
         "--max-error",
         type=_positive,
-        help="exit with 1 if the lower 95 %% confidence bound of the first --error (default: l1) "
-        "is above this for a notion, with 2 if there is no bound",
+        metavar="LIMIT",
+        help="exit with 0 if the --error is shown to be below this limit, with 1 if it is shown to "
+        "be above, with 3 if the samples cannot tell, each at 95 %% confidence; default notion: "
+        "binary or confidence",
     )
 
 
@@ -258,13 +274,15 @@ def _add_test(commands, parents):
     parser.add_argument("file", metavar="FILE")
     _add_notion(parser, _NOTION)
     parser.add_argument(
-        "--resamples", type=at_least(19), default=999, help="of the outcomes (default: 999)"
+        "--resamples",
+        type=at_least(19),
+        help="of the outcomes (default: 999, or as many as --alpha takes)",
     )
     parser.add_argument(
         "--alpha",
         type=_share,
-        help="exit with 1 if a p-value, adjusted by Holm's method, is at most this, with 2 if "
-        "--resamples are too few to tell",
+        help="exit with 1 if a p-value, adjusted by Holm's method, is at most this, else with 0, "
+        "which does not show calibration; with 2 if the given --resamples are too few to reject",
     )
 
 
@@ -297,6 +315,14 @@ def _add_compare(commands, parents):
     )
     parser.add_argument("file", metavar="A")
     parser.add_argument("second", metavar="B")
+    parser.add_argument(
+        "--fail-if-worse",
+        action="store_true",
+        help="exit with 1 if the calibration error of B is significantly larger, else with 0",
+    )
+    parser.add_argument(
+        "--alpha", type=_share, help="level of --fail-if-worse, two-sided (default: 0.05)"
+    )
     _add_report_options(parser)
 
 

@@ -11,7 +11,7 @@ from report_cases import CANDIDATES
 
 from skcal.cli import commands
 from skcal.cli.commands import main
-from skcal.cli.evaluate import gate_of
+from skcal.cli.gates import resamples_needed
 from skcal.cli.predictions import read_predictions
 from skcal.cli.table import FileError
 from skcal.model_selection import candidates
@@ -71,6 +71,95 @@ def test_too_few_resamples_cannot_tell(table, capsys):
     assert "--alpha 0.01. Pass --resamples 199 or more." in printed.err
     arguments[arguments.index("99")] = "199"
     assert main([*arguments, "0.01"]) == 1
+
+
+def test_by_class_each_pvalue_is_adjusted_too(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([1, 1, 1], 200)
+    file = str(tmp_path / "three.npz")
+    np.savez(file, proba=proba, labels=rng.integers(3, size=200))
+    arguments = ["test", file, "--notion", "classwise", "--alpha", "0.02", "--quiet"]
+    assert main([*arguments, "--resamples", "298"]) == 2
+    assert "Pass --resamples 299 or more." in capsys.readouterr().err
+    assert main([*arguments, "--resamples", "299"]) == 1
+
+
+@pytest.mark.parametrize("alpha", ["0.001", "0.0003"])
+def test_a_small_level_draws_as_many_resamples_as_it_needs(table, capsys, alpha):
+    arguments = ["test", str(table), *IGNORED, "--json"]
+    assert main([*arguments, "--alpha", alpha]) == 1
+    printed = capsys.readouterr()
+    smallest = min(fact["pvalue_holm"] for fact in json.loads(printed.out))
+    assert float(alpha) / 2 < smallest <= float(alpha)
+    assert f"Calibration is rejected at --alpha {alpha}" in printed.err
+    assert main(arguments) == 0
+    assert {fact["pvalue"] for fact in json.loads(capsys.readouterr().out)} == {0.001}
+
+
+@pytest.mark.parametrize("n_tests", [1, 2, 3, 7, 30])
+def test_no_fewer_resamples_could_reject(n_tests):
+    for alpha in np.concatenate([np.arange(1, 1000) / 1000, np.arange(1, 100) * 1e-6]):
+        needed = resamples_needed(n_tests, alpha)
+        assert n_tests * (1 / (1 + needed)) <= alpha
+        assert n_tests / needed > alpha * (1 - 1e-12) if needed else alpha >= n_tests
+
+
+def test_what_is_not_rejected_is_not_called_calibrated(tmp_path, capsys):
+    file = tmp_path / "c.csv"
+    file.write_text("\n".join([HEADER, *rows(power=1.0)]) + "\n")
+    assert main(["test", str(file), *IGNORED, "--alpha", "0.05", "--resamples", "99"]) == 0
+    assert "This does not show that the error is small" in capsys.readouterr().err
+
+
+# compare --fail-if-worse
+
+
+@pytest.fixture
+def models(tmp_path):
+    """Files of a calibrated model and of one that squares its probabilities."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=1000)
+    labels = (rng.random(1000) < p).astype(int)
+    files = [str(tmp_path / name) for name in ("good.npz", "bad.npz")]
+    for file, proba in zip(files, (p, p**2), strict=True):
+        np.savez(file, proba=proba, labels=labels)
+    return files
+
+
+def test_a_comparison_fails_only_where_the_second_is_worse(models, capsys):
+    good, bad = models
+    options = ["--resamples", "19", "--fail-if-worse"]
+    assert main(["compare", good, bad, *options, "--json"]) == 1
+    printed = capsys.readouterr()
+    report = json.loads(printed.out)
+    [test] = [
+        one for one in report["comparison"]["tests"] if one["method"].startswith("paired proj")
+    ]
+    assert report["gate"]["status"] == 1
+    assert report["gate"]["reading"] in printed.err
+    assert (report["gate"]["pvalue"], report["gate"]["estimate"]) == (
+        test["pvalue"],
+        test["estimate"],
+    )
+    assert main(["compare", bad, good, *options]) == 0
+    assert "is not shown to be larger at --alpha 0.05" in capsys.readouterr().err
+    assert main(["compare", good, good, *options, "--quiet"]) == 0
+    assert main(["compare", good, bad, *options, "--quiet"]) == 1
+    assert capsys.readouterr() == ("", "")
+    assert main(["compare", good, bad, *options, "--alpha", "1e-200"]) == 0
+    capsys.readouterr()
+    assert main(["compare", good, bad, "--resamples", "19", "--json"]) == 0
+    assert "gate" not in json.loads(capsys.readouterr().out)
+
+
+def test_a_level_without_a_gate_is_refused(models, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["compare", *models, "--alpha", "0.05"])
+    assert stopped.value.code == 2
+    assert "--alpha is the level of --fail-if-worse" in capsys.readouterr().err
+
+
+# All commands
 
 
 @pytest.mark.parametrize("command", ["report", "compare", "plot"])
@@ -136,48 +225,6 @@ def test_columns_that_are_left_out_stay_in_recalibrated_tables(tmp_path):
     assert main(["recalibrate", *files, "--out", str(out), "--id", "id", "--quiet"]) == 0
     assert out.read_text().splitlines()[0] == "id,p,label"
     assert out.read_text().splitlines()[7].startswith("6,")
-
-
-def test_evaluate_exits_with_1_only_where_the_bound_is_above_the_limit(table, capsys):
-    arguments = ["evaluate", str(table), *IGNORED, "--cv", "3", "--max-error"]
-    assert main([*arguments, "0.001", "--json"]) == 1
-    printed = capsys.readouterr()
-    [report] = json.loads(printed.out)
-    l1 = report["searches"][0]["l1"]
-    assert report["gate"]["status"] == 1
-    assert l1["lower_confidence_bound"] > 0.001
-    assert f"the l1 error of binary is at least {l1['lower_confidence_bound']:.4f}" in printed.err
-    # An estimate above the limit is not enough.
-    limit = (l1["estimate"] + l1["lower_confidence_bound"]) / 2
-    assert main([*arguments, str(limit), "--quiet"]) == 0
-    assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(
-    ("limit", "message"),
-    [
-        ("5", "no l1 error is above 2. Errors are in units of probability: 5 % is 0.05"),
-        ("5%", "'5%' is not a number, such as 0.05"),
-        ("0", "0.0 must be above 0"),
-    ],
-)
-def test_a_limit_that_no_error_can_exceed_is_refused(table, capsys, limit, message):
-    with pytest.raises(SystemExit) as stopped:
-        main(["evaluate", str(table), *IGNORED, "--max-error", limit])
-    assert stopped.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-def test_what_cannot_be_told_exits_with_2():
-    class Search:
-        notion_ = "binary"
-
-        def error(self, kind):
-            raise ValueError("There is no correction.")
-
-    gate = gate_of(Search(), "l1", 0.1)
-    assert gate["status"] == 2
-    assert "cannot be told: There is no correction." in gate["reading"]
 
 
 def test_the_standard_input_and_compressed_tables_are_read_alike(table, tmp_path, monkeypatch):

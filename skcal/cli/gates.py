@@ -1,0 +1,194 @@
+"""The gates of the command line: what is decided by a limit or a level, and the exit status."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+
+import numpy as np
+
+from skcal._show import number, percent
+from skcal.cli.table import FileError
+from skcal.hypothesis_tests import compare_calibration, equivalence_test
+from skcal.notions import resolve_notion
+from skcal.sample import read_sample
+
+PASSED, FAILED, UNKNOWN = 0, 1, 3  # exit statuses; 2 is a wrong call or file
+GATED_ERRORS = {"cutoff": "cutoff calibration error", "ece": "ECE of 15 bins"}
+_STATUS = {"below": PASSED, "above": FAILED, "unknown": UNKNOWN}
+_LARGE_SHARE = 0.2  # of the rate of the rarer outcome; a limit above says little
+
+
+# evaluate --max-error
+
+
+def gate_of_errors(predictions, options) -> dict:
+    """Bound each error of each notion that was asked for.
+
+    Returns
+    -------
+    gate : dict
+        ``status`` is 0 where all errors are shown to be below the limit, 1 where one is shown to
+        be above, and 3 otherwise. ``results`` has an entry for each error and notion.
+    """
+    results = [
+        _bounds_of(predictions, notion, error, options.max_error)
+        for notion in _gated_notions(options.notion, predictions.proba)
+        for error in dict.fromkeys(options.error or ["cutoff"])
+    ]
+    verdicts = {result["verdict"] for result in results}
+    verdict = next(one for one in ("above", "unknown", "below") if one in verdicts)
+    return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
+
+
+def _gated_notions(notions, proba) -> list:
+    """The notions whose errors can be bounded; by default "auto", a single probability."""
+    found = dict.fromkeys(resolve_notion(notion, proba) for notion in notions or ["auto"])
+    for notion in found:
+        if not notion.scalar:
+            raise FileError(
+                f"--notion {notion}: --max-error bounds errors of a single probability, and this "
+                "notion conditions on a vector, whose error has no upper bound without "
+                "assumptions. Use --notion binary, confidence, top-label or classwise."
+            )
+    return list(found)
+
+
+def _bounds_of(predictions, notion, error, limit) -> dict:
+    """The verdict on one error, its numbers and the sentences that tell them."""
+    test = equivalence_test(
+        predictions.labels,
+        predictions.proba,
+        limit=limit,
+        error=error,
+        notion=notion,
+        labels=predictions.classes,
+    )
+    outcome, rate = _rarest_outcome(predictions, notion)
+    facts = {**asdict(test), "error": error}
+    for name in ("n_samples_needed", "largest_gap"):
+        if not np.isfinite(facts[name]):
+            facts[name] = None
+    facts |= {
+        "rarest_outcome": outcome,
+        "rate_of_rarest_outcome": rate,
+        "limit_by_rate": limit / rate if rate > 0 else None,
+    }
+    name = f"The {GATED_ERRORS[error]} (notion {notion})"
+    if not notion.single:
+        name = f"The largest {GATED_ERRORS[error]} of a class (notion {notion})"
+    return {**facts, "reading": _reading(name, facts)}
+
+
+def _rarest_outcome(predictions, notion) -> tuple[str, float]:
+    """What is called the rate of the rarest outcome, and that rate."""
+    sample = read_sample(
+        predictions.labels, predictions.proba, notion, labels=predictions.classes, scalar=True
+    )
+    if not notion.single:
+        shares = np.bincount(sample.codes) / len(sample.codes)
+        return "rate of the rarest class", float(shares[shares > 0].min())
+    share = float(sample.problems()[0].outcomes.mean())
+    if notion.of_positive_class:
+        names = "event rate", "rate of no event"
+    else:
+        names = "rate of correct predictions", "rate of wrong predictions"
+    return (names[0], share) if share <= 0.5 else (names[1], 1 - share)
+
+
+def _reading(name, facts) -> str:
+    """Two sentences: the verdict with its bounds, and what helps to judge it."""
+    limit = f"{facts['limit']:g}"
+    verdict = {
+        "below": f"shown to be below {limit}",
+        "above": f"shown to be above {limit}",
+        "unknown": f"not shown to be below or above {limit}",
+    }[facts["verdict"]]
+    first = (
+        f"{name} is {verdict}: the estimate is {number(facts['estimate'])}, at least "
+        f"{number(facts['low'])} and at most {number(facts['high'])} (each at "
+        f"{percent(facts['confidence_level'])} confidence)."
+    )
+    more = []
+    if facts["verdict"] == "unknown":
+        needed, n = facts["n_samples_needed"], facts["n_samples"]
+        if needed is None:
+            more.append("no number of samples would show the estimated error to be below")
+        else:
+            more.append(
+                f"about {needed:,.0f} samples would show it to be below in nine of ten cases "
+                f"(here are {n:,})"
+            )
+    gap, share = facts["largest_gap"], percent(facts["min_share"])
+    if gap is not None and gap < 1:
+        more.append(
+            f"observed and predicted frequencies differ by at most {number(gap)} in any range of "
+            f"predictions with {share} of the samples"
+        )
+    elif gap is not None and facts["verdict"] != "above":
+        more.append(
+            f"the bound allows any gap in a range of predictions with {share} of the samples"
+        )
+    if facts["verdict"] != "above":
+        more += _beside_rate(facts)
+    second = "; ".join(more)
+    return f"{first} {second[0].upper()}{second[1:]}." if more else first
+
+
+def _beside_rate(facts) -> list[str]:
+    """How large the limit is beside the rate of a rare outcome, if it is large."""
+    times, rate, outcome = (
+        facts[name] for name in ("limit_by_rate", "rate_of_rarest_outcome", "rarest_outcome")
+    )
+    if times is None:
+        return [f"the {outcome} is 0 here, so that no limit says much"]
+    if times <= _LARGE_SHARE:
+        return []
+    shown = f"{times:.1f}" if times >= 1 else f"{times:.2g}"
+    return [f"{facts['limit']:g} is {shown} times the {outcome} of {rate:#.2g}"]
+
+
+# test --alpha
+
+
+def resamples_needed(n_tests: int, alpha: float) -> int:
+    """The least number of resamples whose p-values can reject, adjusted for so many tests."""
+    enough = math.ceil(n_tests / alpha) - 1
+    return enough + (n_tests * (1 / (1 + enough)) > alpha)  # as rounding has it
+
+
+def gate_of_tests(adjusted, alpha) -> dict:
+    """Whether calibration is rejected, by the adjusted p-values."""
+    smallest = f"the smallest adjusted p-value is {min(adjusted):.2g}"
+    if min(adjusted) <= alpha:
+        return {
+            "status": FAILED,
+            "reading": f"Calibration is rejected at --alpha {alpha:g}: {smallest}.",
+        }
+    return {
+        "status": PASSED,
+        "reading": f"Calibration is not rejected at --alpha {alpha:g}: {smallest}. This does not "
+        "show that the error is small; evaluate --max-error asks for that.",
+    }
+
+
+# compare --fail-if-worse
+
+
+def gate_of_comparison(first, second, notion, alpha) -> dict:
+    """Whether the calibration error of the second model is significantly larger."""
+    test = compare_calibration(
+        first.labels, first.proba, second.proba, notion=notion, labels=first.classes
+    )
+    worse = test.estimate < 0 and test.pvalue <= alpha
+    shown = "is larger" if worse else "is not shown to be larger"
+    return {
+        "status": FAILED if worse else PASSED,
+        "alpha": alpha,
+        "notion": str(test.notion),
+        "estimate": test.estimate,
+        "pvalue": test.pvalue,
+        "reading": f"The calibration error of the second model {shown} at --alpha {alpha:g}: the "
+        f"squared error of the first minus that of the second is {number(test.estimate)} "
+        f"(p = {test.pvalue:.2g}, notion {test.notion}).",
+    }

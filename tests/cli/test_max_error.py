@@ -1,0 +1,229 @@
+"""``evaluate --max-error``: 0 is shown to be below, 1 above, 3 cannot tell, 2 a wrong call."""
+
+import json
+
+import numpy as np
+import pytest
+from report_cases import CANDIDATES
+from scipy.stats import binom
+
+from skcal.cli import commands
+from skcal.cli.commands import main
+from skcal.cli.parser import make_parser
+from skcal.hypothesis_tests import equivalence_test
+from skcal.model_selection import candidates
+
+
+def save(path, p, truth, rng):
+    np.savez(path, proba=p, labels=(rng.random(len(p)) < truth).astype(int))
+    return str(path)
+
+
+def predictions(n, off=0.0, seed=0):
+    """Predictions that are too high by ``off``; their cutoff calibration error is the same."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(off, 1, n)
+    return p, p - off, rng
+
+
+@pytest.fixture
+def file(tmp_path):
+    return lambda n, off=0.0, seed=0: save(tmp_path / "p.npz", *predictions(n, off, seed))
+
+
+@pytest.fixture
+def rare(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.005, 0.015, 3000)
+    return save(tmp_path / "rare.npz", p, p, rng)
+
+
+@pytest.fixture
+def three(tmp_path):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([1, 1, 1], 2000)
+    labels = (rng.random((2000, 1)) > proba.cumsum(axis=1)).sum(axis=1)
+    np.savez(tmp_path / "three.npz", proba=proba, labels=labels)
+    return str(tmp_path / "three.npz")
+
+
+@pytest.fixture(autouse=True)
+def short_searches(monkeypatch):
+    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES)
+
+
+@pytest.fixture
+def no_searches(monkeypatch):
+    monkeypatch.setattr(commands, "evaluate", lambda *_: {})
+
+
+def gate(capsys, file, *options, status, limit="0.05"):
+    """The gate of the JSON, and what is printed on the error stream."""
+    assert main(["evaluate", file, "--max-error", limit, "--json", *options]) == status
+    printed = capsys.readouterr()
+    [report] = json.loads(printed.out)
+    assert report["gate"]["status"] == status
+    for result in report["gate"]["results"]:
+        assert f"skcal: {result['reading']}\n" in printed.err
+    return report["gate"], printed.err
+
+
+@pytest.mark.parametrize(
+    ("n", "off", "status", "told"),
+    [
+        (3000, 0.0, 0, "is shown to be below 0.05: the estimate is 0.0"),
+        (3000, 0.15, 1, "is shown to be above 0.05: the estimate is 0.1"),
+        (300, 0.0, 3, "samples would show it to be below in nine of ten cases (here are 300)"),
+        (40, 0.15, 3, "No number of samples would show the estimated error to be below"),
+    ],
+)
+def test_each_status_with_its_sentence(file, capsys, n, off, status, told):
+    path = file(n, off, seed=2)
+    assert main(["evaluate", path, "--cv", "3", "--max-error", "0.05"]) == status
+    printed = capsys.readouterr()
+    assert told in printed.err
+    assert "Calibration" in printed.out or "calibration" in printed.out
+    assert main(["evaluate", path, "--cv", "3", "--max-error", "0.05", "--quiet"]) == status
+    assert capsys.readouterr() == ("", "")
+
+
+def test_json_holds_the_result_of_the_test(file, capsys, no_searches):
+    found, told = gate(capsys, file(3000), status=0)
+    p, truth, rng = predictions(3000)
+    expected = equivalence_test((rng.random(3000) < truth).astype(int), p, limit=0.05)
+    [result] = found["results"]
+    assert found["verdict"] == result["verdict"] == "below"
+    for name in ("estimate", "low", "high", "n_samples", "n_samples_needed", "largest_gap"):
+        assert result[name] == getattr(expected, name)
+    assert f"differ by at most {expected.largest_gap:.4f} in any range of predictions" in told
+    assert "times" not in told
+
+
+def test_infinitely_many_samples_are_null(file, capsys, no_searches):
+    found, told = gate(capsys, file(40, 0.15, seed=2), status=3)
+    assert found["results"][0]["n_samples_needed"] is None
+    assert "the bound allows any gap" in told
+
+
+def test_a_limit_is_compared_with_the_rate_of_rare_events(rare, capsys, no_searches, tmp_path):
+    found, told = gate(capsys, rare, status=0)
+    [result] = found["results"]
+    assert result["rarest_outcome"] == "event rate"
+    rate = result["rate_of_rarest_outcome"]
+    assert result["limit_by_rate"] == 0.05 / rate
+    assert f"0.05 is {0.05 / rate:.1f} times the event rate of {rate:.4f}." in told
+    archive = np.load(rare)
+    np.savez(tmp_path / "other.npz", proba=1 - archive["proba"], labels=1 - archive["labels"])
+    _, told = gate(capsys, str(tmp_path / "other.npz"), status=0)
+    assert f"times the rate of no event of {rate:.4f}." in told
+    np.savez(tmp_path / "none.npz", proba=archive["proba"], labels=0 * archive["labels"])
+    found, told = gate(capsys, str(tmp_path / "none.npz"), status=0)
+    assert "the event rate is 0 here, so that no limit says much." in told
+    assert found["results"][0]["limit_by_rate"] is None
+
+
+def test_ece_and_several_notions_are_bounded_as_asked(three, capsys, no_searches):
+    found, _ = gate(capsys, three, status=0)
+    assert [result["notion"] for result in found["results"]] == ["confidence"]
+    archive = np.load(three)
+    options = ["--error", "ece", "--notion", "confidence", "--notion", "classwise"]
+    found, told = gate(capsys, three, *options, status=3, limit="0.04")
+    assert "The largest ECE of 15 bins of a class (notion classwise) is" in told
+    for result, notion in zip(found["results"], ("confidence", "classwise"), strict=True):
+        expected = equivalence_test(
+            archive["labels"], archive["proba"], limit=0.04, error="ece", notion=notion
+        )
+        assert (result["error"], result["notion"]) == ("ece", notion)
+        assert (result["high"], result["verdict"]) == (expected.high, expected.verdict)
+        assert result["largest_gap"] is None
+
+
+def test_one_error_above_fails_whatever_the_others(tmp_path, capsys, no_searches):
+    """Steps cancel in the cutoff error, and in ECE of 15 bins they do not."""
+    rng = np.random.default_rng(0)
+    k = rng.integers(15, size=4000)
+    p = (k + 0.5) / 15
+    path = save(tmp_path / "steps.npz", p, np.clip(p + np.where(k % 2, 0.15, -0.15), 0, 1), rng)
+    options = ["--error", "cutoff", "--error", "ece"]
+    found, _ = gate(capsys, path, *options, status=1)
+    assert [result["verdict"] for result in found["results"]] == ["below", "above"]
+
+
+@pytest.mark.parametrize("notion", ["canonical", "top-2"])
+def test_errors_of_vectors_are_refused_before_the_search(three, capsys, monkeypatch, notion):
+    monkeypatch.setattr(commands, "evaluate", lambda *_: pytest.fail("searched"))
+    options = ["--notion", "confidence", "--notion", notion]
+    assert main(["evaluate", three, "--max-error", "0.05", *options, "--quiet"]) == 2
+    assert f"--notion {notion}: --max-error bounds errors of a single" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--max-error", "0.1", "--error", "l1"], "--error l1: without assumptions this error"),
+        (["--max-error", "0.1", "--error", "ece", "--error", "rms"], "--error rms: without"),
+        (["--error", "ece"], "--error ece is what --max-error can bound"),
+        (["--max-error", "1"], "no cutoff calibration error is above 1"),
+        (["--max-error", "5"], "Errors are in units of probability: 5 % is 0.05"),
+        (["--max-error", "5%"], "'5%' is not a number, such as 0.05"),
+        (["--max-error", "0"], "0.0 must be above 0"),
+        (["--max-error", "nan"], "nan must be above 0"),
+    ],
+)
+def test_what_cannot_be_bounded_is_refused(file, capsys, options, message):
+    with pytest.raises(SystemExit) as stopped:
+        main(["evaluate", file(100), *options])
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_bad_file_is_no_verdict(tmp_path, capsys):
+    assert main(["evaluate", str(tmp_path / "absent.npz"), "--max-error", "0.1", "--quiet"]) == 2
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_help_tells_each_status(capsys):
+    with pytest.raises(SystemExit):
+        make_parser().parse_args(["evaluate", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    for words in ("with 0 if the --error is shown to be below", "with 1 if", "with 3 if"):
+        assert words in text
+
+
+def test_forty_samples_with_an_error_of_015_never_pass(file, no_searches):
+    for seed in range(60):
+        status = main(["evaluate", file(40, 0.15, seed), "--max-error", "0.05", "--quiet"])
+        assert status in (1, 3)
+
+
+def squared(p):
+    return p**2
+
+
+# The predictions and what happens at each, and the limit: a bit below the true cutoff error.
+WRONG = {
+    "too high": (lambda rng, n: rng.uniform(0.1, 1, n), lambda p: p - 0.1),
+    "half as often": (lambda rng, n: rng.uniform(0, 0.1, n), lambda p: p / 2),
+    "squared": (lambda rng, n: rng.uniform(0, 1, n), squared),
+    "one range": (lambda rng, n: rng.uniform(0, 1, n), lambda p: p - 0.4 * (p > 0.8)),
+    "rare events": (lambda rng, n: rng.uniform(0.005, 0.015, n), lambda p: 2 * p),
+    "sure": (lambda rng, n: rng.beta(0.2, 0.2, n), lambda p: 0.9 * p + 0.02),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_error_above_the_limit_passes_in_at_most_5_percent(name, tmp_path, no_searches):
+    draw, truth = WRONG[name]
+    p = np.sort(draw(np.random.default_rng(1), 400_000))
+    path = np.append(0, np.cumsum(truth(p) - p)) / len(p)
+    limit = 0.99 * np.ptp(path)  # the largest range of a cumulative sum is that of its ends
+    passed, n_files = 0, 0
+    for n in (40, 150, 600, 2000):
+        for seed in range(40):
+            rng = np.random.default_rng([seed, n])
+            p = draw(rng, n)
+            file = save(tmp_path / "p.npz", p, truth(p), rng)
+            status = main(["evaluate", file, "--max-error", f"{limit:.6f}", "--quiet"])
+            assert status in (0, 1, 3)
+            passed, n_files = passed + (status == 0), n_files + 1
+    assert passed <= binom.ppf(0.999, n_files, 0.05)
