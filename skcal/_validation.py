@@ -596,7 +596,9 @@ def _where(name: str) -> str:
 
 
 def _example(present: np.ndarray) -> str:
-    return f", such as labels={present.tolist()}" if len(present) == 2 else ""
+    if len(present) != 2:
+        return ""
+    return f" ({present.tolist()} for probabilities of {present.tolist()[1]!r})"
 
 
 def column_names(y_proba):

@@ -458,7 +458,10 @@ def test_numerals_that_name_columns_are_integers(rng):
         (lambda p: check_proba(np.array([0, 2, 1])), r"row 1 is 2, .*arguments swapped"),
         (lambda p: check_proba(np.array([0.5, 1 + 1e-7])), r"pass numpy\.clip\(y_proba, 0, 1\)"),
         (lambda p: check_labels(p, p), r"y_true should be a 1d array.*arguments swapped"),
-        (lambda p: check_labels(["a", "b"], p[:2, 0]), r"\['a', 'b'\] or pos_label="),
+        (
+            lambda p: check_labels(["a", "b"], p[:2, 0]),
+            r"\['a', 'b'\] for probabilities of 'b'\) or pos_label=",
+        ),
         (lambda p: check_labels(["a", "b"], p[:2, 0], name="y"), "of the constructor"),
     ],
 )

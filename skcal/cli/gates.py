@@ -112,13 +112,12 @@ def _reading(name, facts) -> str:
     more = []
     if facts["verdict"] == "unknown":
         needed, n = facts["n_samples_needed"], facts["n_samples"]
-        if needed is None:
-            more.append("no number of samples would show the estimated error to be below")
-        else:
-            more.append(
-                f"about {needed:,.0f} samples would show it to be below in nine of ten cases "
-                f"(here are {n:,})"
-            )
+        number_of_samples = "no number of" if needed is None else f"about {needed:,.0f}"
+        more.append(
+            f"if the error is {number(facts['assumed_error'])}, the estimate less its noise, "
+            f"{number_of_samples} samples would show it to be below in nine of ten cases (here are "
+            f"{n:,})"
+        )
     gap, share = facts["largest_gap"], percent(facts["min_share"])
     if gap is not None and gap < 1:
         more.append(
@@ -145,7 +144,10 @@ def _beside_rate(facts) -> list[str]:
     if times <= _LARGE_SHARE:
         return []
     shown = f"{times:.1f}" if times >= 1 else f"{times:.2g}"
-    return [f"{facts['limit']:g} is {shown} times the {outcome} of {rate:#.2g}"]
+    said = f"{facts['limit']:g} is {shown} times the {outcome} of {rate:#.2g}"
+    if times >= 1 and outcome == "event rate":
+        said += ", so that a model that always says 0 would pass: choose a share of that rate"
+    return [said]
 
 
 # test --alpha

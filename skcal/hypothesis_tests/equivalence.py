@@ -34,7 +34,7 @@ _MEAN_RANGE = np.sqrt(8 / np.pi)  # of Brownian motion on [0, 1]
 _TITLES = {
     "cutoff": "Cutoff calibration error",
     "expected": "Expected calibration error",
-    "interval": "Calibration error in an interval",
+    "interval": "Difference of observed and predicted frequencies in the interval",
 }
 
 
@@ -52,7 +52,10 @@ class EquivalenceTestResult(ShownRounded):
     n_samples : int
     n_samples_needed : float
         Samples of this kind with which the verdict is "below" with a chance of 90 %, if the error
-        is the estimate less what noise adds to it; infinity if that is not below the limit.
+        is ``assumed_error``; infinity if that is not below the limit. Of few samples this is a
+        guess: the error may be another.
+    assumed_error : float
+        The estimate less what noise adds to it on average, at least 0.
     largest_gap : float
         Upper bound of the difference of observed and predicted frequencies in any range of
         predictions that holds ``min_share`` of the samples; NaN where the error says nothing of it.
@@ -67,6 +70,7 @@ class EquivalenceTestResult(ShownRounded):
     limit: float
     n_samples: int
     n_samples_needed: float
+    assumed_error: float
     largest_gap: float
     error: str
     method: str
@@ -87,16 +91,19 @@ class EquivalenceTestResult(ShownRounded):
             f"estimate   {number(self.estimate)}, at least {number(self.low)} and at most "
             f"{number(self.high)} (each at {level} confidence)",
         ]
-        if not np.isnan(self.largest_gap):
+        if self.largest_gap < 1:
             lines.append(
                 f"gap        at most {number(self.largest_gap)} in any range with "
                 f"{percent(self.min_share)} of the samples"
             )
         if self.verdict == "unknown":
-            needed = "no number of samples"
+            needed = "no number"
             if np.isfinite(self.n_samples_needed):
                 needed = f"about {self.n_samples_needed:,.0f}"
-            lines.append(f"samples    {self.n_samples:,}; {needed} would show it to be below")
+            lines.append(
+                f"samples    {self.n_samples:,}; {needed} would show it to be below, if the error "
+                f"is {number(self.assumed_error)} (the estimate less its noise)"
+            )
         return "\n".join(lines)
 
 
@@ -152,6 +159,7 @@ def equivalence_test(
     interval : (float, float), default=None
         Bound the difference of observed and predicted frequencies among the predictions in this
         closed interval alone, such as around a threshold of decisions, by binomial limits.
+        ``limit`` is then about this difference, per sample in the interval and not of the whole.
     min_share : float in (0, 1], default=0.1
         ``largest_gap`` is about ranges with at least this share of the samples.
     confidence_level : float in (0, 1), default=0.95
@@ -235,7 +243,8 @@ def equivalence_test(
     else:
         name, bounds, options = "cutoff", _cutoff_bounds, {"method": method}
     found = [bounds(problem, limit, alpha, **options) for problem in problems]
-    estimate, low, high, needed = (max(column) for column in zip(*found, strict=True))
+    estimate, low, high = (max(column) for column in list(zip(*found, strict=True))[:3])
+    needed, assumed = max(one[3:] for one in found)
     return EquivalenceTestResult(
         verdict="below" if high <= limit else "above" if low > limit else "unknown",
         estimate=estimate,
@@ -244,6 +253,7 @@ def equivalence_test(
         limit=limit,
         n_samples=len(sample.codes),
         n_samples_needed=needed,
+        assumed_error=assumed,
         largest_gap=min(high / min_share, 1.0) if name == "cutoff" else np.nan,
         error=name,
         method=method,
@@ -260,6 +270,7 @@ class _Bounds(NamedTuple):
     low: float
     high: float
     n_samples_needed: float
+    assumed_error: float
 
 
 def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
@@ -276,8 +287,8 @@ def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
     def noise(n):
         return (width + _EXCESS) * terms.sigma / np.sqrt(n) + rate / n
 
-    without_noise = estimate - _MEAN_RANGE * terms.sigma / np.sqrt(terms.n)
-    return _Bounds(estimate, low, high, _samples_needed(limit, without_noise, noise))
+    assumed = max(estimate - _MEAN_RANGE * terms.sigma / np.sqrt(terms.n), 0.0)
+    return _Bounds(estimate, low, high, _samples_needed(limit, assumed, noise), assumed)
 
 
 class _Terms:
@@ -358,9 +369,9 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
         width = (z + norm.ppf(_CHANCE)) * terms.sigma / np.sqrt(n)
         return float(share @ (mean - true_gaps)) + width + rate / n
 
-    needed = _samples_needed(limit, float(share @ true_gaps), noise)
+    assumed = float(share @ true_gaps)
     low = estimate - _sum_of_absolute_quantile(share * errors, z)
-    return _Bounds(estimate, low, high, needed)
+    return _Bounds(estimate, low, high, _samples_needed(limit, assumed, noise), assumed)
 
 
 def _sum_of_absolute_quantile(deviations, z) -> float:
@@ -407,18 +418,18 @@ def _interval_bounds(problem: Problem, limit, alpha, interval) -> _Bounds:
         width = (norm.isf(alpha) + norm.isf((1 - _CHANCE) / 2)) * sigma / np.sqrt(n_inside)
         return width + np.log(1 / alpha) / n_inside
 
-    without_noise = np.sqrt(max(gap**2 - sigma**2 / n, 0))
+    assumed = float(np.sqrt(max(gap**2 - sigma**2 / n, 0)))
     return _Bounds(
         float(gap),
         float(max(least - predicted, predicted - most)),
         float(max(most - predicted, predicted - least)),
-        _samples_needed(limit, without_noise, noise),
+        _samples_needed(limit, assumed, noise),
+        assumed,
     )
 
 
 def _samples_needed(limit, error, noise) -> float:
     """The least n with error + noise(n) ≤ limit."""
-    error = max(error, 0.0)
     if error >= limit:
         return np.inf
     least, most = 1, 2

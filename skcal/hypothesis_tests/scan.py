@@ -88,7 +88,8 @@ class ScanTestResult(CalibrationTestResult):
         if not self.ranges:
             shown = self.pvalue <= 1 - self.confidence_level
             return "\n".join([*lines, "shown, but not where" if shown else "no range stands out"])
-        lines.append(f"mean gap   at least {number(self.lower_bound)} at {level} confidence")
+        of = "mean gap " if self.class_pvalues is None else "mean gap, summed over the classes,"
+        lines.append(f"{of}  at least {number(self.lower_bound)} at {level} confidence")
         columns = ["predictions", "samples", "predicted", f"observed ({level} for all ranges)"]
         rows = [
             [
