@@ -36,6 +36,8 @@ def members(cls):
         owners = [base for base in cls.__mro__ if name in vars(base)]
         if name.startswith("_") or not owners or not owners[0].__module__.startswith("skcal"):
             continue
+        if owners[0].__module__ == "skcal._sklearn_compat":  # in place of a newer scikit-learn's
+            continue
         attribute = inspect.getattr_static(cls, name)
         if isinstance(attribute, property):
             yield f"{name} (property)"

@@ -161,7 +161,7 @@ def test_the_brier_score_of_two_columns_is_that_of_one(coarse, score):
     assert_allclose(parts(two, "classwise"), times * one, rtol=1e-12)
     assert_allclose(parts(two, "canonical"), one, rtol=1e-12)
     if score == "brier":
-        assert_allclose([parts(two, n)[0] for n in BRIER_NOTIONS], brier_score_loss(y, two))
+        assert_allclose([parts(two, n)[0] for n in BRIER_NOTIONS], brier_score_loss(y, p))
     for notion in ("classwise", "canonical"):
         assert_allclose(parts(p, notion), one, rtol=1e-15)
 
