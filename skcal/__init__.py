@@ -1,5 +1,8 @@
 """Estimate and test the calibration errors of probabilistic classifiers."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from skcal.functions import (
     Binning,
     DirichletKernelDensity,
@@ -17,7 +20,9 @@ from skcal.model_selection import (
 )
 from skcal.recalibrated_classifier import RecalibratedClassifierCV
 from skcal.recalibration import Recalibrator, TemperatureScaling
-from skcal.report import calibration_report
+
+if TYPE_CHECKING:
+    from skcal.report import calibration_report
 
 __version__ = "0.1.0"
 
@@ -38,3 +43,18 @@ __all__ = [
     "calibration_report",
     "compare_risks",
 ]
+
+# Half of the time that an import of everything takes; few programs need it.
+_WHEN_USED = ("cli", "displays", "hypothesis_tests", "metrics", "monitoring", "report")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "calibration_report":
+        return import_module("skcal.report").calibration_report
+    if name in _WHEN_USED:
+        return import_module(f"skcal.{name}")
+    raise AttributeError(f"module 'skcal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_WHEN_USED})

@@ -34,9 +34,12 @@ LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def of_outcomes(losses: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the losses (n,) of what happened."""
-    return np.take_along_axis(losses, codes[:, None], axis=1)[:, 0]
+def of_outcomes(losses: np.ndarray, happened: np.ndarray) -> np.ndarray:
+    """Return the losses (n,) of what happened: a column each, or shares of one column or all."""
+    if happened.dtype.kind != "f":
+        return np.take_along_axis(losses, happened[:, None], axis=1)[:, 0]
+    shares = np.column_stack([1 - happened, happened]) if happened.ndim == 1 else happened
+    return (shares * np.where(shares != 0, losses, 0)).sum(axis=1)
 
 
 def bounded_log_losses(
@@ -48,8 +51,8 @@ def bounded_log_losses(
     ----------
     proba : ndarray of shape (n, 1) or (n, C)
         Kept off 0 and 1 by the resolution of the dtype, as in :func:`sklearn.metrics.log_loss`.
-    codes : ndarray of shape (n,)
-        Columns of the outcomes; 0 and 1 for a single column.
+    codes : ndarray of shape (n,) or (n, C)
+        Columns of the outcomes, 0 and 1 for a single column; or shares of the classes, floats.
     logits : ndarray of the shape of ``proba``, default=None
         The logit of a single column, or the logarithms of several; used instead, without bounds.
     """
@@ -64,4 +67,4 @@ def log_losses_of_logits(logits: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return the log losses (n,) of one column of logits, or of the logarithms of probabilities."""
     if logits.shape[1] > 1:
         return -of_outcomes(logits, codes)
-    return np.logaddexp(0, np.where(codes == 1, -logits[:, 0], logits[:, 0]))
+    return of_outcomes(np.logaddexp(0, np.hstack([logits, -logits])), codes)

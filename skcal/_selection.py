@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 
 from skcal._show import Summary
 
-LEVEL = 0.05  # p-values below this tell candidates apart
+LEVEL = 0.05  # of tests, where a user names none
 
 
 def as_pair(candidate: Any, place: str, is_model: Callable, remedy: str) -> tuple[Any, Any]:

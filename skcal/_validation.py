@@ -1,19 +1,21 @@
-"""The border: everything a user passes in is checked here, once."""
+"""The border: arrays of numbers that a user passes in are checked here, once."""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
 from sklearn import get_config
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
+
+from skcal._sklearn_compat import get_namespace
 
 FLOATS = (np.float64, np.float32)
 
@@ -71,10 +73,13 @@ class InputError(ValueError):
 
 
 def decoded(values: Any) -> Any:
-    """The values of an Arrow column, or table, in place of codes of dictionaries; else the input.
+    """Arrays of torch, cupy, jax and others of the array API as numpy's; else the input.
 
-    numpy reads a null among the codes of a column in chunks as the last value.
+    Of an Arrow column, or table, the values in place of codes of dictionaries: numpy reads a null
+    among the codes of a column in chunks as the last value.
     """
+    if is_foreign_array(values):
+        return _as_numpy(values)
     kind: Any = getattr(values, "type", None)
     if type(kind).__name__ == "DictionaryType":
         return values.cast(kind.value_type)
@@ -85,6 +90,30 @@ def decoded(values: Any) -> Any:
         if type(field.type).__name__ == "DictionaryType":
             values = values.set_column(k, field.name, decoded(values.column(k)))
     return values
+
+
+def is_foreign_array(values: Any) -> bool:
+    """Whether it is an array of the array API, or a tensor, of another library than numpy."""
+    kind = type(values)
+    is_array = hasattr(kind, "__array_namespace__") or kind.__module__.partition(".")[0] == "torch"
+    return is_array and not isinstance(values, np.ndarray | np.generic)
+
+
+def _as_numpy(values: Any) -> np.ndarray:
+    if hasattr(values, "detach"):  # torch
+        values = values.detach().cpu()
+        return (values.float() if "bfloat16" in str(values.dtype) else values).numpy()
+    if type(values).__module__.partition(".")[0] == "cupy":
+        return values.get()
+    return np.asarray(values)
+
+
+def as_given(result: np.ndarray, given: Any) -> Any:
+    """The result as an array of the library and device of the input, if scikit-learn dispatches."""
+    if not (is_foreign_array(given) and get_config()["array_api_dispatch"]):
+        return result
+    namespace, _ = get_namespace(given)
+    return namespace.asarray(result, device=given.device)
 
 
 def row_blocks(n_rows: int, row_bytes: int, most: float = np.inf) -> Iterator[slice]:
@@ -120,6 +149,7 @@ def read_features(estimator, X, y=None, reset: bool = True) -> np.ndarray:
             estimator.n_features_in_ = X.shape[1]
         if X.shape[1] == estimator.n_features_in_:
             return X
+    X = decoded(X)
     with telling_shapes(X, y):
         return validate_data(estimator, X, dtype=FLOATS, reset=reset)
 
@@ -217,7 +247,7 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
             proba = check_array(proba, input_name=name, ensure_2d=False, **options)
         else:
             proba = _validate_columns(estimator, proba, reset, options)
-    _check_finite(proba, name)
+    check_finite(proba, name)
     return proba
 
 
@@ -299,10 +329,10 @@ def _all_finite(array: np.ndarray) -> bool:
     return bool(np.isfinite(total) or np.isfinite(array).all())
 
 
-def _check_finite(array: np.ndarray, name: str) -> None:
+def check_finite(array: np.ndarray, name: str) -> None:
     if _all_finite(array):
         return
-    where = _first(~np.isfinite(array))
+    where = first_of(~np.isfinite(array))
     value = "NaN" if np.isnan(array[tuple(where.values())]) else "infinity"
     lead = f"Input {name} contains {value}: "
     remedy = "Drop or mend that sample."
@@ -311,7 +341,7 @@ def _check_finite(array: np.ndarray, name: str) -> None:
     raise InputError(name, ".", remedy, **where, lead=lead)
 
 
-def _first(wrong: np.ndarray) -> dict[str, int]:
+def first_of(wrong: np.ndarray) -> dict[str, int]:
     """Row and, of two dimensions, column of the first entry that is true."""
     return dict(zip(("row", "column"), map(int, np.argwhere(wrong)[0]), strict=False))
 
@@ -363,7 +393,7 @@ SWAPPED = "Are the arguments swapped, or are these class predictions? "
 
 
 def _refuse_outside(proba, outside, name, low, high):
-    where = _first(outside)
+    where = first_of(outside)
     kind, remedy = "range", LOGITS.format("scipy.special.softmax or expit")
     if proba.ndim == 1 and not (proba % 1).any():
         kind, remedy = "integers", f"{SWAPPED}{remedy}"
@@ -372,244 +402,6 @@ def _refuse_outside(proba, outside, name, low, high):
     value = proba[tuple(where.values())]
     reason = f"is {value:.9g}, not a probability in [0, 1]."
     raise InputError(name, reason, remedy, **where, kind=kind)
-
-
-PASS_LABELS = "Pass labels= with the class of every column."
-
-
-def check_labels(
-    y_true,
-    proba: np.ndarray,
-    labels=None,
-    *,
-    columns=None,
-    name: str = "y_true",
-    proba_name: str = "y_proba",
-    single: str = "1-D",
-    any_two: bool = False,
-):
-    """Encode labels as column numbers of ``proba``.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Class labels of any sortable type.
-    proba : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        Checked probabilities.
-    labels : array-like of shape (n_classes,), default=None
-        The class of each column, in any order; for 1-D probabilities
-        (negative class, positive class).
-    columns : array-like of shape (n_classes,), default=None
-        Names of the columns of a data frame; they are the classes when they name all labels.
-    name, proba_name : str, default="y_true" and "y_proba"
-        The arguments that error messages name.
-    single : str, default="1-D"
-        What error messages call probabilities of the positive class alone.
-    any_two : bool, default=False
-        Whether, of these, any two labels are classes, of which the second in order is positive.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_samples,), int64
-    classes : ndarray of shape (n_classes,)
-    """
-    y = plain_labels(y_true, name)
-    if len(y) != len(proba):
-        lead = "Found input variables with inconsistent numbers of samples: "
-        raise InputError(proba_name, f"has {len(proba)} rows, {name} {len(y)}.", lead=lead)
-    n_classes = 2 if proba.ndim == 1 else proba.shape[1]
-    if labels is None and columns is None and _are_codes(y, n_classes):
-        _warn_if_counted_from_1(y, proba, name, proba_name)
-        return y.astype(np.int64, copy=False), np.arange(n_classes)  # without a sort
-    present, inverse = _sorted_labels(y, name)
-    if labels is None and columns is not None:
-        labels = _labels_of_columns(columns, present, name, proba_name)
-    if labels is None and proba.ndim == 1:
-        classes = _binary_classes(present, name, f"{single} {proba_name}", any_two)
-    elif labels is None:
-        classes = _sorted_classes(present, proba.shape[1], name, proba_name)
-    else:
-        classes = _given_classes(labels, proba, proba_name)
-    column = {label: k for k, label in enumerate(classes.tolist())}
-    code_of = np.array([column.get(label, -1) for label in present.tolist()], dtype=np.int64)
-    codes = code_of[inverse.reshape(-1)]
-    if (codes < 0).any():
-        row = int(np.argmax(codes < 0))
-        reason = f"is {y.tolist()[row]!r}, which is not one of the classes {_shorten(classes)}."
-        raise InputError(name, reason, PASS_LABELS, row=row, kind="classes")
-    return codes, classes
-
-
-def _sorted_labels(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct labels, and which of them each label is."""
-    try:
-        return np.unique(y, return_inverse=True)
-    except TypeError as error:
-        raise InputError(
-            name,
-            f"holds labels that cannot be sorted ({error}).",
-            "Pass integers or strings, of one type.",
-            lead="Unknown label type: ",
-        ) from error
-
-
-def _labels_of_columns(columns, present, name, proba_name):
-    """Names of the columns where they name all labels; a warning where only they could."""
-    if set(present.tolist()) <= set(columns):
-        return columns
-    numerals = {str(label) for label in present.tolist()}
-    if present.dtype.kind in "iu" and numerals <= set(columns) and _are_integers(columns):
-        return [int(entry) for entry in columns]  # names that were read from a file are strings
-    if all(isinstance(entry, str) for entry in [*columns, *present.tolist()]):
-        warnings.warn(
-            f"The columns {columns[:8]} of {proba_name} do not name all labels of {name}, "
-            f"{_shorten(present)}; they are read in sorted order. Rename them or pass labels=.",
-            stacklevel=2,
-        )
-    return None
-
-
-def _are_integers(columns) -> bool:
-    return all(isinstance(entry, str) and entry.removeprefix("-").isdecimal() for entry in columns)
-
-
-def _warn_if_counted_from_1(y, proba, name, proba_name):
-    """Warn of integers from 1 that fit the columns significantly better when counted from 1."""
-    if proba.ndim == 1 or y.min() == 0 or y.max() == proba.shape[1]:
-        return
-    rows = np.arange(len(y))
-    gain = proba[rows, y - 1].astype(np.float64) - proba[rows, y]
-    if gain.mean() > 4 * gain.std() / np.sqrt(len(y)) > 0:
-        n_classes = proba.shape[1]
-        warnings.warn(
-            f"{name} holds integers from {y.min()}, which are read as column numbers from 0, but "
-            f"{proba_name} fits them better counted from 1. If so pass "
-            f"labels=range(1, {n_classes + 1}), else labels=range({n_classes}).",
-            stacklevel=2,
-        )
-
-
-def _are_codes(y: np.ndarray, n_classes: int) -> bool:
-    return y.dtype.kind in "iu" and len(y) > 0 and y.min() >= 0 and y.max() < n_classes
-
-
-def plain_labels(y_true, name: str) -> np.ndarray:
-    """Return labels as a 1-D array, or say which is missing."""
-    if y_true is None:
-        reason = "is None: requires y to be passed, but the target y is None."
-        raise InputError(name, reason)
-    y = _column(y_true, name, warn=True)
-    if y.dtype.kind == "T":  # searches copy labels, which numpy 2.0.0 cannot with its strings
-        y = y.astype(object)
-    if y.dtype.kind in "fc" and not np.isfinite(y).all():
-        row = int(np.argmin(np.isfinite(y)))
-        reason = f"is {y[row]}: Input {name} contains NaN or infinity."
-        raise InputError(name, reason, row=row)
-    if y.dtype.kind in "OM":
-        missing = np.array([is_missing(label) for label in y.tolist()])
-        if missing.any():
-            row = int(np.argmax(missing))
-            reason, remedy = f"is missing ({y[row]}).", "Drop or label that sample."
-            raise InputError(name, reason, remedy, row=row)
-    if y.dtype.kind == "O" and all(isinstance(label, Real) for label in y.tolist()):
-        return np.array(y.tolist())  # numbers in an object array
-    return y
-
-
-def _column(values, name: str, warn: bool = False) -> np.ndarray:
-    if type(values) in (list, tuple, range):
-        with suppress(Exception):  # which comes again below
-            values = np.asarray(values)
-    if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biufUS":
-        return np.ascontiguousarray(values)  # as scikit-learn's check, which takes longer
-    refuse_masked(values, name)
-    with naming(name):
-        try:
-            return column_or_1d(decoded(values), warn=warn)
-        except ValueError as error:
-            shape = np.shape(values)
-            if len(shape) == 1:
-                raise
-            several = len(shape) == 2 and name != "labels"
-            remedy = "Pass one label per sample; are the arguments swapped?" if several else ""
-            reason = f"should be a 1d array, got an array of shape {shape} instead."
-            raise InputError(name, reason, remedy) from error
-
-
-def is_missing(value) -> bool:
-    """Whether a label or an entry of a column is None, NaN or pandas' NA or NaT."""
-    nameless = value is None or type(value).__name__ in ("NAType", "NaTType")
-    return nameless or (isinstance(value, float) and value != value)
-
-
-def _given_classes(labels, proba, proba_name) -> np.ndarray:
-    """Return ``labels`` if they name each column once."""
-    n_classes = 2 if proba.ndim == 1 else proba.shape[1]
-    classes = plain_labels(labels, "labels")
-    distinct = len(set(classes.tolist()))
-    if len(classes) == distinct == n_classes:
-        return classes
-    entries = "" if distinct == len(classes) else f" in {len(classes)} entries"
-    kind, columns, remedy = "", f"{n_classes} columns.", "Pass the class of each column, once."
-    if proba.ndim == 1:
-        kind, columns = "positive class", "one."
-        remedy = "Pass labels=[negative class, positive class]."
-    reason = f"holds {distinct} distinct classes{entries}, {proba_name} has {columns}"
-    raise InputError("labels", reason, remedy, kind=kind)
-
-
-def _sorted_classes(present: np.ndarray, n_classes: int, name: str, proba_name: str) -> np.ndarray:
-    """Return the class of each of several columns, as the sorted labels tell."""
-    if present.dtype.kind == "f" and (present % 1 != 0).any():
-        lead = "Unknown label type: continuous. "
-        raise InputError(name, "must hold the class labels of the samples.", lead=lead)
-    if len(present) == n_classes:
-        return present
-    if present.dtype.kind in "biuf" and present[0] >= 0 and present[-1] < n_classes:
-        return np.arange(n_classes)
-    found = f"has {len(present)} classes {_shorten(present)}"
-    reason = f"{found}, {proba_name} has {n_classes} columns."
-    raise InputError(name, reason, PASS_LABELS, kind="classes")
-
-
-def _binary_classes(present: np.ndarray, name: str, single: str, any_two: bool) -> np.ndarray:
-    for classes in (np.array([0, 1]), np.array([-1, 1])):
-        if present.dtype.kind in "biuf" and np.isin(present, classes).all():
-            return classes
-    fractions = present.dtype.kind == "f" and (present % 1 != 0).any()
-    if any_two and len(present) == 2 and not fractions:
-        return present
-    swapped = " (are the arguments swapped?)" if fractions else ""
-    found = f"takes values in {_shorten(present)}{swapped}"
-    raise InputError(
-        name,
-        f"{found}, so the positive class of a {single} is unknown.",
-        f"Pass labels=[negative class, positive class]{_example(present)}{_where(name)}, or labels "
-        "in {0, 1} or {-1, 1}.",
-        kind="positive class",
-    )
-
-
-def _where(name: str) -> str:
-    """Metrics and tests have y_true and take pos_label; estimators have y."""
-    return " or pos_label=" if name == "y_true" else " (of the constructor)" if name == "y" else ""
-
-
-def _example(present: np.ndarray) -> str:
-    if len(present) != 2:
-        return ""
-    return f" ({present.tolist()} for probabilities of {present.tolist()[1]!r})"
-
-
-def column_names(y_proba):
-    """Names of the columns of a data frame or an arrow table, or None."""
-    names = getattr(y_proba, "column_names", getattr(y_proba, "columns", None))
-    return None if names is None else list(names)
-
-
-def _shorten(classes: np.ndarray, most: int = 8) -> str:
-    shown = ", ".join(repr(label) for label in classes[:most].tolist())
-    return f"[{shown}{', …' if len(classes) > most else ''}]"
 
 
 def check_weight(sample_weight, n_samples: int, *, rescale: bool = True) -> np.ndarray:
@@ -651,7 +443,7 @@ def _read_weight(sample_weight, n_samples: int) -> np.ndarray:
         if isinstance(sample_weight, Real):
             sample_weight = np.full(n_samples, sample_weight)
         weight = check_array(sample_weight, **options)
-    _check_finite(weight, "sample_weight")
+    check_finite(weight, "sample_weight")
     return weight
 
 
@@ -680,6 +472,11 @@ def check_confidence_level(level: Any) -> None:
         raise TypeError(f"confidence_level={level!r} must be a number.")
     if not 0 < float(level) < 1:
         raise ValueError(f"confidence_level={level!r} must be between 0 and 1.")
+
+
+def is_significant(pvalue, confidence_level: float):
+    """Whether p-values are at most 1 - confidence_level, whose rounding does not count."""
+    return pvalue <= 1 - confidence_level + 1e-12
 
 
 @contextmanager
@@ -735,7 +532,7 @@ def check_unit_interval(
     rounding = ROUNDING_ULPS * np.finfo(X.dtype).eps
     outside = np.less(X, -rounding) | np.greater(X, 1 + rounding)
     if outside.any():
-        where = _first(outside)
+        where = first_of(outside)
         reason = f"is {X[tuple(where.values())]:.6g}, not a probability in [0, 1]."
         raise InputError("X", reason, remedy, **where)
 

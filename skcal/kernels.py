@@ -32,6 +32,7 @@ KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
 _UNIT_DIAGONAL = ("rbf", "laplacian")  # k(x, x) = 1
 _DIAGONAL_BLOCK = 32
 _CACHE_BYTES = 2**23  # blocks of a kernel matrix
+_FORM_ROWS = 512  # of a block of forms
 _FORGOTTEN = 745.2  # exp of its negative is 0
 _SEGMENT = 500.0  # exp of it and of its negative are finite with room for sums
 _MEDIAN_ROWS, _BRACKET_ROWS = 3000, 60
@@ -156,7 +157,10 @@ class Kernel(NamedTuple):
     def quadratic_form(self, X: np.ndarray, V: np.ndarray) -> float:
         """Σ_ij k(x_i, x_j) ⟨v_i, v_j⟩; blocks of half the pairs."""
         if self.name == "laplacian" and X.shape[1] == 1:
-            return float(np.vdot(V, self.times(X, V)))
+            order = np.argsort(X[:, 0])
+            return float(
+                laplacian_forms(X[order, 0].astype(np.float64), V[order], self.gamma).sum()
+            )
         return float(sum(_over_blocks(self._rows_form, X, V)))
 
     def _rows_form(self, rows: slice, X: np.ndarray, V: np.ndarray) -> float:
@@ -185,6 +189,29 @@ def laplacian_times(z: np.ndarray, V: np.ndarray, gamma: float = 1.0) -> np.ndar
     product = np.empty_like(left)
     product[order] = left + right - V  # v_i itself is in both
     return product
+
+
+def laplacian_forms(z: np.ndarray, V: np.ndarray, gamma: float = 1.0) -> np.ndarray:
+    """``Σ_ij exp(-gamma |z_i - z_j|) v_i v_j`` for ascending z and each column of V, in O(n).
+
+    Blocks of rows stay in cache: Σ_{j<i} exp(-gamma (z_i - z_j)) v_j is what earlier blocks carry
+    to the first row of the block, and a cumulative sum inside, both times exp(-gamma (z_i - z_1)).
+    """
+    gaps = gamma * np.diff(z)
+    travelled = np.append(0.0, np.cumsum(np.minimum(gaps, 2 * _SEGMENT)))
+    piece = np.floor(travelled / _SEGMENT) + np.arange(len(z)) // _FORM_ROWS
+    starts = np.append(0, 1 + np.flatnonzero(np.diff(piece)))
+    total, carried = np.zeros(V.shape[1]), np.zeros(V.shape[1])
+    for start, stop in zip(starts, np.append(starts[1:], len(z)), strict=True):
+        grow = np.exp(gamma * (z[start:stop] - z[start]))[:, None]
+        grown = grow * V[start:stop]
+        before = np.cumsum(grown, axis=0)
+        sums = before - grown
+        sums += carried
+        total += np.einsum("ij,ij->j", V[start:stop] / grow, sums)
+        if stop < len(z):
+            carried = (carried + before[-1]) * np.exp(-gamma * (z[stop] - z[start]))
+    return 2 * total + np.einsum("ij,ij->j", V, V)
 
 
 def _decayed_sums(z: np.ndarray, V: np.ndarray, gamma: float) -> np.ndarray:
@@ -276,7 +303,7 @@ def _ordered_gaps(
 
 
 class KernelFactor(NamedTuple):
-    """K ≈ ΨΨᵀ on the training samples, and the rotation for which ΦᵀWΦ = diag(s), Φ = ΨU.
+    """K ≈ ΨΨᵀ, and the rotation for which ΦᵀWΦ = diag(s), Φ = ΨU, of training samples.
 
     Attributes
     ----------
@@ -285,7 +312,7 @@ class KernelFactor(NamedTuple):
     projection : ndarray of shape (r, r)
         φ(x) = k(x, landmarks) @ projection.
     psi : ndarray of shape (n, r)
-        Ψ, of the training samples.
+        Ψ, of the samples that the landmarks are chosen from.
     rotation : ndarray of shape (r, r)
         U.
     eigenvalues : ndarray of shape (r,)
@@ -309,6 +336,41 @@ class KernelFactor(NamedTuple):
     def features(self) -> np.ndarray:
         """φ of the training samples, (n, r)."""
         return self.psi @ self.rotation
+
+
+class KernelBasis(NamedTuple):
+    """K ≈ ΨΨᵀ with ψ(x) = L⁻¹ k(B, x), before training samples rotate it.
+
+    Attributes
+    ----------
+    landmarks : ndarray of shape (r, d)
+        B, the samples that the features are built on.
+    triangle : ndarray of shape (r, r)
+        L, with k(B, B) = L Lᵀ.
+    psi : ndarray of shape (n, r)
+        Ψ.
+    trace_error, approximation
+        As of :class:`KernelFactor`.
+    """
+
+    landmarks: np.ndarray
+    triangle: np.ndarray
+    psi: np.ndarray
+    trace_error: float
+    approximation: str
+
+    def rotated(self, gram: np.ndarray) -> KernelFactor:
+        """Return the factor whose training samples have ΨᵀWΨ = ``gram``."""
+        eigenvalues, rotation = eigh(gram)
+        # φ(x) = Uᵀ ψ(x) = (L⁻ᵀ U)ᵀ k(B, x).
+        projection = solve_triangular(self.triangle, rotation, lower=True, trans="T")
+        ends = self.trace_error, self.approximation
+        return KernelFactor(self.landmarks, projection, self.psi, rotation, eigenvalues, *ends)
+
+    def first(self, rank: int) -> KernelBasis:
+        """Return the basis of the first landmarks."""
+        psi, triangle = self.psi[:, :rank], self.triangle[:rank, :rank]
+        return KernelBasis(self.landmarks[:rank], triangle, psi, np.nan, "nystroem")
 
 
 def factor_kernel(
@@ -344,6 +406,20 @@ def factor_kernel(
     -----
     O(n r²) time, O(n r) memory; no n×n matrix unless r = n.
     """
+    basis = kernel_basis(X, weight, kernel, parameters, tol, max_rank)
+    weighted = times_rows(basis.psi, np.sqrt(weight))
+    return basis.rotated(weighted.T @ weighted)
+
+
+def kernel_basis(
+    X: np.ndarray,
+    weight: np.ndarray,
+    kernel: _KernelLike,
+    parameters: _Parameters,
+    tol: float,
+    max_rank: int,
+) -> KernelBasis:
+    """Return the basis of :func:`factor_kernel`, whose parameters it has."""
     X64 = X.astype(np.float64, copy=False)  # once, not for every block
     diagonal = kernel_diagonal(X64, kernel, parameters).astype(np.float64)
     if not diagonal.any():
@@ -362,13 +438,7 @@ def factor_kernel(
         approximation = "nystroem"
     else:
         approximation = "low-rank"
-    weighted = times_rows(psi, np.sqrt(weight))
-    eigenvalues, rotation = eigh(weighted.T @ weighted)
-    # ψ(x) = L⁻¹ k(B, x) with K_BB = L Lᵀ, so φ(x) = Uᵀ ψ(x) = (L⁻ᵀ U)ᵀ k(B, x).
-    projection = solve_triangular(psi[pivots], rotation, lower=True, trans="T")
-    return KernelFactor(
-        X[pivots], projection, psi, rotation, eigenvalues, trace_error, approximation
-    )
+    return KernelBasis(X[pivots], psi[pivots], psi, trace_error, approximation)
 
 
 def _rows_at(

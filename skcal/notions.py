@@ -42,6 +42,7 @@ from skcal._matrices import one_hot
 
 _Lens: TypeAlias = Callable[..., np.ndarray]
 _ALL = slice(None)
+_ROUNDING = 1e-5  # of features plus residuals
 
 
 class Problem(NamedTuple):
@@ -60,6 +61,8 @@ class Problem(NamedTuple):
     logits : ndarray of shape (n_rows, d) or None
         Of predictions that were logits the logarithms of the features, of a single feature its
         logit, without the loss of probabilities near 0 and 1.
+    groups : skcal._groups.Groups or None
+        Which of its rows belong together; None where all are independent.
     rows : slice or ndarray of int
         The samples that the problem is about.
     """
@@ -69,6 +72,7 @@ class Problem(NamedTuple):
     weight: np.ndarray
     share: float = 1.0
     logits: Any = None
+    groups: Any = None
     rows: slice | np.ndarray = _ALL
 
     @property
@@ -83,14 +87,17 @@ class Problem(NamedTuple):
 
     @property
     def outcomes(self) -> np.ndarray:
-        """Indicators 0/1 of what happened, of the shape of the features."""
-        return np.rint(self.features + self.residuals)
+        """What happened, of the shape of the features: 0/1, or other numbers in place of labels."""
+        total = self.features + self.residuals
+        whole = np.rint(total)
+        return np.where(np.abs(whole - total) <= _ROUNDING, whole, total)
 
     def take(self, places: Any, rows: slice | np.ndarray, weight: np.ndarray) -> Problem:
         """Return the problem about some of its rows, samples ``rows`` of those with ``weight``."""
         residuals = None if self.residuals is None else self.residuals[places]
         logits = None if self.logits is None else self.logits[places]
-        return _problem(self.features[places], residuals, weight, logits, rows)
+        problem = _problem(self.features[places], residuals, weight, logits, rows)
+        return problem._replace(groups=None if self.groups is None else self.groups.take(places))
 
     def seen_by(self, function: Any) -> np.ndarray:
         """Return the features as a calibration-estimation function reads them."""
@@ -109,7 +116,7 @@ def _problem(
         return Problem(features, residuals, weight, logits=logits)
     own, total = weight[rows], weight.sum()
     share = float(own.sum() / total) if total else 0.0
-    return Problem(features, residuals, own, share, logits, rows)
+    return Problem(features, residuals, own, share, logits, rows=rows)
 
 
 class Problems(NamedTuple):
@@ -120,10 +127,13 @@ class Problems(NamedTuple):
     parts : list of Problem
     weight : ndarray of shape (n_samples,)
         The weights of the samples.
+    groups : skcal._groups.Groups or None
+        Which samples belong together.
     """
 
     parts: list[Problem]
     weight: np.ndarray
+    groups: Any = None
 
     @property
     def share_samples(self) -> bool:
@@ -132,22 +142,27 @@ class Problems(NamedTuple):
 
     def take(self, rows: np.ndarray) -> Problems:
         """Return the problems about the samples of the given rows."""
-        weight = self.weight[rows]
+        weight, groups = self.weight[rows], None if self.groups is None else self.groups.take(rows)
         if self.share_samples:
-            return Problems([part.take(rows, slice(None), weight) for part in self.parts], weight)
+            taken = [part.take(rows, slice(None), weight) for part in self.parts]
+            return Problems(taken, weight, groups)
         member, place = (np.empty(len(self.weight), dtype=np.intp) for _ in range(2))
         for k, part in enumerate(self.parts):
             member[part.rows], place[part.rows] = k, np.arange(len(part.features))
         order = np.argsort(member[rows], kind="stable")
         ends = np.searchsorted(member[rows][order], np.arange(1, len(self.parts)))
         parts = zip(self.parts, np.split(order, ends), strict=True)
-        return Problems([part.take(place[rows[own]], own, weight) for part, own in parts], weight)
+        taken = [part.take(place[rows[own]], own, weight) for part, own in parts]
+        return Problems(taken, weight, groups)
 
 
 def _simplex_problem(
     proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any
 ) -> Problem:
-    residuals = None if codes is None else one_hot(codes, proba.shape[1], proba.dtype) - proba
+    """``codes`` are columns of labels, or outcomes of the shape of the predictions."""
+    if codes is not None and codes.ndim == 1:
+        codes = one_hot(codes, proba.shape[1], proba.dtype)
+    residuals = None if codes is None else codes.astype(proba.dtype, copy=False) - proba
     return _problem(proba, residuals, weight, logits)
 
 
@@ -164,8 +179,11 @@ def _scalar_problem(
 
 
 def _hits(codes: np.ndarray | None, happened: Any) -> np.ndarray | None:
-    """Whether the labels are these, or None of unknown ones."""
-    return None if codes is None else codes == happened
+    """Whether the labels are these, or None of unknown ones; of outcomes (n, C) their entries."""
+    if codes is None or codes.ndim == 1:
+        return None if codes is None else codes == happened
+    columns = np.broadcast_to(happened, len(codes))[:, None]
+    return np.take_along_axis(codes, columns, axis=1)[:, 0]
 
 
 def _top(proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -292,7 +310,7 @@ class _TopLabel(Notion):
         problems = []
         for k in range(proba.shape[1]):
             rows = np.flatnonzero(top == k)
-            hit = None if codes is None else codes[rows] == k
+            hit = None if codes is None else _hits(codes[rows], k)
             own = None if odds is None else odds[rows]
             problems.append(_scalar_problem(confidence[rows], hit, weight, own, rows))
         return problems
@@ -398,6 +416,10 @@ def induced(
         if sums is not None:
             sums[rows, groups[:, k]] = np.logaddexp(sums[rows, groups[:, k]], logits[:, k])
     np.minimum(mass, 1, out=mass)  # sums of probabilities may pass 1 by rounding
+    if codes is not None and codes.ndim == 2:
+        happened = np.zeros(mass.shape)
+        np.add.at(happened, (rows[:, None], groups), codes)
+        return _simplex_problem(mass, happened, weight, sums)
     return _simplex_problem(mass, None if codes is None else groups[rows, codes], weight, sums)
 
 
@@ -536,8 +558,9 @@ def make_problems(
     ----------
     proba : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Checked probabilities; a 1-D array holds P(positive class).
-    codes : ndarray of shape (n_samples,) or None
-        The column of each sample's label; None leaves the residuals out.
+    codes : ndarray of shape (n_samples,) or (n_samples, n_classes), or None
+        The column of each sample's label, or how much of each class happened; None leaves the
+        residuals out.
     notion : str or callable
         The notion as :func:`resolve_notion` returns it, or its name; a bare lens has as many groups
         as it returns.
@@ -607,7 +630,7 @@ def _check_problems(notion: Notion, problems: Any, n_samples: int, labelled: boo
                 f"{X.shape}. Return both of one shape."
             )
         total = X + delta
-        wrong = ~(np.abs(total - np.clip(np.rint(total), 0, 1)) <= 1e-5).all(axis=1)
+        wrong = ~(np.abs(total - np.clip(np.rint(total), 0, 1)) <= _ROUNDING).all(axis=1)
         if wrong.any():
             row = int(np.argmax(wrong))
             raise ValueError(

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.svm import LinearSVC
 from sklearn.utils import Bunch, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._groups import Groups, read_groups, refuse_cut_groups
+from skcal._labels import plain_labels
 from skcal._running import one_by_one, recorded_warnings
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import (
@@ -30,7 +32,7 @@ from skcal._sklearn_compat import (
     _safe_indexing,
     as_tasks,
 )
-from skcal._validation import check_weight, plain_labels, refuse_masked
+from skcal._validation import check_weight, refuse_masked
 from skcal.functions import Zero
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.candidates import fast_function
@@ -54,6 +56,8 @@ class OutOfFold(NamedTuple):
     codes : ndarray of shape (n_judged,)
         Their labels, as places in ``classes_``.
     weight : ndarray of shape (n_judged,)
+    groups : Groups or None
+        Which of them belong together.
     """
 
     rows: np.ndarray
@@ -61,6 +65,7 @@ class OutOfFold(NamedTuple):
     after: np.ndarray
     codes: np.ndarray
     weight: np.ndarray
+    groups: Groups | None = None
 
 
 class RecalibratedClassifierCV(
@@ -178,7 +183,7 @@ class RecalibratedClassifierCV(
         return estimator.set_fit_request(sample_weight=True) if _routing_enabled() else estimator
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None, **fit_params):
+    def fit(self, X, y, sample_weight=None, groups=None, **fit_params):
         """Fit classifiers and the recalibrator of their predictions.
 
         Parameters
@@ -188,6 +193,10 @@ class RecalibratedClassifierCV(
             Labels of two classes or more.
         sample_weight : array-like of shape (n_samples,), default=None
             Used by the recalibrator, and by a classifier that takes it.
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group may depend on each other: folds hold whole groups, an int ``cv``
+            those of :class:`~sklearn.model_selection.StratifiedGroupKFold`. See
+            :doc:`/guide/dependent_samples`.
         **fit_params : dict
             Passed on to the ``fit`` of the classifiers.
 
@@ -209,9 +218,10 @@ class RecalibratedClassifierCV(
                 "two classes or more."
             )
         weight = None if sample_weight is None else check_weight(sample_weight, len(codes))
+        together = read_groups(groups, np.ones(len(codes)) if weight is None else weight)
         routed = self._route(estimator, weight, fit_params)
         frozen = isinstance(estimator, FrozenEstimator)
-        splits = self._splits(X, y, codes, routed.splitter.split)
+        splits = self._splits(X, y, codes, together, routed.splitter.split)
         rows = np.concatenate([test for _, test in splits])
         sizes = [len(test) for _, test in splits]
         context = self._init_callback_context(max_subtasks=1 if frozen else len(splits) + 1)
@@ -223,7 +233,7 @@ class RecalibratedClassifierCV(
             predictions = self._fit_classifiers(
                 estimator, X, y, splits, routed.estimator.fit, context
             )
-        self._fit_recalibrator(predictions, rows, codes, weight, sizes, context)
+        self._fit_recalibrator(predictions, rows, codes, weight, together, sizes, context)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.classifiers_[0], name):
                 setattr(self, name, getattr(self.classifiers_[0], name))
@@ -261,7 +271,7 @@ class RecalibratedClassifierCV(
                 )
         return Bunch(splitter=Bunch(split={}), estimator=Bunch(fit=params))
 
-    def _splits(self, X, y, codes, params):
+    def _splits(self, X, y, codes, groups, params):
         """Training and test rows of the folds; no sample is tested twice."""
         counts = np.bincount(codes)
         if isinstance(self.cv, Integral) and counts.min() < int(self.cv):
@@ -269,12 +279,17 @@ class RecalibratedClassifierCV(
                 f"Class {self.classes_.tolist()[counts.argmin()]!r} has {counts.min()} samples, "
                 f"less than cv={self.cv} folds. Pass fewer folds or more samples."
             )
-        pairs = check_cv(self.cv, y, classifier=True).split(X, y, **params)
-        splits = as_rows(pairs, len(codes))
+        cv = check_cv(self.cv, y, classifier=True)
+        if groups is not None:
+            params = {**params, "groups": groups.codes}
+            if self.cv is None or isinstance(self.cv, Integral):
+                cv = StratifiedGroupKFold(cv.n_splits)
+        splits = as_rows(cv.split(X, y, **params), len(codes))
         refuse_overlap(splits, len(codes))
+        refuse_cut_groups(splits, groups, "cv")
         return splits
 
-    def _fit_recalibrator(self, predictions, rows, codes, weight, sizes, context):
+    def _fit_recalibrator(self, predictions, rows, codes, weight, groups, sizes, context):
         recalibrator = self.recalibrator
         if recalibrator is None:
             recalibrator = Recalibrator(random_state=self.random_state)
@@ -294,12 +309,14 @@ class RecalibratedClassifierCV(
         recalibrator = clone(recalibrator).set_params(cv=cv, labels=labels, from_logits=logits)
         task = context.subcontext(task_name="recalibrator")
         with task.propagate_callback_context(recalibrator):
-            self.recalibrator_ = recalibrator.fit(predictions, codes[rows], weight[rows])
+            together = None if groups is None else groups.take(rows)
+            self.recalibrator_ = recalibrator.fit(predictions, codes[rows], weight[rows], together)
         self.comparison_ = self.recalibrator_.comparison_
         judged, after = self.recalibrator_.cross_fit_predict_proba(predictions)
         before = self.recalibrator_.unchanged_proba(predictions[judged])
         rows = rows[judged]
-        self.out_of_fold_ = OutOfFold(rows, before, after, codes[rows], weight[rows])
+        groups = None if groups is None else groups.take(rows)
+        self.out_of_fold_ = OutOfFold(rows, before, after, codes[rows], weight[rows], groups)
 
     def predict_proba(self, X):
         """Recalibrated probabilities, of an ensemble their mean.
@@ -363,7 +380,8 @@ class RecalibratedClassifierCV(
         options = {"labels": np.arange(proba.shape[1]), "random_state": self.random_state}
         search = CalibrationErrorSearchCV([Zero(), function], resolved, **options)
         with recorded_warnings():
-            search.fit(proba, self.out_of_fold_.codes, self.out_of_fold_.weight)
+            tested = self.out_of_fold_
+            search.fit(proba, tested.codes, tested.weight, tested.groups)
         return search.error(kind)
 
     def _summary(self) -> Summary:

@@ -1,4 +1,4 @@
-"""The door: labels, predictions and weights are checked once and become one sample."""
+"""The door: labels, predictions, weights and groups are checked once and become one sample."""
 
 from __future__ import annotations
 
@@ -6,17 +6,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._validation import (
+from skcal._groups import FEW_OF_TESTS, Groups, groups_of_votes, read_groups
+from skcal._labels import (
     check_labels,
-    check_predictions,
-    check_weight,
+    classes_of_shares,
     column_names,
     plain_labels,
+    read_shares,
+    refuse_another_order,
 )
+from skcal._validation import InputError, check_predictions, check_weight
 from skcal.notions import Notion, Problem, make_problems, resolve_notion
 
 _SMALLEST = 1e-100
 SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
+
+
+class Outcomes(np.ndarray):
+    """What happened as numbers that may lie outside of [0, 1], in place of labels.
+
+    Of shape (n_samples,) for P(positive class), else (n_samples, n_classes).
+    """
 
 
 class Sample(NamedTuple):
@@ -37,6 +47,10 @@ class Sample(NamedTuple):
     positive_first : bool
         Whether ``pos_label`` is the class of the first of the two columns that were passed; those
         of the sample are always (negative class, positive class).
+    groups : Groups or None
+        Which samples depend on each other; None where all are independent.
+    outcomes : ndarray of shape (n_samples, n_classes) or None
+        How much of each class happened, where that is not told by ``codes``.
     """
 
     proba: np.ndarray
@@ -46,10 +60,16 @@ class Sample(NamedTuple):
     notion: Notion
     logits: np.ndarray | None = None
     positive_first: bool = False
+    groups: Groups | None = None
+    outcomes: np.ndarray | None = None
 
     def problems(self) -> list[Problem]:
         """Translate into problems; those of ``top-label`` may hold no samples."""
-        return make_problems(self.proba, self.codes, self.notion, self.weight, self.logits)
+        happened = self.codes if self.outcomes is None else self.outcomes
+        problems = make_problems(self.proba, happened, self.notion, self.weight, self.logits)
+        if self.groups is None:
+            return problems
+        return [problem._replace(groups=self.groups.take(problem.rows)) for problem in problems]
 
     @property
     def labels(self) -> np.ndarray:
@@ -73,6 +93,8 @@ class Sample(NamedTuple):
             codes=self.codes[rows],
             weight=self.weight[rows] if weight is None else weight,
             logits=None if self.logits is None else self.logits[rows],
+            groups=None if self.groups is None else self.groups.take(rows),
+            outcomes=None if self.outcomes is None else self.outcomes[rows],
         )
 
 
@@ -85,12 +107,15 @@ def read_sample(
     pos_label=None,
     from_logits: bool | None = None,
     *,
+    groups: Any = None,
+    few_groups: int = FEW_OF_TESTS,
     at_least: int = 1,
     scalar: bool = False,
     single: bool = False,
     proba_name: str = "y_proba",
     label_name: str = "y_true",
     keep_weightless: bool = False,
+    soft: bool = False,
     estimator: Any = None,
     reset: bool = True,
 ) -> Sample:
@@ -100,6 +125,10 @@ def read_sample(
     ----------
     y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
         The arguments as users pass them; ``from_logits=None`` where there is no such option.
+    groups : array-like of shape (n_samples,), default=None
+        The argument as users pass it.
+    few_groups : int
+        Below so many groups there is a warning.
     at_least : int
         Fewest samples of positive weight that are needed.
     scalar : bool
@@ -110,6 +139,9 @@ def read_sample(
         What error messages call ``y_proba`` and ``y_true``.
     keep_weightless : bool, default=False
         Whether samples of weight 0 stay, so that rows are those of the arguments.
+    soft : bool, default=False
+        Whether ``y_true`` may hold shares or counts of votes of the classes, (n_samples,
+        n_classes). A sample weighs as many as its votes.
     estimator : object, default=None
         The estimator whose method got ``X``, the predictions, and ``y``. Its number and names of
         columns are set, or compared (``reset=False``); samples of weight 0 stay, so that rows are
@@ -123,9 +155,17 @@ def read_sample(
     if estimator is not None:
         label_name, proba_name, keep_weightless = "y", "X", True
     columns = column_names(y_proba)
+    refuse_another_order(y_true, y_proba, label_name, proba_name)
     proba, logits = check_predictions(
         y_proba, from_logits, name=proba_name, estimator=estimator, reset=reset
     )
+    outcomes, votes = _read_outcomes(y_true, proba, label_name, proba_name)
+    if votes is not None and not soft:
+        reason = "holds shares or votes of the classes, which this does not take."
+        raise InputError(label_name, reason, "Pass the label of each sample.")
+    if votes is not None and pos_label is not None:
+        reason = "has no meaning for shares of the classes, whose columns are in order."
+        raise InputError("pos_label", reason, "Leave it out.")
     positive_first = False
     if pos_label is not None:
         if np.ndim(pos_label):
@@ -144,22 +184,34 @@ def read_sample(
         if positive_first:
             proba, labels = proba[:, ::-1], labels[::-1]
             logits = None if logits is None else logits[:, ::-1]
-    codes, classes = check_labels(
-        y_true, proba, labels, columns=columns, name=label_name, proba_name=proba_name
-    )
+    if outcomes is None:
+        codes, classes = check_labels(
+            y_true, proba, labels, columns=columns, name=label_name, proba_name=proba_name
+        )
+    else:
+        classes = classes_of_shares(y_true, proba, labels, columns, label_name, proba_name)
+        codes = outcomes.argmax(axis=1)
+    if votes is not None and (votes == 1).all():  # a label each, which the codes tell
+        outcomes = None
     weight = check_weight(sample_weight, len(proba), rescale=estimator is not None)
+    if votes is not None:
+        weight = weight * np.nan_to_num(votes, nan=1.0)
     if not _SMALLEST < weight.max() < 1 / _SMALLEST:  # metrics rescale no counts, but such
         weight = weight / weight.max()
-    if not keep_weightless and not weight.all():
-        keep = weight > 0
-        proba, codes, weight = proba[keep], codes[keep], weight[keep]
-        logits = None if logits is None else logits[keep]
-    if len(proba) < at_least:
-        raise ValueError(
-            f"{proba_name} has {len(proba)} sample(s) of positive weight, but {at_least} are "
-            "needed."
-        )
+    together = read_groups(groups, weight, few_groups)
+    if outcomes is not None and votes is not None:
+        together = groups_of_votes(votes, weight, together)
     notion = resolve_notion(notion, proba)
+    sample = Sample(
+        proba, codes, weight, classes, notion, logits, positive_first, together, outcomes
+    )
+    if not keep_weightless and not weight.all():
+        sample = sample.take(weight > 0)
+    if len(sample.codes) < at_least:
+        raise ValueError(
+            f"{proba_name} has {len(sample.codes)} sample(s) of positive weight, but {at_least} "
+            "are needed."
+        )
     if scalar and not notion.scalar:
         raise ValueError(
             f"notion={notion!r} conditions on a vector, where a single probability is needed. "
@@ -169,7 +221,22 @@ def read_sample(
         raise ValueError(
             f"notion={notion!r} is several problems or a vector. Use 'binary' or 'confidence'."
         )
-    return Sample(proba, codes, weight, classes, notion, logits, positive_first)
+    return sample
+
+
+def _read_outcomes(y_true, proba, name, proba_name):
+    """How much of each class happened, (n, C), and the votes (n,) of shares; None of labels."""
+    if isinstance(y_true, Outcomes):
+        outcomes = np.asarray(y_true)
+        return np.column_stack([1 - outcomes, outcomes]) if outcomes.ndim == 1 else outcomes, None
+    return read_shares(y_true, proba, name, proba_name) or (None, None)
+
+
+def refuse_groups(sample: Sample, who: str, remedy: str) -> None:
+    """Raise where samples belong together, for what holds for independent samples alone."""
+    if sample.groups is not None:
+        reason = f"is not for {who}, whose law is that of independent samples."
+        raise InputError("groups", reason, remedy)
 
 
 def is_positive_first(proba, classes, pos_label) -> bool:

@@ -10,6 +10,7 @@ import pytest
 # Workers of pytest-xdist share the cores: threads of BLAS would wait for each other.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+os.environ.setdefault("MPLBACKEND", "Agg")  # figures need no screen
 SHARED = Path(__file__).parents[2] / "shared"
 
 
@@ -21,6 +22,14 @@ def pytest_collection():
         return (yield)
     finally:
         gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give a worker whole files, so that what their tests share is made once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
 
 
 def _require(path):

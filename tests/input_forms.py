@@ -171,7 +171,6 @@ BAD_LABELS = {
     "function": lambda y: len,
     "generator": lambda y: (one for one in y),
     "empty": lambda y: [],
-    "one-hot rows": lambda y: np.eye(3)[y],
     "3-d": lambda y: y.reshape(5, 3, 2),
     "ragged": lambda y: [[0], [1, 2]] * 15,
     "fewer": lambda y: y[:-1],

@@ -40,7 +40,7 @@ def plain_report():
 
 @functools.cache
 def full_report():
-    """Groups, a second model, search=True and names from outside."""
+    """Subgroups, a second model, search=True and names from outside."""
     labels, proba = predictions()
     names = np.array([HOSTILE, "b & c", "a long name " * 9], dtype=object)
     return calibration_report(
@@ -48,7 +48,7 @@ def full_report():
         proba,
         labels=names,
         search=True,
-        groups=np.where(np.arange(len(labels)) % 3 == 0, HOSTILE, "plain"),
+        by=np.where(np.arange(len(labels)) % 3 == 0, HOSTILE, "plain"),
         compare=predictions(power=1.0)[1],
         name=HOSTILE,
         compare_name=f"second {HOSTILE}",

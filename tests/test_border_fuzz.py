@@ -83,6 +83,7 @@ BORDER = [
     str(Path(skcal.__file__).parent / name)
     for name in (
         "_validation.py",
+        "_labels.py",
         "sample.py",
         "metrics/chunks.py",
         "metrics/accumulator.py",

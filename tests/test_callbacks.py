@@ -54,6 +54,7 @@ DATA = make_tempered(120, n_classes=2, temperature=2.0, n_truth_draws=0, random_
         ),
     ],
 )
+@pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as")
 def test_every_task_that_begins_ends_and_the_root_is_torn_down(estimator, X, n_leaves):
     pytest.importorskip("sklearn.callback")
     log = Log()

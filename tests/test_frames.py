@@ -1,7 +1,13 @@
-"""Columns of Arrow tables are read as their values, missing ones as missing."""
+"""Containers of other libraries: columns of Arrow tables, indices of pandas, the array API."""
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+import scipy
+from sklearn.utils.fixes import parse_version
 
 from skcal import Recalibrator, calibration_report
 from skcal._validation import decoded
@@ -46,8 +52,8 @@ def test_what_is_no_dictionary_is_left_as_it_is():
         lambda: monte_carlo_test(LACKING, PROBA),
         lambda: Recalibrator().fit(PROBA, LACKING),
         lambda: CalibrationAccumulator(labels=list("abc")).partial_fit(LACKING, PROBA),
-        lambda: calibration_report(LABELS, PROBA, groups=LACKING),
-        lambda: calibration_report(LABELS, PROBA, groups=pa.table({"site": LACKING})),
+        lambda: calibration_report(LABELS, PROBA, by=LACKING),
+        lambda: calibration_report(LABELS, PROBA, by=pa.table({"site": LACKING})),
     ],
 )
 def test_a_missing_label_of_a_dictionary_is_missing(call):
@@ -73,3 +79,67 @@ def test_missing_values_of_a_feature_are_a_segment_of_their_own():
     coded = segment_test(LABELS, PROBA, pa.table({"x": in_chunks(column)}), **options)
     assert str(coded) == str(plain)
     assert "x missing" in str(plain.segments)
+
+
+@pytest.mark.parametrize(
+    "call", [expected_calibration_error, monte_carlo_test, lambda y, p: Recalibrator().fit(p, y)]
+)
+def test_the_same_index_in_another_order_is_refused(call):
+    pd = pytest.importorskip("pandas")
+    proba = pd.DataFrame(PROBA, columns=list("abc"))
+    labels = pd.Series(LABELS)
+    with pytest.raises(ValueError, match=r"row 0 has the index \d+, .* the same in another order"):
+        call(labels.sample(frac=1, random_state=0), proba)
+    expected_calibration_error(labels.set_axis(range(100, 100 + N)), proba)  # of a split of data
+    expected_calibration_error(labels, proba.sort_values("a").reset_index(drop=True))
+
+
+def test_columns_that_contradict_the_labels_are_told(rng):
+    pd = pytest.importorskip("pandas")
+    p = rng.uniform(size=300)
+    bad = (rng.uniform(size=300) < p).astype(int)
+    frame = pd.DataFrame({"bad": p, "good": 1 - p})
+    with pytest.warns(UserWarning, match=r"'good' is higher where the label is 0.*labels=\[1, 0\]"):
+        wrong = expected_calibration_error(bad, frame)
+    assert expected_calibration_error(bad, frame, labels=[1, 0]) < 0.2 < wrong
+    frame = pd.DataFrame({"good": 1 - p, "bad": p})
+    assert expected_calibration_error(bad, frame) < 0.2
+
+
+ARRAY_API = """
+import array_api_strict as xp, numpy as np
+from sklearn import config_context
+from skcal import CalibrationErrorEstimator, Recalibrator
+from skcal.metrics import expected_calibration_error
+from skcal.recalibration import TemperatureScaling
+rng = np.random.default_rng(0)
+P = rng.dirichlet(np.ones(3), 200)
+Y = (P.cumsum(axis=1) < rng.uniform(size=(200, 1))).sum(axis=1)
+p, y, w = xp.asarray(P), xp.asarray(Y), xp.asarray(np.ones(200))
+with config_context(array_api_dispatch=True):
+    error = expected_calibration_error(y, p, sample_weight=w)
+    assert error == expected_calibration_error(Y, P), error
+    estimator = CalibrationErrorEstimator().fit(p, y)
+    assert estimator.score(p, y) == CalibrationErrorEstimator().fit(P, Y).score(P, Y)
+    for map in (TemperatureScaling(), Recalibrator(random_state=0)):
+        proba = map.fit(p, y).predict_proba(p)
+        assert type(proba) is type(p), type(proba)
+        assert (np.asarray(proba) == map.fit(P, Y).predict_proba(P)).all()
+assert type(map.predict_proba(p)) is np.ndarray
+"""
+
+
+@pytest.mark.skipif(
+    parse_version(scipy.__version__) < parse_version("1.14"),
+    reason="scikit-learn dispatches to other libraries from scipy 1.14 on",
+)
+def test_arrays_of_other_libraries_are_taken_and_come_back():
+    pytest.importorskip("array_api_strict")
+    done = subprocess.run(
+        [sys.executable, "-c", ARRAY_API],
+        env={**os.environ, "SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -25,9 +25,11 @@ LAYERS = [
     "_files",
     "datasets",
     "_validation",
+    "_labels",
     "_matrices",
     "_cholesky",
     "_bins",
+    "_groups",
     "_scores",
     "notions",
     "sample",
@@ -120,8 +122,10 @@ def test_packages_only_re_export():
     for module in packages:
         tree = parsed(module)
         rest = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
+        if module == "skcal":  # which imports the rooms above the search when they are used
+            rest = [node for node in rest if not isinstance(node, ast.FunctionDef | ast.If)]
         assigned = {ast.unparse(node).split(" = ")[0] for node in rest[1:]}
-        assert assigned <= {"__all__", "__version__"}, module
+        assert assigned <= {"__all__", "__version__", "_WHEN_USED"}, module
         assert ast.get_docstring(tree), module
 
 

@@ -105,7 +105,8 @@ def test_results_without_a_text_of_their_own_print_the_same_table():
         f"Validation of 300 predictions, {positive.sum()} events; 95 % intervals; curve by splines"
     )
     assert rows[6].split()[:3] == ["calibration", "in", "the"]
-    assert len({len(row) for row in rows[2:]}) == 1  # aligned
+    table = rows[2:-2]  # above the note
+    assert len({len(row) for row in table}) == 1  # aligned
 
 
 def test_a_search_shows_its_summary_before_its_parameters():
@@ -179,11 +180,16 @@ def test_bins_show_a_table(notion):
     assert f"{np.nanmax(bins.frequency):.4g}" in shown
 
 
-def test_a_reliability_diagram_shows_its_numbers():
+def test_a_reliability_diagram_shows_what_its_line_says():
     y, p = data()
     display = ReliabilityDisplay.from_predictions(y, p, random_state=0, plot=False)
     [panel] = display.panels
     shown = text_of(display._repr_html_())
-    for value in (panel.error, *panel.error_interval, panel.null_error):
-        assert f"{value:.4g}" in shown
-    assert panel.without_bins["reading"] in shown
+    for name in ("estimate", "standard_error"):
+        assert f"{panel.without_bins[name]:.4g}" in shown
+    assert f"{len(panel.ranges)} range" in repr(display) or f"p = {panel.pvalue:.2g}" in repr(
+        display
+    )
+    assert f"{panel.n_bins} bins" in repr(display)
+    for part in panel.ranges:
+        assert f"{100 * part.predicted:.3g} % predicted" in shown

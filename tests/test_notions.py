@@ -194,22 +194,6 @@ def test_two_columns_have_exactly_twice_the_binary_products(notion):
 # Invariances.
 
 
-@pytest.mark.parametrize("notion", [*MULTICLASS, confidence_lens])
-def test_permuting_samples_permutes_problems(notion):
-    proba, codes = predictions()
-    order = np.random.default_rng(2).permutation(60)
-    for before, after in zip(
-        make_problems(proba, codes, notion),
-        make_problems(proba[order], codes[order], notion),
-        strict=True,
-    ):
-        for part in ("features", "residuals"):
-            full = np.full((2, 60, before.features.shape[1]), np.nan)
-            full[0][before.rows] = getattr(before, part)
-            full[1][after.rows] = getattr(after, part)
-            np.testing.assert_array_equal(full[0][order], full[1])
-
-
 @pytest.mark.parametrize("notion", MULTICLASS)
 def test_relabelling_classes_and_columns_jointly_keeps_the_question(notion):
     rng = np.random.default_rng(3)

@@ -123,7 +123,9 @@ def test_the_package_is_found_beside_its_clone(tmp_path):
     assert tools["setuptools"]["package-dir"] == {"": "."}  # without it there is an import hook
     clone = tmp_path / "skcal"
     shutil.copytree(PACKAGE, clone / "skcal", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "script.py").write_text("import skcal; skcal.Zero(); print(skcal.__file__)")
+    (tmp_path / "script.py").write_text(
+        "from importlib.util import find_spec; print(find_spec('skcal').origin)"
+    )
     environment = {**os.environ, "PYTHONPATH": str(clone)}
     command = [sys.executable, "script.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)

@@ -2,13 +2,14 @@
 
 import errno
 import os
-import subprocess
-import sys
-import textwrap
 
 import pytest
 
+from skcal import Zero
 from skcal._files import replacing
+from skcal.cli.commands import main
+from skcal.report import calibration_report
+from skcal.report.figure import draw, reliability, save_figure
 
 
 def write(path, content, fail=None):
@@ -97,55 +98,37 @@ def test_what_cannot_be_written_names_the_path(tmp_path):
             write(path, b"new")
 
 
-# With an end of files at 10,000 bytes, each of what skcal saves.
-SCRIPT = """
-    import resource, sys
-    from pathlib import Path
-    sys.path.insert(0, {folder!r})
-    from report_cases import plain_report
-    from skcal.report.figure import draw, save_figure
-    from skcal.report.figure import reliability
-    from skcal.cli.commands import main
-
-    report = plain_report()
-    figure = draw(reliability([report.overall], report.notion, report.settings))
-    table = Path("predictions.csv")
-    resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
-    saves = {{
-        "report.html": report.save,
-        "report.json": report.save,
-        "figure.svg": lambda path: save_figure(figure, path),
-        "figure.png": lambda path: save_figure(figure, path),
-        "figure.pdf": lambda path: save_figure(figure, path),
-    }}
-    for name, save in saves.items():
-        try:
-            save(Path(name))
-        except OSError as error:
-            assert error.filename == name, error
-        else:
-            raise AssertionError(name)
-    assert main(["plot", "predictions.csv", "--out", "command.png"]) == 2
-"""
-NAMES = ["report.html", "report.json", "figure.svg", "figure.png", "figure.pdf", "command.png"]
+@pytest.fixture
+def short_files():
+    """No file can be longer than 2,000 bytes."""
+    resource = pytest.importorskip("resource", reason="no limits of files on this system")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_everything_that_is_saved_leaves_the_old_file_whole(tmp_path):
+def test_everything_that_is_saved_leaves_the_old_file_whole(tmp_path, monkeypatch, capsys, request):
     pytest.importorskip("matplotlib")
-    pytest.importorskip("resource", reason="no limits of files on this system")
-    old = b"x" * 50_000
-    for name in NAMES:
-        (tmp_path / name).write_bytes(old)
-    table = "0,1,label\n" + "0.25,0.75,1\n0.5,0.5,0\n" * 20
-    (tmp_path / "predictions.csv").write_text(table)
-    script = SCRIPT.format(folder=os.path.dirname(__file__), limit=2_000)
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[-1] == "skcal: command.png: File too large."
-    assert {one.name for one in tmp_path.iterdir()} == {*NAMES, "predictions.csv"}
-    assert all((tmp_path / name).read_bytes() == old for name in NAMES)
+    monkeypatch.chdir(tmp_path)
+    rows = "0.25,0.75,1\n0.5,0.5,0\n" * 20
+    (tmp_path / "predictions.csv").write_text("0,1,label\n" + rows)
+    options = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0}
+    report = calibration_report([1, 0] * 20, [0.75, 0.5] * 20, **options)
+    figure = draw(reliability([report.overall], report.notion, report.settings))
+    save_to = lambda name: save_figure(figure, name)  # noqa: E731
+    saves = dict.fromkeys(["report.html", "report.json"], report.save)
+    saves |= dict.fromkeys(["figure.svg", "figure.png", "figure.pdf"], save_to)
+    for name in (*saves, "command.png"):
+        (tmp_path / name).write_bytes(b"x" * 50_000)
+    request.getfixturevalue("short_files")
+    for name, save in saves.items():
+        with pytest.raises(OSError, match="File too large") as caught:
+            save(name)
+        assert caught.value.filename == name
+    command = ["plot", "predictions.csv", "--out", "command.png", "--resamples", "19"]
+    assert main(command) == 2
+    assert capsys.readouterr().err == "skcal: command.png: File too large.\n"
+    assert {one.name for one in tmp_path.iterdir()} == {*saves, "command.png", "predictions.csv"}
+    for name in (*saves, "command.png"):
+        assert (tmp_path / name).read_bytes() == b"x" * 50_000

@@ -265,6 +265,7 @@ WITH_WORKERS = {
     "mean_embedding_test": of_test("mean_embedding_test", notion="canonical"),
     "risk_test": of_test("risk_test"),
     "scan_test": of_test("scan_test", notion="confidence"),
+    "calibration_test": of_test("calibration_test", notion="canonical"),
     "segment_test": of_test("segment_test", with_feature=True),
     "bias_curve": of_test("bias_curve", with_feature=True),
 }

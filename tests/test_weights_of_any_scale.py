@@ -79,7 +79,7 @@ def test_constant_weights_change_no_map(data, scale, scaling):
 def test_ties_do_not_depend_on_the_rounding_of_constant_weights(scale, notion):
     """Predictions in sixteenths, whose cells can be halved at two places equally well."""
     rng = np.random.default_rng(3)
-    for _ in range(20):
+    for _ in range(8):
         p = rng.integers(0, 17, 30) / 16
         P, y = np.column_stack([1 - p, p]), rng.integers(0, 2, 30)
         plain, weighted = (

@@ -10,11 +10,13 @@ import sys
 import threading
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from skcal._running import recorded_warnings
-from skcal._show import Table, as_json, number, printable
-from skcal.cli.evaluate import chosen_notions, demonstration, evaluate
+from skcal._selection import LEVEL
+from skcal._show import Table, as_json, printable
+from skcal.cli.evaluate import chosen_notions, demonstration, evaluate, verdict_test
 from skcal.cli.gates import (
     gate_of_comparison,
     gate_of_errors,
@@ -23,17 +25,15 @@ from skcal.cli.gates import (
 )
 from skcal.cli.monitor import watch
 from skcal.cli.parser import MOST_RESAMPLES, parse
-from skcal.cli.predictions import Predictions, align, read_predictions
+from skcal.cli.predictions import Predictions, align, groups_of, read_predictions
 from skcal.cli.recalibrate import check_targets, facts_of_map, recalibrate
 from skcal.cli.table import STANDARD_INPUT, FileError
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import default_resamples, require_matplotlib
-from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
+from skcal.hypothesis_tests import adjust_pvalues
 from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw, save_figure
-from skcal.report.measure import skce_options
-from skcal.report.views import comparison_text
 
 _DEFAULT_RESAMPLES = 999  # of tests
 _FIGURES = (".png", ".svg", ".pdf")
@@ -170,17 +170,30 @@ def _shown_name(file) -> str:
     return "standard input" if file == STANDARD_INPUT else file
 
 
-def _predictions_of(options, file=None, groups=None) -> Predictions:
+def _predictions_of(options, file=None, known=None) -> Predictions:
     return read_predictions(
         options.file if file is None else file,
         options.label,
-        groups,
+        _other_columns(options),
         options.max_size * 2**30,
         pos_label=options.pos_label,
         normalize=options.normalize,
         ignored=options.ignore,
+        score=options.score,
         from_logits=getattr(options, "logits", False),
+        known=known,
     )
+
+
+def _other_columns(options) -> dict[str, str]:
+    """Columns that are neither classes nor labels, with the options that name them."""
+    groups = getattr(options, "groups", None)
+    named = dict.fromkeys(getattr(options, "by", None) or [], "--by")
+    if groups is not None:
+        named[groups] = "--groups"
+    if options.command == "compare" and options.id is not None:
+        named[options.id] = "--id"
+    return named
 
 
 def _only_notion(options):
@@ -239,17 +252,20 @@ def _evaluate_file(options):
 
 def _report(options):
     _check_output(options.html, (".html",))
-    predictions = _predictions_of(options, groups=options.groups)
+    predictions = _predictions_of(options)
     name = Path(_shown_name(options.file)).name
-    report = _report_on(predictions, options, name, groups=predictions.groups)
-    options.print(report.to_json() if options.json else report)
+    columns = {column: predictions.others[column] for column in options.by}
+    by = next(iter(columns.values())) if len(columns) == 1 else columns or None
+    groups = groups_of(predictions, options)
+    report = _report_on(predictions, options, name, by=by, groups=groups)
+    options.print(report.to_json() if options.json else report.summary(options.detail))
 
 
 def _compare(options):
     _check_output(options.html, (".html",))
     first = _predictions_of(options)
     second = _predictions_of(options, options.second)
-    second = align(first, second, options.file, options.second)
+    second = align(first, second, options.file, options.second, options.id)
     names = Path(_shown_name(options.file)).name, Path(_shown_name(options.second)).name
     if names[0] == names[1]:
         names = options.file, options.second
@@ -261,7 +277,7 @@ def _compare(options):
         facts = report.to_dict()
         options.print(as_json(facts if gate is None else {**facts, "gate": gate}))
     else:
-        options.print(comparison_text(report))
+        options.print(report.summary(options.detail))
     return 0 if gate is None else _status_of(gate["status"], [gate["reading"]], options)
 
 
@@ -283,13 +299,14 @@ def _report_on(predictions, options, name, **more):
         **more,
     )
     if options.html is not None:
-        report.save(options.html)
+        report.save(options.html, options.detail)
     return report
 
 
 def _plot(options):
     _check_output(options.out, _FIGURES)
-    proba, labels, classes, _ = _predictions_of(options)
+    predictions = _predictions_of(options)
+    proba, labels, classes, _ = predictions
     notion = _only_notion(options)
     drawn = len(labels) * resolve_notion(notion, proba).values_per_row(len(classes))
     display = ReliabilityDisplay.from_predictions(
@@ -298,10 +315,11 @@ def _plot(options):
         labels=classes,
         notion=notion,
         method=options.method,
-        n_bins=options.bins,
+        n_bins=options.bins or "auto",
         strategy=options.strategy,
         n_resamples=options.resamples or default_resamples(drawn),
         random_state=options.seed,
+        groups=groups_of(predictions, options),
         name=Path(_shown_name(options.file)).name,
         plot=False,
     )
@@ -314,47 +332,24 @@ def _plot(options):
 def _test_calibration(options):
     predictions = _predictions_of(options)
     notions = chosen_notions(options.notion, predictions.proba)
-    n_resamples = options.resamples or _DEFAULT_RESAMPLES
-    tests = _tests_of(predictions, notions, n_resamples)
-    needed = _resamples_needed(tests, predictions, options.alpha)
-    if options.resamples is None and n_resamples < needed <= MOST_RESAMPLES:
-        n_resamples = needed
-        tests = _tests_of(predictions, notions, n_resamples)
-    facts = [_facts_of_test(predictions, test, options) for test in tests]
-    adjusted = adjust_pvalues([fact["pvalue"] for fact in facts]).tolist()
-    facts = [{**fact, "pvalue_holm": p} for fact, p in zip(facts, adjusted, strict=True)]
-    _print_tests(facts, predictions, options)
-    if options.alpha is None:
-        return 0
-    if min(adjusted) > options.alpha and n_resamples < needed:
-        return _refuse_resamples(n_resamples, needed, len(tests), options.alpha)
-    gate = gate_of_tests(adjusted, options.alpha)
-    return _status_of(gate["status"], [gate["reading"]], options)
-
-
-def _tests_of(predictions, notions, n_resamples) -> list[tuple]:
-    """The notion, the function and the options of each test.
-
-    These are ECE for scalar notions, and the SKCE, by the outcomes redrawn where affordable.
-    """
-    tests: list[tuple] = []
-    for notion in notions:
-        if notion.scalar:
-            tests.append((notion, monte_carlo_test, {"n_resamples": n_resamples}))
-        n_columns = 1 if notion.scalar else len(predictions.classes)
-        method = skce_options(len(predictions.labels), n_columns, n_resamples)
-        if not notion.by_class or method["method"] == "monte-carlo":
-            tests.append((notion, skce_test, method))
-    return tests
-
-
-def _resamples_needed(tests, predictions, alpha) -> int:
-    """The resamples with which every test can reject; those by class adjust their own p-values."""
-    resampled = [notion for notion, _, method in tests if "n_resamples" in method]
-    if alpha is None or not resampled:
-        return 0
-    n_classes = len(predictions.classes) if any(one.by_class for one in resampled) else 1
-    return resamples_needed(len(tests) * n_classes, alpha)
+    n_tests = sum(len(predictions.classes) if one.by_class else 1 for one in notions)
+    level = options.alpha or LEVEL
+    needed = resamples_needed(n_tests, level)
+    n_resamples = options.resamples or max(_DEFAULT_RESAMPLES, min(5 * needed, MOST_RESAMPLES))
+    results = [verdict_test(predictions, notion, options, n_resamples) for notion in notions]
+    adjusted = adjust_pvalues([result.pvalue for result in results]).tolist()
+    if options.json:
+        options.print(as_json(_facts_of_tests(results, adjusted)))
+    else:
+        _print_tests(results, adjusted, predictions, options)
+    if min(adjusted) > level and n_resamples < needed and options.alpha is not None:
+        return _refuse_resamples(n_resamples, needed, n_tests, level)
+    gate = gate_of_tests(adjusted, level)
+    if options.alpha is not None:
+        return _status_of(gate["status"], [gate["reading"]], options)
+    if not options.json:
+        options.print(gate["reading"])
+    return 0
 
 
 def _refuse_resamples(n_resamples, needed, n_tests, alpha) -> int:
@@ -369,52 +364,38 @@ def _refuse_resamples(n_resamples, needed, n_tests, alpha) -> int:
     )
 
 
-def _facts_of_test(predictions, test, options) -> dict:
-    (proba, labels, classes, _), (notion, function, method) = predictions, test
-    result = function(
-        labels,
-        proba,
-        notion=notion,
-        labels=classes,
-        random_state=options.seed,
-        n_jobs=options.n_jobs,
-        **method,
-    )
-    return {
-        "notion": result.notion,
-        "test": result.method,
-        "estimate": result.estimate,
-        "statistic": result.statistic,
-        "pvalue": result.pvalue,
-    }
+def _facts_of_tests(results, adjusted) -> list[dict]:
+    return [
+        {
+            "notion": result.notion,
+            "test": result.method,
+            "pvalue": result.pvalue,
+            "pvalue_holm": p,
+            "statistic_pvalues": result.statistic_pvalues,
+            "direction": result.direction,
+            "spread": result.spread,
+            "n_impossible": result.n_impossible,
+        }
+        for result, p in zip(results, adjusted, strict=True)
+    ]
 
 
-def _print_tests(facts, predictions, options):
-    if options.json:
-        options.print(as_json(facts))
-        return
+def _print_tests(results, adjusted, predictions, options):
     n = len(predictions.labels)
     options.print(printable(f"H0: calibrated. {n:,} predictions in {_shown_name(options.file)}\n"))
-    table = [
-        (
-            fact["notion"],
-            number(fact["estimate"]),
-            f"{fact['pvalue']:.2g}",
-            f"{fact['pvalue_holm']:.2g}",
-            fact["test"],
-        )
-        for fact in facts
-    ]
-    header = ("notion", "estimate", "p", "p (Holm)", "test")
-    options.print(Table(header, table, "lrrrl").text())
+    for result in results:
+        options.print(f"{result}\n")
+    if len(results) > 1:
+        rows = [(result.notion, f"{p:.2g}") for result, p in zip(results, adjusted, strict=True)]
+        options.print(Table(("notion", "p, adjusted for all"), rows, "lr").text() + "\n")
 
 
 # monitor and recalibrate
 
 
 def _monitor(options):
-    notion = _only_notion(options)
-    return watch(_predictions_of(options), notion, options)
+    _check_output(options.plot, _FIGURES)
+    return watch(partial(_predictions_of, options), _only_notion(options), options)
 
 
 def _recalibrate(options):

@@ -14,15 +14,20 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
+from skcal._labels import check_labels
 from skcal._scores import brier_losses, of_outcomes
+from skcal._selection import LEVEL
 from skcal._show import printable
-from skcal._validation import check_labels
 from skcal.cli.gates import GATED_ERRORS
-from skcal.cli.predictions import Predictions
+from skcal.cli.predictions import Predictions, groups_of
+from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import expected_calibration_error
+from skcal.metrics.cross_fitted import ece_without_bins
 from skcal.model_selection.errors import error_facts, error_line
 from skcal.model_selection.summary import as_dict
 from skcal.notions import resolve_notion
+from skcal.report.words import impossible_outcomes, sides_of
+from skcal.sample import read_sample
 
 _PATIENCE = 2.0  # seconds before progress is shown
 
@@ -42,18 +47,72 @@ def evaluate(name, predictions, options) -> dict:
     notions = chosen_notions(options.notion, predictions.proba)
     report = {"name": name, **scores_of(predictions, notions), "searches": []}
     if not options.json:
-        options.print(title_of(report))
+        options.print(scores_line(report))
     for notion in notions:
         search = _search(predictions, notion, options)
         kinds = [kind for kind in dict.fromkeys(options.error or []) if kind not in GATED_ERRORS]
-        facts = [error_facts(search, kind) for kind in kinds]
-        report["searches"].append({**as_dict(search), "errors": facts})
+        sample = read_sample(
+            predictions.labels,
+            predictions.proba,
+            notion,
+            labels=predictions.classes,
+            groups=groups_of(predictions, options),
+        )
+        without_bins = ece_without_bins(sample, random_state=options.seed)
+        facts = [without_bins if kind == "l1" else error_facts(search, kind) for kind in kinds]
+        test = verdict_test(predictions, notion, options)
+        report["searches"].append(
+            {
+                **as_dict(search),
+                "without_bins": without_bins,
+                "errors": facts,
+                "pvalue": test.pvalue,
+            }
+        )
         if not options.json:
-            more = [error_line(fact, 19) for fact in facts if fact["kind"] != "l1"]  # it has that
-            options.print("\n" + "\n".join([search.summary(), *more]))
+            more = [without_bins, *(fact for fact in facts if fact is not without_bins)]
+            lines = [error_line(_agreeing(fact, test), 19) for fact in more]
+            options.print("\n" + "\n".join([search.summary(), *lines, _verdict_line(test, search)]))
     if not options.json:
         options.print()
     return report
+
+
+def verdict_test(predictions, notion, options, n_resamples=999):
+    """The test that decides the verdict of reports, too."""
+    return calibration_test(
+        predictions.labels,
+        predictions.proba,
+        notion=notion,
+        labels=predictions.classes,
+        groups=groups_of(predictions, options),
+        n_resamples=n_resamples,
+        random_state=options.seed,
+        n_jobs=options.n_jobs,
+    )
+
+
+def _agreeing(fact, test) -> dict:
+    """An error without what the verdict does not show: sides, and a limit above 0.
+
+    Sides are shares of the error, which are read as gaps.
+    """
+    if fact["estimate"] is None:  # which the reading explains
+        return fact
+    shown = test.pvalue <= LEVEL
+    bound = fact["lower_confidence_bound"] if shown else None
+    return {**fact, "reading": "", "lower_confidence_bound": bound}
+
+
+def _verdict_line(test, search) -> str:
+    """Whether miscalibration is shown, as a line of the summary of a search."""
+    shown = "is shown" if test.pvalue <= LEVEL else "is not shown, which does not show it is small"
+    about = f"; {impossible_outcomes(test)}" if test.n_impossible else ""
+    about += f"; predictions are {sides_of(test)}" if sides_of(test) else ""
+    bounded = search.one_step_squared_error_ is not None
+    if test.pvalue > LEVEL and bounded and search.lower_confidence_bound() > 0:
+        about = "; the lower bound above is by a test of its own, not adjusted for this one"
+    return f"{'verdict':19} miscalibration {shown} (p = {test.pvalue:.2g}{about})"
 
 
 def chosen_notions(notions, proba):
@@ -74,10 +133,11 @@ def _search(predictions, notion, options) -> CalibrationErrorSearchCV:
         random_state=options.seed,
         verbose=int(not options.quiet),
     )
+    data, groups = (predictions.proba, predictions.labels), groups_of(predictions, options)
     if options.quiet:
-        return search.fit(predictions.proba, predictions.labels)
+        return search.fit(*data, groups=groups)
     with redirect_stdout(LateLines()):  # the standard output itself has the results
-        return search.fit(predictions.proba, predictions.labels)
+        return search.fit(*data, groups=groups)
 
 
 class LateLines(io.TextIOBase):
@@ -116,7 +176,7 @@ def scores_of(predictions, notions) -> dict:
     }
 
 
-def title_of(report) -> str:
+def scores_line(report) -> str:
     """The first lines that are printed of an evaluation."""
     name = printable(" ".join(report["name"].split()))
     summed = "one column" if report["n_classes"] == 2 else "sum over classes"

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import numpy as np
 
 from skcal._show import number, percent
+from skcal.cli.predictions import groups_of
 from skcal.cli.table import FileError
 from skcal.hypothesis_tests import compare_calibration, equivalence_test
 from skcal.notions import resolve_notion
@@ -32,7 +33,7 @@ def gate_of_errors(predictions, options) -> dict:
         be above, and 3 otherwise. ``results`` has an entry for each error and notion.
     """
     results = [
-        _bounds_of(predictions, notion, error, options.max_error)
+        _bounds_of(predictions, notion, error, options.max_error, groups_of(predictions, options))
         for notion in _gated_notions(options.notion, predictions.proba)
         for error in dict.fromkeys(options.error or ["cutoff"])
     ]
@@ -54,7 +55,7 @@ def _gated_notions(notions, proba) -> list:
     return list(found)
 
 
-def _bounds_of(predictions, notion, error, limit) -> dict:
+def _bounds_of(predictions, notion, error, limit, groups) -> dict:
     """The verdict on one error, its numbers and the sentences that tell them."""
     test = equivalence_test(
         predictions.labels,
@@ -62,6 +63,7 @@ def _bounds_of(predictions, notion, error, limit) -> dict:
         limit=limit,
         error=error,
         notion=notion,
+        groups=groups,
         labels=predictions.classes,
     )
     outcome, rate = _rarest_outcome(predictions, notion)
@@ -165,11 +167,11 @@ def gate_of_tests(adjusted, alpha) -> dict:
     if min(adjusted) <= alpha:
         return {
             "status": FAILED,
-            "reading": f"Calibration is rejected at --alpha {alpha:g}: {smallest}.",
+            "reading": f"Calibration is rejected at level {alpha:g}: {smallest}.",
         }
     return {
         "status": PASSED,
-        "reading": f"Calibration is not rejected at --alpha {alpha:g}: {smallest}. This does not "
+        "reading": f"Calibration is not rejected at level {alpha:g}: {smallest}. This does not "
         "show that the error is small; evaluate --max-error asks for that.",
     }
 

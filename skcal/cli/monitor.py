@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from warnings import warn
@@ -14,26 +15,29 @@ import numpy as np
 from skcal._files import replacing
 from skcal._show import as_json
 from skcal.cli.predictions import Predictions
-from skcal.cli.table import STANDARD_INPUT, FileError, listed, read_text
+from skcal.cli.table import FileError, listed, read_text
+from skcal.displays import MonitorDisplay
 from skcal.monitoring import CalibrationMonitor
+from skcal.report.figure import save_figure
 
 _MOST_DIGESTS = 400  # of the last batches
 
 
-def watch(predictions: Predictions, notion: str, options) -> int:
+def watch(read: Callable[..., Predictions], notion: str, options) -> int:
     """Update the state file by a batch, print what is known, and return the exit status.
 
-    The state also holds digests of the last files, so that none is added twice by mistake: evidence
-    that is counted twice is none. The content of the standard input is not recognised again.
+    The state also holds digests of the last batches, so that none is added twice by mistake:
+    evidence that is counted twice is none. Without a file the state is shown as it is.
 
     Parameters
     ----------
-    predictions : Predictions
+    read : callable
+        ``read(known=classes)`` reads the batch; a batch of a single column may lack a class.
     notion : str
         "auto" if none was asked for.
     options : Namespace
-        ``file``, ``again``, ``state``, ``alpha``, ``run_length``, ``max_size``, ``quiet`` and
-        ``json``; None for what was not given, since a state file knows.
+        ``file``, ``again``, ``state``, ``alpha``, ``run_length``, ``max_size``, ``plot``, ``quiet``
+        and ``json``; None for what was not given, since a state file knows.
 
     Returns
     -------
@@ -42,8 +46,16 @@ def watch(predictions: Predictions, notion: str, options) -> int:
     """
     path = Path(options.state)
     with _folder_locked(path):
-        monitor = _update(path, predictions, notion, options)
+        monitor, digests = None, list[str]()
+        if path.exists() or options.file is None:
+            monitor, digests = _read_state(path, options)
+            _refuse_other_options(monitor, notion, options)
+        if options.file is not None:
+            monitor = _update(path, monitor, digests, read, notion, options)
+        assert monitor is not None
         options.print(as_json(_facts(monitor)) if options.json else monitor)
+    if options.plot is not None:
+        save_figure(MonitorDisplay.from_monitor(monitor).figure_, options.plot)
     return int(monitor.alarm_ is not None)
 
 
@@ -60,19 +72,18 @@ def _folder_locked(path: Path):
         yield
 
 
-def _update(path: Path, predictions, notion, options) -> CalibrationMonitor:
-    """The monitor of a state file, or a new one, with a batch that it has not seen."""
-    digests: list[str] = []
-    if path.exists():
-        monitor, digests = _read_state(path, options)
-        _refuse_other_options(monitor, notion, options)
-        _require_classes(predictions, monitor.classes_, options)
-        predictions = predictions.ordered_as(monitor.classes_)
-    else:
+def _update(path: Path, monitor, digests, read, notion, options) -> CalibrationMonitor:
+    """The monitor, or a new one, with a batch that it has not seen."""
+    if monitor is None:
+        predictions = read()
         alpha = 0.05 if options.alpha is None else options.alpha
         given = {"alpha": alpha, "run_length": options.run_length}
         monitor = CalibrationMonitor(notion, labels=predictions.classes, **given)
-    digest = _digest(options.file)
+    else:
+        predictions = read(known=monitor.classes_)
+        _require_classes(predictions, monitor.classes_, options)
+        predictions = predictions.ordered_as(monitor.classes_)
+    digest = _digest(predictions)
     if digest in digests and not options.again:
         warn(
             f"{options.file} was added before and is not added again (--again adds it).",
@@ -80,24 +91,25 @@ def _update(path: Path, predictions, notion, options) -> CalibrationMonitor:
         )
         return monitor
     monitor.update(predictions.proba, predictions.labels)
-    kept = [*digests, *([digest] if digest else [])][-_MOST_DIGESTS:]
+    kept = [*digests, digest][-_MOST_DIGESTS:]
     with replacing(path, "w", encoding="utf-8") as file:
         file.write(json.dumps({**json.loads(monitor.to_json()), "batches": kept}))
     return monitor
 
 
-def _digest(file) -> str | None:
-    """What the content of a file is recognised by; None of the standard input."""
-    if file == STANDARD_INPUT:
-        return None
-    with open(file, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()[:16]
+def _digest(predictions: Predictions) -> str:
+    """What a batch is recognised by, whatever file it comes in."""
+    content = hashlib.sha256(np.ascontiguousarray(predictions.proba, dtype=np.float64).tobytes())
+    content.update("\n".join(map(str, predictions.labels.tolist())).encode())
+    return content.hexdigest()[:16]
 
 
 def _read_state(path: Path, options) -> tuple[CalibrationMonitor, list[str]]:
     """The monitor of a state file, and the digests of the files that it has seen."""
     if not path.is_file():
-        raise FileError(f"{path}: is no file. Pass the name of one, which is made if absent.")
+        remedy = "Pass a FILE with predictions to begin it." if options.file is None else ""
+        remedy = remedy or "Pass the name of one, which is made if absent."
+        raise FileError(f"{path}: is no file. {remedy}")
     try:
         text = read_text(path, options.max_size * 2**30)
         monitor = CalibrationMonitor.from_json(text)

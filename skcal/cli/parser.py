@@ -66,6 +66,8 @@ def parse(arguments=None) -> argparse.Namespace:
         parser.error("--alpha is the level of --fail-if-worse: pass that, too")
     if options.command == "recalibrate":
         _complete_recalibrate(options, parser)
+    if getattr(options, "id", None) is not None:
+        options.ignore = [*options.ignore, options.id]
     if [getattr(options, "file", None), getattr(options, "second", None)] == ["-", "-"]:
         parser.error("the standard input can be one file, not both")
     return options
@@ -157,12 +159,20 @@ def _file_options() -> argparse.ArgumentParser:
     )
     options.add_argument(
         "--ignore",
-        "--id",
         metavar="COLUMN",
         action="append",
         default=[],
-        help="column of a table that is neither class nor label, such as the name of a sample; may "
-        "be repeated",
+        help="column of a table that is neither class nor label; may be repeated",
+    )
+    options.add_argument(
+        "--id",
+        metavar="COLUMN",
+        help="column of a table with the name of each sample, by which compare joins two files",
+    )
+    options.add_argument(
+        "--score",
+        metavar="COLUMN",
+        help="the one column of a table that holds P(positive class); others are left alone",
     )
     options.add_argument(
         "--max-size",
@@ -198,6 +208,7 @@ def _add_evaluate(commands, parents):
         "predictions.csv --label y --notion canonical",
     )
     parser.add_argument("file", metavar="FILE")
+    _add_groups(parser)
     parser.add_argument(
         "--error",
         action="append",
@@ -227,11 +238,30 @@ def _add_report(commands, parents):
         "predictions.csv --html report.html",
     )
     parser.add_argument("file", metavar="FILE")
-    parser.add_argument("--groups", metavar="COLUMN", help="the same for each subgroup")
+    parser.add_argument(
+        "--by",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="the same for each subgroup that this column names; may be repeated",
+    )
+    _add_groups(parser)
     _add_report_options(parser)
 
 
+def _add_groups(parser):
+    parser.add_argument(
+        "--groups",
+        metavar="COLUMN",
+        help="column that names what samples belong to, such as a patient: samples of one may "
+        "depend on each other",
+    )
+
+
 def _add_report_options(parser):
+    parser.add_argument(
+        "--detail", default="short", choices=("short", "full"), help="print one screen, or all"
+    )
     parser.add_argument("--html", metavar="OUT", help="write a page with the figure to OUT")
     parser.add_argument(
         "--outer-cv",
@@ -251,8 +281,9 @@ def _add_notion(parser, help):
     parser.add_argument("--notion", action="append", default=argparse.SUPPRESS, help=help)
 
 
-def _add_bins(parser):
-    parser.add_argument("--bins", type=at_least(1, 100_000), default=15, help="default: 15")
+def _add_bins(parser, default: int | None = 15):
+    told = f"default: {default or 'as many as suit the samples'}"
+    parser.add_argument("--bins", type=at_least(1, 100_000), default=default, help=told)
     parser.add_argument(
         "--strategy", default="uniform", choices=("uniform", "quantile"), help="of the bins"
     )
@@ -272,11 +303,12 @@ def _add_test(commands, parents):
         "predictions.csv --notion canonical",
     )
     parser.add_argument("file", metavar="FILE")
+    _add_groups(parser)
     _add_notion(parser, _NOTION)
     parser.add_argument(
         "--resamples",
         type=at_least(19),
-        help="of the outcomes (default: 999, or as many as --alpha takes)",
+        help="of the outcomes (default: 999, or as many as the level takes)",
     )
     parser.add_argument(
         "--alpha",
@@ -295,12 +327,13 @@ def _add_plot(commands, parents):
         "predictions.csv --out figure.svg --method isotonic",
     )
     parser.add_argument("file", metavar="FILE")
+    _add_groups(parser)
     parser.add_argument("--out", required=True, metavar="OUT", help=".png, .svg or .pdf")
     _add_notion(parser, "confidence, top-label, classwise (a panel a class) or binary")
     parser.add_argument(
-        "--method", default="bins", choices=("bins", "isotonic", "kernel-density"), help="the curve"
+        "--method", default="bins", choices=("bins", "isotonic", "kernel-density"), help="the line"
     )
-    _add_bins(parser)
+    _add_bins(parser, None)
 
 
 def _add_compare(commands, parents):
@@ -333,12 +366,17 @@ def _add_monitor(commands, parents):
         parents,
         "watch a model: add a batch to the evidence, exit with 1 after an alarm",
         "state.json today.csv --notion confidence",
-        "Add a batch of predictions and labels to the evidence in STATE. A file that was added "
+        "Add a batch of predictions and labels to the evidence in STATE. A batch that was added "
         "already, as when a job runs twice, is not added again. Exit status: 0 no alarm, 1 alarm, "
         "2 the batch could not be read, and STATE is as it was.",
     )
     parser.add_argument("state", metavar="STATE", help="of the monitor, JSON; made if absent")
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", help="the batch; without one STATE is shown as it is"
+    )
+    parser.add_argument(
+        "--plot", metavar="OUT", help="a figure of the evidence: .png, .svg or .pdf"
+    )
     _add_notion(parser, "what is watched, for a new STATE (default: binary or confidence)")
     parser.add_argument(
         "--alpha",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 from warnings import warn
 
 import numpy as np
 
-from skcal._validation import LOGITS, SWAPPED, InputError, check_labels, check_proba
+from skcal._labels import check_labels
+from skcal._validation import LOGITS, SWAPPED, InputError, check_proba
 from skcal._validation import check_predictions as check_floats
 from skcal.cli.table import (
     NO_CLASS,
@@ -50,14 +52,14 @@ class Predictions(NamedTuple):
     labels : ndarray of shape (n_samples,)
     classes : ndarray of shape (n_classes,)
         The class of each column; of a single column (negative class, positive class).
-    groups : ndarray of shape (n_samples,) or None
-        The subgroup of each sample.
+    others : dict of str to ndarray of shape (n_samples,)
+        Further columns that were asked for, such as subgroups.
     """
 
     proba: np.ndarray
     labels: np.ndarray
     classes: np.ndarray
-    groups: np.ndarray | None = None
+    others: Mapping[str, np.ndarray] = MappingProxyType({})
 
     def ordered_as(self, classes: np.ndarray) -> Predictions:
         """Bring the columns into the order of these, the same classes."""
@@ -68,16 +70,24 @@ class Predictions(NamedTuple):
         return self._replace(proba=self.proba[:, order], classes=classes)
 
 
+def groups_of(predictions: Predictions, options) -> np.ndarray | None:
+    """The group of each sample, by the column that ``--groups`` names."""
+    column = getattr(options, "groups", None)
+    return None if column is None else predictions.others[column]
+
+
 def read_predictions(
     path,
     label: str = "label",
-    groups: str | None = None,
+    others: Mapping[str, str] = MappingProxyType({}),
     max_bytes: float = MAX_BYTES,
     *,
     pos_label: str | None = None,
     normalize: bool = False,
     ignored: Sequence[str] = (),
+    score: str | None = None,
     from_logits: bool = False,
+    known: np.ndarray | None = None,
 ) -> Predictions:
     """Read predictions and labels from a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz`` file.
 
@@ -91,8 +101,8 @@ def read_predictions(
         column. No code in a file is run.
     label : str, default="label"
         Name of the label column of a table.
-    groups : str, default=None
-        Name of a column (an array) with the subgroup of each sample.
+    others : mapping of str to str, default={}
+        Names of further columns (arrays) to read, with the options that name them.
     max_bytes : float, default=4 GiB
         Files whose content takes more are refused.
     pos_label : str, default=None
@@ -101,8 +111,12 @@ def read_predictions(
         Divide each row by its sum, which may miss 1 by 0.05: for rounded probabilities.
     ignored : sequence of str, default=()
         Columns of a table that are neither classes nor labels.
+    score : str, default=None
+        The only column of a table that holds predictions, where there are others as well.
     from_logits : bool, default=False
         Whether there are logits in place of probabilities.
+    known : ndarray of shape (2,), default=None
+        The classes (negative, positive) of earlier files: a single column may lack one of them.
 
     Returns
     -------
@@ -117,14 +131,14 @@ def read_predictions(
     archive = kind_of(path) == "npz"
     with errors_that_name(path, max_bytes):
         if archive:
-            table, labels, classes, subgroups = _labelled_arrays(path, groups, max_bytes)
+            table, labels, classes, beside = _labelled_arrays(path, others, max_bytes)
         else:
-            table, labels, classes, subgroups = _labelled_table(
-                path, label, groups, tuple(ignored), max_bytes
+            table, labels, classes, beside = _labelled_table(
+                path, label, others, tuple(ignored), score, max_bytes
             )
         with errors_in_words_of(table):
             proba = _check_numbers(table.predictions, normalize, from_logits)
-            predictions = _check_labels(proba, labels, classes, pos_label)
+            predictions = _check_labels(proba, labels, classes, pos_label, known)
     if archive and classes is None and proba.ndim == 2 and labels.dtype.kind == "U":
         names = listed([str(name) for name in predictions.classes])
         warn(
@@ -132,7 +146,7 @@ def read_predictions(
             f"sorted labels, {names}. Save classes=… to say which they are.",
             stacklevel=2,
         )
-    return predictions._replace(groups=subgroups)
+    return predictions._replace(others=beside)
 
 
 def read_unlabelled(
@@ -142,6 +156,7 @@ def read_unlabelled(
     max_bytes: float = MAX_BYTES,
     *,
     others: Sequence[str] = (),
+    score: str | None = None,
     normalize: bool = False,
     from_logits: bool = False,
 ) -> tuple[np.ndarray, FileTable]:
@@ -157,6 +172,8 @@ def read_unlabelled(
     max_bytes : float, default=4 GiB
     others : sequence of str, default=()
         Columns of a table that are no single column of predictions.
+    score : str, default=None
+        The column that is, where there are others as well.
     normalize, from_logits : bool, default=False
         As of :func:`read_predictions`.
 
@@ -170,7 +187,9 @@ def read_unlabelled(
     path = Path(path)
 
     def choose(header, place):
-        _check_header(path, header, place, {})
+        _check_header(path, header, place, {} if score is None else {score: "--score"})
+        if score is not None:
+            return [header.index(score)], []
         if single:
             return _only_column(path, header, place, others), []
         return _columns_of_classes(path, header, place, classes), []
@@ -185,16 +204,23 @@ def read_unlabelled(
             return _check_numbers(table.predictions, normalize, from_logits), table
 
 
-def align(first: Predictions, second: Predictions, first_name, second_name) -> Predictions:
-    """Bring the columns of another model's predictions into the order of the first.
+def align(
+    first: Predictions, second: Predictions, first_name, second_name, column=None
+) -> Predictions:
+    """Bring another model's predictions into the order of the first, rows and columns.
 
     Parameters
     ----------
     first, second : Predictions
-        Predictions for the same samples in the same order, with the same labels.
+        Predictions for the same samples, with the same labels; in the same order unless a column
+        names the samples.
     first_name, second_name : str
         The names of their files, for messages.
+    column : str, default=None
+        A column of ``others`` that names each sample once.
     """
+    if column is not None:
+        second = _joined(first, second, first_name, second_name, column)
     if len(first.labels) != len(second.labels):
         raise FileError(
             f"{second_name} has {len(second.labels)} samples, {first_name} {len(first.labels)}. "
@@ -217,32 +243,52 @@ def align(first: Predictions, second: Predictions, first_name, second_name) -> P
     return second if first.proba.ndim == 1 else second.ordered_as(first.classes)
 
 
+def _joined(first, second, first_name, second_name, column) -> Predictions:
+    """The rows of the second predictions in the order of the names of the first."""
+    names = [predictions.others[column].astype(str) for predictions in (first, second)]
+    for own, path in zip(names, (first_name, second_name), strict=True):
+        distinct, times = np.unique(own, return_counts=True)
+        if len(distinct) < len(own):
+            repeated = str(distinct[times > 1][0])
+            raise FileError(f"{path}: {column} {repeated!r} names several rows. Name each once.")
+    missing = np.setxor1d(*names).tolist()
+    if missing:
+        path = second_name if missing[0] in names[0] else first_name
+        raise FileError(
+            f"{path}: has no row of {column} {missing[0]!r}, as has the other file. Compare "
+            "predictions for the same samples."
+        )
+    rows = np.argsort(names[1])[np.argsort(np.argsort(names[0]))]
+    return second._replace(proba=second.proba[rows], labels=second.labels[rows])
+
+
 # What the columns of a table mean
 
 
-def _labelled_table(path, label, groups, ignored, max_bytes):
-    """The table of a file, and its labels, classes (None of a single column) and subgroups."""
-    options = {**dict.fromkeys(ignored, "--ignore"), groups: "--groups", label: "--label"}
-    options.pop(None, None)
+def _labelled_table(path, label, others, ignored, score, max_bytes):
+    """The table of a file, and its labels, classes (None of a single column) and other columns."""
+    options = {**dict.fromkeys(ignored, "--ignore"), **others, label: "--label"}
 
     def choose(header, place):
-        _check_header(path, header, place, options, label)
+        known = options if score is None else {**options, score: "--score"}
+        _check_header(path, header, place, known, label)
         numbers = [k for k, name in enumerate(header) if name not in options]
-        texts = [header.index(name) for name in dict.fromkeys([label, groups]) if name is not None]
-        return numbers, texts
+        texts = [header.index(name) for name in dict.fromkeys([label, *others])]
+        return numbers if score is None else [header.index(score)], texts
 
     table = read_table(path, max_bytes, choose)
     found = table.texts[label]
-    if None in found.values:
-        row = int(np.argmax(np.asarray(found.codes) == found.values.index(None)))
-        raise FileError(f"{path}: row {row} has no label. Drop or label that sample.")
+    absent = [k for k, text in enumerate(found.values) if text is None or not text.strip()]
+    if absent:
+        row = int(np.argmax(np.isin(np.asarray(found.codes), absent)))
+        place = table.words_for_row(row)
+        raise FileError(f"{path}: {place} has no label. Drop or label that sample.")
     labels, classes = _text_array(path, found, max_bytes), None
     if len(table.names) > 1:
         classes = _text_array(path, Texts(table.names, range(len(table.names))), max_bytes)
         _refuse_other_columns(table, [str(text).strip() for text in found.values])
-    if groups is None:
-        return table, labels, classes, None
-    return table, labels, classes, _text_array(path, table.texts[groups], max_bytes)
+    beside = {name: _text_array(path, table.texts[name], max_bytes) for name in others}
+    return table, labels, classes, beside
 
 
 def _text_array(path, texts: Texts, max_bytes) -> np.ndarray:
@@ -281,6 +327,12 @@ def _check_header(path, header, place, options, label=None) -> None:
             f"{path}: {place} is empty. Give a header: the class of each column, and the column "
             "of labels."
         )
+    separator = next((sign for sign in _SEPARATORS if sign in header[0]), None)
+    if len(header) == 1 and separator:
+        raise FileError(
+            f"{path}: {place} is one column. Separate the fields by commas, not "
+            f"{_SEPARATORS[separator]}."
+        )
     for name, option in options.items():
         if name not in header:
             remedy = f"Name a column by {option}."
@@ -304,9 +356,6 @@ def _check_header(path, header, place, options, label=None) -> None:
 
 
 def _remedy_without_labels(header) -> str:
-    separator = next((sign for sign in _SEPARATORS if sign in header[0]), None)
-    if len(header) == 1 and separator:
-        return f"Separate the fields by commas, not {_SEPARATORS[separator]}."
     if all(is_number(name) for name in header):
         return "Give a header: the class of each column, and the column of labels."
     return "Name the column of labels by --label."
@@ -351,16 +400,16 @@ def _name_like_labels(names, labels):
 # What the arrays of an archive mean
 
 
-def _labelled_arrays(path, groups, max_bytes):
+def _labelled_arrays(path, others, max_bytes):
     """What :func:`_labelled_table` returns, of an archive."""
-    needed = ["proba", "labels", *([] if groups is None else [groups])]
+    needed = ["proba", "labels", *others]
     arrays = read_arrays(path, max_bytes, needed, ["classes"])
     labels, classes = arrays["labels"], arrays.get("classes")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     table = FileTable(path, arrays["proba"], [], (), {})
-    subgroups = None if groups is None else arrays[groups]
-    return table, _decoded(labels), None if classes is None else _decoded(classes), subgroups
+    beside = {name: arrays[name] for name in others}
+    return table, _decoded(labels), None if classes is None else _decoded(classes), beside
 
 
 def _decoded(names):
@@ -418,9 +467,9 @@ def _check_numbers(numbers, normalize: bool, from_logits: bool) -> np.ndarray:
     return check_proba(divide_by_sums(numbers) if normalize else numbers, name="proba")
 
 
-def _check_labels(proba, labels, classes, pos_label) -> Predictions:
+def _check_labels(proba, labels, classes, pos_label, known) -> Predictions:
     if proba.ndim == 1 and classes is None:
-        labels, classes = _labels_of_one_column(labels, pos_label)
+        labels, classes = _labels_of_one_column(labels, pos_label, known)
     codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
     labels = classes[codes]
     if pos_label is not None:
@@ -434,8 +483,10 @@ def _check_labels(proba, labels, classes, pos_label) -> Predictions:
     return Predictions(proba, labels, classes)
 
 
-def _labels_of_one_column(labels, pos_label):
+def _labels_of_one_column(labels, pos_label, known):
     """Labels of a single column, and the classes where they are known."""
+    if known is not None and set(labels.tolist()) <= set(known.tolist()):
+        return labels, known
     if pos_label is not None:
         present = np.unique(labels)
         if len(present) != 2:

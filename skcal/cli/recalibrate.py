@@ -63,6 +63,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
             single,
             options.max_size * 2**30,
             others=(options.label, *options.ignore),
+            score=options.score,
             normalize=options.normalize,
             from_logits=recalibrator.from_logits,
         )

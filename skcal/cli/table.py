@@ -23,7 +23,7 @@ from skcal._show import printable
 STANDARD_INPUT = "-"
 NO_CLASS = (
     "Remove columns that are no classes, or name them by --ignore; name that of the labels by "
-    "--label, that of subgroups by --groups (command report)."
+    "--label, those of subgroups by --by and of samples that belong together by --groups."
 )
 _LONGEST_MESSAGE = 2000  # characters: names in files may be of any length
 _LONGEST_LINE = 2**24
@@ -274,6 +274,10 @@ def _what_is_no_number(header, row, columns, first) -> str:
     place, text = f", column {header[wrong[0]]!r} is", row[wrong[0]]
     if not text.strip():
         return f"{place} empty. Give a probability, or drop the row."
+    if text.strip().endswith("%") and is_number(text.strip()[:-1]):
+        return f"{place} {text!r}, a percentage. Divide by 100 and leave out the sign."
+    if "," in text and is_number(text.replace(",", ".", 1)):
+        return f"{place} {text!r}. Write decimal points, not commas."
     if not first:
         return f"{place} {text!r}, not a number. Give a probability, or drop the row."
     others = [repr(header[k]) for k in wrong[1:]]

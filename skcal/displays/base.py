@@ -154,10 +154,20 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
 
 
 def _make_room(axes) -> None:
-    """Shrink axes until legends and labels fit, in a figure whose layout no engine arranges."""
+    """Shrink axes until legends and labels fit, in a figure whose layout no engine arranges.
+
+    An engine needs two passes to see how large axes of equal aspect become; this is the first. A
+    figure that pyplot does not know of gets it from who draws it.
+    """
+    figure = axes[0].figure
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        if figure.canvas.manager is not None:
+            engine.execute(figure)
+        return
     for ax in axes:
-        spec, figure = ax.get_subplotspec(), ax.figure
-        if figure.get_layout_engine() is not None or spec is None:
+        spec = ax.get_subplotspec()
+        if spec is None:
             return
         lows, highs = _borders(spec, figure)
         for _ in range(3):  # a title may be wider than what it shrinks to
@@ -229,9 +239,39 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def problem_titles(sample: Sample) -> list[str]:
+    """What is predicted in each problem of a scalar notion, with names that fit."""
+    return sample.notion.titles([as_label(label, 24) for label in sample.classes])
+
+
+def as_percent(probability: float, digits: int = 3) -> str:
+    """The first digits of 100 times a probability, without an exponent."""
+    return np.format_float_positional(100 * probability, digits, fractional=False, trim="-")
+
+
+def with_error(estimate: float, standard_error: float | None) -> str:
+    """An estimate ± its standard error, both to the second digit of the latter."""
+    if not standard_error:
+        return np.format_float_positional(estimate, 3, fractional=False, trim="-")
+    decimals = max(0, 1 - int(np.floor(np.log10(standard_error))))
+    return f"{estimate:.{decimals}f} ± {standard_error:.{decimals}f}"
+
+
 def draw_band(ax, x, low, high, colour, alpha, label=None):
     """Fill the area between two curves."""
     return ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0, label=label)
+
+
+def free_corner(ax) -> str:
+    """The corner beside the diagonal in which less is drawn, for a legend."""
+    drawn = [line.get_xydata() for line in ax.get_lines()[1:]]
+    drawn += [path.vertices for band in ax.collections for path in band.get_paths()]
+    x, y = (np.concatenate(drawn) / ax.get_xlim()[1]).T
+    upper = np.count_nonzero((x < 0.65) & (y > 0.7))
+    lower = np.count_nonzero((x > 0.35) & (y < 0.3))
+    return (
+        "upper left" if upper < lower or (upper == lower and (y - x).mean() < 0) else "lower right"
+    )
 
 
 def axis_limit(predictions, x, y) -> float:

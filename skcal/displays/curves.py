@@ -21,6 +21,7 @@ from skcal.displays.base import (
     draw_diagonal,
     legend_below,
     limit_axes,
+    problem_titles,
     styled,
     titled,
 )
@@ -49,6 +50,8 @@ class CalibrationCurveDisplay(FromEstimator, Display):
         Where both axes end.
     name : str, default=None
         The name of the classifier.
+    label : str, default=None
+        What is predicted, such as "P(ill)"; None is the notion.
 
     Attributes
     ----------
@@ -81,6 +84,7 @@ class CalibrationCurveDisplay(FromEstimator, Display):
     _: KW_ONLY
     limit: float = 1.0
     name: str | None = None
+    label: str | None = None
 
     def _repr_html_(self):
         return self.curve._repr_html_()
@@ -142,11 +146,12 @@ class CalibrationCurveDisplay(FromEstimator, Display):
         curve = flexible_calibration_curve(
             y_true, y_proba, method=method, confidence_level=confidence_level, **options
         )
-        [problem] = read_sample(y_true, y_proba, **options).problems()
+        sample = read_sample(y_true, y_proba, **options)
+        [problem], [label] = sample.problems(), problem_titles(sample)
         predictions = problem.features[:, 0]
         limit = axis_limit(predictions, curve.prediction, curve.frequency)
         histogram, _ = np.histogram(predictions, bins=_BINS, range=(0, limit))
-        display = cls(curve, histogram, limit=limit, name=name)
+        display = cls(curve, histogram, limit=limit, name=name, label=label)
         return display.plot(ax=ax) if plot else display
 
     def _layout(self):
@@ -154,21 +159,30 @@ class CalibrationCurveDisplay(FromEstimator, Display):
 
     def _draw(self, axes, name, kwargs):
         [axis], curve = axes, self.curve
-        draw_diagonal(axis)
-        look = styled(kwargs, color=BLUE, linewidth=1.5, label=f"curve by {curve.method}")
+        others = _named_lines(axis)
+        colour = COLOURS[len(others) % len(COLOURS)]
+        if not others:
+            draw_diagonal(axis)
+        label = as_label(name, 24) if name else f"curve by {curve.method}"
+        label = f" {label}" if label.startswith("_") else label  # legends leave out "_…"
+        look = styled(kwargs, color=colour, linewidth=1.5, label=label)
         [self.line_] = axis.plot(curve.prediction, curve.frequency, **look)
         level = percent(curve.confidence_level)
         labels = f"{level} at each point", f"{level} of the whole curve"
-        self.bands_ = _draw_bands(self.line_, curve, labels)
-        self._draw_histogram(axis)
+        self.bands_ = _draw_bands(self.line_, curve, (None, None) if others else labels)
+        self._draw_histogram(axis, colour if others else GREY)
         limit_axes(axis, self.limit)
-        _explain(axis, titled(name, f"{curve.notion}\nn = {curve.n_samples:,}"))
+        names = "" if others else name
+        facts = f"{self.label or curve.notion}: n = {curve.n_samples:,}"
+        _explain(axis, titled(names, facts))
 
-    def _draw_histogram(self, axis):
-        """Relative counts along the lower edge."""
+    def _draw_histogram(self, axis, colour):
+        """Relative counts along the lower edge; of a further curve their outlines."""
         edges = np.linspace(0, self.limit, _BINS + 1)
         heights = 0.08 * self.limit * self.histogram / max(self.histogram.max(), 1)
         look = {"align": "edge", "color": GREY, "alpha": 0.6}
+        if colour != GREY:
+            look = {"align": "edge", "fill": False, "edgecolor": colour, "linewidth": 0.5}
         axis.bar(edges[:-1], heights, np.diff(edges), bottom=-0.02 * self.limit, **look)
 
 
@@ -184,6 +198,8 @@ class DecisionCurveDisplay(FromEstimator, Display):
     curve : DecisionCurve
     name : str, default=None
         The name of the classifier.
+    label : str, default=None
+        What is predicted, such as "P(ill)"; None is the notion.
 
     Attributes
     ----------
@@ -214,6 +230,7 @@ class DecisionCurveDisplay(FromEstimator, Display):
     curve: DecisionCurve
     _: KW_ONLY
     name: str | None = None
+    label: str | None = None
 
     def _facts(self):
         n_thresholds = counted(len(self.curve.thresholds), "threshold")
@@ -244,8 +261,9 @@ class DecisionCurveDisplay(FromEstimator, Display):
         y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
         thresholds : array-like of shape (n_thresholds,), default=None
-            Thresholds in [0, 1), in increasing order; None: 0, 0.01, …, 0.99, drawn up to the
-            largest prediction.
+            Thresholds in [0, 1), in increasing order; None: 0, 0.01, …, 0.99. They are drawn up to
+            a quarter beyond the last at which the net benefit is above 0 with confidence, or the
+            prevalence.
         notion : {"auto", "binary", "confidence"}, default="auto"
             "auto" is "binary" for one and two columns and "confidence" for more.
         confidence_level : float in (0, 1), default=0.95
@@ -265,17 +283,16 @@ class DecisionCurveDisplay(FromEstimator, Display):
         -------
         display : DecisionCurveDisplay
         """
-        curve = decision_curve(
-            y_true,
-            y_proba,
-            thresholds=thresholds,
-            notion=notion,
-            confidence_level=confidence_level,
-            sample_weight=sample_weight,
-            labels=labels,
-            pos_label=pos_label,
-        )
-        display = cls(curve, name=name)
+        options = {
+            "notion": notion,
+            "sample_weight": sample_weight,
+            "labels": labels,
+            "pos_label": pos_label,
+        }
+        limits = {"thresholds": thresholds, "confidence_level": confidence_level}
+        curve = decision_curve(y_true, y_proba, **limits, **options)
+        [label] = problem_titles(read_sample(y_true, y_proba, **options))
+        display = cls(curve, name=name, label=label)
         return display.plot(ax=ax) if plot else display
 
     def _layout(self):
@@ -298,14 +315,18 @@ class DecisionCurveDisplay(FromEstimator, Display):
         self._set_limits(axis, is_first)
         axis.set(xlabel="threshold t", ylabel="net benefit")
         names = ", ".join([*(line.get_label() for line in others), *([label] if name else [])])
-        facts = f"{curve.notion}, n = {curve.n_samples:,}"
+        facts = f"{self.label or curve.notion}: n = {curve.n_samples:,}"
         _explain(axis, f"{names}\n{facts}" if names else facts, ncols=2)
 
     def _set_limits(self, axis, is_first):
-        """Up to the last threshold at which somebody is treated; down to a little below 0."""
+        """Up to a quarter beyond the last threshold that tells; down to a little below 0.
+
+        At that threshold the curve is surely above 0, or so is that of treating everybody.
+        """
         curve = self.curve
-        treated = np.flatnonzero(curve.net_benefit != 0)
-        last = min(treated.max(initial=0) + 1, len(curve.thresholds) - 1)
+        telling = np.flatnonzero((curve.low > 0) | (curve.treat_all > 0))
+        right = 1.25 * curve.thresholds[telling.max(initial=0)]
+        last = min(np.searchsorted(curve.thresholds, right), len(curve.thresholds) - 1)
         left, right = curve.thresholds[0], curve.thresholds[last]
         top = max(curve.band_high[: last + 1].max(), curve.treat_all[0], 1e-3)
         if not is_first:
@@ -327,6 +348,8 @@ class MurphyDisplay(FromEstimator, Display):
     diagram : MurphyDiagram
     name, compare_name : str, default=None
         The names of the classifiers.
+    label : str, default=None
+        What is predicted, such as "P(ill)"; None is the notion.
 
     Attributes
     ----------
@@ -358,6 +381,7 @@ class MurphyDisplay(FromEstimator, Display):
     _: KW_ONLY
     name: str | None = None
     compare_name: str | None = None
+    label: str | None = None
 
     def _facts(self):
         n_curves = "1 curve" if self.diagram.compared is None else "2 curves"
@@ -416,18 +440,16 @@ class MurphyDisplay(FromEstimator, Display):
         """
         if thresholds is None and 2 * np.size(y_true) > _MANY:
             thresholds = _GRID
-        diagram = murphy_diagram(
-            y_true,
-            y_proba,
-            compare=compare,
-            thresholds=thresholds,
-            notion=notion,
-            confidence_level=confidence_level,
-            sample_weight=sample_weight,
-            labels=labels,
-            pos_label=pos_label,
-        )
-        display = cls(diagram, name=name, compare_name=compare_name)
+        options = {
+            "notion": notion,
+            "sample_weight": sample_weight,
+            "labels": labels,
+            "pos_label": pos_label,
+        }
+        limits = {"thresholds": thresholds, "confidence_level": confidence_level}
+        diagram = murphy_diagram(y_true, y_proba, compare=compare, **limits, **options)
+        [label] = problem_titles(read_sample(y_true, y_proba, **options))
+        display = cls(diagram, name=name, compare_name=compare_name, label=label)
         return display.plot(ax=ax) if plot else display
 
     def _layout(self):
@@ -447,7 +469,7 @@ class MurphyDisplay(FromEstimator, Display):
         for axis in axes:
             axis.set(xlim=(0, 1), xlabel="threshold t")
         axes[0].set(ylabel="mean elementary score", ylim=(0, None))
-        facts = f"{diagram.notion}, n = {diagram.n_samples:,}"
+        facts = f"{self.label or diagram.notion}: n = {diagram.n_samples:,}"
         if diagram.compared is None:
             _explain(axes[0], titled(name, facts))
             return
@@ -473,6 +495,11 @@ class MurphyDisplay(FromEstimator, Display):
 def _explain(axis, title, ncols=1) -> None:
     axis.set_title(title, fontsize="small")
     legend_below(axis, ncols=ncols)
+
+
+def _named_lines(axis) -> list:
+    """The curves of displays on the axes, which have a name in the legend."""
+    return [line for line in axis.get_lines() if not str(line.get_label()).startswith("_")]
 
 
 def _draw_bands(line, curve, labels) -> list:

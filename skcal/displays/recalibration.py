@@ -14,7 +14,7 @@ from skcal.displays.base import (
     as_label,
     draw_diagonal,
     limit_axes,
-    three_digits,
+    with_error,
 )
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.sample import read_sample
@@ -34,6 +34,8 @@ class RecalibrationDisplay(Display):
         Diagrams of one panel each.
     map_x, map_y : ndarray of shape (n_points,), default=None
         Of a binary notion: predictions in ascending order and what became of them.
+    name : str, default=None
+        The name of the classifier.
 
     Attributes
     ----------
@@ -64,8 +66,8 @@ class RecalibrationDisplay(Display):
     >>> display = RecalibrationDisplay.from_predictions(
     ...     y[1000:], P[1000:], after, random_state=0, plot=False
     ... )
-    >>> display.after.panels[0].error < display.before.panels[0].error
-    True
+    >>> len(display.before.panels[0].ranges) > 0, len(display.after.panels[0].ranges)
+    (True, 0)
     """
 
     before: ReliabilityDisplay
@@ -73,11 +75,18 @@ class RecalibrationDisplay(Display):
     _: KW_ONLY
     map_x: np.ndarray | None = None
     map_y: np.ndarray | None = None
+    name: str | None = None
 
     def _facts(self):
         [before], [after] = self.before.panels, self.after.panels
-        errors = f"ECE {three_digits(before.error)} → {three_digits(after.error)}"
-        return [f"n = {before.n_samples:,}", self.before.notion, errors]
+        facts = [panel.without_bins or {"estimate": None} for panel in (before, after)]
+        known = all(fact["estimate"] is not None for fact in facts)
+        errors = " → ".join(with_error(fact["estimate"], None) for fact in facts if known)
+        return [
+            f"n = {before.n_samples:,}",
+            self.before.notion,
+            f"ECE without bins {errors}" if known else "",
+        ]
 
     def _repr_html_(self):
         return self.before._repr_html_() + self.after._repr_html_()
@@ -99,6 +108,7 @@ class RecalibrationDisplay(Display):
         sample_weight=None,
         labels=None,
         pos_label=None,
+        name=None,
         ax=None,
         plot=True,
         **options,
@@ -118,6 +128,8 @@ class RecalibrationDisplay(Display):
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
             The positive class of a binary notion.
+        name : str, default=None
+            The name of the classifier, for the titles.
         ax : array of matplotlib axes, default=None
             Two, or three with the map; None makes a figure.
         plot : bool, default=True
@@ -140,9 +152,9 @@ class RecalibrationDisplay(Display):
         proba = [_single_as_columns(*given), _single_as_columns(*given[::-1])]
         before, after = (
             ReliabilityDisplay.from_predictions(
-                y_true, predictions, name=name, plot=False, **shared, **options
+                y_true, predictions, name=part, plot=False, **shared, **options
             )
-            for predictions, name in zip(proba, ("before", "after"), strict=True)
+            for predictions, part in zip(proba, ("before", "after"), strict=True)
         )
         if len(before.panels) > 1 or len(after.panels) > 1:
             raise ValueError(
@@ -158,11 +170,11 @@ class RecalibrationDisplay(Display):
             order = np.lexsort([y, x])
             order = order[np.linspace(0, len(order) - 1, min(len(order), _MOST)).astype(int)]
             curve = {"map_x": x[order], "map_y": y[order]}
-        display = cls(before, after, **curve)
+        display = cls(before, after, **curve, name=name)
         return display.plot(ax=ax) if plot else display
 
     def _layout(self):
-        return len(self.panels), (4.6, 6.3) if self.map_x is None else (3.3, 5.2)
+        return len(self.panels), (4.6, 5.2) if self.map_x is None else (3.3, 4.2)
 
     def _draw(self, axes, name, kwargs):
         titles = [f"{name}, {part}" if name else part for part in ("before", "after", "map")]

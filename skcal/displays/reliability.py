@@ -20,29 +20,39 @@ from skcal.displays.base import (
     Display,
     FromEstimator,
     as_label,
+    as_percent,
     counted,
     default_resamples,
     draw_band,
     draw_diagonal,
+    free_corner,
     in_inches,
-    legend_below,
     limit_axes,
+    problem_titles,
     styled,
-    three_digits,
     titled,
+    with_error,
 )
-from skcal.displays.reliability_panel import ReliabilityPanel, binned_error, make_curves, make_panel
+from skcal.displays.reliability_panel import (
+    ReliabilityPanel,
+    binned_error,
+    make_curves,
+    make_panel,
+    rule_of,
+)
 from skcal.functions.base import BilinearFunction
-from skcal.metrics.bins import BinRule, problem_moments
-from skcal.metrics.cross_fitted import panel_error
+from skcal.hypothesis_tests.scan import ScanRange, scan_test
+from skcal.metrics.bins import problem_moments
+from skcal.metrics.cross_fitted import ece_without_bins
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
-_FEW = 10  # bins with fewer samples are drawn hollow
 _MOST_WITHOUT_BINS = 200_000  # samples; more take longer than all the rest
-_HOLLOW = f"fewer than {_FEW} samples"
+_MOST_RANGES = 3  # that are told inside the axes
 _STRIP = "histogram of predictions"
+_TITLE_PAD = 38  # points: above the histogram, without a second pass of a layout
 _ROOM = 1.7  # of the histogram, above its highest bar
+_WIDE = 2.9  # inches, from which letters are larger
 
 
 @dataclass(eq=False, repr=False)
@@ -57,9 +67,7 @@ class ReliabilityDisplay(FromEstimator, Display):
         One, or one a class for "classwise" and "top-label".
     notion : str
     method : str
-        "bins", or what made the curve.
-    strategy : str
-        The rule of the bins, or "given".
+        "bins", or what made the line.
     confidence_level : float, default=0.95
     n_panels_left_out : int, default=0
         Classes without a panel: of more than 12, those with the largest errors are shown.
@@ -69,29 +77,33 @@ class ReliabilityDisplay(FromEstimator, Display):
     ax_ : matplotlib axes, or ndarray of axes, one a panel
         Set by :meth:`plot`, as are the following.
     figure_ : matplotlib figure
-    lines_, bands_, bars_, histograms_, legends_ : list
-        Curves; bands of calibrated predictions; Clopper-Pearson bars of bins; histograms of the
-        predictions; legends. None where a panel has none.
+    lines_, bands_, histograms_, legends_ : list
+        Lines; bands of all bins at once; histograms of the predictions; legends.
+    ranges_ : list of list
+        Points with bars of the ranges in which miscalibration is shown.
 
     See Also
     --------
-    skcal.metrics.calibration_bins : the table of the bins.
+    skcal.metrics.calibration_bins : the table of bins.
+    skcal.hypothesis_tests.scan_test : the test whose ranges are shaded.
     skcal.displays.SimplexDisplay : three classes at once.
 
     Notes
     -----
-    A point outside its band is more than chance at this n, for that point alone; the legend tells
-    what ECE calibrated predictions reach and, of one or two panels, the error without bins of
-    :func:`skcal.metrics.cross_fitted_calibration_error`, and where its lower confidence bound is
-    above 0 the side on which predictions err. Bars say where the frequency of the bin may be.
-    Hollow points stand for fewer than 10 samples, hatched stretches hold none (of the first
-    display on the axes). Where 99 % of the predictions are below 0.5 the axes end before 1, and the
-    title says how many predictions are above.
+    The band says where the frequencies of the bins may be, all of them at once (Clopper-Pearson
+    limits at Bonferroni's level). What is seen and what :func:`skcal.hypothesis_tests.scan_test`
+    shows are one answer: ranges of predictions are shaded where it rejects and names them, each
+    with a point at what was predicted and what happened in it. The bar of the point, limits for all
+    ranges at once, leaves out the diagonal. The band leaves it out in these ranges alone: where the
+    test shows nothing it is widened to the diagonal. A range may reach over several bins that are
+    not conspicuous each by itself.
 
-    The band redraws the outcomes from the predictions, the interval of ECE resamples the samples
-    (see :func:`skcal.metrics.bootstrap_interval`: it need not hold its estimate); both keep the
-    bins. Weights must not depend on the labels (as when one class was thinned out): redrawn
-    outcomes would keep them, and the band mean nothing. About 4 s a panel for a million samples.
+    The histogram above counts the predictions, on a logarithmic scale. Where 99 % of them are below
+    0.5 the axes end before 1, and the title says how many are above. The legend holds the error
+    without bins of :func:`skcal.metrics.cross_fitted_calibration_error`, up to 200,000 samples.
+
+    The test redraws outcomes, which weights must not depend on: with weights there are no ranges,
+    nor where classes are left out. About 6 s a panel for a million samples.
 
     References
     ----------
@@ -106,46 +118,55 @@ class ReliabilityDisplay(FromEstimator, Display):
     >>> from skcal.displays import ReliabilityDisplay
     >>> data = make_tempered(500, temperature=2.0, n_truth_draws=0, random_state=0)
     >>> display = ReliabilityDisplay.from_predictions(
-    ...     data.labels, data.proba, n_bins=10, random_state=0, plot=False
+    ...     data.labels, data.proba, random_state=0, plot=False
     ... )
-    >>> [panel] = display.panels
-    >>> panel.n_samples, panel.error > panel.null_error
-    (500, True)
+    >>> display
+    ReliabilityDisplay(n = 500, confidence, 8 bins, ECE without bins 0.132 ± 0.020, 1 range shown)
     """
 
     panels: list[ReliabilityPanel]
     _: KW_ONLY
     notion: str
     method: str
-    strategy: str
     confidence_level: float = 0.95
     n_panels_left_out: int = 0
 
     def _facts(self):
         n_samples = max(panel.n_samples for panel in self.panels)
-        n_bins = counted(self.panels[0].n_bins, f"{self.strategy} bin")
-        curve = "" if self.method == "bins" else f"curve by {self.method}"
-        return [
+        facts = [
             f"n = {n_samples:,}",
             self.notion,
-            n_bins,
-            curve,
-            counted(len(self.panels), "panel"),
+            "" if self.method == "bins" else f"line by {self.method}",
         ]
+        if len(self.panels) > 1:
+            return [*facts, f"{len(self.panels)} panels"]
+        [panel] = self.panels
+        return [*facts, counted(panel.n_bins, "bin"), _error_in_words(panel), self._verdict(panel)]
+
+    def _verdict(self, panel) -> str:
+        """What the test of the panel shows, in few words; empty if it was not asked."""
+        if panel.ranges:
+            return f"{counted(len(panel.ranges), 'range')} shown"
+        if np.isnan(panel.pvalue):
+            return ""
+        shown = panel.pvalue <= 1 - self.confidence_level
+        text = "shown, but not where" if shown else "no range stands out"
+        return f"{text} (p = {panel.pvalue:.2g})"
 
     def _repr_html_(self):
-        columns = ("panel", "n", "ECE", "from", "to", "if calibrated ≤", "without bins", "± s.e.")
-        rows, readings = [], []
+        columns = ("panel", "n", "bins", "ECE without bins", "± s.e.", "p (scan)")
+        rows, shown = [], []
         for panel in self.panels:
-            facts = panel.without_bins or {"estimate": None, "standard_error": None, "reading": ""}
-            error = (panel.error, *panel.error_interval, panel.null_error)
-            numbers = (*error, facts["estimate"], facts["standard_error"])
-            shown = ("–" if value is None else value for value in numbers)
+            facts = panel.without_bins or {"estimate": None, "standard_error": None}
             label = panel.label.replace("\n", ": ")
-            rows.append((label, panel.n_samples, *shown))
-            readings.append(f"{label}: {facts['reading']}" if facts["reading"] else "")
+            pvalue = None if np.isnan(panel.pvalue) else panel.pvalue
+            numbers = (facts["estimate"], facts["standard_error"], pvalue)
+            cells = ("–" if value is None else value for value in numbers)
+            rows.append((label, panel.n_samples, panel.n_bins, *cells))
+            told = [_range_in_words(part) for part in panel.ranges] or [self._verdict(panel)]
+            shown += [f"{label}: {text}" for text in told if text]
         title = f"Reliability diagram, {self.notion} calibration"
-        return html_result(title, Table(columns, rows), html_list(filter(None, readings)))
+        return html_result(title, Table(columns, rows), html_list(shown))
 
     @classmethod
     @validate_params(
@@ -156,7 +177,10 @@ class ReliabilityDisplay(FromEstimator, Display):
                 CalibrationErrorEstimator,
                 CalibrationErrorSearchCV,
             ],
-            "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
+            "n_bins": [
+                Interval(Integral, 1, None, closed="left"),
+                StrOptions({"auto", "cube_root"}),
+            ],
             "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
             "edges": ["array-like", None],
             "confidence_level": [Interval(Real, 0, 1, closed="neither")],
@@ -172,15 +196,16 @@ class ReliabilityDisplay(FromEstimator, Display):
         *,
         notion="auto",
         method="bins",
-        n_bins=15,
-        strategy="uniform",
+        n_bins="auto",
+        strategy="quantile",
         edges=None,
         confidence_level=0.95,
         n_resamples=None,
         sample_weight=None,
+        groups=None,
         labels=None,
         pos_label=None,
-        random_state=None,
+        random_state=0,
         name=None,
         ax=None,
         plot=True,
@@ -196,32 +221,36 @@ class ReliabilityDisplay(FromEstimator, Display):
         notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
             "auto" is "binary" for one and two columns and "confidence" for more.
         method : str, calibration-estimation function, estimator or search, default="bins"
-            The curve. "bins": frequencies of bins. "isotonic": isotonic regression, CORP [2].
-            "kernel-density": a ratio of kernel densities. A function with ``residual``, fitted or
-            not: a clone is fitted to these samples, with weights, and for the band to every
-            resample. A fitted :class:`skcal.CalibrationErrorEstimator` or
-            :class:`skcal.CalibrationErrorSearchCV` of this notion: x + ĝ(x) as it stands, without
-            band. Where there are more than 1,000 distinct predictions, curves are fitted to 1,000
-            groups of equal mass.
-        n_bins : int or "cube_root", default=15
-        strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
-            Bins as in :func:`skcal.metrics.expected_calibration_error`; they also make the ECE in
-            the legend of a curve.
+            The line; bands and ranges do not depend on it. "bins": frequencies of bins.
+            "isotonic": isotonic regression, CORP [2]. "kernel-density": a ratio of kernel
+            densities. A function with ``residual``, fitted or not: a clone is fitted to these
+            samples, with weights. A fitted :class:`skcal.CalibrationErrorEstimator` or
+            :class:`skcal.CalibrationErrorSearchCV` of this notion: x + ĝ(x) as it stands. Where
+            there are more than 1,000 distinct predictions, curves are fitted to 1,000 groups of
+            equal mass.
+        n_bins : int, "auto" or "cube_root", default="auto"
+            "auto": up to 20 bins, equal predictions together, with equal parts of the samples and
+            of Σ p (1 - p), at least 5 in a bin, so that each expects some events.
+        strategy : {"quantile", "uniform", "sweep", "unique"}, default="quantile"
+            Of other ``n_bins``, as in :func:`skcal.metrics.expected_calibration_error`.
         edges : array-like of shape (n_edges,), default=None
             Edges of bins, rising from 0 to 1, in place of ``n_bins`` and ``strategy``.
         confidence_level : float in (0, 1), default=0.95
-            The confidence level of bars, band and interval.
+            The confidence level of bands and ranges.
         n_resamples : int ≥ 19, default=None
-            The number of resamples, for the band and for the interval. None: 999, for more than
-            100,000 samples 199, as in a report.
+            The number of redrawn outcomes of the test. None: 999, for more than 100,000 samples
+            199, as in a report.
         sample_weight : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group may depend on each other: the ranges and the error without bins
+            know it, the band of the bins does not. None: all are independent.
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
             The positive class of 1-D predictions, or of two columns for "binary"; otherwise an
             error.
-        random_state : int, RandomState instance or None, default=None
-            An int goes to band and interval of every panel as it is.
+        random_state : int, RandomState instance or None, default=0
+            Of the test and of the folds of the error without bins.
         name : str, default=None
             The name of the classifier, for title and legend.
         ax : matplotlib axes or array of axes, default=None
@@ -234,48 +263,46 @@ class ReliabilityDisplay(FromEstimator, Display):
         -------
         display : ReliabilityDisplay
         """
-        sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
+        sample = read_sample(
+            y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups
+        )
         _require_scalar(sample)
-        rule = BinRule.of(n_bins, strategy, edges=edges)
         curves = make_curves(method, sample)
-        n_resamples = n_resamples or default_resamples(len(sample.codes))
         problems = [(k, p) for k, p in enumerate(sample.problems()) if len(p.weight)]
-        shown = _with_largest_errors(problems, rule)
-        panels = [
-            make_panel(
-                _panel_label(sample, k, name),
-                p,
-                curves[k],
-                rule,
-                confidence_level,
-                n_resamples,
-                random_state,
-            )
-            for k, p in shown
-        ]
-        if len(sample.codes) <= _MOST_WITHOUT_BINS:
-            panels = [
-                replace(panel, without_bins=panel_error(sample, p, random_state, confidence_level))
-                for panel, (_, p) in zip(panels, shown, strict=True)
-            ]
+        rules = {k: rule_of(p, n_bins, strategy, edges) for k, p in problems}
+        shown = _with_largest_errors(problems, rules)
+        scans: dict[int, tuple[float, list]] = {k: (np.nan, []) for k, _ in shown}
+        if sample_weight is None and len(shown) == len(problems):
+            n_resamples = n_resamples or default_resamples(len(sample.codes))
+            options = {"n_resamples": n_resamples, "confidence_level": confidence_level}
+            options |= {"labels": labels, "pos_label": pos_label, "random_state": random_state}
+            options["groups"] = groups
+            scans = _scan(scan_test(y_true, y_proba, notion=notion, **options), sample, shown)
+        panels = []
+        for k, problem in shown:
+            without_bins = None
+            if len(sample.codes) <= _MOST_WITHOUT_BINS:
+                level = {"random_state": random_state, "confidence_level": confidence_level}
+                without_bins = ece_without_bins(sample, problem=problem, **level)
+            label = titled(name, problem_titles(sample)[k])
+            parts = (label, problem, curves[k], rules[k], confidence_level, *scans[k], without_bins)
+            panels.append(make_panel(*parts))
         display = cls(
             panels,
             notion=sample.notion,
             method=method if isinstance(method, str) else type(method).__name__,
-            strategy=strategy if edges is None else "given",
             confidence_level=confidence_level,
             n_panels_left_out=len(problems) - len(shown),
         )
         return display.plot(ax=ax) if plot else display
 
     def _layout(self):
-        return len(self.panels), (3.2, 4.7) if len(self.panels) > 2 else (4.6, 6.3)
+        return len(self.panels), (3.3, 3.9) if len(self.panels) > 2 else (4.6, 5.2)
 
     def _draw(self, axes, name, kwargs):
-        many = len(self.panels) > 2
         self.lines_: list[Any] = []
         self.bands_: list[Any] = []
-        self.bars_: list[Any] = []
+        self.ranges_: list[list[Any]] = []
         self.histograms_: list[Any] = []
         self.legends_: list[Any] = []
         for axis, panel in zip(axes, self.panels, strict=True):
@@ -284,11 +311,12 @@ class ReliabilityDisplay(FromEstimator, Display):
                 panel = replace(panel, label=f"{as_label(name)}\n{described}")
             style = _Style.on(axis)
             draw_diagonal(axis)
-            self.bands_.append(_draw_null_band(axis, panel, self.confidence_level, style))
-            self.lines_.append(_draw_curve(axis, panel, style, kwargs, many))
-            self.bars_.append(_draw_bars(axis, panel, style))
+            self.bands_.append(_draw_band(axis, panel, self.confidence_level, style))
+            self.ranges_.append(_draw_ranges(axis, panel, style))
+            self.lines_.append(_draw_line(axis, panel, style, kwargs))
             self.histograms_.append(_draw_histogram(axis, panel, style))
-            self.legends_.append(_finish(axis, panel, self.strategy, style))
+            _finish(axis, panel, style)
+            self.legends_.append(_draw_legend(axis, panel, self._verdict(panel), style))
 
 
 def _require_scalar(sample: Sample):
@@ -300,120 +328,105 @@ def _require_scalar(sample: Sample):
         )
 
 
-def _panel_label(sample: Sample, k: int, name: str | None) -> str:
-    described = sample.notion.titles([as_label(label, 24) for label in sample.classes])[k]
-    return titled(name, described)
-
-
-def _with_largest_errors(problems, rule):
+def _with_largest_errors(problems, rules):
     if len(problems) <= MAX_PANELS:
         return problems
-    errors = [binned_error(problem_moments(problem, rule)) for _, problem in problems]
+    errors = [binned_error(problem_moments(problem, rules[k])) for k, problem in problems]
     return [problems[k] for k in sorted(np.argsort(errors)[-MAX_PANELS:])]
+
+
+def _scan(result, sample: Sample, shown) -> dict[int, tuple[float, list[ScanRange]]]:
+    """The p-value and the ranges of each problem."""
+    if not sample.notion.by_class:
+        return {k: (result.pvalue, result.ranges) for k, _ in shown}
+    outcomes = sample.notion.titles([str(name) for name in sample.classes])
+    return {
+        k: (
+            float(result.class_pvalues[k]),
+            [part for part in result.ranges if part.outcome == outcomes[k]],
+        )
+        for k, _ in shown
+    }
+
+
+def _error_in_words(panel) -> str:
+    facts = panel.without_bins
+    if facts is None or facts["estimate"] is None:
+        return ""
+    return f"ECE without bins {with_error(facts['estimate'], facts['standard_error'])}"
+
+
+def _range_in_words(part: ScanRange) -> str:
+    low = as_percent(part.low if 1000 * part.low > part.high else 0.0, 2)
+    high = as_percent(part.high, 2)
+    predicted, observed = as_percent(part.predicted), as_percent(part.observed)
+    return f"{low} to {high} %: {predicted} % predicted, {observed} % happened"
 
 
 class _Style(NamedTuple):
     """Colours of one display among those on the same axes."""
 
-    curve: str
-    band: str
-    histogram: str
+    line: str
+    range: str
     strip: Any  # axes of the histogram; None: this display is the first
 
     @classmethod
     def on(cls, ax):
         strip = next((child for child in ax.child_axes if child.get_label() == _STRIP), None)
         if strip is None:
-            return cls(BLUE, ORANGE, GREY, None)
+            return cls(BLUE, ORANGE, None)
         others = [colour for colour in COLOURS if colour != ORANGE]
         colour = others[len(strip.containers) % len(others)]
-        return cls(colour, colour, colour, strip)
+        return cls(colour, colour, strip)
 
 
-def _with_name(panel, text: str) -> str:
-    """Text of the legend, after the name of the classifier if it has one."""
-    *name, _ = panel.label.split("\n")
-    label = ": ".join([*name, text])
-    return f" {label}" if label.startswith("_") else label  # legends leave out "_…"
+def _draw_band(ax, panel, level, style):
+    """The limits of all bins."""
+    label = f"{percent(level)} limits of all bins at once" if style.strip is None else None
+    x, low, high = panel.band()
+    return draw_band(ax, x, low, high, style.line, 0.2, label)
 
 
-def _draw_null_band(ax, panel, level, style):
-    if panel.band_low is None:
-        return None
-    label = f"{percent(level)} if calibrated, then ECE ≤ {three_digits(panel.null_error)}"
-    if style.strip is not None:
-        label = _with_name(panel, label)
-    x, low, high = panel.prediction, panel.band_low, panel.band_high
-    if panel.count is None:
-        return draw_band(ax, x, low, high, style.band, 0.25, label)
-    return ax.vlines(x, low, high, color=style.band, alpha=0.4, linewidth=6, label=label)
-
-
-def _draw_curve(ax, panel, style, kwargs, many):
-    low, high = panel.error_interval
-    text = f"ECE {three_digits(panel.error)}"
-    if not np.isnan(low):
-        text += f" [{three_digits(low)}, {three_digits(high)}]"
-    text = _with_name(panel, text)
-    if not many:  # narrow panels have no room
-        text += legend_without_bins(panel.without_bins)
-    x, y, colour = panel.prediction, panel.frequency, style.curve
-    if panel.count is None:
-        look = styled(kwargs, color=colour, linewidth=1.5, label=text)
-        return ax.plot(x, y, **look)[0]
-    few = panel.count < _FEW
-    ax.plot(x, y, color=colour, linewidth=0.7, alpha=0.6)
-    if few.any():
-        hollow = {"markerfacecolor": "white", "markeredgecolor": colour, "markersize": 4}
-        known = any(line.get_label() == _HOLLOW for line in ax.lines)
-        label = None if known else _HOLLOW
-        ax.plot(x[few], y[few], "o", **hollow, label=label, zorder=4)
-    points = {"marker": "o", "markersize": 4, "linestyle": "none", "zorder": 4}
-    look = styled(kwargs, color=colour, label=text, **points)
-    return ax.plot(x[~few], y[~few], **look)[0]
-
-
-def legend_without_bins(facts) -> str:
-    """A second line of the legend, and one a side where the lower bound shows an error."""
-    if facts is None or facts["estimate"] is None:
-        return ""
-    text = f"\nwithout bins {three_digits(facts['estimate'])}"
-    if facts["standard_error"] is not None:
-        text += f" ± {three_digits(facts['standard_error'])} (s.e.)"
-    reading = (facts["reading"] or "").replace(", ", ",\n")  # on one line it is wider than the axes
-    return f"{text}\n{reading}" if reading else text
-
-
-def _draw_bars(ax, panel, style):
-    if panel.count is None:
-        return None
-    if len(panel.empty) and style.strip is None:
-        spans = np.column_stack([panel.empty[:, 0], np.diff(panel.empty)[:, 0]])
-        ax.broken_barh(
-            spans, (0, 1), facecolor="none", edgecolor="0.88", hatch="///", linewidth=0, zorder=0
+def _draw_ranges(ax, panel, style):
+    """What was predicted and what happened where miscalibration is shown, with its limits."""
+    bars = []
+    for k, part in enumerate(panel.ranges):
+        height = [[part.observed - part.observed_low], [part.observed_high - part.observed]]
+        text = _range_in_words(part).replace("predicted, ", "predicted,\n")
+        label = text if k < _MOST_RANGES and style.strip is None else None
+        look = {"color": style.range, "markersize": 6, "linewidth": 2, "zorder": 5}
+        bars.append(
+            ax.errorbar(part.predicted, part.observed, height, fmt="D", label=label, **look)
         )
-    bars = np.abs(np.stack([panel.low, panel.high]) - panel.frequency)
-    return ax.errorbar(
-        panel.prediction,
-        panel.frequency,
-        bars,
-        fmt="none",
-        ecolor=style.curve,
-        elinewidth=1,
-        zorder=3,
-    )
+        if style.strip is None:
+            ax.axvspan(part.low, part.high, color=style.range, alpha=0.08, linewidth=0, zorder=0)
+    return bars
+
+
+def _draw_line(ax, panel, style, kwargs):
+    """The line; its label is for axes that it shares."""
+    name = as_label(panel.label.split("\n")[0], 24) if "\n" in panel.label else ""
+    facts = panel.without_bins or {"estimate": None}
+    error = ""
+    if facts["estimate"] is not None:
+        error = with_error(facts["estimate"], facts["standard_error"])
+    label = ": ".join(filter(None, [name, error])) or "classifier"
+    label = f" {label}" if label.startswith("_") else label  # legends leave out "_…"
+    markers = {"marker": "o", "markersize": 3.5} if panel.line_x is panel.prediction else {}
+    look = styled(kwargs, color=style.line, linewidth=1.5, label=label, zorder=4, **markers)
+    return ax.plot(panel.line_x, panel.line_y, **look)[0]
 
 
 def _draw_histogram(ax, panel, style):
     """Counts above the diagram, on a logarithmic scale: bins of one sample are seen."""
     edges, counts = panel.histogram_edges, panel.histogram
-    look: dict[str, Any] = {"align": "edge", "color": style.histogram}
+    look: dict[str, Any] = {"align": "edge", "color": GREY}
     if style.strip is not None:
-        strip, look = style.strip, {"align": "edge", "fill": False, "edgecolor": style.histogram}
+        strip, look = style.strip, {"align": "edge", "fill": False, "edgecolor": style.line}
         most = max(counts.max(), strip.get_ylim()[1] / _ROOM)
     else:
         place = {"transform": in_inches(ax, 1), "sharex": ax}
-        strip, most = ax.inset_axes([0, 0.08, 1, 0.45], label=_STRIP, **place), counts.max()
+        strip, most = ax.inset_axes([0, 0.08, 1, 0.4], label=_STRIP, **place), counts.max()
     bars = strip.bar(edges[:-1], counts, np.diff(edges), **look)
     strip.set(yscale="log", ylim=(0.6, _ROOM * most))
     decade = 10 ** int(np.log10(most))
@@ -421,18 +434,53 @@ def _draw_histogram(ax, panel, style):
     strip.set_yticks([], minor=True)
     strip.yaxis.set_major_formatter("{x:,.0f}")  # set_yticklabels sets the filters of warnings
     strip.tick_params(axis="y", labelsize="x-small")
-    strip.tick_params(labelbottom=False)
+    strip.tick_params(labelbottom=False, bottom=False)
     strip.spines[["top", "right"]].set_visible(False)
     return bars
 
 
-def _finish(ax, panel, strategy, style):
+def _finish(ax, panel, style):
     limit_axes(ax, panel.limit)
-    bins = counted(panel.n_bins, f"{strategy} bin")
-    title = panel.label if style.strip is None else panel.label.split("\n")[-1]
-    title += f"\nn = {panel.n_samples:,}, {bins}"
+    look: dict[str, Any] = {"fontsize": "small", "y": 1.0, "pad": _TITLE_PAD}
+    if style.strip is not None:  # of no single classifier
+        ax.set_title(panel.label.split("\n")[-1], **look)
+        return
+    title = f"{panel.label}: n = {panel.n_samples:,}, {panel.n_events:,} happened"
     if panel.n_above:
         title += f"; {panel.n_above:,} above {panel.limit:g}"
-    ax.set_title(title, fontsize="small")
-    # Below the axes, since at small n there is no corner without bars.
-    return legend_below(ax)
+    ax.set_title(title, **look)
+
+
+def _draw_legend(ax, panel, verdict, style):
+    """Numbers inside the axes, in the corner where less is drawn; of several displays their lines.
+
+    What the test shows is told of a single display.
+    """
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    spec = ax.get_subplotspec()  # whose width does not depend on a layout to come
+    place = ax if spec is None else spec
+    width = place.get_position(*([] if spec is None else [ax.figure])).width
+    is_wide = width * ax.figure.get_size_inches()[0] > _WIDE
+    parts = list(zip(*ax.get_legend_handles_labels(), strict=True))
+    lines = [part for part in parts if isinstance(part[0], Line2D)]
+    title = None
+    if style.strip is not None:
+        parts, title = lines, "ECE without bins" if panel.without_bins else None
+    else:
+        [(line, _)] = lines
+        others = [part for part in parts if part[0] is not line]
+        parts = [(line, _error_in_words(panel) or counted(panel.n_bins, "bin")), *others]
+        if not panel.ranges and verdict:
+            parts.append((Patch(alpha=0), verdict))
+    size = "small" if is_wide else "x-small"
+    return ax.legend(
+        *zip(*parts, strict=True),
+        title=title,
+        loc=free_corner(ax),
+        fontsize=size,
+        title_fontsize=size,
+        handlelength=1.2,
+        frameon=False,
+    )

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from skcal._bins import bin_sums
 from skcal.displays.base import axis_limit, fitted_functions, require_residual
 from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction, read_residual
-from skcal.metrics import bootstrap_interval
+from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics.bin_table import TABLE, tabulate
 from skcal.metrics.binned import BinnedStatistic, expected_error
-from skcal.metrics.bins import BinMoments
+from skcal.metrics.bins import BinMoments, BinRule
 from skcal.metrics.smoothers import isotonic_curve, make_points
-from skcal.metrics.statistic import draw_codes, observed_codes
-from skcal.notions import NOTIONS
+from skcal.metrics.statistic import observed_codes
+from skcal.notions import NOTIONS, Problem
 from skcal.sample import Sample
 
 MAX_BINS = 1000
+_MOST_BINS, _FEWEST_EXPECTED = 20, 5
 _GRID_POINTS = 201
+_ABOVE_0 = 1e-38  # an edge, so that predictions of 0 may have a bin
 _HISTOGRAM_BINS = 40
 
 
@@ -37,32 +36,32 @@ class ReliabilityPanel:
     ----------
     label : str
         What is predicted.
-    n_samples : int
+    n_samples, n_events : int
+        Samples, and those of them for which it happened.
+    count : ndarray of shape (n_points,)
+        Samples of each bin; bins without samples are left out.
     prediction, frequency : ndarray of shape (n_points,)
-        The curve; for bins mean prediction and observed frequency of those that hold samples.
-    low, high : ndarray of shape (n_points,) or None
-        Clopper-Pearson bars of the frequencies; bins only.
-    count : ndarray of shape (n_points,) or None
-        Samples of each bin; bins only.
-    band_low, band_high : ndarray of shape (n_points,) or None
-        What calibrated predictions would show, pointwise; None for a function fitted elsewhere.
-    empty : ndarray of shape (n_empty, 2)
-        Ends of the stretches of bins without samples; bins only.
-    histogram, histogram_edges : ndarray of shape (k,) and (k + 1,)
+        Mean prediction and observed frequency of each bin.
+    low, high : ndarray of shape (n_points,)
+        Clopper-Pearson limits of the frequency, of each bin by itself.
+    band_low, band_high : ndarray of shape (n_points,)
+        The same for all bins at once, by Bonferroni's method.
+    line_x, line_y : ndarray of shape (n_line,)
+        The line: that of the bins, or another curve.
+    histogram, histogram_edges : ndarray of shape (40,) and (41,)
         Number of samples by prediction, up to ``limit``.
     n_bins : int
-        Bins of the error, empty ones included.
+        Bins, empty ones included.
     error : float
         Expected calibration error in these bins.
-    error_interval : tuple of float
-        Its basic bootstrap interval with these bins, not below 0; NaN for one sample.
-    null_error : float
-        What the error of calibrated predictions exceeds with probability 1 - confidence_level.
+    pvalue : float
+        Of :func:`skcal.hypothesis_tests.scan_test`; NaN where it is not asked.
+    ranges : list of ScanRange
+        Where it shows miscalibration.
     without_bins : dict or None
-        The error without bins by cross-fitted corrections: ``estimate``, ``standard_error``,
-        ``lower_confidence_bound``, its parts ``over`` and ``under``, and ``reading``, the side and
-        place in words where the bound is above 0. It is by one function, and that of a search, in
-        a report too, by the best of many. None for more than 200,000 samples.
+        The error without bins by cross-fitted corrections, among others ``estimate`` and
+        ``standard_error``. It is by one function, and that of a search, in a report too, by the
+        best of many. None for more than 200,000 samples.
     limit : float
         Where both axes end: 1, of rare events less.
     n_above : int
@@ -71,189 +70,156 @@ class ReliabilityPanel:
 
     label: str
     n_samples: int
+    n_events: int
+    count: np.ndarray
     prediction: np.ndarray
     frequency: np.ndarray
-    low: np.ndarray | None
-    high: np.ndarray | None
-    count: np.ndarray | None
-    band_low: np.ndarray | None
-    band_high: np.ndarray | None
-    empty: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    band_low: np.ndarray
+    band_high: np.ndarray
+    line_x: np.ndarray
+    line_y: np.ndarray
     histogram: np.ndarray
     histogram_edges: np.ndarray
     n_bins: int
     error: float
-    error_interval: tuple[float, float]
-    null_error: float
+    pvalue: float = np.nan
+    ranges: list[ScanRange] = field(default_factory=list)
     without_bins: dict | None = None
     limit: float = 1.0
     n_above: int = 0
 
+    def band(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The drawn band, its places and limits: it leaves out the diagonal in the ranges alone.
 
-class DrawnCurve(NamedTuple):
-    """A curve in place of bins.
+        Outside of what the test shows it is widened to the diagonal, so it still has its level.
+        """
+        first, last = self.prediction[[0, -1]]
+        ends = np.array([(part.low, part.high) for part in self.ranges]).reshape(-1, 2)
+        x = np.concatenate([np.linspace(first, last, _GRID_POINTS), self.prediction, ends.ravel()])
+        x = np.unique(x[(first <= x) & (x <= last)])
+        low, high = (np.interp(x, self.prediction, y) for y in (self.band_low, self.band_high))
+        tested = ((x < ends[:, :1]) | (ends[:, 1:] < x)).all(axis=0) & ~np.isnan(self.pvalue)
+        low[tested], high[tested] = np.minimum(low, x)[tested], np.maximum(high, x)[tested]
+        return x, low, high
 
-    Attributes
-    ----------
-    frequencies : callable
-        Maps points, of :func:`skcal.metrics.smoothers.make_points`, and a grid to the curve there.
-    of_outcomes : bool
-        Whether the curve follows redrawn outcomes, and so has a band.
+
+def rule_of(problem: Problem, n_bins, strategy, edges) -> BinRule:
+    """How the predictions of a problem are binned."""
+    if n_bins == "auto" and edges is None:
+        edges = informative_edges(problem.features[:, 0], problem.weight, problem.residuals[:, 0])
+    return BinRule.of(n_bins, strategy, edges=edges)
+
+
+def informative_edges(x, weight, residuals) -> np.ndarray:
+    """Edges of bins that suit samples, outcomes and axis alike; equal predictions stay together.
+
+    What is cut into equal parts is the sum of three shares: of the samples, of the variance of
+    their outcomes, Σ p (1 - p), and of the length between the smallest and the largest prediction.
+    The number of bins grows with the cube root of the variance, as for a histogram; of predictions
+    that are too sure it is that of the residuals.
     """
+    values, place = np.unique(x.astype(np.float64), return_inverse=True)
+    mass = np.bincount(place, weight) / weight.mean()
+    variance = mass * values * (1 - values)
+    if variance.any():
+        variance *= max(1.0, weight @ residuals**2 / weight.mean() / variance.sum())
+    total = variance.sum()
+    n_bins = int(np.clip(min(2 * np.cbrt(total), total / _FEWEST_EXPECTED), 1, _MOST_BINS))
+    if len(values) > n_bins:
+        length = np.gradient(values) / np.ptp(values)
+        measure = mass / mass.sum() + variance / max(total, 1e-300) + length
+        middle = np.cumsum(measure) - measure / 2
+        place = np.minimum(middle * n_bins / measure.sum(), n_bins - 1).astype(np.intp)
+        last = np.flatnonzero(np.diff(place, append=n_bins) > 0)
+    else:
+        last = np.arange(len(values))
+    inner = values[_merged(last, np.minimum(variance, mass / 4))[:-1]]
+    return np.unique([0, *np.maximum(inner, _ABOVE_0), 1])
 
-    frequencies: Callable
-    of_outcomes: bool = True
+
+def _merged(last, variance) -> list[int]:
+    """The last values of bins, without those of bins of several values that expect few events.
+
+    The variance of a sample counts as at most 1/4.
+    """
+    kept: list[int] = []
+    start = 0
+    for end in last:
+        if end == start or variance[start : end + 1].sum() >= _FEWEST_EXPECTED:
+            kept.append(int(end))
+            start = end + 1
+    return [*kept[:-1], int(last[-1])]  # what is left belongs to the last bin
 
 
-def make_curves(method, sample: Sample) -> list[DrawnCurve | None]:
-    """What draws the curve of each problem: None for bins."""
+def make_curves(method, sample: Sample) -> list[Callable | None]:
+    """What draws the line of each problem, from points and a grid: None for bins."""
     n_problems = len(sample.problems())
     if method == "bins":
         return [None] * n_problems
     if method == "isotonic":
-        return [DrawnCurve(_isotonic)] * n_problems
+        return [_isotonic] * n_problems
     if method == "kernel-density":
         method = DirichletKernelDensity()
     if isinstance(method, BilinearFunction):
         require_residual(method)
-        return [DrawnCurve(partial(_refitted, method))] * n_problems
-    return [
-        DrawnCurve(partial(_as_fitted, function), of_outcomes=False)
-        for function in fitted_functions(method, sample)
-    ]
+        return [partial(_refitted, method)] * n_problems
+    return [partial(_as_fitted, function) for function in fitted_functions(method, sample)]
 
 
-def make_panel(label, problem, curve, rule, level, n_resamples, seed) -> ReliabilityPanel:
-    """Compute a panel; ``rule`` makes the bins, ``seed`` is a random state.
-
-    An int seeds band and interval alike, so that they are those of the public functions.
-    """
+def make_panel(label, problem: Problem, curve, rule: BinRule, level, pvalue, ranges, without_bins):
+    """Compute a panel; ``ranges`` are those of a scan of this problem."""
     statistic = BinnedStatistic(problem, rule, names=TABLE)
-    table = tabulate([statistic.moments], NOTIONS["binary"], np.arange(2), level)
+    n_bins, notion = len(statistic.moments.weight), NOTIONS["binary"]
+    table = tabulate([statistic.moments], notion, np.arange(2), level)
     filled = table.count > 0
-    points = None
-    if curve is not None:
-        points = make_points(problem.features[:, 0], problem.outcomes[:, 0], problem.weight)
-    groups = [statistic.bins] if points is None else [statistic.bins, points.group]
-    null_hits = _null_hits(problem, groups, n_resamples, check_random_state(seed))
-    null_errors = [statistic.power(hits[:, None]) for hits in null_hits[0]]
-    if points is None:
-        parts = _of_bins(table, filled, null_hits[0] / statistic.mass, level)
-    else:
-        parts = _of_curve(curve, points, null_hits[1], level)
+    n_filled = np.count_nonzero(filled)
+    if n_filled > MAX_BINS:
+        raise ValueError(
+            f"n_bins and strategy make {n_filled:,} bins with samples, more than the {MAX_BINS:,} "
+            "that a diagram can show. Use fewer bins, n_bins='auto' or method='isotonic'."
+        )
+    together = tabulate([statistic.moments], notion, np.arange(2), 1 - (1 - level) / n_filled)
+    prediction, frequency = table.prediction[filled, 0], table.frequency[filled, 0]
     x = problem.features[:, 0]
-    limit = axis_limit(x, parts["prediction"], parts["frequency"])
-    counts, edges = _histogram(x[x <= limit], np.append(table.left, 1.0), limit)
+    points = make_points(x, problem.outcomes[:, 0], problem.weight)
+    line_x, line_y = prediction, frequency
+    if curve is not None:
+        line_x = np.linspace(points.prediction[0], points.prediction[-1], _GRID_POINTS).clip(0, 1)
+        line_y = curve(points, line_x)
+    limit = axis_limit(x, line_x, line_y)
+    edges = limit * np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS
+    # Values on an edge belong to the interval below it, as in the bins.
+    place = np.searchsorted(edges[1:-1].astype(x.dtype), x[x <= limit], side="left")
     return ReliabilityPanel(
         label=label,
-        n_samples=len(problem.weight),
-        histogram=counts,
+        n_samples=len(x),
+        n_events=int(problem.outcomes[:, 0].sum()),
+        count=table.count[filled],
+        prediction=prediction,
+        frequency=frequency,
+        low=table.low[filled, 0],
+        high=table.high[filled, 0],
+        band_low=together.low[filled, 0],
+        band_high=together.high[filled, 0],
+        line_x=line_x,
+        line_y=line_y,
+        histogram=np.bincount(place, minlength=_HISTOGRAM_BINS),
         histogram_edges=edges,
-        n_bins=len(table),
+        n_bins=n_bins,
         error=float(statistic(observed_codes(problem))[0]),
-        error_interval=_error_interval(problem, statistic.moments, level, n_resamples, seed),
-        null_error=float(np.quantile(null_errors, level)),
+        pvalue=pvalue,
+        ranges=ranges,
+        without_bins=without_bins,
         limit=limit,
         n_above=int(np.count_nonzero(x > limit)),
-        **parts,
     )
-
-
-def _null_hits(problem, groups, n_resamples, rng) -> list[np.ndarray]:
-    """Sums of weighted outcomes (n_resamples, n_groups), drawn from the predictions."""
-    sums = [np.empty((n_resamples, group.max() + 1)) for group in groups]
-    for row, seed in enumerate(rng.randint(2**31 - 1, size=n_resamples)):
-        hits = problem.weight * draw_codes(problem.features, [seed])[0]
-        for total, group in zip(sums, groups, strict=True):
-            total[row] = np.bincount(group, hits)
-    return sums
-
-
-def _error_interval(problem, moments, level, n_resamples, seed) -> tuple[float, float]:
-    """Basic bootstrap interval of the error, with the bins that are drawn."""
-    if len(problem.weight) < 2:
-        return np.nan, np.nan
-
-    def error(outcomes, features, *, sample_weight):
-        return binned_error(_reweighted(moments, problem.residuals, sample_weight))
-
-    interval = bootstrap_interval(
-        error,
-        problem.outcomes[:, 0],
-        problem.features[:, 0],
-        sample_weight=problem.weight,
-        confidence_level=level,
-        n_resamples=n_resamples,
-        random_state=seed,
-    )
-    return max(interval.low, 0.0), max(interval.high, 0.0)
 
 
 def binned_error(moments: BinMoments) -> float:
     """The expected calibration error, times the share of the problem."""
     return expected_error([moments], 1, False, "total-variation", "sum", True)
-
-
-def _reweighted(moments: BinMoments, residuals, weight) -> BinMoments:
-    """The moments of the same bins of one problem with other weights of the samples."""
-    size = len(moments.weight)
-    return replace(
-        moments,
-        share=1.0,
-        weight=np.bincount(moments.bins, weight, minlength=size),
-        residuals=bin_sums(moments.bins, weight[:, None] * residuals, size),
-    )
-
-
-def _tails(values, level):
-    tail = (1 - level) / 2
-    return np.quantile(values, [tail, 1 - tail], axis=0)
-
-
-def _of_bins(table, filled, null, level) -> dict[str, Any]:
-    if np.count_nonzero(filled) > MAX_BINS:
-        raise ValueError(
-            f"n_bins and strategy make {np.count_nonzero(filled):,} bins with samples, more than "
-            f"the {MAX_BINS:,} that a diagram can show. Use fewer bins, strategy='quantile' or "
-            "method='isotonic'."
-        )
-    band_low, band_high = _tails(null, level)
-    return {
-        "prediction": table.prediction[filled, 0],
-        "frequency": table.frequency[filled, 0],
-        "low": table.low[filled, 0],
-        "high": table.high[filled, 0],
-        "count": table.count[filled],
-        "band_low": band_low,
-        "band_high": band_high,
-        "empty": _stretches(table.left[~filled], table.right[~filled]),
-    }
-
-
-def _stretches(left, right) -> np.ndarray:
-    """Join intervals that touch: (n, 2) ends."""
-    starts = np.isin(left, right, invert=True)
-    ends = np.isin(right, left, invert=True)
-    return np.column_stack([left[starts], right[ends]])
-
-
-def _of_curve(curve, points, null_hits, level) -> dict[str, Any]:
-    grid = np.linspace(points.prediction[0], points.prediction[-1], _GRID_POINTS)
-    grid = np.clip(grid, 0, 1)
-    band_low = band_high = None
-    if curve.of_outcomes:
-        null = [curve.frequencies(points._replace(hits=hits), grid) for hits in null_hits]
-        band_low, band_high = _tails(null, level)
-    return {
-        "prediction": grid,
-        "frequency": curve.frequencies(points, grid),
-        "low": None,
-        "high": None,
-        "count": None,
-        "band_low": band_low,
-        "band_high": band_high,
-        "empty": np.empty((0, 2)),
-    }
 
 
 def _isotonic(points, grid):
@@ -278,14 +244,3 @@ def _refitted(function, points, grid):
 def _as_fitted(function, points, grid):
     """The curve x + ĝ(x) of a fitted function."""
     return np.clip(grid + np.asarray(read_residual(function, grid[:, None]))[:, 0], 0, 1)
-
-
-def _histogram(x, edges, limit):
-    """Counts by prediction, in the bins themselves where these are uniform and few."""
-    width = np.diff(edges)
-    uniform = len(width) <= 2 * _HISTOGRAM_BINS and len(width) >= 5 and np.ptp(width) <= 1e-9
-    if limit < 1 or not uniform:
-        edges = limit * np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS
-    # Values on an edge belong to the bin below it, as in the diagram.
-    bins = np.searchsorted(edges[1:-1].astype(x.dtype), x, side="left")
-    return np.bincount(bins, minlength=len(edges) - 1), edges

@@ -76,6 +76,24 @@ class BilinearFunction(BaseEstimator, ABC):
         """Whether a fit computes what a fit of ``other`` to the same samples needs."""
         return False
 
+    @property
+    def _blocks_share(self) -> str | None:
+        """What fits to unions of blocks of samples share, if :meth:`_over_blocks` prepares them.
+
+        "fits": what they learn from blocks; "scores": what scores them on one block, where a fit
+        costs nothing; None: nothing.
+        """
+        return None
+
+    def _over_blocks(self, blocks: Sequence[tuple]) -> BlockFits:
+        """Return fits to unions of blocks of samples, which share what they compute.
+
+        Parameters
+        ----------
+        blocks : sequence of (X, y, sample_weight)
+        """
+        raise NotImplementedError(f"{type(self).__name__} shares nothing between blocks.")
+
     def serving_value(self, values):
         """Return the value of ``path_parameter`` whose fit serves all the others."""
         return values[0]
@@ -221,6 +239,44 @@ class BilinearFunction(BaseEstimator, ABC):
         return tags
 
 
+class BlockFits(ABC):
+    """Fits of a function to unions of blocks of samples, which share what they compute.
+
+    What is shared may come from the features and the weights of every block, also of one that tests
+    a fit, but from residuals of those blocks alone that the function is fitted to.
+    """
+
+    @abstractmethod
+    def fit(self, training: tuple[int, ...]) -> BilinearFunction:
+        """Return the function fitted to the blocks of these numbers."""
+
+    @abstractmethod
+    def scores(self, paths: Sequence, block: int, trainings: Sequence[tuple]) -> np.ndarray:
+        """Return what :meth:`BilinearFunction.score_path` gives for paths, one after the other.
+
+        Parameters
+        ----------
+        paths : sequence of (function, values of its path parameter)
+            Functions that a fit serves.
+        block : int
+            The number of the block whose samples score.
+        trainings : sequence of tuple of int
+            The numbers of the blocks of each fit.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_values, n_trainings)
+        """
+
+    def coarser(self) -> BlockFits | None:
+        """Return fits of half the accuracy; None where no approximation could be finer."""
+        return None
+
+    def finer(self) -> BlockFits:
+        """Return fits of twice the accuracy, where there are coarser ones."""
+        raise NotImplementedError
+
+
 def read_feature_map(function: BilinearFunction, X) -> np.ndarray | sparse.sparray:
     """Return φ(x) of a fitted function for each row, and check it and ``form_``.
 
@@ -337,18 +393,21 @@ def _read_residuals(y):
         return check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
 
 
-def recover_outcomes(X: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-    """Return features + residuals, the outcome: one-hot rows, or 0/1 for a single column.
+def recover_outcomes(X: np.ndarray, residuals: np.ndarray, shares: bool = True) -> np.ndarray:
+    """Return features + residuals, the outcome: one-hot rows, 0/1 for a single column, or shares.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, d)
         Predicted probabilities.
     residuals : ndarray of shape (n_samples, m)
+    shares : bool, default=True
+        Whether outcomes may be shares of the classes.
 
     Returns
     -------
-    outcomes : ndarray of shape (n_samples, d), exactly 0.0 or 1.0
+    outcomes : ndarray of shape (n_samples, d)
+        Exactly 0.0 or 1.0 up to 1e-5; of soft labels between, in rows that sum to 1.
 
     Raises
     ------
@@ -362,17 +421,18 @@ def recover_outcomes(X: np.ndarray, residuals: np.ndarray) -> np.ndarray:
             "have equal widths to add up to outcomes."
         )
     total = X + residuals
-    outcomes = np.rint(total)
-    wrong = (np.abs(total - outcomes) > 1e-5).any(axis=1)
-    if X.shape[1] == 1:
-        wrong |= (outcomes[:, 0] != 0) & (outcomes[:, 0] != 1)
-    else:
-        wrong |= (outcomes.max(axis=1) != 1) | (outcomes.sum(axis=1) != 1)
+    whole = np.rint(total)
+    outcomes = np.where((np.abs(total - whole) <= 1e-5).all(axis=1)[:, None], whole, total)
+    wrong = ((outcomes < 0) | (outcomes > 1)).any(axis=1)
+    if X.shape[1] > 1:
+        wrong |= np.abs(outcomes.sum(axis=1) - 1) > 1e-4
+    if not shares:
+        wrong |= (outcomes != whole).any(axis=1)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(
             f"X row {row} and y row {row} add up to {_format(total[row])}, not to an outcome "
-            "(0 or 1, or a unit vector). Pass y = outcome - X."
+            f"(0 or 1, or a unit vector{', or shares' * shares}). Pass y = outcome - X."
         )
     return outcomes
 

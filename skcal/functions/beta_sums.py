@@ -56,7 +56,7 @@ def beta_sums(
     if len(bandwidths) > 1:  # what stands for the points at the least one does so at the others
         fewer = _compress(P, charges, min(bandwidths))
     for bandwidth in bandwidths:
-        near = _is_near(Z, P, bandwidth)
+        near = is_near(Z, P, bandwidth)
         sums = np.empty((len(Z), charges.shape[1]))
         if near.any():
             points = _ChargedPoints(*_compress(*fewer, bandwidth), bandwidth)
@@ -66,7 +66,7 @@ def beta_sums(
         yield sums
 
 
-def _is_near(Z: np.ndarray, P: np.ndarray, bandwidth: float) -> np.ndarray:
+def is_near(Z: np.ndarray, P: np.ndarray, bandwidth: float) -> np.ndarray:
     """Whether a point is close to each query, in units and, in the tails, in exponents."""
     unit = np.sqrt(bandwidth) / 2
     occupied = np.bincount((_angle(P) / unit).astype(np.intp)) > 0

@@ -133,7 +133,7 @@ class Binning(BilinearFunction):
         check_unit_interval(X)
         partition = find_partition(self.strategy, X.shape[1])
         needs_outcomes = self.strategy == "sweep" or self.debias == "labels"
-        outcomes = recover_outcomes(X, residuals) if needs_outcomes else None
+        outcomes = recover_outcomes(X, residuals, shares=False) if needs_outcomes else None
         self.partition_ = partition(
             X, outcomes, weight, n_bins=self.n_bins, min_samples=self.min_samples
         )

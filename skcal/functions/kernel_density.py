@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 from numbers import Real
 
 import numpy as np
-from scipy.special import gammaln
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
 from skcal._validation import check_unit_interval, row_blocks
-from skcal.functions.base import BilinearFunction, recover_outcomes
-from skcal.functions.beta_sums import beta_sums, log_peak
+from skcal.functions.base import BilinearFunction, BlockFits, recover_outcomes
+from skcal.functions.beta_sums import beta_sums, is_near
+from skcal.functions.dirichlet_sums import (
+    is_limit,
+    kernel_sums,
+    loo_log_likelihoods,
+    simplex_points,
+    suits_interpolation,
+    weighted_targets,
+)
 from skcal.pair_risk import plug_in_risks
 
 BANDWIDTHS = np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1, 5)])
-
-# exp of less underflows, which costs ten times as much, and e^-700 is nothing beside e^0.
-_LOWEST_EXPONENT = -700.0
-_BLOCK_BYTES = 2**20  # one block of weights stays in the processor's cache
-_BLOCK_ROWS = 16  # but so many rows at least, or a product reads all training points for few
-_CLASS_SUMS = 16  # from so many classes on, summing each by itself is faster than a product
-# Stands for log 0: times any mass that matters it leaves a weight of 0, and 0 · log 0 = 0.
-_LOG_ZERO = -1e280
-_NEGLIGIBLE_MASS = 1e-100
-_MANY_PAIRS = 2**18  # scalar sums over more pairs are interpolated
-_ALONE = 1e-2  # a sum without the sample itself below this is computed directly
 
 
 class DirichletKernelDensity(BilinearFunction):
@@ -63,9 +60,9 @@ class DirichletKernelDensity(BilinearFunction):
     z_c → 0: only points with the least mass there count. So no point of the simplex gives NaN.
     ``predict`` never leaves a sample out. A fit is free; prediction costs O(n k C) time for k
     training samples, in blocks of bounded memory. All bandwidths of a search share the product
-    Σ_c p_c log z_c, so that each further one costs its n k exponentials. For a single column the
-    sums of more than 2¹⁸ pairs are interpolated in near-linear time, with relative errors below
-    1e-9.
+    Σ_c p_c log z_c, so that each further one costs its n k exponentials, and all fits of a search
+    the sums over the points of each block. For a single column the sums of more than 2¹⁸ pairs are
+    interpolated in near-linear time, with relative errors below 1e-9.
 
     References
     ----------
@@ -150,6 +147,15 @@ class DirichletKernelDensity(BilinearFunction):
             scores[part] = -plug_in_risks(paths, y, sample_weight=sample_weight)
         return scores
 
+    @property
+    def _blocks_share(self):
+        """See ``BilinearFunction``; a fit costs nothing."""
+        return "scores"
+
+    def _over_blocks(self, blocks):
+        """See ``BilinearFunction``; scores share the kernel sums over the points of each block."""
+        return _SumsOverBlocks(self, blocks)
+
     def residual(self, X):
         """Smoothed frequency minus prediction, ĝ(x).
 
@@ -166,273 +172,121 @@ class DirichletKernelDensity(BilinearFunction):
     def _residuals(self, X, bandwidths):
         """ĝ under each bandwidth, shape (n_bandwidths, n_samples, d)."""
         check_unit_interval(X)
-        points = self.proba_, self.outcomes_, self.weight_
-        if X.shape[1] > 1:
-            sums = _kernel_sums(X, *points, bandwidths)
-        else:
-            sums = np.empty((len(bandwidths), len(X), 2))
-            fast = _suits_interpolation(X, self.proba_)
-            if fast.any():
-                queries, train = _coordinates(X[fast]), _coordinates(self.proba_)
-                path = beta_sums(queries, train, _targets(*points[1:]), bandwidths)
-                for own, values in zip(sums, path, strict=True):
-                    own[fast] = values
-            if not fast.all():  # many at 0 and 1
-                values, place = np.unique(X[~fast, 0], return_inverse=True)
-                sums[:, ~fast] = _kernel_sums(values[:, None], *points, bandwidths)[:, place]
-        residuals = sums[..., :-1]
-        residuals /= sums[..., -1:]
-        residuals -= X
-        return residuals
+        sums, _ = _sums_of_sets(X, [(self.proba_, self.outcomes_, self.weight_)], bandwidths)
+        return _residuals_of(sums[0], X)
 
 
-def _suits_interpolation(X, proba):
-    """Which rows are summed by interpolation: scalar ones inside (0, 1), where there are many."""
-    many = X.shape[1] == 1 and len(X) * len(proba) > _MANY_PAIRS
-    return (X[:, 0] > 0) & (X[:, 0] < 1) & many
+def _residuals_of(sums, X):
+    """ĝ of sums of the outcomes and of the weight (..., n, d + 1), in their place."""
+    residuals = sums[..., :-1]
+    residuals /= sums[..., -1:]
+    residuals -= X
+    return residuals
 
 
-def _targets(outcomes, weight):
-    """Weighted outcomes and the weight, whose kernel sums are numerator and denominator."""
-    return weight[:, None] * np.column_stack([outcomes, np.ones(len(weight))])
+def _sums_of_sets(X, sets, bandwidths):
+    """Kernel sums over sets of points (proba, outcomes, weight), with logs of their factors.
+
+    Shapes (n_sets, n_bandwidths, n, d + 1) and (n_sets, n_bandwidths, n). The factors of rows that
+    are interpolated are the same for all sets.
+    """
+    shape = len(sets), len(bandwidths), len(X), X.shape[1] + 1
+    if X.shape[1] > 1:
+        limits = len(sets) == 1
+        both = [kernel_sums(X, points, bandwidths, limits) for points in sets]
+        return [sums for sums, _ in both], np.array([factors for _, factors in both])
+    sums, log_factors = np.empty(shape), np.zeros(shape[:-1])
+    proba = np.concatenate([points[0] for points in sets])
+    fast = suits_interpolation(X, proba)
+    if fast.any():
+        charges = np.zeros((len(proba), len(sets), 2))
+        ends = np.cumsum([len(points[0]) for points in sets])
+        for k, (end, points) in enumerate(zip(ends, sets, strict=True)):
+            charges[end - len(points[0]) : end, k] = weighted_targets(*points[1:])
+        queries, train = simplex_points(X[fast]), simplex_points(proba)
+        path = beta_sums(queries, train, charges.reshape(len(proba), -1), bandwidths)
+        for k, values in enumerate(path):
+            sums[:, k, fast] = values.reshape(-1, len(sets), 2).swapaxes(0, 1)
+    if not fast.all():  # many at 0 and 1
+        values, place = np.unique(X[~fast, 0], return_inverse=True)
+        for k, points in enumerate(sets):
+            at_values, factors = kernel_sums(values[:, None], points, bandwidths, len(sets) == 1)
+            sums[k][:, ~fast], log_factors[k][:, ~fast] = at_values[:, place], factors[:, place]
+    return sums, log_factors
 
 
-def _kernel_sums(X, proba, outcomes, weight, bandwidths):
-    """Σ_j K_b(x; p_j) t_j up to a factor, t the targets: (n_bandwidths, n, d + 1)."""
-    n_outcomes = outcomes.shape[1]
-    by_class = n_outcomes >= _CLASS_SUMS
-    if by_class:
-        codes = outcomes.argmax(axis=1)
-        order = np.argsort(codes, kind="stable")
-        proba, weight = proba[order], weight[order]
-        present, starts = np.unique(codes[order], return_index=True)
-    else:
-        targets = _targets(outcomes, weight)
-    train = _TrainingPoints(proba)
-    norms = [train.log_norm(bandwidth) for bandwidth in bandwidths]
-    if by_class:
-        norms = [norm + np.log(weight) for norm in norms]
-    sums = np.zeros((len(bandwidths), len(X), n_outcomes + 1))
-    blocks = list(train.row_blocks(len(X)))
-    memory = np.empty((blocks[0].stop, len(proba)))  # fresh memory for each would cost as much
-    for rows in blocks:
-        products = train.products(X[rows], out=memory[: rows.stop - rows.start])
-        block = sums[:, rows]
-        for few in row_blocks(len(products), 8 * len(proba), most=_BLOCK_BYTES):
-            for own, bandwidth, norm in zip(block, bandwidths, norms, strict=True):
-                weights = _weights(products[few], bandwidth, norm)
-                if by_class:
-                    own[few, present] = np.add.reduceat(weights, starts, axis=1)
-                else:
-                    own[few] = weights @ targets
-    if by_class:
-        sums[..., -1] = sums[..., :-1].sum(axis=-1)
-    return sums
+class _SumsOverBlocks(BlockFits):
+    """Density ratios, whose kernel sums over the points of some blocks are sums over the blocks."""
 
+    def __init__(self, function, blocks):
+        self._function = clone(function)
+        columns = (np.concatenate(column) for column in zip(*blocks, strict=True))
+        X, residuals, weight = self._function._validate(*columns)
+        outcomes = recover_outcomes(X, residuals.astype(X.dtype, copy=False))
+        ends = np.cumsum([np.count_nonzero(weight) for _, _, weight in blocks])[:-1]
+        self._points = [
+            *zip(*(np.split(rows, ends) for rows in (X, outcomes, weight)), strict=True)
+        ]
+        self._residuals = np.split(residuals, ends)
 
-class _TrainingPoints:
-    """Training points p_j; log K_b(z; p_j) = Σ_c p_c log z_c / b + log_norm, [P22]."""
+    def fit(self, training):
+        """See ``BlockFits``; the points of the blocks."""
+        function = self._union(training)
+        function.bandwidth_ = function._width(function.bandwidth)
+        return function
 
-    def __init__(self, proba):
-        self.proba = _coordinates(proba)
+    def _union(self, training):
+        """The function fitted to some blocks, but for its bandwidth."""
+        function = copy.copy(self._function)
+        columns = zip(*(self._points[k] for k in training), strict=True)
+        function.proba_, function.outcomes_, function.weight_ = map(np.concatenate, columns)
+        function.form_ = None
+        return function
 
-    def log_norm(self, bandwidth):
-        """Return lnΓ(Σ_c p_c / b + C) - Σ_c lnΓ(p_c / b + 1) of each point."""
-        # Printed rows miss a sum of 1 by 1e-7, which moves the first term by more than rounding
-        # when b is small.
-        log_norm = np.empty(len(self.proba))
-        for rows in row_blocks(len(log_norm), 8 * self.proba.shape[1], most=_BLOCK_BYTES):
-            concentration = self.proba[rows] / bandwidth + 1
-            of_classes = gammaln(concentration).sum(axis=1)
-            log_norm[rows] = gammaln(concentration.sum(axis=1)) - of_classes
-        return log_norm
+    def scores(self, paths, block, trainings):
+        """See ``BlockFits``; the likelihood of each training set chooses a bandwidth "loo"."""
+        (X, _, weight), residuals = self._points[block], self._residuals[block]
+        values = [value for _, values in paths for value in values]
+        scores = np.empty((len(values), len(trainings)))
+        fixed = np.flatnonzero([value != "loo" for value in values])
+        widths = np.array([values[k] for k in fixed], dtype=np.float64)
+        for part in row_blocks(len(fixed), 8 * len(self._points) * X.size):
+            for column, path in enumerate(self._residuals_by(trainings, X, widths[part])):
+                scores[fixed[part], column] = -plug_in_risks(path, residuals, sample_weight=weight)
+        if len(fixed) < len(values):
+            of_likelihood = [
+                self._union(training).score_path(X, residuals, ["loo"], weight)
+                for training in trainings
+            ]
+            scores[np.delete(np.arange(len(values)), fixed)] = np.ravel(of_likelihood)
+        return scores
 
-    def row_blocks(self, n_rows):
-        n_train, n_classes = self.proba.shape
-        size = _BLOCK_BYTES * max(1, n_classes // _BLOCK_ROWS)  # the more work, the larger
-        rows = max(_BLOCK_ROWS, size // (8 * n_train))
-        return row_blocks(n_rows, 8 * n_train, most=8 * n_train * rows)
+    def _residuals_by(self, trainings, X, widths):
+        """ĝ(X) by the points of each training set, (n_bandwidths, n, d)."""
+        numbers = sorted(set().union(*trainings))
+        sums, log_factors = _sums_of_sets(X, [self._points[k] for k in numbers], widths)
+        for training in trainings:
+            places = [numbers.index(k) for k in training]
+            top = log_factors[places].max(axis=0)
+            total = sum(sums[k] * np.exp(log_factors[k] - top)[..., None] for k in places)
+            union = self._union(training)
+            lost = self._lost_rows(X, union.proba_, widths, top)
+            total[lost] = 1.0
+            path = _residuals_of(total, X)
+            for width, residuals, rows in zip(widths, path, lost, strict=True):
+                if rows.any():
+                    residuals[rows] = union._residuals(X[rows], [width])[0]
+            yield path
 
-    def products(self, Z, without=None, out=None):
-        """Return Σ_c p_c log z_c (n, k); about -1e280 stands for log 0.
+    def _lost_rows(self, X, proba, widths, log_factors):
+        """Rows whose sums over all points of a training set only this itself tells, by width.
 
-        In rows where every point has mass on zeros of z they are the limits for z_c → 0: points
-        with more than the least mass there get -inf. ``without`` (n,) holds for each row a point
-        that gets -inf too, or -1.
+        They are limits of zeros, or far from the points where the others are interpolated.
         """
-        z = _coordinates(Z)
-        products = self.raw_products(z, out)
-        without = np.full(len(z), -1) if without is None else without
-        left_out = np.flatnonzero(without >= 0)
-        products[left_out, without[left_out]] = -np.inf
-        limits = np.flatnonzero(products.max(axis=1) < _LOG_ZERO * _NEGLIGIBLE_MASS)
-        if len(limits):
-            zero = z[limits] == 0
-            mass = zero.astype(np.float64) @ self.proba.T
-            mass[products[limits] == -np.inf] = np.inf
-            least = mass.min(axis=1, keepdims=True) + z.shape[1] * np.finfo(np.float64).eps
-            inner = self.raw_products(np.where(zero, 1.0, z[limits]))
-            products[limits] = np.where(mass > least, -np.inf, inner)
-        return products
-
-    def raw_products(self, z, out=None):
-        """Return Σ_c p_c log z_c for rows (n, C)."""
-        log_z = np.log(z, out=np.full_like(z, _LOG_ZERO), where=z > 0)
-        return np.matmul(log_z, self.proba.T, out=out)
-
-
-def _weights(products, bandwidth, log_norm):
-    """Kernel weights (n, k), scaled so that the largest of each row is 1."""
-    exponents = products / bandwidth
-    exponents += log_norm
-    return _exp_in_place(exponents, exponents.max(axis=1))
-
-
-def _exp_in_place(values, top):
-    values -= top[:, None]
-    np.maximum(values, _LOWEST_EXPONENT, out=values)
-    return np.exp(values, out=values)
-
-
-def _coordinates(proba: np.ndarray) -> np.ndarray:
-    """The point of the simplex, float64: (p, 1 - p) for a single column."""
-    proba = proba.astype(np.float64)
-    return np.hstack([proba, 1 - proba]) if proba.shape[1] == 1 else proba
-
-
-def leave_one_out_residuals(proba, outcomes, weight, bandwidth) -> np.ndarray:
-    """ĝ at each sample from all samples but one copy of itself.
-
-    Parameters
-    ----------
-    proba, outcomes : ndarray of shape (n_samples, d)
-    weight : ndarray of shape (n_samples,)
-        Positive; a weight of 2 counts as a repeated row. At least two samples.
-    bandwidth : float
-
-    Returns
-    -------
-    residuals : ndarray of shape (n_samples, d)
-    """
-    targets = _targets(outcomes, weight)
-    one_copy = targets / np.maximum(weight, 1)[:, None]
-    train = _TrainingPoints(proba)
-    norm = train.log_norm(bandwidth)
-    sums, _, alone = _sums_without_self(proba, weight, targets, bandwidth, train, norm)
-    for block in train.row_blocks(len(alone)):
-        rows = alone[block]
-        products = train.products(proba[rows], np.where(weight[rows] <= 1, rows, -1))
-        weights = _weights(products, bandwidth, norm)
-        weights[products == -np.inf] = 0.0
-        sums[rows] = weights @ targets
-        sums[rows] -= weights[np.arange(len(rows)), rows][:, None] * one_copy[rows]
-    return sums[:, :-1] / sums[:, -1:] - proba
-
-
-def _sums_without_self(proba, weight, targets, bandwidth, train, norm):
-    """Kernel sums at each sample without one copy of itself, but for those that are alone.
-
-    Returns
-    -------
-    sums : ndarray of shape (n_samples, n_targets)
-    log_scale : ndarray of shape (n_samples,)
-        The logarithm of what the sums are to be multiplied by.
-    alone : ndarray of int
-        The samples whose sums are not set.
-    """
-    one_copy = targets / np.maximum(weight, 1)[:, None]
-    sums, log_scale = np.empty(targets.shape), np.empty(len(proba))
-    fast = np.flatnonzero(_suits_interpolation(proba, proba))
-    if len(fast):
-        points = _coordinates(proba)
-        [sums[fast]] = beta_sums(points[fast], points, targets, [bandwidth])
-        sums[fast] -= one_copy[fast]
-        fast = fast[sums[fast, -1] > _ALONE * one_copy[fast, -1]]
-        log_scale[fast] = log_peak(points[fast], bandwidth) + gammaln(1 / bandwidth + 2)
-    slow = np.delete(np.arange(len(proba)), fast)
-    alone, repeated, first, place = _repeated(proba, weight, slow)
-    if len(repeated):
-        of_values, own, top = (np.empty((len(first), k)) for k in (targets.shape[1], 1, 1))
-        for block in train.row_blocks(len(first)):
-            rows = first[block]
-            exponents = train.raw_products(_coordinates(proba[rows])) / bandwidth + norm
-            top[block, 0] = exponents.max(axis=1)
-            weights = _exp_in_place(exponents, top[block, 0])
-            of_values[block], own[block, 0] = weights @ targets, weights[np.arange(len(rows)), rows]
-        sums[repeated] = of_values[place] - own[place] * one_copy[repeated]
-        log_scale[repeated] = top[place, 0]
-    return sums, log_scale, alone
-
-
-def _repeated(proba, weight, rows):
-    """Split rows into those that are alone and those that share their only feature with others.
-
-    Sums at a value are computed once for all its samples, of which there may be many at 0 and 1.
-
-    Returns
-    -------
-    alone, repeated : ndarray of int
-    first : ndarray of int
-        A row of each repeated value.
-    place : ndarray of int
-        The position in ``first`` of each repeated row.
-    """
-    none = rows[:0]
-    if proba.shape[1] > 1:
-        return rows, none, none, none
-    _, group = np.unique(proba[rows, 0], return_inverse=True)
-    copy = np.minimum(weight[rows], 1)
-    shared = np.bincount(group, weight[rows], minlength=1)[group] - copy > _ALONE * copy
-    _, first, place = np.unique(group[shared], return_index=True, return_inverse=True)
-    repeated = rows[shared]
-    return rows[~shared], repeated, repeated[first], place
-
-
-def loo_log_likelihoods(proba, bandwidths, weight) -> np.ndarray:
-    """Leave-one-out log likelihood of predictions under each bandwidth.
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n_samples, d)
-    bandwidths : ndarray of shape (n_bandwidths,)
-    weight : ndarray of shape (n_samples,)
-        Positive; a weight of 2 counts as a repeated row, of which one copy is left out.
-
-    Returns
-    -------
-    likelihood : ndarray of shape (n_bandwidths,)
-        Points whose density is 0 under every bandwidth, because no other point shares their
-        zeros, say nothing about it and are left out.
-    """
-    if weight.sum() <= 1 or len(weight) < 2:
-        raise ValueError(
-            "bandwidth='loo' needs at least 2 training samples whose weights sum to more than 1 "
-            f"(n_samples = {len(weight)}, sum {weight.sum():.6g})."
-        )
-    return np.array([_loo_log_likelihood(proba, b, weight) for b in bandwidths])
-
-
-def _loo_log_likelihood(proba, bandwidth, weight) -> float:
-    train = _TrainingPoints(proba)
-    norm = train.log_norm(bandwidth)
-    density, logs, alone = _sums_without_self(
-        proba, weight, weight[:, None], bandwidth, train, norm
-    )
-    known = np.delete(np.arange(len(proba)), alone)
-    logs[known] += np.log(density[known, 0])
-    for block in train.row_blocks(len(alone)):
-        rows = alone[block]
-        exponents = train.raw_products(_coordinates(proba[rows])) / bandwidth + norm
-        logs[rows] = _loo_log_densities(exponents, weight, rows)
-    return float(weight @ logs - weight.sum() * np.log(weight.sum() - 1))
-
-
-def _loo_log_densities(values, weight, rows):
-    """Log of the sums without one copy of each row; 0 where no other point shares its zeros."""
-    mass = np.tile(weight, (len(values), 1))
-    mass[np.arange(len(rows)), rows] = np.maximum(weight[rows] - 1, 0)
-    values[mass == 0] = 2 * _LOG_ZERO
-    top = values.max(axis=1)
-    density = np.einsum("ij,ij->i", mass, _exp_in_place(values, top))
-    isolated = top < _LOG_ZERO * _NEGLIGIBLE_MASS
-    return np.where(isolated, 0.0, np.log(density) + top)
+        lost = np.array([is_limit(*one) for one in zip(log_factors, widths, strict=True)])
+        interpolated = np.flatnonzero(suits_interpolation(X, proba))
+        if len(interpolated):
+            z, points = simplex_points(X[interpolated]), simplex_points(proba)
+            for width, rows in zip(widths, lost, strict=True):
+                rows[interpolated[~is_near(z, points, width)]] = True
+        return lost

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, check_memory
 
+from skcal._matrices import times_rows
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from skcal._validation import check_unit_interval
-from skcal.functions.base import BilinearFunction
+from skcal.functions.base import BilinearFunction, BlockFits
 from skcal.kernels import (
     KERNEL_NAMES,
-    KernelFactor,
-    factor_kernel,
+    KernelBasis,
+    kernel_basis,
     kernel_diagonal,
     kernel_matrix,
     median_distance,
@@ -27,6 +30,7 @@ from skcal.recalibration.features import COORDINATES
 
 _ACCURACY = 1e-7  # of h beside its maximum, a tenth of what tol="auto" promises
 _ROUNDING, _COARSEST = 1e-15, 1e-8  # tolerances between which it chooses
+_FIRST_RANK = 300  # of fits that share a basis; twice as many while the chosen ones need it
 
 
 class _KernelRidge(BilinearFunction):
@@ -88,27 +92,47 @@ class _KernelRidge(BilinearFunction):
             If the kernel returns values that are not finite, or is not positive semidefinite.
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
+        basis = self._basis(X, weight)
+        return self._fit_moments(basis, _Moments.of(basis.psi, residuals, weight))
+
+    def _basis(self, X, weight, rank=None):
+        """Set the kernel's width and tolerance; return the basis that it has on rows of X."""
         X = self._in_coordinates(X)
         self.gamma_ = self._width(X)
         self.tol_ = self._tolerance(X, weight)
-        options = self.kernel, self._kernel_parameters(), self.tol_, self._rank_limit(len(X))
-        factor = check_memory(self.memory).cache(factor_kernel)(X, weight, *options)
-        if not isinstance(factor, KernelFactor) or factor.landmarks.shape[1:] != X.shape[1:]:
+        rank = self._rank_limit(len(X)) if rank is None else rank
+        options = self.kernel, self._kernel_parameters(), self.tol_, rank
+        basis = check_memory(self.memory).cache(kernel_basis)(X, weight, *options)
+        if not isinstance(basis, KernelBasis) or basis.landmarks.shape[1:] != X.shape[1:]:
             warnings.warn(
-                f"memory={self.memory!r} holds {type(factor).__name__} in place of a factor, which "
+                f"memory={self.memory!r} holds {type(basis).__name__} in place of a factor, which "
                 "is computed anew. Empty that folder.",
                 stacklevel=2,
             )
-            factor = factor_kernel(X, weight, *options)
+            basis = kernel_basis(X, weight, *options)
+        return basis
+
+    def _fit_moments(self, basis, moments):
+        """Rotate the features of a basis for training samples of these moments, and solve."""
+        factor = basis.rotated(moments.gram)
         self.landmarks_, self.projection_ = factor.landmarks, factor.projection
         self.eigenvalues_ = factor.eigenvalues
         self.rank_, self.trace_error_ = len(factor.landmarks), factor.trace_error
         self.approximation_ = factor.approximation
-        # Ã U (m, r)
-        self._moments = (residuals * weight[:, None]).T @ factor.psi @ factor.rotation
-        self._total = weight.sum()
+        self._rotation = factor.rotation
+        self._moments = moments.cross @ factor.rotation  # Ã U (m, r)
+        self._total = moments.total
         self._solve()
         return self
+
+    @property
+    def _blocks_share(self):
+        """See ``BilinearFunction``; "median" is a width of the training samples alone."""
+        return None if self.gamma == "median" else "fits"
+
+    def _over_blocks(self, blocks):
+        """See ``BilinearFunction``; the fits have one basis."""
+        return _BlockFits(self, blocks)
 
     @abstractmethod
     def _solve(self):
@@ -164,7 +188,11 @@ class _KernelRidge(BilinearFunction):
         if not (alphas.size and (alphas > 0).all()):
             raise ValueError(f"alphas is {alphas.tolist()}; pass at least one, every alpha > 0.")
         features, y = self._factor_features(X), self._check_residuals(y)
-        return -np.array(self._path_risks(self._along_path(alphas), features, y, sample_weight))
+        return -self._risks(features, y, alphas, sample_weight)
+
+    def _risks(self, features, y, alphas, sample_weight):
+        """Risks for each ``alpha`` by features of the factor."""
+        return self._path_risks(self._along_path(alphas), features, y, sample_weight)
 
     def _rank_limit(self, n_samples):
         """The rank that was asked for, or at which the (n, r) factor fills ``working_memory``."""
@@ -372,3 +400,84 @@ class TwoStepKernelRidge(_KernelRidge):
     def residual(self, X):
         """Estimate ĝ(x) of E[δ | x], shape (n_samples, m)."""
         return self._factor_features(X) @ self.coef_
+
+
+class _Moments(NamedTuple):
+    """Sums over samples of which a fit is a function: ΨᵀWΨ (r, r), Ã = ΔᵀWΨ (m, r), and Σ w."""
+
+    gram: np.ndarray
+    cross: np.ndarray
+    total: float
+
+    @classmethod
+    def of(cls, psi, residuals, weight):
+        """Sum over the rows of Ψ (n, r)."""
+        weighted = times_rows(psi, np.sqrt(weight))
+        return cls(weighted.T @ weighted, (residuals * weight[:, None]).T @ psi, weight.sum())
+
+    def __add__(self, other):
+        return _Moments(*(one + more for one, more in zip(self, other, strict=True)))
+
+    def first(self, rank):
+        """The moments of the first features."""
+        return _Moments(self.gram[:rank, :rank], self.cross[:, :rank], self.total)
+
+
+class _BlockFits(BlockFits):
+    """Ridge forms on one basis, the landmarks of which are predictions of all blocks.
+
+    Landmarks are chosen by the features and weights of the samples, never by their residuals, so
+    that those of a block which tests a fit may be among them.
+    """
+
+    def __init__(self, function, blocks, rank=None):
+        self._function, self._blocks, self._fits = clone(function), blocks, {}
+        X, residuals, weight = self._function._validate(
+            *map(np.concatenate, zip(*blocks, strict=True))
+        )
+        limit = self._function._rank_limit(len(X))
+        self._rank = min(rank or _FIRST_RANK, limit)
+        self._basis = self._function._basis(X, weight, self._rank)
+        self._may_grow = self._basis.approximation == "nystroem" and self._rank < limit
+        ends = np.cumsum([np.count_nonzero(weight) for _, _, weight in blocks])[:-1]
+        self._parts = list(
+            zip(
+                *(np.split(rows, ends) for rows in (self._basis.psi, residuals, weight)),
+                strict=True,
+            )
+        )
+        self._moments = [_Moments.of(*part) for part in self._parts]
+
+    def coarser(self):
+        """The fits of half the rank, where the rank is what limits them."""
+        if not self._may_grow:
+            return None
+        coarser, rank = copy.copy(self), self._rank // 2
+        coarser._basis, coarser._fits = self._basis.first(rank), {}
+        coarser._parts = [(psi[:, :rank], *others) for psi, *others in self._parts]
+        coarser._moments = [moments.first(rank) for moments in self._moments]
+        return coarser
+
+    def finer(self):
+        """The fits of twice the rank."""
+        return _BlockFits(self._function, self._blocks, 2 * self._rank)
+
+    def fit(self, training):
+        """See ``BlockFits``; a sum of the moments of blocks."""
+        if training not in self._fits:
+            moments = sum((self._moments[k] for k in training[1:]), self._moments[training[0]])
+            self._fits[training] = copy.copy(self._function)._fit_moments(self._basis, moments)
+        return self._fits[training]
+
+    def scores(self, paths, block, trainings):
+        """See ``BlockFits``."""
+        psi, residuals, weight = self._parts[block]
+        scores = []
+        for fitted in map(self.fit, trainings):
+            features = psi @ fitted._rotation
+            risks = [
+                function.with_factor_of(fitted)._risks(features, residuals, values, weight)
+                for function, values in paths
+            ]
+            scores.append(-np.concatenate(risks))
+        return np.stack(scores, axis=1)

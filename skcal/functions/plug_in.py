@@ -175,8 +175,13 @@ class PlugIn(BilinearFunction):
         return self
 
     def _fit_classifier(self, X, outcomes, weight):
-        single = outcomes.shape[1] == 1
-        codes = outcomes[:, 0].astype(int) if single else outcomes.argmax(axis=1)
+        """Fit to the classes; a row of shares becomes one for each class that it gives a share."""
+        shares = np.hstack([1 - outcomes, outcomes]) if outcomes.shape[1] == 1 else outcomes
+        codes = shares.argmax(axis=1)
+        if not np.isin(shares, (0, 1)).all():
+            rows, codes = np.nonzero(np.maximum(shares, 0))
+            weight = shares[rows, codes] * (1.0 if weight is None else weight[rows])
+            X = X[rows]
         present = np.unique(codes)
         self.estimator_, self._columns = None, present
         if len(present) > 1:

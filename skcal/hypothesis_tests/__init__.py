@@ -27,8 +27,10 @@ Hosmer-Lemeshow, confidence (asymptotic) 5.2 %   23 %         59 %        100 %
 Cox, confidence (asymptotic)             6.4 %   24 %         67 %        100 %
 ======================================== ======= ============ =========== ============
 
-So: ``monte_carlo_test`` or ``skce_test`` with their defaults; ``skce_test(method="asymptotic")``
-where n is too large for them; ``risk_test`` against an alternative that you can name. Levels and
+So: ``calibration_test``, which sees what several tests see (its own table compares it with
+``skce_test`` and ``scan_test``) and decides the verdict of reports; to look at one thing alone,
+``monte_carlo_test`` or ``skce_test`` with their defaults; ``skce_test(method="asymptotic")`` where
+n is too large for them; ``risk_test`` against an alternative that you can name. Levels and
 powers come from ``tests/studies/errors_of_tests.py``.
 """
 
@@ -41,6 +43,7 @@ from skcal.hypothesis_tests.classical import (
 )
 from skcal.hypothesis_tests.comparison import compare_calibration
 from skcal.hypothesis_tests.equivalence import equivalence_test
+from skcal.hypothesis_tests.joint import calibration_test
 from skcal.hypothesis_tests.mean_embedding import mean_embedding_test
 from skcal.hypothesis_tests.monte_carlo import monte_carlo_test
 from skcal.hypothesis_tests.result import adjust_pvalues
@@ -52,6 +55,7 @@ from skcal.hypothesis_tests.skce import skce_test
 __all__ = [
     "adjust_pvalues",
     "bias_curve",
+    "calibration_test",
     "compare_calibration",
     "cox_test",
     "equivalence_test",

@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from skcal._show import Table, html_list, import_pandas
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import InputError
-from skcal.hypothesis_tests.result import CalibrationTestResult
+from skcal.hypothesis_tests.monte_carlo import level_of
+from skcal.hypothesis_tests.result import CalibrationTestResult, require_reachable
 from skcal.hypothesis_tests.segment_features import Segments, read_columns
 from skcal.hypothesis_tests.segments import SegmentBias, step_down
 from skcal.sample import read_sample
@@ -79,6 +80,7 @@ def bias_curve(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> BiasCurve:
@@ -97,12 +99,16 @@ def bias_curve(
     window : float in (0, 1], default=0.1
         The share of the samples in a window.
     n_points : int, default=50
-        Windows, at evenly spaced ranks of the feature; samples with the same value may be parted.
+        Windows at most, at evenly spaced ranks of the feature. A window holds all samples of the
+        values that are in it, so that a feature of few values has a window for each.
     confidence_level : float in (0, 1), default=0.95
     n_resamples : int, default=999
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, default=None
     sample_weight : array-like of shape (n_samples,), default=None
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -116,7 +122,8 @@ def bias_curve(
     Raises
     ------
     ValueError
-        If the input is not valid or the notion has several problems.
+        If the input is not valid, the notion has several problems, or so few ``groups`` cannot
+        reach the confidence level.
 
     See Also
     --------
@@ -139,11 +146,12 @@ def bias_curve(
     >>> float(curve.values[outside].min().round())
     61.0
     """
-    options: dict[str, Any] = {"single": True, "keep_weightless": True}
+    options: dict[str, Any] = {"single": True, "keep_weightless": True, "groups": groups}
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     weighted = sample.weight > 0
     values = _read_feature(feature, len(weighted))[weighted]
     sample = sample.take(weighted)
+    require_reachable(1 - confidence_level, sample.groups)
     windows = _windows(values, window, n_points)
     rng = check_random_state(random_state)
     [problem] = sample.problems()
@@ -152,14 +160,14 @@ def bias_curve(
     pvalues, maxima = step_down([part], n_resamples, rng, n_jobs)
     described = part.describe(iter(pvalues.tolist()))
     rank = int(np.ceil(confidence_level * (1 + n_resamples))) - 1
-    limit = np.inf if rank >= n_resamples else np.sort(maxima)[rank]
+    limit = np.inf if rank >= n_resamples else np.sort(maxima)[:, rank].max()
     return BiasCurve(
         statistic=max(abs(each.statistic) for each in described),
         pvalue=float(pvalues.min()),
         estimate=np.nan,
-        method="windows along a feature, exact level",
+        method=f"windows along a feature, {level_of(sample)}",
         notion=str(sample.notion),
-        null_distribution=maxima,
+        null_distribution=maxima[0],
         values=np.array([np.median(values[rows]) for rows in windows]),
         predicted=np.array([each.predicted for each in described]),
         observed=np.array([each.observed for each in described]),
@@ -176,11 +184,18 @@ def _read_feature(feature, n_samples):
 
 
 def _windows(values, window, n_points):
-    """Rows of each window, in the order of the feature."""
+    """Rows of each window, in the order of the feature; samples of one value are in it together.
+
+    Of windows with the same median the last is kept, which holds the fewest lower values.
+    """
     order = np.argsort(values, kind="stable")
+    ordered = values[order]
     width = max(1, round(window * len(values)))
-    starts = np.unique(np.linspace(0, len(values) - width, n_points).round().astype(int))
-    return [order[start : start + width] for start in starts]
+    starts = np.linspace(0, len(values) - width, n_points).round().astype(int)
+    first = np.searchsorted(ordered, ordered[starts], side="left")
+    end = np.searchsorted(ordered, ordered[first + width - 1], side="right")
+    rows = {np.median(ordered[a:b]): order[a:b] for a, b in zip(first, end, strict=True)}
+    return list(rows.values())
 
 
 def _members(windows, n_samples):

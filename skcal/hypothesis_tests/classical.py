@@ -8,20 +8,26 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import chi2, norm
+from scipy.stats import chi2, f, norm
+from sklearn.utils import check_random_state
 
 from skcal._bins import bin_sums
+from skcal._groups import effective_groups
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import InputError
+from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls
 from skcal.hypothesis_tests.result import (
     CalibrationTestResult,
     of_each_problem,
     positive,
+    warn_if_few,
     warn_of_limit,
 )
 from skcal.metrics.base import Outcome, check_both
 from skcal.metrics.bins import BinRule, problem_moments
-from skcal.metrics.cox import check_overlap, fit_intercept, fit_logistic, log_likelihood
-from skcal.metrics.smooth import cumulative_means, largest_excursion
+from skcal.metrics.cox import check_overlap, fit_intercept, fit_logistic, log_likelihood, of_groups
+from skcal.metrics.cumulative import largest_over_ranges, largest_over_thresholds
+from skcal.metrics.statistic import prepare
 from skcal.sample import read_sample
 
 _ROUNDING = 1e-14
@@ -75,6 +81,9 @@ def spiegelhalter_test(
 
     Notes
     -----
+    There is no ``groups``: the limit is that of independent samples. Of samples that depend on each
+    other use :func:`monte_carlo_test`, or :func:`cox_test`, with ``groups``.
+
     Blind to miscalibration that leaves the Brier score as expected. Measured level at 5 %
     on confidences of model M1, C = 10, Dir(0.1): 3.8 % at n = 50, 5.1 % at n = 250 (2,000 data
     sets).
@@ -193,6 +202,9 @@ def hosmer_lemeshow_test(
 
     Notes
     -----
+    There is no ``groups``: the limit is that of independent samples. Of samples that depend on each
+    other use :func:`monte_carlo_test`, or :func:`cox_test`, with ``groups``.
+
     The value depends on the bins. Measured level at 5 % (400 data sets, standard error 1 %):
     confidences of model M1, C = 10, Dir(0.1), 3.5 % at n = 50 and 5.0 % at n = 250; 1 % positives,
     2.5 % at n = 500 and 6.8 % at n = 3,000; 20 classes, Dir(10), n = 200, 6.8 %. Without merging,
@@ -275,6 +287,7 @@ def cox_test(
     *,
     notion: str = "auto",
     hypothesis: str = "calibrated",
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     from_logits: bool = False,
@@ -293,6 +306,9 @@ def cox_test(
     hypothesis : {"calibrated", "intercept", "slope"}, default="calibrated"
         "calibrated": intercept 0 and slope 1, 2 degrees of freedom. "intercept": intercept 0 given
         slope 1; "slope": slope 1 with a free intercept; 1 degree of freedom each.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -305,12 +321,14 @@ def cox_test(
     result : CalibrationTestResult
         ``estimate`` is the intercept or the slope; NaN for "calibrated" and for several classes.
         Asymptotic. ``confidence_interval()`` is a normal one; that of the likelihood is in
-        :func:`skcal.metrics.cox_recalibration`.
+        :func:`skcal.metrics.cox_recalibration`. Of ``groups`` Wald's test with the sandwich
+        covariance of that function, against Hotelling's F.
 
     Raises
     ------
     ValueError
-        If :func:`skcal.metrics.cox_recalibration` raises it, of a class by its name.
+        If :func:`skcal.metrics.cox_recalibration` raises it, of a class by its name, or the groups
+        are too unequal: (Σ w)² / Σ_g w_g² must be above 3.
 
     Notes
     -----
@@ -330,9 +348,47 @@ def cox_test(
     >>> cox_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    options = {"labels": labels, "pos_label": pos_label, "from_logits": from_logits}
-    sample = read_sample(y_true, y_proba, notion, scalar=True, **options)
-    return of_each_problem(sample, lambda problem: _likelihood_ratio(problem, hypothesis))
+    options: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
+    sample = read_sample(y_true, y_proba, notion, from_logits=from_logits, scalar=True, **options)
+    test = _likelihood_ratio if sample.groups is None else _sandwich_test
+    return of_each_problem(sample, lambda problem: test(problem, hypothesis))
+
+
+def _sandwich_test(problem, hypothesis):
+    """Wald's test of the coefficients against Hotelling's F."""
+    outcome = Outcome(problem)
+    data = outcome.logit, outcome.happened, outcome.weight
+    check_both(data[1])
+    if hypothesis == "intercept":
+        fit, tested = of_groups(fit_intercept(*data), outcome), slice(0, 1)
+    else:
+        check_overlap(*data[:2])
+        fit = of_groups(fit_logistic(*data), outcome)
+        tested = slice(1, 2) if hypothesis == "slope" else slice(0, 2)
+    gap = (fit.coefficients - [0, 1][: len(fit.coefficients)])[tested]
+    freedom = effective_groups(outcome.weight, problem.groups) - 1
+    size, rest = len(gap), freedom - len(gap) + 1
+    if rest <= 0:
+        raise InputError(
+            "groups",
+            f"holds {freedom + 1:.2g} groups in effect, as the largest have most samples: too few "
+            "for the covariance of the coefficients.",
+            "Use monte_carlo_test.",
+        )
+    statistic = float(gap @ np.linalg.solve(fit.covariance[tested, tested], gap))
+    estimate, error = np.nan, np.nan
+    if hypothesis != "calibrated":
+        estimate, error = fit.coefficients[tested][0], fit.standard_errors[tested][0]
+    return CalibrationTestResult(
+        statistic=statistic,
+        pvalue=positive(f.sf(statistic * rest / (size * freedom), size, rest)),
+        estimate=float(estimate),
+        method=f"Wald's with the sandwich of groups, F with {size} and {rest:.3g} degrees of "
+        "freedom, asymptotic level",
+        notion="",
+        standard_error=float(error),
+        degrees_of_freedom=freedom,
+    )
 
 
 def _likelihood_ratio(problem, hypothesis):
@@ -362,7 +418,11 @@ def _likelihood_ratio(problem, hypothesis):
 
 
 @validate_params(
-    {"statistic": [StrOptions({"kolmogorov-smirnov", "kuiper"})]},
+    {
+        "statistic": [StrOptions({"kolmogorov-smirnov", "kuiper"})],
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    },
     prefer_skip_nested_validation=True,
 )
 def kolmogorov_smirnov_test(
@@ -371,7 +431,10 @@ def kolmogorov_smirnov_test(
     *,
     notion: str = "auto",
     statistic: str = "kolmogorov-smirnov",
+    n_resamples: int = 999,
+    random_state: int | np.random.RandomState | None = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> CalibrationTestResult:
@@ -390,8 +453,15 @@ def kolmogorov_smirnov_test(
         "kolmogorov-smirnov": the largest absolute cumulative residual from the smallest prediction
         on. "kuiper": their range, which is the largest over all intervals of predictions, and the
         same whichever class is the positive one.
+    n_resamples : int, default=999
+        Flips of the residuals of ``groups``, which have no closed form; not used without them.
+    random_state : int, RandomState instance or None, default=None
+        The seed of the flips.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the residuals; they must not depend on the labels.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -452,18 +522,31 @@ def kolmogorov_smirnov_test(
     >>> kolmogorov_smirnov_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
-    return of_each_problem(sample, lambda problem: _largest_residual(problem, statistic))
+    options: dict[str, Any] = {"groups": groups, "scalar": True}
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
+    if sample.groups is not None:
+        filled = [problem for problem in sample.problems() if len(problem.weight)]
+        warn_if_few(n_resamples, len(filled), sample.groups)
+    draws = n_resamples, check_random_state(random_state)
+    return of_each_problem(sample, lambda problem: _largest_residual(problem, statistic, *draws))
 
 
-def _largest_residual(problem, statistic):
+def _largest_residual(problem, statistic, n_resamples, rng):
     kuiper = statistic == "kuiper"
     x, weight = problem.features[:, 0].astype(np.float64), problem.weight
     variance = x * (1 - x)
     deviation = np.sqrt(np.sum(weight**2 * variance))
-    estimate = largest_excursion(cumulative_means(problem), kuiper)
+    estimate = largest_over_ranges(problem) if kuiper else largest_over_thresholds(problem)
     value, pvalue = 0.0, 1.0  # where all predictions are certain and right
-    if deviation > 0:
+    limit = "Brownian motion"
+    if problem.groups is not None:
+        name = "cutoff" if kuiper else "kolmogorov_smirnov"
+        prepared = prepare(STATISTICS[f"{name}_calibration_error"], problem, {})
+        [draw] = draw_nulls([prepared], [problem], n_resamples, rng)
+        pvalue = draw.pvalue
+        value = estimate * weight.sum() / deviation if deviation > 0 else estimate
+        limit = "signs of groups flipped"
+    elif deviation > 0:
         fourth = variance * (1 - 3 * variance)
         warn_of_limit(weight**2 * variance, weight**4 * fourth)
         value = estimate * weight.sum() / deviation
@@ -477,7 +560,7 @@ def _largest_residual(problem, statistic):
         statistic=float(value),
         pvalue=pvalue,
         estimate=estimate,
-        method=f"{'Kuiper' if kuiper else 'Kolmogorov-Smirnov'}, Brownian motion, asymptotic level",
+        method=f"{'Kuiper' if kuiper else 'Kolmogorov-Smirnov'}, {limit}, asymptotic level",
         notion="",
     )
 

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
-from scipy.stats import norm, rankdata
+from scipy.stats import rankdata
 
+from skcal._groups import FEW_OF_COMPARISONS, Groups, degrees_of_freedom, law_of_mean
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample, read_sample, refuse_groups
 
 _SHARED_CLASSES = 10  # up to here every residual sees the polynomials of all probabilities
 _MANY_CLASSES = 100  # of more the polynomials are straight lines
@@ -45,6 +46,7 @@ def compare_calibration(
     degree: int = 3,
     kernel: str | Callable = "laplacian",
     bandwidth: float | str = "median",
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> CalibrationTestResult:
@@ -68,6 +70,9 @@ def compare_calibration(
     bandwidth : float > 0 or "median", default="median"
         The width of the kernel, for "skce"; "median" is that of both classifiers' predictions
         together.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other, for "projection"; None: all are independent.
+        See :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -126,7 +131,8 @@ def compare_calibration(
     (True, True)
     """
     options = {"notion": notion, "labels": labels, "pos_label": pos_label, "at_least": 4}
-    a = read_sample(y_true, y_proba_a, proba_name="y_proba_a", **options)
+    together: dict[str, Any] = {"groups": groups, "few_groups": FEW_OF_COMPARISONS}
+    a = read_sample(y_true, y_proba_a, proba_name="y_proba_a", **options, **together)
     if np.shape(y_proba_a) != np.shape(y_proba_b):
         raise ValueError(
             f"y_proba_a has shape {np.shape(y_proba_a)}, y_proba_b {np.shape(y_proba_b)}; the "
@@ -135,20 +141,28 @@ def compare_calibration(
     b = read_sample(y_true, y_proba_b, proba_name="y_proba_b", **options)
     _warn_if_sure(a, b)
     if method == "projection":
-        row_sums, square = _projection_sums(_Projection(a, degree), _Projection(b, degree))
+        row_sums, square = _projection_sums(
+            _Projection(a, degree), _Projection(b, degree), a.groups
+        )
         name = f"paired projections on polynomials of degree {degree}"
     else:
+        refuse_groups(a, "method='skce'", "Use method='projection'.")
         row_sums, square = _skce_sums(a, b, kernel, bandwidth)
         name = "paired SKCE"
-    estimate, error = _mean_of_pairs(row_sums, square)
+    if a.groups is None:
+        estimate, error = _mean_of_pairs(row_sums, square)
+    else:
+        estimate, error = _mean_of_group_pairs(row_sums, square, a.groups)
+    freedom = degrees_of_freedom(a.weight, a.groups)
     z = estimate / error if error > 0 else 0.0
     return CalibrationTestResult(
         statistic=float(z),
-        pvalue=positive(2 * norm.sf(abs(z))),
+        pvalue=positive(2 * law_of_mean(freedom).sf(abs(z))),
         estimate=float(estimate),
         method=f"{name}, asymptotic level",
         notion=a.notion,
         standard_error=float(error),
+        degrees_of_freedom=freedom,
     )
 
 
@@ -177,6 +191,21 @@ def _mean_of_pairs(row_sums, square):
             "more varied, samples are needed."
         )
     return estimate, error
+
+
+def _mean_of_group_pairs(row_sums, square, groups: Groups):
+    """Mean over pairs of different groups and its standard error, from sums over the groups.
+
+    Σ_{g'≠g} h_gg' and Σ_{g≠g'} (h_gg' - n_g n_g' θ)² / (Σ_{g≠g'} n_g n_g')², h_gg' the sum of h_ij
+    over the samples of both groups.
+    """
+    sizes = groups.sums(np.ones(len(groups.codes)))
+    n, n_groups = sizes.sum(), groups.n_groups
+    pairs = n**2 - sizes @ sizes
+    estimate = row_sums.sum() / pairs
+    influence = 2 * (row_sums - sizes * (n - sizes) * estimate) / pairs
+    linear = max(float(influence @ influence) - 4 * square, 0.0)
+    return estimate, np.sqrt(n_groups / (n_groups - 1) * linear + 2 * square)
 
 
 class _Projection:
@@ -220,9 +249,11 @@ def _whitened_polynomials(X, degree):
     return psi @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))
 
 
-def _projection_sums(a: _Projection, b: _Projection):
+def _projection_sums(a: _Projection, b: _Projection, groups: Groups | None) -> tuple:
     """Σ_j h_ij and the mean of h_ij², h_ij = ⟨u^a_i, u^a_j⟩ - ⟨u^b_i, u^b_j⟩, over j ≠ i."""
     signs = np.repeat([1.0, -1.0], [a.width, b.width])
+    if groups is not None:
+        return _group_sums(a, b, signs, groups)
     products, total = np.zeros((len(signs), len(signs))), np.zeros(len(signs))
     blocks = list(row_blocks(a.n, 16 * len(signs), most=_BLOCK_BYTES))
     for rows in blocks:
@@ -239,6 +270,28 @@ def _projection_sums(a: _Projection, b: _Projection):
     if squares <= _ROUNDING * np.abs(terms).sum():  # the same predictions
         return np.zeros(a.n), 0.0
     return row_sums, squares / (a.n * (a.n - 1))
+
+
+def _group_sums(a: _Projection, b: _Projection, signs, groups: Groups):
+    """What :func:`_mean_of_group_pairs` takes, by the sums U_g of the vectors of each group."""
+    U = np.zeros((groups.n_groups, len(signs)))
+    for rows in row_blocks(a.n, 16 * len(signs), most=_BLOCK_BYTES):
+        vectors = np.hstack([a.block(rows), b.block(rows)])
+        np.add.at(U, groups.codes[rows], vectors)
+    sizes = groups.sums(np.ones(a.n))
+    own, total = U**2 @ signs, U.sum(axis=0)
+    row_sums = U @ (signs * total) - own
+    terms = (U.T @ U) ** 2 * np.outer(signs, signs)
+    if terms.sum() - own @ own <= _ROUNDING * np.abs(terms).sum():  # the same predictions
+        return np.zeros(len(own)), 0.0
+    # Σ_{g≠g'} (h - n_g n_g' θ)²
+    pairs = a.n**2 - sizes @ sizes
+    estimate = row_sums.sum() / pairs
+    weighted = sizes @ U
+    mixed = weighted**2 @ signs - sizes**2 @ own
+    of_sizes = (sizes @ sizes) ** 2 - (sizes**4).sum()
+    squares = terms.sum() - own @ own - 2 * estimate * mixed + estimate**2 * of_sizes
+    return row_sums, max(squares, 0.0) / pairs**2
 
 
 def _skce_sums(a: Sample, b: Sample, kernel, bandwidth):

@@ -12,15 +12,19 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import beta, foldnorm, norm
 
+from skcal._groups import tail_quantile, variance_of_sums
 from skcal._show import ShownRounded, number, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.classical import range_tail
 from skcal.metrics import calibration_bins, expected_calibration_error
-from skcal.metrics.smooth import cumulative_means, largest_excursion
+from skcal.metrics.bins import BinRule, problem_moments
+from skcal.metrics.cumulative import largest_over_ranges
+from skcal.metrics.limits import proportion_limits
 from skcal.notions import Problem
-from skcal.sample import read_sample
+from skcal.sample import read_sample, refuse_groups
 
 _SCALES = np.geomspace(0.15, 1, 14)  # of standard deviations of sums over ranges
+_N_QUANTILES = 101  # between which ranges of groups are taken
 _CHANCE = 0.9  # of a pass with ``n_samples_needed``
 # The bound of calibrated predictions less its deterministic part, in standard deviations of the
 # whole sum: 90 % quantile of sup(W(t) - W(s) + 1.645 √(t - s)) for Brownian motion W on [0, 1], and
@@ -131,6 +135,7 @@ def equivalence_test(
     interval: tuple[float, float] | None = None,
     min_share: float = 0.1,
     confidence_level: float = 0.95,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> EquivalenceTestResult:
@@ -164,6 +169,9 @@ def equivalence_test(
         ``largest_gap`` is about ranges with at least this share of the samples.
     confidence_level : float in (0, 1), default=0.95
         Of each of the two bounds.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -177,12 +185,12 @@ def equivalence_test(
     ------
     ValueError
         If the input is not valid, the notion has vectors, "exact" is asked for another error than
-        "cutoff", or the interval holds no prediction.
+        "cutoff" or with ``groups``, or the interval holds no prediction.
 
     See Also
     --------
     scan_test : shows where predictions are miscalibrated.
-    skcal.metrics.kolmogorov_smirnov_calibration_error : with ``kuiper=True`` the cutoff error.
+    skcal.metrics.cutoff_calibration_error : the estimate of "cutoff".
 
     Notes
     -----
@@ -203,6 +211,11 @@ def equivalence_test(
     the larger of the means of δ² and p (1 - p). Errors that change their sign from one prediction
     to the next cancel in the cutoff error, and within its bins in ECE: neither sees them. The error
     without bins, E abs(E[δ | x]), has no upper bound without assumptions.
+
+    Of ``groups`` variances of sums over ranges are those of the sums over groups, between 100
+    quantiles of the predictions, never below those of independent samples, and z is a quantile of
+    Student's distribution with n² / Σ_g n_g² - 1 degrees of freedom. Limits of an interval are
+    those of as many independent samples as make the variance as large.
 
     The lower bounds subtract from the estimate the noise that calibrated predictions would show, at
     the same confidence. O(n log n) time.
@@ -231,7 +244,10 @@ def equivalence_test(
             f"method='exact' is for error='cutoff' without an interval, not error={error!r} and "
             f"interval={interval!r}. Use method='asymptotic'."
         )
-    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label, scalar=True)
+    question: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
+    sample = read_sample(y_true, y_proba, notion, scalar=True, **question)
+    if method == "exact":
+        refuse_groups(sample, "method='exact'", "Use method='asymptotic'.")
     problems = [problem for problem in sample.problems() if len(problem.weight)]
     alpha = (1 - confidence_level) / len(problems)
     bounds: Callable[..., _Bounds]
@@ -276,19 +292,44 @@ class _Bounds(NamedTuple):
 def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
     """The largest difference of the numbers of events in any range of predictions, per sample."""
     terms, rate = _Terms(problem), np.log(1 / alpha)
-    estimate = largest_excursion(cumulative_means(problem), kuiper=True)
+    estimate = largest_over_ranges(problem)
     if method == "exact":
         high, width = _exact_high(terms, rate), np.sqrt(2 * rate)
         low = estimate - np.sqrt(2 * np.log(2 / alpha) / terms.n)  # Hoeffding's inequality
     else:
-        high, width = _asymptotic_high(terms, alpha) + rate / terms.n, norm.isf(alpha)
-        low = estimate - _range_quantile(alpha) * terms.sigma / np.sqrt(terms.n)
+        z = tail_quantile(alpha, problem.weight, problem.groups)
+        high, width = _asymptotic_high(terms, alpha), z
+        if problem.groups is not None:
+            terms.sigma, between = _between_quantiles(problem, terms, z)
+            high = max(high, between)
+        high += rate / terms.n
+        noise_of_range = _range_quantile(alpha) * z / norm.isf(alpha)
+        low = estimate - noise_of_range * terms.sigma / np.sqrt(terms.n)
 
     def noise(n):
         return (width + _EXCESS) * terms.sigma / np.sqrt(n) + rate / n
 
     assumed = max(estimate - _MEAN_RANGE * terms.sigma / np.sqrt(terms.n), 0.0)
     return _Bounds(estimate, low, high, _samples_needed(limit, assumed, noise), assumed)
+
+
+def _between_quantiles(problem, terms, z) -> tuple[float, float]:
+    """The largest standard deviation of groups of any range times √n, and the bound.
+
+    That is the largest mean residual plus z standard deviations of all ranges between quantiles.
+    """
+    x, groups, n = problem.features[:, 0], problem.groups, terms.n
+    edges = np.unique(np.quantile(x, np.linspace(0, 1, _N_QUANTILES), method="inverted_cdf"))
+    cells = np.searchsorted(edges, x)
+    places = groups.codes * len(edges) + cells
+    sums = np.bincount(places, problem.residuals[:, 0], groups.n_groups * len(edges))
+    paths = np.cumsum(sums.reshape(-1, len(edges)), axis=1) / n
+    paths = np.pad(paths, ((0, 0), (1, 0)))
+    products = groups.n_groups / (groups.n_groups - 1) * paths.T @ paths
+    own, path = np.diagonal(products), paths.sum(axis=0)
+    variances = np.maximum(own + own[:, None] - 2 * products, 0)
+    bound = np.abs(path - path[:, None]) + z * np.sqrt(variances)
+    return max(terms.sigma, float(np.sqrt(n * variances.max()))), float(bound.max())
 
 
 class _Terms:
@@ -357,8 +398,21 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
     variance = np.maximum(prediction * (1 - prediction), frequency * (1 - frequency))
     errors = np.sqrt(variance / (share * len(x)))  # standard errors of the gaps
 
-    terms, rate, z = _Terms(problem), np.log(1 / alpha), norm.isf(alpha)
-    high = estimate + z * np.sqrt(max(terms.sigma**2 - estimate**2, 0) / terms.n) + rate / terms.n
+    terms, rate = _Terms(problem), np.log(1 / alpha)
+    z = tail_quantile(alpha, problem.weight, problem.groups)
+    variance = max(terms.sigma**2 - estimate**2, 0) / terms.n
+    if problem.groups is not None:
+        moments = problem_moments(problem, BinRule(n_bins, "uniform"))
+        delta, inside = problem.residuals[:, 0], moments.bins
+        signed = np.sign(moments.gaps[inside, 0]) * delta
+        of_groups = variance_of_sums(signed - estimate, problem.groups) / terms.n**2
+        variance = max(variance, float(of_groups))
+        terms.sigma = float(np.sqrt(terms.n * variance))
+        apart = np.zeros((len(x), len(filled)))
+        apart[np.arange(len(x)), inside] = delta - moments.gaps[inside, 0]
+        deviations = np.sqrt(variance_of_sums(apart[:, filled], problem.groups))
+        errors = np.maximum(errors, deviations / (share * terms.n))
+    high = estimate + z * np.sqrt(variance) + rate / terms.n
     true_gaps = np.sqrt(np.maximum(gap**2 - errors**2, 0))
 
     def noise(n):
@@ -370,7 +424,11 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
         return float(share @ (mean - true_gaps)) + width + rate / n
 
     assumed = float(share @ true_gaps)
-    low = estimate - _sum_of_absolute_quantile(share * errors, z)
+    if problem.groups is None:
+        low = estimate - _sum_of_absolute_quantile(share * errors, z)
+    else:  # bins may depend on each other entirely
+        both_sides = tail_quantile(alpha / 2, problem.weight, problem.groups)
+        low = estimate - both_sides * float(share @ errors)
     return _Bounds(estimate, low, high, _samples_needed(limit, assumed, noise), assumed)
 
 
@@ -408,8 +466,12 @@ def _interval_bounds(problem: Problem, limit, alpha, interval) -> _Bounds:
             f"to {x.max():.4g}."
         )
     predicted, frequency = x[inside].mean(), hits / n
-    least = beta.ppf(alpha, hits, n - hits + 1) if hits > 0 else 0.0
-    most = beta.isf(alpha, hits + 1, n - hits) if hits < n else 1.0
+    if problem.groups is None:
+        least = beta.ppf(alpha, hits, n - hits + 1) if hits > 0 else 0.0
+        most = beta.isf(alpha, hits + 1, n - hits) if hits < n else 1.0
+    else:
+        happened, weight = problem.outcomes[inside, 0], problem.weight[inside]
+        least, most = proportion_limits(happened, weight, problem.groups.take(inside), alpha)
     sigma = np.sqrt(max(predicted * (1 - predicted), frequency * (1 - frequency)))
     gap = abs(frequency - predicted)
 

@@ -15,12 +15,12 @@ from sklearn.utils import check_random_state
 
 from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty, null_distribution
+from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, nonempty
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
 from skcal.metrics.kernel import embedding_terms, place_locations
 from skcal.metrics.limits import warn_if_few_events
-from skcal.sample import read_sample
+from skcal.sample import read_sample, refuse_groups
 
 _DETERMINED = 1e-6  # drawn locations whose correlations leave less are dropped
 _MOST_LOCATIONS = 10
@@ -58,6 +58,7 @@ def mean_embedding_test(
     n_resamples: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> CalibrationTestResult:
@@ -100,6 +101,9 @@ def mean_embedding_test(
         The seed of locations and outcomes.
     n_jobs : int, default=None
         Workers of "monte-carlo"; results do not depend on it.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. For "monte-carlo"
+        alone. See :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -146,8 +150,16 @@ def mean_embedding_test(
     0.001
     """
     sample = read_sample(
-        y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=2
+        y_true,
+        y_proba,
+        notion=notion,
+        labels=labels,
+        pos_label=pos_label,
+        groups=groups,
+        at_least=2,
     )
+    if method != "monte-carlo":
+        refuse_groups(sample, f"method={method!r}", "Use method='monte-carlo'.")
     rng = check_random_state(random_state)
     problems = nonempty(sample)
     statistics = []
@@ -162,11 +174,8 @@ def mean_embedding_test(
         width = Kernel.of(kernel, bandwidth, problem.features)
         statistics.append(_Embedding(problem, width, points, classes, locations is None))
     if method == "monte-carlo":
-        draws = [
-            null_distribution(statistic, problem, n_resamples, rng, n_jobs)
-            for statistic, problem in zip(statistics, problems, strict=True)
-        ]
-        result = from_draws(sample, draws, "mean embeddings by Monte Carlo, exact level")
+        draws = draw_nulls(statistics, problems, n_resamples, rng, n_jobs)
+        result = from_draws(sample, draws, "mean embeddings by Monte Carlo")
         pairs = zip(statistics, problems, strict=True)
         estimate = sum(problem.share * test.squared_error(problem) for test, problem in pairs)
         return replace(result, estimate=float(estimate))
@@ -207,6 +216,8 @@ class _Embedding:
         return np.mean(terms.mean(axis=0) ** 2)
 
     def _indicator(self, codes):
+        if codes.ndim == 2:
+            return codes[:, self.classes]
         if self.scalar:
             return np.broadcast_to(codes[:, None], self.k.shape).astype(np.float64)
         return (codes[:, None] == self.classes).astype(np.float64)

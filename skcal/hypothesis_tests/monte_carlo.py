@@ -3,13 +3,21 @@
 Given its features the outcomes of a calibrated problem are independent draws from the predictions,
 so a statistic of features and outcomes alone has a null distribution that can be simulated at every
 sample size. Observed and resampled outcomes go through the same code, since rounding breaks ties.
+
+Of groups of samples that depend on each other only the mean of the residuals is known under H0, 0
+given the features, so all residuals of a group keep or change their signs together [1]_. Flips know
+too little where events are rare, so the p-value is the larger of theirs and that of outcomes that
+are redrawn as if all samples were independent.
+
+.. [1] Hagemann, Placebo inference on treatment effects when the number of clusters is small,
+   Journal of Econometrics 2019.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +32,14 @@ from skcal.hypothesis_tests.result import (
     resampled_pvalue,
     warn_if_few,
 )
-from skcal.metrics.statistic import draw_codes, observed_codes, prepare
+from skcal.metrics.statistic import (
+    draw_codes,
+    flip_groups,
+    group_signs,
+    observed_draw,
+    observed_outcomes,
+    prepare,
+)
 from skcal.notions import Problem
 from skcal.sample import Sample, read_sample
 
@@ -34,6 +49,7 @@ STATISTICS = {
     for name in metrics.__all__
     if hasattr(getattr(metrics, name), "preparation")
 }
+_ROUNDING = 1e-9  # relative differences of a statistic of flipped residuals
 _CONSTRAINTS = {
     "statistic": [StrOptions(set(STATISTICS)), callable],
     "n_resamples": [Interval(Integral, 1, None, closed="left")],
@@ -53,6 +69,7 @@ def monte_carlo_test(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     **statistic_params: Any,
@@ -69,7 +86,8 @@ def monte_carlo_test(
         Large where miscalibrated: a metric of :mod:`skcal.metrics` by name, or a callable
         ``statistic(outcomes, features, **statistic_params) → float``. It sees what the notion is
         about and no more: for scalar notions outcomes 0/1 and probabilities (n,), for the others
-        columns and rows (n, m) of the simplex.
+        columns and rows (n, m) of the simplex. With ``groups`` outcomes are other numbers as well,
+        of the shape of the features: p + δ or p - δ for a residual δ.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more:
         errors of the two classes that cancel show in "binary" only. "classwise" tests each class
@@ -83,6 +101,9 @@ def monte_carlo_test(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the statistic, kept fixed; they must not depend on the labels. A callable gets
         them as ``sample_weight``.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -100,7 +121,13 @@ def monte_carlo_test(
     Raises
     ------
     ValueError
-        If the input is not valid, or the statistic returns NaN or not a number.
+        If the input is not valid, the statistic returns NaN or not a number, or there are fewer
+        than 6 groups.
+
+    Warns
+    -----
+    UserWarning
+        If there are fewer than 10 groups, or no p-value can reach 5 %.
 
     See Also
     --------
@@ -109,8 +136,10 @@ def monte_carlo_test(
     Notes
     -----
     P(p-value ≤ α) ≤ α at every sample size, for any statistic that is a fixed function of its
-    arguments, if the labels of different samples are independent given the predictions. Binned
-    errors cost O(n) a resample, the kernel statistic O(n log n) for scalar notions and O(n² C) for
+    arguments, if the labels of different samples are independent given the predictions. With
+    ``groups`` those of different groups, where the level is asymptotic in their number and the
+    p-value at least 2^(1 - n_groups), unless samples are alone in their groups. Binned errors
+    cost O(n) a resample, the kernel statistic O(n log n) for scalar notions and O(n² C) for
     vectors.
 
     References
@@ -126,20 +155,16 @@ def monte_carlo_test(
     >>> monte_carlo_test(data.labels, data.proba, n_bins=10, random_state=0).pvalue
     0.001
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups, soft=True
+    )
     rng = check_random_state(random_state)
-    draws = [
-        null_distribution(
-            prepare(_as_callable(statistic), problem, statistic_params),
-            problem,
-            n_resamples,
-            rng,
-            n_jobs,
-        )
-        for problem in nonempty(sample)
+    problems = nonempty(sample)
+    statistics = [
+        prepare(_as_callable(statistic), problem, statistic_params) for problem in problems
     ]
-    method = f"Monte Carlo ({_statistic_name(statistic)}), exact level"
-    return from_draws(sample, draws, method)
+    draws = draw_nulls(statistics, problems, n_resamples, rng, n_jobs)
+    return from_draws(sample, draws, f"Monte Carlo ({_statistic_name(statistic)})")
 
 
 def nonempty(sample: Sample) -> list[Problem]:
@@ -155,40 +180,74 @@ def _as_callable(statistic):
     return STATISTICS[statistic] if isinstance(statistic, str) else statistic
 
 
-def from_draws(sample: Sample, draws: list, method: str) -> CalibrationTestResult:
-    """Combine (null distribution, observed statistic, slack) of the problems with samples."""
-    name = str(sample.notion)
+class Draws(NamedTuple):
+    """A statistic of a problem, observed and under H0.
+
+    Attributes
+    ----------
+    nulls : ndarray of shape (n_laws, n_resamples) or (n_laws, n_resamples, n_statistics)
+        Of redrawn outcomes; of groups also of flips, the first row.
+    observed : ndarray of shape (n_laws,) or (n_laws, n_statistics)
+        The same number but for rounding, by the code of each law.
+    slack : float or ndarray of shape (n_statistics,)
+        Differences that rounding makes.
+    """
+
+    nulls: np.ndarray
+    observed: np.ndarray
+    slack: Any
+
+    @property
+    def snapped(self) -> np.ndarray:
+        """The nulls, set to the observed value where only rounding makes them differ."""
+        observed = self.observed[:, None]
+        return np.where(np.abs(self.nulls - observed) <= self.slack, observed, self.nulls)
+
+    @property
+    def pvalue(self) -> float:
+        """The largest p-value of the laws."""
+        return float(resampled_pvalue(self.observed, self.snapped).max())
+
+    @property
+    def null(self) -> np.ndarray:
+        """The distribution under the law of the largest p-value, (n_resamples,)."""
+        return self.snapped[resampled_pvalue(self.observed, self.snapped).argmax()]
+
+
+def level_of(sample: Sample) -> str:
+    """Say what is known of the level of a test that redraws outcomes."""
+    if sample.groups is None:
+        return "exact level"
+    return f"signs of {sample.groups.n_groups:,} groups flipped, asymptotic level"
+
+
+def from_draws(sample: Sample, draws: list[Draws], method: str) -> CalibrationTestResult:
+    """Combine the draws of the problems with samples."""
+    name, method = str(sample.notion), f"{method}, {level_of(sample)}"
+    warn_if_few(
+        draws[0].nulls.shape[1], 1 if sample.notion.joint_law else len(draws), sample.groups
+    )
     if not sample.notion.joint_law:
         return _of_several_classes(draws, method, name)
-    warn_if_few(len(draws[0][0]), 1)
     shares = np.array([problem.share for problem in nonempty(sample)])
     # One path for the observed and the resampled sums.
-    both = np.stack([np.append(null, observed) for null, observed, _ in draws], axis=1)
-    slack = float(np.dot(shares, [draw[2] for draw in draws]))
-    totals = np.sum(both * shares, axis=1)
-    observed, null = float(totals[-1]), _ties_snapped(totals[:-1], totals[-1], slack)
+    both = np.stack([np.column_stack([draw.nulls, draw.observed]) for draw in draws], axis=-1)
+    totals = np.sum(both * shares, axis=-1)
+    slack = float(np.dot(shares, [draw.slack for draw in draws]))
+    total = Draws(totals[:, :-1], totals[:, -1], slack)
     return CalibrationTestResult(
-        statistic=observed,
-        pvalue=float(resampled_pvalue(observed, null)),
-        estimate=observed,
+        statistic=float(total.observed[-1]),
+        pvalue=total.pvalue,
+        estimate=float(total.observed[-1]),
         method=method,
         notion=name,
-        null_distribution=null,
+        null_distribution=total.null,
     )
 
 
-def _ties_snapped(null, observed, slack):
-    """Set resampled values to the observed one where only rounding makes them differ."""
-    return np.where(np.abs(null - observed) <= slack, observed, null)
-
-
 def _of_several_classes(draws, method, name):
-    warn_if_few(len(draws[0][0]), len(draws))
-    null = np.stack([draw[0] for draw in draws])
-    observed = np.array([draw[1] for draw in draws])
-    slack = np.array([draw[2] for draw in draws])
-    null = _ties_snapped(null, observed[:, None], slack[:, None])
-    pvalues = adjust_pvalues(resampled_pvalue(observed, null))
+    observed = np.array([draw.observed[-1] for draw in draws])
+    pvalues = adjust_pvalues([draw.pvalue for draw in draws])
     return CalibrationTestResult(
         statistic=float(observed.sum()),
         pvalue=float(pvalues.min()),
@@ -197,45 +256,86 @@ def _of_several_classes(draws, method, name):
         notion=name,
         class_statistics=observed,
         class_pvalues=pvalues,
-        null_distribution=null,
+        null_distribution=np.stack([draw.null for draw in draws]),
     )
 
 
+def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> list[Draws]:
+    """Draw the statistics of problems about the same samples under H0, one problem after the other.
+
+    Parameters
+    ----------
+    statistics : list of callable
+        Each maps a block of outcomes of its problem to as many values, or to rows of values of its
+        ``shape``; ``statistic.chunk`` draws at a time.
+    problems : list of Problem
+    n_resamples : int
+    random_state : RandomState
+    n_jobs : int or None
+    """
+    pairs = list(zip(statistics, problems, strict=True))
+    groups = problems[0].groups
+    redrawn: list[list] = [[] for _ in pairs]
+    if groups is None or not groups.of_shares:
+        redrawn = [[null_distribution(*pair, n_resamples, random_state, n_jobs)] for pair in pairs]
+    if groups is None:
+        return [Draws(null[None], np.array([seen]), slack) for [(null, seen, slack)] in redrawn]
+    # All problems of a draw flip the same groups.
+    signs = random_state.randint(2**31 - 1, size=n_resamples)
+    draws = []
+    for (statistic, problem), known in zip(pairs, redrawn, strict=True):
+        seeds = np.stack([signs, random_state.randint(2**31 - 1, size=n_resamples)], axis=1)
+        flips = _in_chunks(_flip_statistics, statistic, problem, seeds, n_jobs)
+        [kept] = _statistic_values(statistic, observed_outcomes(problem))
+        slack = np.maximum(getattr(statistic, "slack", 0.0), _ROUNDING * np.abs(kept))
+        nulls, observed, _ = zip((flips, kept, slack), *known, strict=True)
+        draws.append(Draws(np.stack(nulls), np.array(observed), slack))
+    return draws
+
+
 def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None):
-    """Statistics of resampled outcomes (n_resamples,), the observed one, and its rounding.
+    """Statistics of resampled outcomes (n_resamples, …), the observed one, and its rounding.
 
     Parameters
     ----------
     statistic : callable
-        Maps a block of outcomes (k, n_rows) to k values; ``statistic.chunk`` resamples at a time.
+        Maps a block of outcomes (k, n_rows) to k values, or k rows of them; ``statistic.chunk``
+        resamples at a time.
     problem : Problem
     n_resamples : int
     random_state : RandomState
     n_jobs : int or None
     """
     seeds = random_state.randint(2**31 - 1, size=n_resamples)
+    null = _in_chunks(_draw_statistics, statistic, problem.features, seeds, n_jobs)
+    [observed] = _statistic_values(statistic, observed_draw(problem))
+    return null, observed, getattr(statistic, "slack", 0.0)
+
+
+def _in_chunks(draw, statistic, problem, seeds, n_jobs) -> np.ndarray:
+    """Values of a statistic, whose outcomes are drawn a chunk at a time."""
     chunk = getattr(statistic, "chunk", 16)
-    parts = over_jobs(
-        [
-            (_draw_statistics, statistic, problem.features, seeds[start : start + chunk])
-            for start in range(0, n_resamples, chunk)
-        ],
-        n_jobs,
-    )
-    [observed] = _statistic_values(statistic, observed_codes(problem))
-    return np.concatenate(parts), float(observed), getattr(statistic, "slack", 0.0)
+    starts = range(0, len(seeds), chunk)
+    calls = [(draw, statistic, problem, seeds[start : start + chunk]) for start in starts]
+    return np.concatenate(over_jobs(calls, n_jobs))
 
 
 def _draw_statistics(statistic, X, seeds):
     return _statistic_values(statistic, draw_codes(X, seeds))
 
 
+def _flip_statistics(statistic, problem, seeds):
+    signs = group_signs(seeds[:, 0], problem.groups)
+    return _statistic_values(statistic, flip_groups(problem, signs, seeds[:, 1]))
+
+
 def _statistic_values(statistic, codes) -> np.ndarray:
-    """One finite number for each row of outcomes, which a user's own preparation may miss."""
+    """Finite numbers for each row of outcomes, which a user's own preparation may miss."""
     values = np.asarray(statistic(codes))
-    if values.shape != (len(codes),) or not np.isfinite(values).all():
+    shape = len(codes), *getattr(statistic, "shape", ())
+    if values.shape != shape or not np.isfinite(values).all():
         name = getattr(statistic, "__name__", type(statistic).__name__)
-        returned = f"shape {values.shape}" if values.shape != (len(codes),) else "NaN or infinity"
+        returned = f"shape {values.shape}" if values.shape != shape else "NaN or infinity"
         raise ValueError(
             f"The prepared statistic {name} returned {returned} for {len(codes)} rows of outcomes. "
             f"It must return finite numbers of shape ({len(codes)},)."

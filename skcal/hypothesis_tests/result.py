@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import false_discovery_control, norm
+from scipy.stats import false_discovery_control
 
-from skcal._show import ShownRounded
-from skcal._validation import as_floats, check_confidence_level
+from skcal._groups import Groups, law_of_mean
+from skcal._show import ShownRounded, rounded
+from skcal._validation import InputError, as_floats, check_confidence_level
 from skcal.metrics.limits import FEWEST_EVENTS, effective_number, warn_if_few_events
 from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.notions import Problem
@@ -42,6 +43,9 @@ class CalibrationTestResult(ShownRounded):
         Statistics of resampled outcomes.
     standard_error : float
         The standard error of the estimate; NaN where the theory gives none.
+    degrees_of_freedom : float
+        Of the distribution of the estimate in units of its standard error: Student's of groups;
+        infinity is the normal one.
     """
 
     statistic: float
@@ -53,12 +57,24 @@ class CalibrationTestResult(ShownRounded):
     class_pvalues: np.ndarray | None = field(default=None, repr=False)
     null_distribution: np.ndarray | None = field(default=None, repr=False)
     standard_error: float = field(default=np.nan, repr=False)
+    degrees_of_freedom: float = field(default=np.inf, repr=False)
 
     @property
     def null_mean(self) -> float:
         """Mean of the statistic under H0, where outcomes were resampled; else NaN."""
         null = self.null_distribution
         return np.nan if null is None else float(np.atleast_2d(null).sum(axis=0).mean())
+
+    def _shown(self):
+        """The numbers of the fields, and what `print` adds to them."""
+        shown = super()._shown()
+        if not np.isnan(self.null_mean):
+            shown.append(("under H0, on average", self.null_mean))
+        if self.method.startswith("paired") and not np.isnan(self.standard_error):
+            low, high = self.confidence_interval()
+            shown.append(("standard error", self.standard_error))
+            shown.append(("95 % interval", f"{rounded(low)} to {rounded(high)}"))
+        return shown
 
     def __str__(self):
         lines = [f"{self.method}; notion {self.notion}", f"statistic  {self.statistic:.4g}"]
@@ -74,14 +90,15 @@ class CalibrationTestResult(ShownRounded):
         return "\n".join([*lines, f"p-value    {self.pvalue:.2g}"])
 
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """Return the normal interval (low, high) of the estimate, where the theory gives one."""
+        """Return the interval (low, high) of the estimate, where the theory gives one."""
         if np.isnan(self.standard_error):
             raise ValueError(
                 f"No interval is known for {self.method}. Use skcal.metrics.bootstrap_interval of "
                 "a measure."
             )
         check_confidence_level(confidence_level)
-        half = norm.isf((1 - confidence_level) / 2) * self.standard_error
+        law = law_of_mean(self.degrees_of_freedom)
+        half = law.isf((1 - confidence_level) / 2) * self.standard_error
         return ConfidenceInterval(float(self.estimate - half), float(self.estimate + half))
 
 
@@ -140,14 +157,31 @@ def positive(pvalue: float) -> float:
     return max(float(pvalue), float(np.finfo(np.float64).tiny))
 
 
-def warn_if_few(n_resamples: int, n_tests: int) -> None:
+def warn_if_few(n_resamples: int, n_tests: int, groups: Groups | None = None) -> None:
     """Warn when no p-value can reach 5 %."""
+    if groups is not None and n_tests * groups.smallest_pvalue > 0.05:
+        warnings.warn(
+            f"{groups.n_groups} groups: the smallest possible p-value of {n_tests} tests is "
+            f"{min(n_tests * groups.smallest_pvalue, 1):.3g}, above 0.05. Use more groups.",
+            stacklevel=2,
+        )
     smallest = n_tests / (1 + n_resamples)
     if smallest > 0.05:
         warnings.warn(
             f"n_resamples={n_resamples}: the smallest possible p-value is {min(smallest, 1):.3g}, "
             f"above 0.05. Use at least n_resamples={20 * n_tests - 1}.",
             stacklevel=2,
+        )
+
+
+def require_reachable(level: float, groups: Groups | None) -> None:
+    """Raise where flips of groups cannot reach a level."""
+    if groups is not None and level < groups.smallest_pvalue:
+        raise InputError(
+            "groups",
+            f"holds {groups.n_groups} groups, whose signs give p-values of at least "
+            f"{groups.smallest_pvalue:.2g}, above the level {level:.2g} of each test.",
+            "Lower confidence_level, or use more groups.",
         )
 
 

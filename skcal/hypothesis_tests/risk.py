@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.model_selection import ShuffleSplit
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from sklearn.utils import check_random_state
 
-from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, validate_params
 from skcal.functions import PlugIn
 from skcal.functions.base import BilinearFunction, read_feature_map
-from skcal.hypothesis_tests.monte_carlo import from_draws, nonempty, null_distribution
+from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, nonempty
 from skcal.hypothesis_tests.result import CalibrationTestResult
+from skcal.metrics.statistic import outcome_rows
 from skcal.model_selection import CalibrationErrorEstimator
 from skcal.recalibration import MatrixScaling
 from skcal.sample import Sample, read_sample
@@ -43,6 +43,7 @@ def risk_test(
     n_resamples: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> CalibrationTestResult:
@@ -61,13 +62,16 @@ def risk_test(
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     test_size : float in (0, 1), default=0.5
-        Share of the samples on which the risks are compared.
+        Share of the samples, or of the groups, on which the risks are compared.
     n_resamples : int, default=999
         Outcomes of the test part are redrawn from the predictions, with h fixed.
     random_state : int, RandomState instance or None, default=None
         The seed of the split and the outcomes.
     n_jobs : int, default=None
         Workers; results do not depend on it.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -103,9 +107,8 @@ def risk_test(
     >>> risk_test(data.labels, data.proba, notion="canonical", random_state=0).pvalue
     0.003
     """
-    sample = read_sample(
-        y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=4
-    )
+    question: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
+    sample = read_sample(y_true, y_proba, notion, at_least=4, **question)
     rng = check_random_state(random_state)
     n_test = int(np.ceil(test_size * len(sample.codes)))
     if min(n_test, len(sample.codes) - n_test) < 2:
@@ -113,8 +116,13 @@ def risk_test(
             f"test_size={test_size} leaves {len(sample.codes) - n_test} training and {n_test} test "
             "samples; both parts need two."
         )
-    split = ShuffleSplit(1, test_size=n_test, random_state=rng.randint(2**31 - 1))
-    train, test = next(split.split(sample.codes))
+    seed = rng.randint(2**31 - 1)
+    if sample.groups is None:
+        split = ShuffleSplit(1, test_size=n_test, random_state=seed)
+        train, test = next(split.split(sample.codes))
+    else:
+        split = GroupShuffleSplit(1, test_size=test_size, random_state=seed)
+        train, test = next(split.split(sample.codes, groups=sample.groups.codes))
     estimator = CalibrationErrorEstimator(
         default_function(sample) if function is None else function,
         notion=sample.notion,
@@ -126,11 +134,10 @@ def risk_test(
         for fitted, problem in zip(estimator.functions_, held_out.problems(), strict=True)
         if len(problem.weight)
     ]
-    draws = [
-        null_distribution(_RiskGain(fitted, problem), problem, n_resamples, rng, n_jobs)
-        for fitted, problem in zip(functions, nonempty(held_out), strict=True)
-    ]
-    method = "risk on held-out samples by Monte Carlo, exact level"
+    problems = nonempty(held_out)
+    statistics = [_RiskGain(*pair) for pair in zip(functions, problems, strict=True)]
+    draws = draw_nulls(statistics, problems, n_resamples, rng, n_jobs)
+    method = "risk on held-out samples by Monte Carlo"
     return replace(from_draws(held_out, draws, method), estimate=np.nan)
 
 
@@ -163,9 +170,7 @@ class _RiskGain:
         return np.array([self._gain(row) for row in codes])
 
     def _gain(self, codes):
-        m = self.X.shape[1]
-        outcomes = codes[:, None] if m == 1 else one_hot(codes, m)
-        residuals = outcomes - self.X
+        residuals = outcome_rows(codes, self.X.shape[1]) - self.X
         inner = np.vdot(self.left.T @ residuals, self.phi.T @ residuals)
         inner -= self.own @ np.einsum("ij,ij->i", residuals, residuals)
         return (2 * inner - self.squares) / self.pairs

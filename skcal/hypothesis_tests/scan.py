@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 
 from skcal._show import Table, number, percent
 from skcal._sklearn_compat import Interval, validate_params
-from skcal.hypothesis_tests.monte_carlo import null_distribution
+from skcal.hypothesis_tests.monte_carlo import draw_nulls, level_of
 from skcal.hypothesis_tests.result import (
     CalibrationTestResult,
     adjust_pvalues,
-    resampled_pvalue,
+    require_reachable,
     warn_if_few,
 )
 from skcal.metrics.statistic import observed_codes
@@ -25,6 +25,7 @@ from skcal.notions import Problem
 from skcal.sample import read_sample
 
 _CELLS = 32
+_TINY = 1e-30  # tails below leave every probability possible, as far as quantiles are known
 
 
 class ScanRange(NamedTuple):
@@ -122,6 +123,7 @@ def scan_test(
     confidence_level: float = 0.95,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> ScanTestResult:
@@ -143,6 +145,9 @@ def scan_test(
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, default=None
         Workers; results do not depend on it.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -156,7 +161,8 @@ def scan_test(
     Raises
     ------
     ValueError
-        If the input is not valid, or the notion has vectors.
+        If the input is not valid, the notion has vectors, or so few ``groups`` cannot reach the
+        confidence level.
 
     Warns
     -----
@@ -208,37 +214,38 @@ def scan_test(
     predictions       samples  predicted  observed (95 % for all ranges)
     0.5338 to 0.9995      937     0.7670       0.5966 (0.5447 to 0.6470)
     """
-    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label, scalar=True)
+    options: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
+    sample = read_sample(y_true, y_proba, notion, scalar=True, **options)
     problems = sample.problems()
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
     titles = [""]
     if sample.notion.by_class:
         titles = sample.notion.titles([str(name) for name in sample.classes])
-    warn_if_few(n_resamples, len(filled))
+    warn_if_few(n_resamples, len(filled), sample.groups)
     rng = check_random_state(random_state)
     level = (1 - confidence_level) / len(filled)
-    scans, nulls = [], []
-    for k in filled:
-        scans.append(_Scan(problems[k]))
-        nulls.append(null_distribution(scans[-1], scans[-1].problem, n_resamples, rng, n_jobs)[:2])
-    pvalues = adjust_pvalues([float(resampled_pvalue(value, null)) for null, value in nulls])
+    require_reachable(level, sample.groups)
+    scans = [RangeScan(problems[k]) for k in filled]
+    draws = draw_nulls(scans, [scan.problem for scan in scans], n_resamples, rng, n_jobs)
+    pvalues = adjust_pvalues([draw.pvalue for draw in draws])
     ranges: list[ScanRange] = []
     bound = 0.0
-    for k, scan, (null, value) in zip(filled, scans, nulls, strict=True):
-        own, excess = scan.ranges(_critical_value(null, level), value, titles[k])
+    for k, scan, draw in zip(filled, scans, draws, strict=True):
+        critical_value = max(_critical_value(null, level) for null in draw.snapped)
+        own, excess = scan.ranges(critical_value, draw.observed.min(), titles[k])
         ranges, bound = ranges + own, bound + problems[k].share * excess
     by_class: dict[str, Any] = {}
     if sample.notion.by_class:
         statistics, adjusted = np.full((2, len(problems)), np.nan)
-        statistics[filled], adjusted[filled] = [value for _, value in nulls], pvalues
+        statistics[filled], adjusted[filled] = [draw.observed[-1] for draw in draws], pvalues
         by_class = {"class_statistics": statistics, "class_pvalues": adjusted}
     return ScanTestResult(
-        statistic=max(value for _, value in nulls),
+        statistic=max(float(draw.observed[-1]) for draw in draws),
         pvalue=float(pvalues.min()),
         estimate=np.nan,
-        method="Scan of ranges of predictions, exact level",
+        method=f"Scan of ranges of predictions, {level_of(sample)}",
         notion=str(sample.notion),
-        null_distribution=np.stack([null for null, _ in nulls]) if by_class else nulls[0][0],
+        null_distribution=np.stack([draw.null for draw in draws]) if by_class else draws[0].null,
         ranges=ranges,
         lower_bound=bound,
         confidence_level=confidence_level,
@@ -252,13 +259,15 @@ def _critical_value(null, level) -> float:
     return np.inf if allowed < 0 else float(np.sort(null)[len(null) - 1 - allowed])
 
 
-class _Scan:
+class RangeScan:
     """The largest penalised deviation of all ranges of cells, as a function of outcomes.
 
     Attributes
     ----------
+    order : ndarray of shape (n_rows,)
+        The increasing order of the predictions, in which outcomes are passed.
     problem : Problem
-        In the order of the predictions.
+        In that order.
     starts : ndarray of shape (n_cells,)
         The first sample of each cell.
     first, end : ndarray of shape (n_ranges,)
@@ -266,7 +275,7 @@ class _Scan:
     """
 
     def __init__(self, problem: Problem):
-        order = np.argsort(problem.features[:, 0], kind="stable")
+        self.order = order = np.argsort(problem.features[:, 0], kind="stable")
         self.problem = problem.take(order, order, np.ones(len(problem.weight)))._replace(
             rows=slice(None), share=problem.share
         )
@@ -308,8 +317,11 @@ class _Scan:
             return [], 0.0
         hits = self._over_ranges(observed_codes(self.problem)[0])
         tail = norm.sf(max(critical_value, 0.0) + self.penalty)
-        low = np.where(hits > 0, beta.ppf(tail, hits, self.sizes - hits + 1), 0.0)
-        high = np.where(hits < self.sizes, beta.isf(tail, hits + 1, self.sizes - hits), 1.0)
+        low, high = np.zeros(len(tail)), np.ones(len(tail))
+        some = (tail > _TINY) & (hits > 0)
+        low[some] = beta.ppf(tail[some], hits[some], (self.sizes - hits)[some] + 1)
+        some = (tail > _TINY) & (hits < self.sizes)
+        high[some] = beta.isf(tail[some], hits[some] + 1, (self.sizes - hits)[some])
         mean = self.predicted / self.sizes
         excess = self.sizes * np.maximum(np.maximum(low - mean, mean - high), 0)
         chosen = _best_disjoint(self.first, self.end, excess)

@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skcal._validation import InputError, column_names, decoded, is_missing
+from skcal._labels import column_names, is_missing
+from skcal._validation import InputError, decoded
 
 
 class Segments(NamedTuple):
-    """Overlapping subsets of the samples.
+    """Overlapping subsets of the samples, all different.
 
     Attributes
     ----------
@@ -55,7 +56,29 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
         reason = f"make no segment of at least {min_samples} samples."
         raise InputError("features", reason, "Lower min_samples, or n_bins.")
     left_out = sum(np.count_nonzero(np.diff(own.indptr)) for _, own in [*single, *paired])
-    return Segments(names, members, int(left_out) - len(names))
+    return _without_repetitions(Segments(names, members, int(left_out) - len(names)))
+
+
+def _without_repetitions(segments: Segments) -> Segments:
+    """Make segments of the same samples one, with the names of all."""
+    members = segments.members
+    members.sort_indices()
+    rows = (members.indices[a:b].tobytes() for a, b in pairwise(members.indptr.tolist()))
+    first_of: dict[bytes, int] = {}
+    same = np.array([first_of.setdefault(key, k) for k, key in enumerate(rows)])
+    names: dict[int, list[str]] = {}
+    for name, first in zip(segments.names, same.tolist(), strict=True):
+        names.setdefault(first, []).append(name)
+    return Segments(
+        [_as_one_name(own) for own in names.values()], members[list(names)], segments.n_left_out
+    )
+
+
+def _as_one_name(names: list[str]) -> str:
+    """The names of one segment, the first and so many others."""
+    if len(names) < 3:
+        return ", also ".join(names)
+    return f"{names[0]}, also {names[1]} and {len(names) - 2} more"
 
 
 def _large(block, min_samples):

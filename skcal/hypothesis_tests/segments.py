@@ -19,11 +19,13 @@ from skcal._running import over_jobs
 from skcal._show import Table, number
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, row_blocks
+from skcal.hypothesis_tests.monte_carlo import level_of
 from skcal.hypothesis_tests.result import CalibrationTestResult, warn_if_few
-from skcal.hypothesis_tests.segment_features import Segments, make_segments
-from skcal.metrics.limits import clopper_pearson
-from skcal.metrics.statistic import draw_codes, observed_codes
+from skcal.hypothesis_tests.segment_features import make_segments
+from skcal.metrics.limits import clopper_pearson, proportion_limits
+from skcal.metrics.statistic import draw_codes, flip_groups, group_signs, observed_codes
 from skcal.notions import Problem
+from skcal.recalibration import SplineScaling
 from skcal.sample import read_sample
 
 _METHODS = {"bias": "standardised bias", "ece": "standardised ECE"}
@@ -46,10 +48,13 @@ class Segment(NamedTuple):
     n_samples : int
     predicted, observed : float
         Weighted means over the segment, of the probability and of what happened.
+    difference : float
+        Observed minus predicted; under ``relative=True`` minus what the calibration curve of all
+        samples says of these predictions.
     low, high : float
         95 % Clopper-Pearson interval of the observed mean, of this segment by itself; it covers the
         mean of unequal probabilities too (Hoeffding 1956). Weights count by their effective number
-        of samples.
+        of samples, as do groups.
     statistic : float
         The standardised statistic; under ``statistic="bias"`` it has the sign of observed minus
         predicted.
@@ -62,17 +67,20 @@ class Segment(NamedTuple):
     n_samples: int
     predicted: float
     observed: float
+    difference: float
     low: float
     high: float
     statistic: float
     pvalue: float
 
     def __str__(self):
-        way = "underpredicted" if self.observed > self.predicted else "overpredicted"
+        relative = not np.isclose(self.difference, self.observed - self.predicted)
+        told = " more than all samples" if relative else ""
+        way = "underpredicted" if self.difference > 0 else "overpredicted"
         return (
-            f"{self.name}, {self.outcome}: {way}, {number(self.predicted)} against "
-            f"{number(self.observed)} ({number(self.low)} to {number(self.high)}) observed in "
-            f"{self.n_samples} samples; p = {self.pvalue:.2g}"
+            f"{self.name}, {self.outcome}: {way}{told} by {number(abs(self.difference))}, "
+            f"{number(self.predicted)} against {number(self.observed)} ({number(self.low)} to "
+            f"{number(self.high)}) observed in {self.n_samples} samples; p = {self.pvalue:.2g}"
         )
 
 
@@ -110,25 +118,30 @@ class SegmentTestResult(CalibrationTestResult):
             head += f", {self.n_left_out} too small to be tested"
         if len(self.segments) > _SHOWN:
             head += f", the worst {_SHOWN} below"
-        columns = ["segment", "outcome", "samples", "predicted", "observed", "p-value"]
+        # What is expected: the prediction, or relative to all samples their calibration curve.
+        expected = "all samples" if "relative" in self.method else "predicted"
+        columns = ["segment", "outcome", "samples", expected]
+        columns += ["observed", "difference", "p-value"]
         rows = [
             [
                 segment.name,
                 segment.outcome,
                 str(segment.n_samples),
-                number(segment.predicted),
+                number(segment.observed - segment.difference),
                 f"{number(segment.observed)} ({number(segment.low)} to {number(segment.high)})",
+                f"{segment.difference:+.4f}",
                 f"{segment.pvalue:.2g}",
             ]
             for segment in self.segments[:_SHOWN]
         ]
-        table = Table(columns, rows, "lrrrrr").text()
+        table = Table(columns, rows, "lrrrrrr").text()
         return f"{head}\np-value  {self.pvalue:.2g}\n\n{table}"
 
 
 @validate_params(
     {
         "statistic": [StrOptions({"bias", "ece"})],
+        "relative": ["boolean"],
         "n_bins": [Interval(Integral, 2, None, closed="left")],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "min_samples": [Interval(Integral, 1, None, closed="left")],
@@ -144,6 +157,7 @@ def segment_test(
     features: Any,
     *,
     statistic: str = "bias",
+    relative: bool = False,
     notion: Any = "auto",
     n_bins: int = 4,
     order: int = 2,
@@ -152,6 +166,7 @@ def segment_test(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> SegmentTestResult:
@@ -173,6 +188,11 @@ def segment_test(
         within the segment, of 10 bins of equal width for single probabilities, of all samples for
         vectors, in standard deviations above what calibration leads to; it sees errors that cancel
         within the segment.
+    relative : bool, default=False
+        Whether a segment is compared with all samples instead of with its predictions: H0 is that
+        its calibration curve is that of all samples. A model that is off everywhere is off in all
+        segments; so one sees which differ. With the single feature of a group it tests whether
+        the groups differ. Not for notions that condition on vectors.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. Of "top-label" every
         predicted class has its segments.
@@ -190,6 +210,9 @@ def segment_test(
         Workers; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the means, kept fixed; they must not depend on the labels.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -221,7 +244,11 @@ def segment_test(
     p-values know how segments overlap. They are those of Westfall and Young's step-down maximum:
     the probability that any segment that fulfils its H0 has a p-value ≤ α is at most α at every
     sample size, for labels that are independent given the predictions. Classes of the notion
-    "classwise" have no joint law: their p-values are multiplied by the number of classes.
+    "classwise" have no joint law: their p-values are multiplied by the number of classes. Under
+    ``relative=True`` p is what a spline of all samples makes of the predictions
+    (:class:`~skcal.recalibration.SplineScaling`), so that the level is asymptotic.
+
+    Segments of the same samples are one, with the names of all.
 
     Time O(n_resamples × n_columns × members of all segments); memory within scikit-learn's
     ``working_memory`` beside 8 bytes a member.
@@ -250,7 +277,8 @@ def segment_test(
     >>> worst.name, worst.n_samples, round(worst.predicted, 2), round(worst.observed, 2)
     ('age > 65 and sex = F', 252, 0.49, 0.32)
     """
-    options: dict[str, Any] = {"keep_weightless": True}
+    options: dict[str, Any] = {"keep_weightless": True, "groups": groups}
+    options["scalar"] = relative
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     segments = make_segments(
         features, len(sample.codes), n_bins=n_bins, order=order, min_samples=min_samples
@@ -260,30 +288,31 @@ def segment_test(
         sample = sample.take(weighted)
         segments = segments._replace(members=segments.members[:, weighted])
     rng = check_random_state(random_state)
-    parts = _make_parts(_STATISTICS[statistic], sample, segments, min_samples, rng)
+    parts = _make_parts(_STATISTICS[statistic], sample, segments, min_samples, relative, rng)
     families = [parts] if sample.notion.joint_law else [[part] for part in parts]
-    warn_if_few(n_resamples, len(families))
+    warn_if_few(n_resamples, len(families), sample.groups)
     tested = [step_down(family, n_resamples, rng, n_jobs) for family in families]
     worst_first = _worst_first(families, [pvalues for pvalues, _ in tested])
     return SegmentTestResult(
         statistic=max(abs(segment.statistic) for segment in worst_first),
         pvalue=worst_first[0].pvalue,
         estimate=np.nan,
-        method=f"segments by {_METHODS[statistic]}, exact family-wise level",
+        method=f"segments{' relative to all samples' * relative} by {_METHODS[statistic]}, "
+        f"{'asymptotic level' if relative else level_of(sample)} over all segments",
         notion=str(sample.notion),
-        null_distribution=tested[0][1] if sample.notion.joint_law else None,
+        null_distribution=tested[0][1][0] if sample.notion.joint_law else None,
         segments=worst_first,
         n_left_out=segments.n_left_out + sum(part.n_left_out for part in parts),
     )
 
 
-def _make_parts(statistic, sample, segments, min_samples, rng) -> list:
+def _make_parts(statistic, sample, segments, min_samples, relative, rng) -> list:
     """The statistics of the problems that have segments."""
     titles = sample.notion.titles([str(label) for label in sample.classes.tolist()])
     parts = []
     for k, problem in enumerate(sample.problems()):
         own = titles[k : k + 1] if sample.notion.scalar else titles
-        part = statistic(problem, segments, own, min_samples, rng)
+        part = statistic(problem, segments, own, min_samples, rng, relative)
         if len(part.n_samples):
             parts.append(part)
     if not parts:
@@ -301,6 +330,13 @@ def _worst_first(families, pvalues) -> list[Segment]:
     return sorted(segments, key=lambda segment: (segment.pvalue, -abs(segment.statistic)))
 
 
+def _calibration_curve(problem: Problem) -> np.ndarray:
+    """What happened as a smooth function of a single prediction, (n_rows, 1)."""
+    outcomes = problem.outcomes[:, 0]
+    curve = SplineScaling().fit(problem.features, outcomes.astype(int), problem.weight)
+    return curve.predict_proba(problem.features)[:, 1:]
+
+
 class _Sums:
     """Weighted sums over segments of whether something happens, minus what was predicted."""
 
@@ -311,9 +347,10 @@ class _Sums:
         self.variance = (members @ (weight**2 * predicted * (1 - predicted)))[:, None]
 
     def deviations(self, happens):
-        """Sums (n_segments, k) for booleans (n_rows, k); without weights they count exactly."""
+        """Sums (n_segments, k) of values (n_rows, k); booleans without weights count exactly."""
         if self._weight is None:
-            values = happens.astype(np.float32 if len(happens) < 2**24 else np.float64)
+            counts = happens.dtype.kind == "b" and len(happens) < 2**24
+            values = happens.astype(np.float32 if counts else np.float64)
         else:
             values = happens * self._weight
         return (self._members @ values).astype(np.float64) - self.predicted
@@ -333,15 +370,19 @@ class SegmentBias:
         Sizes of the segments that have enough samples of the problem.
     """
 
-    def __init__(self, problem: Problem, segments: Segments, titles, min_samples, rng):
+    def __init__(self, problem: Problem, segments, titles, min_samples, rng, relative=False):
         members = segments.members[:, np.arange(segments.members.shape[1])[problem.rows]]
         sizes = np.diff(members.indptr)
         large = np.flatnonzero(sizes >= min_samples)
         self.n_left_out = int(np.count_nonzero(sizes)) - len(large)
         self.n_samples, self._members = sizes[large], members[large]
         self._names, self._titles = [segments.names[k] for k in large], titles
+        self._shown_features = problem.features.astype(np.float64)
+        if relative:
+            curve = _calibration_curve(problem)
+            problem = problem._replace(features=curve, residuals=problem.outcomes - curve)
         self.features, self.codes = problem.features.astype(np.float64), observed_codes(problem)
-        self._weight = problem.weight
+        self._weight, self.problem = problem.weight, problem
         self._mass = (self._members @ self._weight)[:, None]
         self._squares = (self._members @ self._weight**2)[:, None]
         self._smallest = self._squares / self.n_samples[:, None]
@@ -356,7 +397,7 @@ class SegmentBias:
     def _signed(self, codes):
         """Standardised sums (n_segments, k) of each column, for outcomes (k, n_rows)."""
         for label, sums in zip(self._labels, self._columns, strict=True):
-            yield sums.deviations(label == codes.T) / np.sqrt(sums.variance + self._smallest)
+            yield sums.deviations(_happened(codes, label)) / np.sqrt(sums.variance + self._smallest)
 
     def __call__(self, codes):
         """Statistics (k, n_segments) of outcomes (k, n_rows)."""
@@ -372,17 +413,31 @@ class SegmentBias:
         signed = np.hstack(list(self._signed(self.codes)))
         column = np.abs(signed).argmax(axis=1)
         worst = np.arange(len(column)), column
-        predicted = np.hstack([sums.predicted for sums in self._columns]) / self._mass
-        happened = [sums.deviations(label == self.codes.T) for label, sums in self._labelled()]
-        observed = predicted + np.hstack(happened) / self._mass
+        predicted = self._members @ (self._weight[:, None] * self._shown_features) / self._mass
+        expected = np.hstack([sums.predicted for sums in self._columns]) / self._mass
+        happened = [
+            sums.deviations(_happened(self.codes, label)) for label, sums in self._labelled()
+        ]
+        difference = np.hstack(happened) / self._mass
+        observed = expected + difference
         effective = self._mass**2 / self._squares
         low, high = clopper_pearson(observed * effective, effective, (1 - 0.95) / 2)
-        values = [each[worst].tolist() for each in (predicted, observed, low, high)]
+        if self.problem.groups is not None:
+            for segment, k in enumerate(column):
+                low[segment, k], high[segment, k] = self._limits_of_groups(segment, k)
+        values = [each[worst].tolist() for each in (predicted, observed, difference, low, high)]
         statistics = self._shown(signed[worst]).tolist()
         outcomes = [self._titles[k] for k in column.tolist()]
         columns = [self._names, outcomes, self.n_samples.tolist(), *values, statistics]
         rows = zip(*columns, strict=True)
         return [Segment._make([*row, next(pvalues)]) for row in rows]
+
+    def _limits_of_groups(self, segment, column):
+        """Limits of the observed mean of a segment, whose groups depend on each other."""
+        rows = self._members[[segment]].indices
+        happened = self.problem.outcomes[rows, column]
+        groups = self.problem.groups.take(rows)
+        return proportion_limits(happened, self._weight[rows], groups, (1 - 0.95) / 2)
 
     def _labelled(self):
         return zip(self._labels, self._columns, strict=True)
@@ -413,7 +468,7 @@ class SegmentECE(SegmentBias):
         """Σ |observed - predicted| over bins or columns, (k, n_segments)."""
         errors = np.zeros((len(self.n_samples), len(codes)))
         for label, sums, rows in self._contrasts:
-            errors += np.abs(sums.deviations(codes.T[rows] == label))
+            errors += np.abs(sums.deviations(_happened(codes, label)[rows]))
         return errors.T
 
     def __call__(self, codes):
@@ -424,24 +479,57 @@ class SegmentECE(SegmentBias):
         return self(self.codes)[0]
 
 
+def _happened(outcomes, label):
+    """Whether a label happened, or, of a block of numbers, how much; (n_rows, k)."""
+    if outcomes.dtype.kind != "f":
+        return label == outcomes.T
+    return (outcomes if outcomes.ndim == 2 else outcomes[:, :, label]).T
+
+
 def step_down(family, n_resamples, rng, n_jobs):
-    """Adjusted p-values of all segments of a family, and the largest statistic of each redraw."""
+    """Adjusted p-values of all segments of a family, and the largest statistic of each redraw.
+
+    Of groups the p-values are the larger ones of flips and of redraws; the largest statistics
+    (n_laws, n_resamples) are in this order, those of the larger p-value first.
+    """
     observed = np.concatenate([part(part.codes)[0] for part in family])
     order = np.argsort(-observed, kind="stable")
     bar = observed[order] - _ROUNDING * (1 + np.abs(observed[order]))
     seeds = rng.randint(2**31 - 1, size=(n_resamples, len(family)))
-    row_bytes = 32 * max(sum(len(part.features) for part in family), len(observed))
-    blocks = row_blocks(n_resamples, row_bytes, _BLOCK_BYTES)
-    counted = over_jobs(((_exceedances, family, seeds[b], order, bar) for b in blocks), n_jobs)
+    row_bytes = 32 * max(sum(part.features.size for part in family), len(observed))
+    blocks = list(row_blocks(n_resamples, row_bytes, _BLOCK_BYTES))
+    laws = [(_redraw, seeds)]
+    if family[0].problem.groups is not None:
+        signs = rng.randint(2**31 - 1, size=(n_resamples, 1))  # the same ones of all problems
+        laws.append((_flip, np.hstack([signs, seeds])))
+    tested = []
+    for draw, own in laws:
+        calls = ((_exceedances, draw, family, own[b], order, bar) for b in blocks)
+        counted = over_jobs(calls, n_jobs)
+        counts = np.sum([count for count, _ in counted], axis=0)
+        tested.append((counts, np.concatenate([maxima for _, maxima in counted])))
+    tested.sort(key=lambda counts_and_maxima: -counts_and_maxima[0][0])
     adjusted = np.empty(len(observed))
-    counts = np.sum([count for count, _ in counted], axis=0)
+    counts = np.max([counts for counts, _ in tested], axis=0)
     adjusted[order] = np.maximum.accumulate((1 + counts) / (1 + n_resamples))
-    return adjusted, np.concatenate([maxima for _, maxima in counted])
+    return adjusted, np.stack([maxima for _, maxima in tested])
 
 
-def _exceedances(family, seeds, order, bar):
+def _redraw(family, seeds):
+    return [draw_codes(part.features, seeds[:, k]) for k, part in enumerate(family)]
+
+
+def _flip(family, seeds):
+    signs = group_signs(seeds[:, 0], family[0].problem.groups)
+    return [
+        flip_groups(part.problem, signs, own) for part, own in zip(family, seeds.T[1:], strict=True)
+    ]
+
+
+def _exceedances(draw, family, seeds, order, bar):
     """How often the largest of each segment and those after it reaches the bar; all maxima."""
-    drawn = [part(draw_codes(part.features, seeds[:, k])) for k, part in enumerate(family)]
+    blocks = draw(family, seeds)
+    drawn = [part(block) for part, block in zip(family, blocks, strict=True)]
     largest = np.hstack(drawn)[:, order[::-1]]
     largest = np.maximum.accumulate(largest, axis=1)[:, ::-1]
     return np.count_nonzero(largest >= bar, axis=0), largest[:, 0]

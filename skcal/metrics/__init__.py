@@ -10,6 +10,10 @@ from skcal.metrics.cox import (
     cox_recalibration,
 )
 from skcal.metrics.cross_fitted import cross_fitted_calibration_error
+from skcal.metrics.cumulative import (
+    cutoff_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+)
 from skcal.metrics.curve import flexible_calibration_curve, integrated_calibration_index
 from skcal.metrics.decomposition import score_decomposition, sharpness
 from skcal.metrics.error_interval import calibration_error_interval
@@ -20,11 +24,7 @@ from skcal.metrics.kernel import (
 )
 from skcal.metrics.rounded import normalize_proba
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
-from skcal.metrics.smooth import (
-    kernel_density_calibration_error,
-    kolmogorov_smirnov_calibration_error,
-    smooth_calibration_error,
-)
+from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
 from skcal.metrics.thresholds import decision_curve, murphy_diagram, net_benefit
 from skcal.metrics.validation import validation_measures
 
@@ -37,6 +37,7 @@ __all__ = [
     "calibration_slope",
     "cox_recalibration",
     "cross_fitted_calibration_error",
+    "cutoff_calibration_error",
     "decision_curve",
     "expected_calibration_error",
     "flexible_calibration_curve",

@@ -29,7 +29,7 @@ from skcal.metrics.bins import (
 )
 from skcal.metrics.statistic import prepared_by
 from skcal.notions import Problem
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample, read_sample, refuse_groups
 
 # Sums that debiasing takes besides the gaps.
 _DEBIAS = {
@@ -77,6 +77,8 @@ def prepare_bins(
 
 def _count_expected_error(sample, *, norm, debias, **others):
     """The error as a function of how often each row counts."""
+    if debias and sample.groups is not None:
+        return None
     rule = _pop_rule(others)
     distance = resolve_distance(others.pop("distance"), norm, debias)
     choices = {"norm": norm, "debias": debias, "distance": distance, **others}
@@ -119,6 +121,7 @@ def expected_calibration_error(
     average: str | None = "sum",
     root: bool = True,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     from_logits: bool = False,
@@ -168,6 +171,9 @@ def expected_calibration_error(
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row; variances for ``debias`` take weights for
         importances instead, so that their scale does not matter.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other, so that ``debias=True`` leaves out their
+        pairs; other errors do not change. See :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class). None:
         integers from 0 are column numbers, a data frame's columns may name the classes, and other
@@ -230,7 +236,11 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 2, 2], proba, notion="classwise"), 6)
     0.866667
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    options: dict[str, Any] = {"from_logits": from_logits, "soft": True}
+    options["groups"] = groups if debias else None
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
+    if debias == "labels":
+        refuse_groups(sample, "debias='labels'", "Use debias=True.")
     distance = resolve_distance(distance, norm, debias)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, (*GAPS, *_DEBIAS[debias]))
@@ -342,7 +352,9 @@ default="total-variation"
     >>> maximum_calibration_error(y, p, n_bins=2)
     0.125
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, soft=True
+    )
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, GAPS)
     return largest_error(moments, min_bin_samples, distance)
@@ -393,6 +405,8 @@ class BinnedStatistic:
         n_bins, m = self.predicted.shape
         if m == 1:
             return np.bincount(self.bins, self.weight * codes, minlength=n_bins)[:, None]
+        if codes.ndim == 2:
+            return bin_sums(self.bins, self.weight[:, None] * codes, n_bins)
         cells = np.bincount(self.bins * m + codes, self.weight, minlength=n_bins * m)
         return cells.reshape(n_bins, m)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from skcal._bins import (
 from skcal._scores import bounded_log_losses
 from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import naming, row_blocks
-from skcal.metrics.statistic import observed_codes
+from skcal.metrics.statistic import observed_draw
 from skcal.notions import Notion, Problem
 from skcal.sample import Sample
 
@@ -131,6 +131,8 @@ class BinMoments:
         logarithmic loss.
     bins : ndarray of shape (n_rows,) or None
         The bin of each row, where the rows were seen at once.
+    group_variances : ndarray of shape (n_bins,) or None
+        What pairs of one group add to the squared gap, in place of ``variances``.
     """
 
     share: float
@@ -148,6 +150,7 @@ class BinMoments:
     products: Any = None
     log_loss: Any = None
     bins: Any = None
+    group_variances: Any = None
 
     @classmethod
     def of(cls, share: float, partition, centres, sums: dict, bins=None) -> BinMoments:
@@ -185,6 +188,8 @@ class BinMoments:
 
         With that of residuals the squared gaps minus it are means of ⟨δ_i, δ_j⟩ over pairs.
         """
+        if self.group_variances is not None:
+            return self.group_variances
         squared_gaps = (self.gaps**2).sum(axis=1)
         if debias == "labels":
             spread = (self.frequencies * (1 - self.frequencies)).sum(axis=1)
@@ -206,7 +211,7 @@ class BinMoments:
         return self.products - (self.shift * self.frequencies).sum(axis=1)
 
 
-MOMENTS = tuple(field.name for field in fields(BinMoments))[3:-1]
+MOMENTS = tuple(field.name for field in fields(BinMoments))[3:-2]
 _WIDE = ("residuals", "outcomes", "shift")
 GAPS = ("weight", "residuals")
 
@@ -260,7 +265,7 @@ class RowTerms:
 
     @property
     def _log_loss(self):
-        codes, problem = observed_codes(self.problem)[0], self.problem
+        codes, problem = observed_draw(self.problem)[0], self.problem
         return bounded_log_losses(problem.features, codes, problem.logits)[:, None]
 
 
@@ -303,6 +308,8 @@ def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments
     moments : list of BinMoments
         One a problem; without weight for a class of ``top-label`` that is never predicted.
     """
+    if sample.groups is not None:  # whose sums no blocks of samples tell
+        return [problem_moments(problem, rule, names) for problem in sample.problems()]
     if rule.known and sample.notion.scalar:
         table = BinTable(rule.known, sample.notion, len(sample.classes), names)
         table.add(sample)  # bins known beforehand, so that blocks of samples will do
@@ -328,7 +335,25 @@ def problem_moments(problem: Problem, rule: BinRule, names=GAPS) -> BinMoments:
         mass = bin_sums(bins, terms.values("weight"), size)
         centres = bin_sums(bins, terms.values("shift"), size) / np.where(mass > 0, mass, 1)
     sums = _sums_of_terms(problem, centres, bins, names)
-    return BinMoments.of(problem.share, partition, centres, sums, bins)
+    moments = BinMoments.of(problem.share, partition, centres, sums, bins)
+    if problem.groups is None or "square_errors" not in names:
+        return moments
+    return replace(moments, group_variances=_group_variances(problem, moments))
+
+
+def _group_variances(problem: Problem, moments: BinMoments) -> np.ndarray:
+    """Squared gaps less the mean of ⟨δ_i, δ_j⟩ over the pairs of different groups of each bin."""
+    groups, terms = problem.groups, RowTerms(problem)
+    cells, place = np.unique(moments.bins * groups.n_groups + groups.codes, return_inverse=True)
+    bins, size = cells // groups.n_groups, len(moments.weight)
+    mass, residuals = (bin_sums(place.reshape(-1), terms.values(name), len(cells)) for name in GAPS)
+    squares, own = (
+        np.bincount(bins, (sums**2).sum(axis=1), minlength=size) for sums in (mass, residuals)
+    )
+    squared_gaps = (moments.gaps**2).sum(axis=1)
+    excess = own - squares * squared_gaps
+    count = np.bincount(bins, minlength=size)
+    return variance_of_means(moments.weight, squares, count, excess, squared_gaps)[0]
 
 
 def _sums_of_terms(problem: Problem, centres, bins, names) -> dict[str, np.ndarray]:

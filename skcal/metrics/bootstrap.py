@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isfinite
 from numbers import Integral, Real
 from types import SimpleNamespace
@@ -17,18 +17,12 @@ from numpy.typing import ArrayLike
 from scipy.stats import bootstrap, poisson
 from sklearn.utils import check_consistent_length, check_random_state
 
+from skcal._groups import read_groups
+from skcal._labels import check_labels, column_names
 from skcal._running import over_jobs
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import (
-    check_labels,
-    check_predictions,
-    check_weight,
-    column_names,
-    naming,
-    plain_array,
-    row_blocks,
-)
+from skcal._validation import check_predictions, check_weight, naming, plain_array, row_blocks
 from skcal.metrics.limits import surprises, warn_if_few_events
 from skcal.metrics.statistic import prepare_counts
 from skcal.sample import read_sample
@@ -82,6 +76,7 @@ def bootstrap_interval(
     n_resamples: int = 999,
     method: str = "basic",
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -105,6 +100,9 @@ def bootstrap_interval(
         n_samples times more.
     sample_weight : array-like of shape (n_samples,), default=None
         Resampled along, and handed to the metric.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other: groups are resampled, each with all of its
+        samples, and handed to a metric that takes them. See :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; resamples that lack a class keep its column.
     random_state : int, RandomState instance or None, default=None
@@ -181,8 +179,8 @@ def bootstrap_interval(
     >>> bool(interval.low < interval.estimate < interval.high)
     True
     """
-    y, proba, weight, params = _read_for_metric(
-        metric, y_true, y_proba, sample_weight, labels, metric_params
+    y, proba, weight, together, params = _read_for_metric(
+        metric, y_true, y_proba, sample_weight, groups, labels, metric_params
     )
     _warn_if_few_events(y, proba, weight, params)
     n_samples = len(proba)
@@ -194,14 +192,17 @@ def bootstrap_interval(
             "lambda y, p, **options: metric(y, p, **options).attribute."
         )
     evaluate = prepare_counts(metric, y, proba, weight, params) or by_rows
+    n_units = n_samples
+    if together is not None:
+        n_units, evaluate = together.n_groups, partial(_of_groups, evaluate, together.codes)
     seeds = check_random_state(random_state).randint(2**31 - 1, size=_TASKS)
     sizes = [len(part) for part in np.array_split(np.arange(n_resamples), _TASKS)]
     draws = zip(sizes, seeds, strict=True)
-    calls = [(_resample, evaluate, n_samples, size, seed) for size, seed in draws]
+    calls = [(_resample, evaluate, n_units, size, seed) for size, seed in draws]
     distribution = np.concatenate(over_jobs(calls, n_jobs))
     interval = bootstrap(
-        (np.arange(n_samples),),
-        lambda rows: evaluate(np.bincount(rows, minlength=n_samples)),
+        (np.arange(n_units),),
+        lambda rows: evaluate(np.bincount(rows, minlength=n_units)),
         n_resamples=0,
         vectorized=False,
         confidence_level=confidence_level,
@@ -218,8 +219,13 @@ def bootstrap_interval(
     )
 
 
-def _read_for_metric(metric, y_true, y_proba, sample_weight, labels, params):
-    """Labels, predictions and weights, without samples of weight 0, and the metric's options.
+def _of_groups(evaluate, codes, counts):
+    """A metric of how often each group counts."""
+    return evaluate(counts[codes])
+
+
+def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, params):
+    """Labels, predictions, weights and groups, without samples of weight 0; the metric's options.
 
     The weights are None for a metric that has none.
     """
@@ -237,11 +243,16 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, labels, params):
     if labels is not None and ("labels" in takes or any_option):
         params = {**params, "labels": labels}
     weight = check_weight(sample_weight, len(proba), rescale=False)
+    together = read_groups(groups, weight)
+    if together is not None:
+        together = together.take(weight > 0)
+        if "groups" in takes:
+            params = {**params, "groups": together}
     y, proba, weight = y[weight > 0], proba[weight > 0], weight[weight > 0]
     if len(proba) < 2:
         raise ValueError("A bootstrap needs at least 2 samples of positive weight.")
     weighted = sample_weight is not None or "sample_weight" in takes
-    return y, proba, weight if weighted else None, params
+    return y, proba, weight if weighted else None, together, params
 
 
 def _warn_if_few_events(y, proba, weight, params):
@@ -261,7 +272,10 @@ def _on_rows(metric, y, proba, weight, params) -> Callable:
 
     def evaluate(count):
         rows = np.repeat(np.arange(len(count)), count)
-        return metric(y[rows], proba[rows], **params)
+        options = (
+            {**params, "groups": params["groups"].take(rows)} if "groups" in params else params
+        )
+        return metric(y[rows], proba[rows], **options)
 
     return evaluate
 

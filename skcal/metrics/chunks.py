@@ -10,13 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-from skcal._validation import (
-    check_weight,
-    column_names,
-    naming,
-    plain_labels,
-    row_blocks,
-)
+from skcal._labels import column_names, plain_labels
+from skcal._validation import check_weight, naming, row_blocks
 from skcal.notions import resolve_notion
 from skcal.sample import Sample, read_sample
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -15,6 +15,7 @@ from scipy.special import expit
 from scipy.special import logit as log_odds
 from scipy.stats import chi2
 
+from skcal._groups import covariance_of_sums, no_smaller, tail_quantile
 from skcal._scores import log_losses_of_logits
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, validate_params
@@ -38,14 +39,16 @@ class CoxRecalibration(ShownRounded):
         a and b; 0 and 1 are calibrated. b < 1: predictions too extreme. With b free, a is not what
         :func:`~skcal.metrics.calibration_intercept` gives; that is ``intercept_in_the_large``.
     intercept_standard_error, slope_standard_error : float
-        The standard errors by the Fisher information; samples count with their weights.
+        The standard errors by the Fisher information; samples count with their weights. Of groups
+        those of the sandwich, never below.
     intercept_in_the_large, intercept_in_the_large_standard_error : float
         a with b = 1 fixed; below 0: predictions too high on the whole.
     log_likelihood : dict
         The log-likelihood of the fits "intercept and slope", "intercept" (b = 1) and "calibrated"
         (a = 0, b = 1).
     intercept_interval, slope_interval, intercept_in_the_large_interval : ConfidenceInterval
-        (low, high): the values that the likelihood ratio test does not reject.
+        (low, high): the values that the likelihood ratio test does not reject; of groups those of
+        Student's distribution.
     confidence_level : float
     notion : {"binary", "confidence"}
     """
@@ -75,6 +78,7 @@ def cox_recalibration(
     notion: str = "auto",
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     from_logits: bool = False,
@@ -93,6 +97,9 @@ def cox_recalibration(
         The confidence level of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -121,7 +128,10 @@ def cox_recalibration(
 
     The intervals are those of the profile likelihood, as R's ``confint`` gives them for a logistic
     regression. They need no symmetry, which few events do not have; an end is infinite where the
-    likelihood never falls far enough.
+    likelihood never falls far enough. Of ``groups`` the likelihood is not known: standard errors
+    are those of the sandwich of the groups' scores, in no direction below those of independent
+    samples, and intervals are by Student's distribution with (Σ w)² / Σ_g w_g² - 1 degrees of
+    freedom.
 
     References
     ----------
@@ -141,7 +151,8 @@ def cox_recalibration(
     >>> [round(end, 2) for end in result.slope_interval]
     [-0.71, 2.89]
     """
-    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    options = {"from_logits": from_logits, "groups": groups}
+    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     return recalibration_of(data, confidence_level)
 
 
@@ -152,8 +163,17 @@ def recalibration_of(data: Outcome, confidence_level: float) -> CoxRecalibration
     check_overlap(logit, outcome)
     both = fit_logistic(logit, outcome, weight)
     large = fit_intercept(logit, outcome, weight)
-    errors = np.sqrt(np.diagonal(both.covariance))
-    intervals = profile_intervals(logit, outcome, weight, both, large, confidence_level)
+    if data.problem.groups is None:
+        intervals = profile_intervals(logit, outcome, weight, both, large, confidence_level)
+    else:
+        both, large = of_groups(both, data), of_groups(large, data)
+        half = tail_quantile((1 - confidence_level) / 2, weight, data.problem.groups)
+        intervals = [
+            ConfidenceInterval(float(value - half * error), float(value + half * error))
+            for fit in (both, large)
+            for value, error in zip(fit.coefficients, fit.standard_errors, strict=True)
+        ]
+    errors = both.standard_errors
     return CoxRecalibration(
         intercept=float(both.coefficients[0]),
         slope=float(both.coefficients[1]),
@@ -313,6 +333,21 @@ class LogisticFit:
     coefficients: np.ndarray
     covariance: np.ndarray
     log_likelihood: float
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        """Of the coefficients."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+
+def of_groups(fit: LogisticFit, data: Outcome) -> LogisticFit:
+    """Return a fit with the sandwich covariance of the groups' scores, no smaller than its own."""
+    design = np.column_stack([np.ones_like(data.logit), data.logit])[:, : len(fit.coefficients)]
+    linear = design @ fit.coefficients + (0 if len(fit.coefficients) > 1 else data.logit)
+    scores = design * (data.weight * (data.happened - expit(linear)))[:, None]
+    middle = covariance_of_sums(scores, data.problem.groups)
+    sandwich = fit.covariance @ middle @ fit.covariance
+    return replace(fit, covariance=no_smaller(sandwich, fit.covariance))
 
 
 def fit_intercept(logit, outcome, weight) -> LogisticFit:

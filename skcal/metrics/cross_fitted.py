@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import check_random_state
 
+from skcal._groups import GroupBlocks, refuse_cut_groups
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.functions import BilinearFunction
 from skcal.model_selection import engine
@@ -26,6 +28,7 @@ from skcal.sample import Sample, read_sample
         "function": [BilinearFunction, None],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
+        "signed": ["boolean"],
     },
     prefer_skip_nested_validation=True,
 )
@@ -37,8 +40,10 @@ def cross_fitted_calibration_error(
     notion: str = "auto",
     function: BilinearFunction | None = None,
     cv: Any = 5,
-    random_state: Any = None,
+    random_state: Any = 0,
+    signed: bool = False,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     from_logits: bool = False,
@@ -70,10 +75,18 @@ def cross_fitted_calibration_error(
         An int means as many shuffled folds (of fewer samples, as many as there are samples), which
         do not depend on the order of the samples. A splitter is given the samples of positive
         weight in their order; samples that it never tests are left out.
-    random_state : int, RandomState instance or None, default=None
-        Shuffles the folds; pass an int for the same value in every call.
+    random_state : int, RandomState instance or None, default=0
+        Shuffles the folds. With an int the same samples have the same error in every call, and in
+        reports and diagrams of the same ``random_state``, whose default is 0, too.
+    signed : bool, default=False
+        Whether to keep what cannot be told from noise, with its sign: the estimate before it is
+        shrunk or becomes 0; of "l1", "l2" and "rms" sign(V) √|V| in place of the root of the
+        squared error V. It ranks models that are calibrated, as scorers must.
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights: rows that are repeated may fall into different folds.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other, so that folds hold whole groups and pairs of
+        one group do not count. See :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -86,7 +99,7 @@ def cross_fitted_calibration_error(
     error : float
         In probability units, squared ones ("squared", which may be negative) or nats ("log",
         infinite with a warning where something happened that has probability 0). 0 where the
-        samples do not show more than noise.
+        samples do not show more than noise, unless ``signed``.
 
     Raises
     ------
@@ -101,8 +114,9 @@ def cross_fitted_calibration_error(
 
     Notes
     -----
-    Five fits and O(n log n) time. Plain binned errors of calibrated predictions are above 0 by what
-    noise alone gives; this one is 0 there more often than not.
+    "l1" is what skcal calls *ECE without bins* everywhere; see ``skcal.model_selection.errors`` for
+    its form. Five fits and O(n log n) time. Plain binned errors of calibrated predictions are above
+    0 by what noise alone gives; this one is 0 there more often than not.
 
     Examples
     --------
@@ -115,60 +129,97 @@ def cross_fitted_calibration_error(
     >>> round(cross_fitted_calibration_error(y, P, random_state=0), 3)
     0.025
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    options: dict[str, Any] = {"from_logits": from_logits, "groups": groups, "soft": True}
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
+    data = _problems_of(sample)
+    splits = _splits(sample, data, cv, random_state)
+    error, _, _ = _estimate(kind, sample.notion, data, function, splits)
+    return error.signed if signed else error.estimate
+
+
+def ece_without_bins(
+    sample: Sample,
+    *,
+    random_state=0,
+    confidence_level: float = 0.95,
+    problem: Problem | None = None,
+) -> dict:
+    """Return the default of :func:`cross_fitted_calibration_error` as plain numbers and words.
+
+    Given one of the scalar problems of the sample, such as that of a class, it is the error of its
+    predictions and outcomes as those of a binary notion. See
+    :func:`skcal.model_selection.errors.facts_of`.
+    """
+    data = _problems_of(sample)
+    if problem is not None and len(data.parts) > 1:
+        weight = problem.weight / problem.weight.mean()
+        single = problem._replace(weight=weight, share=1.0, rows=slice(None))
+        data = Problems([single], weight, problem.groups)
+    splits = _splits(sample, data, 5, random_state)
+    error, tested, corrections = _estimate("l1", sample.notion, data, None, splits)
+    facts = facts_of(error, tested, corrections, confidence_level)
+    return {**facts, "name": "ECE without bins"}
+
+
+def _problems_of(sample: Sample) -> Problems:
     weight = sample.weight / sample.weight.mean()
-    data = Problems(sample._replace(weight=weight).problems(), weight)
+    return Problems(sample._replace(weight=weight).problems(), weight, sample.groups)
+
+
+def _estimate(kind, notion, data: Problems, function, splits):
+    """The error, the samples that were tested, and their corrections."""
     if function is None:
-        width = data.parts[0].features.shape[1]
-        function = fast_function(sample.notion, width, len(weight))
-    function = function.reading(from_logits)
+        function = fast_function(notion, data.parts[0].features.shape[1], len(data.weight))
+    function = function.reading(data.parts[0].logits is not None)
     if not hasattr(function, "residual"):
         raise ValueError(
             f"function={function!r} has no residual(X). Pass TwoStepKernelRidge, PlugIn, Binning "
             "without debias, DirichletKernelDensity or Stacking."
         )
-    error, _, _ = _estimate(kind, sample.notion, data, function, _splits(sample, cv, random_state))
-    return error.estimate
-
-
-def panel_error(sample: Sample, problem: Problem, random_state, confidence_level) -> dict:
-    """The l1 error of one of the scalar problems of a sample, as plain numbers and words.
-
-    Of a notion that has one problem it is the default of :func:`cross_fitted_calibration_error`.
-    """
-    of_all = sample.notion.shares_samples
-    weight = problem.weight / problem.weight.mean()
-    data = Problems([problem._replace(weight=weight, share=1.0, rows=slice(None))], weight)
-    keys = _keys(sample) if of_all else (weight, problem.outcomes[:, 0], problem.features[:, 0])
-    function = fast_function(sample.notion, 1, len(weight))
-    splits = _folds(keys, 5, random_state)
-    error, tested, corrections = _estimate("l1", sample.notion, data, function, splits)
-    return facts_of(error, tested, corrections, confidence_level)
-
-
-def _estimate(kind, notion, data: Problems, function, splits):
-    """The error, the samples that were tested, and their corrections."""
-    values, tested = _cross_fit(function, data, splits, notion.shares_samples)
+    values, tested = _cross_fit(function, data, splits)
     data = data.take(tested)
     corrections = [
-        values[k if notion.shares_samples else 0][tested[part.rows]]
+        values[k if data.share_samples else 0][tested[part.rows]]
         for k, part in enumerate(data.parts)
     ]
     squared = adaptive_squared_error(data, corrections), one_step(corrections, data)
     return estimate_error(kind, notion, data, corrections, *squared), data, corrections
 
 
-def _splits(sample: Sample, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
-    everyone = np.arange(len(sample.codes))
+def _splits(sample: Sample, data: Problems, cv, random_state) -> list[tuple]:
+    everyone = np.arange(len(data.weight))
     if not isinstance(cv, Integral):
-        splits = check_cv(cv).split(everyone, sample.codes)
-        return [(everyone[train], everyone[test]) for train, test in splits]
-    return _folds(_keys(sample), cv, random_state)
+        groups = None if data.groups is None else data.groups.codes
+        pairs = check_cv(cv).split(everyone, sample.codes, groups)
+        splits = [(everyone[train], everyone[test]) for train, test in pairs]
+        refuse_cut_groups(splits, data.groups, "cv")
+        return splits
+    keys = _keys(sample, data)
+    return (
+        _folds(keys, cv, random_state)
+        if data.groups is None
+        else _group_folds(keys, cv, random_state, data.groups)
+    )
 
 
-def _keys(sample: Sample):
+def _keys(sample: Sample, data: Problems):
     """What orders the samples whatever the order of the rows, the last first."""
-    return sample.weight, sample.codes, *sample.proba.reshape(len(sample.codes), -1).T
+    if len(data.parts) == 1 and data.parts[0].features.shape[1] == 1:
+        part = data.parts[0]
+        return part.weight, part.outcomes[:, 0], part.features[:, 0]
+    return sample.weight, sample.codes, *sample.columns.T
+
+
+def _group_folds(keys, n_folds, random_state, groups) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Shuffled folds of whole groups, which are numbered in the order of the keys."""
+    order = np.lexsort(keys)
+    codes = groups.codes[order]
+    _, first = np.unique(codes, return_index=True)
+    number = np.empty(groups.n_groups, dtype=np.intp)
+    number[codes[np.sort(first)]] = np.arange(len(first))
+    seed = check_random_state(random_state).randint(2**31 - 1)
+    folds = GroupBlocks(int(n_folds), seed).split(order, groups=number[codes])
+    return [(np.sort(order[train]), np.sort(order[test])) for train, test in folds]
 
 
 def _folds(keys, n_folds, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -180,9 +231,9 @@ def _folds(keys, n_folds, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(np.sort(order[train]), np.sort(order[test])) for train, test in folds]
 
 
-def _cross_fit(function, data: Problems, splits, shared) -> tuple[np.ndarray, np.ndarray]:
+def _cross_fit(function, data: Problems, splits) -> tuple[np.ndarray, np.ndarray]:
     """ĝ of all samples, one array for problems that divide them; the samples that were tested."""
-    width = data.parts[0].features.shape[1]
+    width, shared = data.parts[0].features.shape[1], data.share_samples
     total = np.zeros((len(data.parts) if shared else 1, len(data.weight), width))
     count = np.zeros(len(data.weight))
     for train, test in splits:

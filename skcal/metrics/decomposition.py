@@ -16,7 +16,7 @@ from skcal._show import ShownRounded
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.metrics.bins import BIN_OPTIONS, BinMoments, BinRule, bin_moments
 from skcal.metrics.smoothers import isotonic_frequency, make_points
-from skcal.metrics.statistic import observed_codes
+from skcal.metrics.statistic import observed_draw
 from skcal.sample import read_sample
 
 _GROUPS = {
@@ -150,7 +150,9 @@ default="isotonic"
     >>> parts.score, parts.miscalibration, parts.discrimination, parts.uncertainty
     (0.1875, 0.0625, 0.0625, 0.1875)
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, soft=True
+    )
     if strategy == "isotonic":
         parts = _isotonic_parts(sample, score)
     else:
@@ -207,7 +209,9 @@ def sharpness(
     >>> sharpness([0, 1], [0.25, 0.75])
     0.0625
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, soft=True
+    )
     return prediction_variance(bin_moments(sample, BinRule(1, "uniform"), _SPREAD))
 
 
@@ -227,7 +231,7 @@ def _isotonic_parts(sample, score) -> np.ndarray:
 
 def _against_isotonic(problem, score):
     """Score, miscalibration, discrimination and uncertainty."""
-    x, codes = problem.features.astype(np.float64), observed_codes(problem)[0]
+    x, codes = problem.features.astype(np.float64), observed_draw(problem)[0]
     weight = problem.weight / problem.weight.sum()
     points = make_points(x[:, 0], codes, problem.weight, most=len(x))
     base_rate = np.full((len(x), 1), np.clip(weight @ codes, 0, 1))

@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks, weight_of_pairs
-from skcal.kernels import Kernel
+from skcal.kernels import Kernel, laplacian_forms
 from skcal.metrics.base import estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import read_sample
@@ -164,7 +164,15 @@ def squared_kernel_calibration_error(
     blocks = {"linear": 2, "block": block_size}.get(method)
     at_least = {"biased": 1, "block": block_size or 2}.get(method, 2)
     sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, at_least=at_least
+        y_true,
+        y_proba,
+        notion,
+        sample_weight,
+        labels,
+        pos_label,
+        from_logits,
+        at_least=at_least,
+        soft=True,
     )
 
     standard_errors: list[float] = []
@@ -349,7 +357,15 @@ def maximum_mean_calibration_error(
     0.25
     """
     sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, scalar=True
+        y_true,
+        y_proba,
+        notion,
+        sample_weight,
+        labels,
+        pos_label,
+        from_logits,
+        scalar=True,
+        soft=True,
     )
 
     def measure(problem):
@@ -449,7 +465,9 @@ def squared_mean_embedding_calibration_error(
     >>> squared_mean_embedding_calibration_error([0, 1], [0.5, 0.5], locations=[0.5], bandwidth=1.0)
     0.0
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, soft=True
+    )
     rng = check_random_state(random_state)
 
     def measure(problem):
@@ -515,6 +533,7 @@ class KernelStatistic:
     def __init__(self, problem, kernel: Kernel, biased: bool):
         self.kernel, self.biased = kernel, biased
         self.X, self.weight = problem.features, problem.weight
+        self.ascending = np.argsort(self.X[:, 0])
         self.diagonal = kernel.paired(self.X, self.X) * self.weight**2
         pairs = self.weight.sum() ** 2
         self.pairs = pairs if biased else pairs - self.weight @ self.weight
@@ -525,23 +544,28 @@ class KernelStatistic:
         """Return the statistic of each row of outcomes; 0 where there are no pairs."""
         if not self.pairs:
             return np.zeros(len(codes))
-        codes = codes.T
         n, m = self.X.shape
         if m == 1:
-            V = self.weight[:, None] * (codes - self.X)
-            total = np.einsum("ij,ij->j", V, self.kernel.times(self.X, V))
-            squares = (codes - self.X) ** 2
+            residuals = codes.T - self.X
+            total = self._forms_of_scalars(self.weight[:, None] * residuals)
+            squares = residuals**2
         else:
-            residuals = np.broadcast_to(-_single(self.X)[:, None], (n, codes.shape[1], m)).copy()
-            np.put_along_axis(
-                residuals,
-                codes[:, :, None],
-                1 + np.take_along_axis(residuals, codes[:, :, None], axis=2),
-                axis=2,
-            )
+            residuals = np.broadcast_to(-_single(self.X)[:, None], (n, len(codes), m)).copy()
+            if codes.ndim == 3:
+                residuals += codes.transpose(1, 0, 2)
+            else:
+                happened = codes.T[:, :, None]
+                hits = 1 + np.take_along_axis(residuals, happened, axis=2)
+                np.put_along_axis(residuals, happened, hits, axis=2)
             squares = np.einsum("ijk,ijk->ij", residuals, residuals)
             total = self._quadratic_forms(residuals * self.weight[:, None, None].astype(np.float32))
         return (total if self.biased else total - self.diagonal @ squares) / self.pairs
+
+    def _forms_of_scalars(self, V):
+        if self.kernel.name != "laplacian":
+            return np.einsum("ij,ij->j", V, self.kernel.times(self.X, V))
+        z = self.X[self.ascending, 0].astype(np.float64)
+        return laplacian_forms(z, V[self.ascending], self.kernel.gamma)
 
     def _quadratic_forms(self, V):
         """Σ_ij k_ij ⟨v_i, v_j⟩ of each resample, from half of the pairs."""

@@ -6,8 +6,9 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import beta, norm
 
+from skcal._groups import Groups, effective_groups, tail_quantile, variance_of_sums
 from skcal._scores import brier_losses, of_outcomes
 from skcal.sample import Sample
 
@@ -22,6 +23,27 @@ def clopper_pearson(hits, n, tail, upper_tail=None):
         low = beta.ppf(tail, hits, n - hits + 1)
         high = beta.ppf(1 - upper_tail, hits + 1, n - hits)
     return np.where(hits > 0, low, 0.0), np.where(hits < n, high, 1.0)
+
+
+def proportion_limits(happened, weight, groups: Groups | None, tail) -> tuple[float, float]:
+    """Clopper-Pearson limits of a weighted frequency, by its effective number of samples.
+
+    That of groups is what makes a binomial variance as large as theirs, less what Student's
+    distribution adds [1]_. Where all outcomes agree, no variance is seen, and groups count as one
+    sample each.
+
+    .. [1] Korn & Graubard, Confidence intervals for proportions with small expected number of
+       positive counts estimated from survey data, Survey Methodology 1998.
+    """
+    total = weight.sum()
+    rate, number = float(weight @ happened / total), float(total**2 / (weight @ weight))
+    if groups is not None:
+        effective = effective_groups(weight, groups)
+        spread = float(variance_of_sums(weight * (happened - rate), groups)) / total**2
+        number = effective if spread == 0 else min(number, rate * (1 - rate) / spread)
+        number *= (norm.isf(tail) / tail_quantile(tail, weight, groups)) ** 2
+    low, high = clopper_pearson(rate * number, number, tail)
+    return float(low), float(high)
 
 
 _DRAWS = 2000

@@ -10,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from skcal._labels import plain_labels
 from skcal._sklearn_compat import BaseScorer, validate_parameter_constraints
-from skcal._validation import InputError, plain_array, plain_labels, refuse_no_numbers
+from skcal._validation import InputError, plain_array, refuse_no_numbers
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.cross_fitted import cross_fitted_calibration_error
+from skcal.metrics.cumulative import (
+    cutoff_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+)
 from skcal.metrics.curve import integrated_calibration_index
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
     squared_kernel_calibration_error,
 )
-from skcal.metrics.smooth import (
-    kernel_density_calibration_error,
-    kolmogorov_smirnov_calibration_error,
-    smooth_calibration_error,
-)
+from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
 from skcal.sample import another
 
 _MEAN_OF_CLASSES = {"notion": "classwise", "average": "macro"}
@@ -47,13 +48,14 @@ _SCORERS: dict[str, tuple[Callable, dict]] = {
     "smooth_calibration_error": (smooth_calibration_error, {}),
     "classwise_smooth_calibration_error": (smooth_calibration_error, _MEAN_OF_CLASSES),
     "binary_smooth_calibration_error": (smooth_calibration_error, {"notion": "binary"}),
+    "cutoff_calibration_error": (cutoff_calibration_error, {}),
     "kolmogorov_smirnov_calibration_error": (kolmogorov_smirnov_calibration_error, {}),
     "kernel_density_calibration_error": (kernel_density_calibration_error, {}),
     "canonical_kernel_density_calibration_error": (
         kernel_density_calibration_error,
         {"notion": "canonical"},
     ),
-    "cross_fitted_calibration_error": (cross_fitted_calibration_error, {"random_state": 0}),
+    "cross_fitted_calibration_error": (cross_fitted_calibration_error, {"signed": True}),
     "integrated_calibration_index": (integrated_calibration_index, {}),
 }
 
@@ -202,7 +204,8 @@ def get_scorer(name: str) -> CalibrationScorer:
     name : str
         One of :func:`get_scorer_names`: the metric by its defaults, so "binary" of two classes and
         "confidence" of more, unless the name says another notion; with two classes "canonical" and
-        "classwise" are "binary". Class-wise errors are means over the classes.
+        "classwise" are "binary". Class-wise errors are means over the classes. The cross-fitted
+        error is ``signed``, so that it also ranks models whose error cannot be told from 0.
 
     Returns
     -------

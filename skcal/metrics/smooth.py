@@ -1,4 +1,4 @@
-"""Calibration errors without bins: smoothed, cumulative, and of kernel densities."""
+"""Calibration errors without bins: smoothed, and of kernel densities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.fft import dct, dst, next_fast_len
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.functions.kernel_density import BANDWIDTHS, leave_one_out_residuals, loo_log_likelihoods
+from skcal.functions.dirichlet_sums import leave_one_out_residuals, loo_log_likelihoods
+from skcal.functions.kernel_density import BANDWIDTHS
 from skcal.metrics.base import estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import read_sample
@@ -106,7 +107,15 @@ def smooth_calibration_error(
     0.1875
     """
     sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, scalar=True
+        y_true,
+        y_proba,
+        notion,
+        sample_weight,
+        labels,
+        pos_label,
+        from_logits,
+        scalar=True,
+        soft=True,
     )
     return estimate_problems(
         sample, lambda problem: _smooth_error(problem, bandwidth), average=average
@@ -247,105 +256,6 @@ def _transform(sums, n_modes, *, odd):
     return np.concatenate([[0.0], dst(sums, type=2)[: n_modes - 1] / 2])
 
 
-@prepared_by()
-@validate_params(
-    {**_AVERAGE, "kuiper": ["boolean"]},
-    prefer_skip_nested_validation=True,
-)
-def kolmogorov_smirnov_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    notion: str = "auto",
-    kuiper: bool = False,
-    average: str | None = "sum",
-    sample_weight: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    pos_label: Any = None,
-    from_logits: bool = False,
-) -> float | np.ndarray:
-    """Cumulative calibration error: ``max_t |mean_i 1[x_i ≤ t] δ_i|``.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    notion : str, default="auto"
-        A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more.
-    kuiper : bool, default=False
-        Return the range, maximum minus minimum of the cumulative means (0 included), instead of
-        the largest absolute value.
-    average : {"sum", "macro"} or None, default="sum"
-        The average over the classes of "classwise" and "top-label", as in
-        :func:`expected_calibration_error`.
-    sample_weight : array-like of shape (n_samples,), default=None
-        A weight of 2 counts as a repeated row.
-    labels : array-like of shape (n_classes,), default=None
-        The class of each column; for 1-D predictions (negative class, positive class).
-    pos_label : label, default=None
-        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
-    from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
-
-    Returns
-    -------
-    error : float, or ndarray of shape (n_classes,) for ``average=None``
-        The error in probability units, in [0, 1] for one problem; 0 is calibrated. Of the order of
-        n^(-1/2) for calibrated predictions. Equal predictions enter together.
-
-    Raises
-    ------
-    ValueError
-        If predictions, labels or weights are not valid, or the notion has vectors.
-
-    Notes
-    -----
-    No bins and no width. O(n log n) time. Sums start at the smallest prediction, so the value
-    depends on which class is the positive one unless the mean residual is 0; Kuiper's does not.
-
-    References
-    ----------
-    .. [1] Gupta, Rahimi, Ajanthan, Mensink, Sminchisescu & Hartley, Calibration of neural networks
-       using splines, ICLR 2021.
-    .. [2] Arrieta-Ibarra, Gujral, Tannen, Tygert & Xu, Metrics of calibration for probabilistic
-       predictions, JMLR 2022.
-
-    Examples
-    --------
-    >>> from skcal.metrics import kolmogorov_smirnov_calibration_error
-    >>> kolmogorov_smirnov_calibration_error([0, 0, 1, 1], [0.25, 0.5, 0.5, 0.75])
-    0.0625
-    """
-    sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, scalar=True
-    )
-    return estimate_problems(
-        sample, lambda problem: _cumulative_error(problem, kuiper), average=average
-    )
-
-
-def _cumulative_error(problem, kuiper):
-    return largest_excursion(cumulative_means(problem), kuiper)
-
-
-def cumulative_means(problem) -> np.ndarray:
-    """Σ 1[x_i ≤ t] w_i δ_i / Σ w_i at the distinct predictions t."""
-    x = problem.features[:, 0]
-    order = np.argsort(x, kind="stable")
-    mass = (problem.weight * problem.residuals[:, 0])[order]
-    last = np.append(np.diff(x[order]) > 0, True)  # of equal predictions
-    return np.cumsum(mass)[last] / problem.weight.sum()
-
-
-def largest_excursion(path, kuiper: bool) -> float:
-    """The largest absolute value of a path, or its range with 0."""
-    if kuiper:
-        return float(max(path.max(), 0.0) - min(path.min(), 0.0))
-    return float(np.abs(path).max())
-
-
 @prepared_by(at_least=2)
 @validate_params(
     {
@@ -431,7 +341,15 @@ def kernel_density_calibration_error(
     0.125
     """
     sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, at_least=2
+        y_true,
+        y_proba,
+        notion,
+        sample_weight,
+        labels,
+        pos_label,
+        from_logits,
+        at_least=2,
+        soft=True,
     )
     # A class that is predicted once ("top-label") has no other samples.
     return estimate_problems(

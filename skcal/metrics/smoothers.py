@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import expit, ndtri
+from scipy.stats import t as student
 from sklearn.isotonic import isotonic_regression
-from sklearn.preprocessing import SplineTransformer
 
+from skcal._groups import Groups, degrees_of_freedom
 from skcal.metrics.cox import logistic_coefficients
 from skcal.metrics.limits import clopper_pearson
 from skcal.recalibration.features import log_probabilities
@@ -18,6 +20,12 @@ _MAX_POINTS = 1000  # distinct predictions; more are grouped
 _MAX_GROUPS = 100  # of isotonic limits, which take every interval of groups
 _DRAWS = 2000
 _RIDGE = 1e-9
+_STEPS = 60
+_KNOTS = (  # fewest events and non-events, and the shares at whose quantiles the knots are
+    (100, (0.05, 0.275, 0.5, 0.725, 0.95)),
+    (30, (0.05, 0.35, 0.65, 0.95)),
+    (0, (0.1, 0.5, 0.9)),
+)
 _SPAN = 0.75
 _ROUNDING = 1e-12  # of sums of weights, relatively: a share that is just reached is reached
 
@@ -71,39 +79,152 @@ class Curve(NamedTuple):
     limits: np.ndarray | None = None
 
 
-def spline_curve(points: Points, grid, level: float | None = None) -> Curve:
-    """Logistic regression on cubic splines of the logit, straight beyond the outer of 5 knots.
+class Dependence(NamedTuple):
+    """What limits of a curve need of groups of samples.
 
-    Limits are normal ones of the linear predictor.
+    Attributes
+    ----------
+    outcome, weight : ndarray of shape (n_samples,)
+    groups : Groups
+    """
+
+    outcome: np.ndarray
+    weight: np.ndarray
+    groups: Groups
+
+    def roots(self, points: Points, chance, influence) -> np.ndarray:
+        """Deviations (n_grid, n_groups) of a curve by group, whose squares add up to its variance.
+
+        ``influence`` (n_grid, n_points) is that of w (y - chance) at each point.
+        """
+        residuals = self.weight * (self.outcome - chance[points.group])
+        place = self.groups.codes, points.group
+        sums = csr_array((residuals, place), shape=(self.groups.n_groups, len(chance)))
+        n = self.groups.n_groups
+        return np.sqrt(n / (n - 1)) * (sums @ influence.T).T
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of Student's distribution."""
+        return degrees_of_freedom(self.weight, self.groups)
+
+
+def spline_curve(
+    points: Points, grid, level: float | None = None, dependence: Dependence | None = None
+) -> Curve:
+    """Logistic regression on natural cubic splines of the logit, straight beyond the outer knots.
+
+    Limits are those of the profile likelihood: where no events happened, normal ones of the linear
+    predictor would tell nothing.
     """
     logit, at = (log_probabilities(x[:, None])[:, 0] for x in (points.prediction, grid))
-    shares = np.linspace(0.05, 0.95, 5) * (1 - _ROUNDING)
-    knots = np.quantile(logit, shares, method="inverted_cdf", weights=points.mass)
-    knots = np.unique(knots)
-    if len(knots) > 1:
-        spline = SplineTransformer(
-            knots=knots[:, None], extrapolation="linear", include_bias=False
-        ).fit(logit[:, None])
-        design, rows = (spline.transform(x[:, None]) for x in (logit, at))
-    else:  # (nearly) equal predictions: a straight line
-        design, rows = logit[:, None], at[:, None]
-    middle = np.average(design, axis=0, weights=points.mass)  # else equal ones look like ones
-    design, rows = (np.column_stack([np.ones(len(x)), x - middle]) for x in (design, rows))
-    penalty = np.full(design.shape[1], _RIDGE * points.mass.sum())
+    # As for equal weights: each counts as often as the mean weight of a weighted draw.
+    scale = points.mass.sum() / points.squares.sum()
+    mass, hits = points.mass * scale, points.hits * scale
+    knots = _knots(logit, mass, min(hits.sum(), (mass - hits).sum()))
+    design, rows = _natural_splines(logit, knots), _natural_splines(at, knots)
+    middle = np.average(design, axis=0, weights=mass)
+    middle[0] = 0  # of the constant
+    design, rows = design - middle, rows - middle
+    penalty = np.full(design.shape[1], _RIDGE * mass.sum())
     penalty[0] = 0
-    coefficients = logistic_coefficients(design, points.hits, points.mass, penalty)
+    likelihood = _Likelihood(design, hits, mass, penalty)
+    coefficients = logistic_coefficients(design, hits, mass, penalty)
     centre = rows @ coefficients
     if level is None:
         return Curve(expit(centre))
-    chance = expit(design @ coefficients)
-    variance = chance * (1 - chance)
-    information = (design * (points.mass * variance)[:, None]).T @ design
-    bread = np.linalg.pinv(information + np.diag(penalty))
-    roots = design * np.sqrt(points.squares * variance)[:, None] @ bread
-    return Curve(expit(centre), expit(_normal_limits(centre, rows @ roots.T, level)))
+    _, _, [curvature] = likelihood.expanded(coefficients[:, None])
+    roots = rows @ np.linalg.pinv(np.linalg.cholesky(curvature)).T
+    of_groups = None
+    if dependence is not None:
+        influence = scale * rows @ np.linalg.inv(curvature) @ design.T
+        of_groups = dependence.roots(points, expit(design @ coefficients), influence)
+    widths = _widths(roots, level, of_groups, dependence)
+    limits = [
+        likelihood.farthest(rows, sign, z, coefficients)
+        for z in widths / np.sqrt((roots**2).sum(axis=1))
+        for sign in (-1, 1)
+    ]
+    return Curve(expit(centre), expit(np.stack(limits)))
 
 
-def loess_curve(points: Points, grid, level: float | None = None) -> Curve:
+def _knots(logit, mass, events) -> np.ndarray:
+    """Harrell's: 5 quantiles, of fewer than 100 events or non-events 4, below 30 they are 3."""
+    shares = next(shares for fewest, shares in _KNOTS if events >= fewest)
+    knots = np.quantile(
+        logit, np.array(shares) * (1 - _ROUNDING), method="inverted_cdf", weights=mass
+    )
+    return np.unique(knots)
+
+
+def _natural_splines(x, knots) -> np.ndarray:
+    """A constant, x, and cubic splines (n, max(len(knots), 2)) that are straight at both ends [1]_.
+
+    .. [1] Harrell, Regression modeling strategies, 2015, section 2.4.5.
+    """
+    columns = [np.ones_like(x), x]
+    if len(knots) > 2:
+        cubes = np.clip(x[:, None] - knots, 0, None) ** 3 / np.ptp(knots) ** 2
+        last, before = knots[-1], knots[-2]
+        for knot, cube in zip(knots[:-2], cubes.T, strict=False):
+            ends = cubes[:, -2] * (last - knot) - cubes[:, -1] * (before - knot)
+            columns.append(cube - ends / (last - before))
+    return np.column_stack(columns)
+
+
+class _Likelihood(NamedTuple):
+    """The penalised log-likelihood of a logistic regression."""
+
+    design: np.ndarray
+    hits: np.ndarray
+    mass: np.ndarray
+    penalty: np.ndarray
+
+    def expanded(self, coefficients):
+        """Of coefficients (m, k) the values (k,), gradients (k, m) and negative Hessians."""
+        m, linear = self.design.shape[1], self.design @ coefficients
+        chance = expit(linear)
+        fit = self.hits @ linear - self.mass @ np.logaddexp(0, linear)
+        gradient = self.design.T @ (self.hits[:, None] - self.mass[:, None] * chance)
+        products = (self.design[:, :, None] * self.design[:, None]).reshape(-1, m * m)
+        information = products.T @ (self.mass[:, None] * chance * (1 - chance))
+        return (
+            fit - self.penalty @ coefficients**2 / 2,
+            gradient.T - self.penalty * coefficients.T,
+            information.T.reshape(-1, m, m) + np.diag(self.penalty + _RIDGE),
+        )
+
+    def farthest(self, rows, sign, z, start) -> np.ndarray:
+        """The least (sign -1) or largest value of each row's predictor that is not rejected.
+
+        Of all coefficients whose log-likelihood is at most z² / 2 below the largest, by steps to
+        the farthest point of a quadratic approximation [1]_, which move no predictor by more than
+        2 at a time.
+
+        .. [1] Venzon & Moolgavkar, A method for computing profile-likelihood-based confidence
+           intervals, Applied Statistics 1988.
+        """
+        coefficients = np.repeat(start[:, None], len(rows), axis=1)
+        bound = self.expanded(start[:, None])[0] - z**2 / 2
+        for _ in range(_STEPS):
+            value, gradient, curvature = self.expanded(coefficients)
+            inverse = np.linalg.inv(curvature)
+            newton = np.einsum("kij,kj->ki", inverse, gradient)
+            along = np.einsum("kij,kj->ki", inverse, rows)
+            room = 2 * (value - bound) + (newton * gradient).sum(axis=1)
+            length = np.sqrt(np.maximum(room, 0) / (along * rows).sum(axis=1))
+            step = (newton + sign * length[:, None] * along).T
+            moved = np.abs(np.vstack([self.design @ step, (rows.T * step).sum(axis=0)])).max(axis=0)
+            coefficients = coefficients + step * np.minimum(1, 2 / np.maximum(moved, 1e-300))
+            if moved.max() < 1e-6:
+                break
+        farthest = (rows * coefficients.T).sum(axis=1)
+        return sign * np.maximum(sign * farthest, sign * (rows @ start))
+
+
+def loess_curve(
+    points: Points, grid, level: float | None = None, dependence: Dependence | None = None
+) -> Curve:
     """Local quadratic least squares on the nearest three quarters of the samples, as R's ``loess``.
 
     It is evaluated exactly, where R interpolates between vertices of cells. Limits are normal ones
@@ -116,7 +237,12 @@ def loess_curve(points: Points, grid, level: float | None = None) -> Curve:
     at_points = _loess_weights(points, points.prediction) @ points.frequency
     chance = np.clip(at_points, 1 / points.mass.sum(), 1 - 1 / points.mass.sum())
     deviation = np.sqrt(chance * (1 - chance) * points.squares) / points.mass
-    return Curve(centre, np.clip(_normal_limits(centre, weights * deviation, level), 0, 1))
+    roots, of_groups = weights * deviation, None
+    if dependence is not None:
+        of_groups = dependence.roots(points, chance, weights / points.mass)
+    widths = _widths(roots, level, of_groups, dependence)
+    limits = [centre + sign * width for width in widths for sign in (-1, 1)]
+    return Curve(centre, np.clip(np.stack(limits), 0, 1))
 
 
 def _loess_weights(points: Points, grid) -> np.ndarray:
@@ -181,22 +307,35 @@ def isotonic_limits(x, outcome, grid, level: float) -> np.ndarray:
     return np.stack([limits[row][right if row % 2 else left] for row in range(4)])
 
 
-def _normal_limits(centre, roots, level) -> np.ndarray:
-    """Pointwise and simultaneous limits (4, n) of a centre with covariance roots rootsᵀ.
+def _widths(roots, level, of_groups=None, dependence: Dependence | None = None) -> np.ndarray:
+    """Half widths (2, n) of normal limits at each point and of all at once.
 
-    The simultaneous ones are the quantile of the largest of |z| over the grid, drawn.
+    With groups they are those of Student's distribution, and of the deviations of the groups unless
+    those of independent samples, ``roots``, are larger.
     """
     deviation = np.sqrt((roots**2).sum(axis=1))
+    if of_groups is None or dependence is None:
+        pointwise = float(-ndtri((1 - level) / 2))
+        largest = largest_deviations(roots, deviation)
+    else:
+        floor, deviation = deviation, np.sqrt((of_groups**2).sum(axis=1))
+        freedom = dependence.freedom
+        chi = np.sqrt(np.random.default_rng(1).chisquare(freedom, _DRAWS) / freedom)
+        pointwise = float(student.isf((1 - level) / 2, freedom))
+        largest = largest_deviations(of_groups, deviation) / chi
+        deviation = np.maximum(deviation, floor)
+    return np.outer([pointwise, max(pointwise, float(np.quantile(largest, level)))], deviation)
+
+
+def largest_deviations(roots, deviation) -> np.ndarray:
+    """Drawn values of the largest of |z| over the grid."""
     scaled = np.divide(
         roots, deviation[:, None], out=np.zeros_like(roots), where=deviation[:, None] > 0
     )
     u, s, _ = np.linalg.svd(scaled, full_matrices=False)
     kept = s > 1e-9 * s.max(initial=0)
     draws = np.random.default_rng(0).standard_normal((_DRAWS, np.count_nonzero(kept)))
-    largest = np.abs(draws @ (u[:, kept] * s[kept]).T).max(axis=1)
-    pointwise = -ndtri((1 - level) / 2)
-    together = max(pointwise, float(np.quantile(largest, level)))
-    return np.stack([centre + z * deviation for z in (-pointwise, pointwise, -together, together)])
+    return np.abs(draws @ (u[:, kept] * s[kept]).T).max(axis=1)
 
 
 #: Curves of points on a grid, by name.

@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from skcal._groups import Groups
+from skcal._matrices import one_hot
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal.notions import Problem
-from skcal.sample import read_sample
+from skcal.sample import Outcomes, read_sample
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,12 @@ def prepared_by(
     ----------
     outcomes : callable, default=None
         ``outcomes(problem, **params)`` returns the metric of a :class:`~skcal.notions.Problem` as a
-        function of outcomes: a block of integers (k, n_rows), 0/1 for scalar problems and columns
-        for vectors, becomes k values. It may have the attributes ``chunk``, how many rows to hand
-        over at a time, and ``slack``, differences that rounding makes. None in place of a function
-        says that these options have no such form.
+        function of outcomes: a block of k draws becomes k values. A block holds integers
+        (k, n_rows), 0/1 for scalar problems and columns for vectors, or, where groups of samples
+        change the signs of their residuals, any numbers: (k, n_rows) for scalar problems and
+        (k, n_rows, m) for vectors; :func:`outcome_rows` makes one of the other. It may have the
+        attributes ``chunk``, how many draws to hand over at a time, and ``slack``, differences that
+        rounding makes. None in place of a function says that these options have no such form.
     counts : callable, default=None
         ``counts(sample, **params)`` returns the metric of a ``skcal.sample.Sample`` as
         a function of how often each row counts, or None.
@@ -98,7 +102,7 @@ def prepare(metric: Callable, problem: Problem, params: dict) -> Callable:
     Returns
     -------
     statistic : callable
-        Takes integers of shape (k, n_rows), k draws of the outcomes, and returns k values.
+        Takes a block of k draws of the outcomes, as in :func:`prepared_by`, and returns k values.
 
     Raises
     ------
@@ -130,7 +134,7 @@ def prepare(metric: Callable, problem: Problem, params: dict) -> Callable:
         params["sample_weight"] = problem.weight
     elif (problem.weight != 1).any():
         params = {**params, "sample_weight": problem.weight}
-    return MetricStatistic(problem, metric, params)
+    return MetricStatistic(problem, metric, params, is_metric)
 
 
 def prepare_counts(metric: Any, y, proba, weight, params: dict) -> Callable | None:
@@ -146,7 +150,7 @@ def prepare_counts(metric: Any, y, proba, weight, params: dict) -> Callable | No
         if parameter.default is not parameter.empty
     }
     options = {**defaults, **params, "sample_weight": weight}
-    who = ("notion", "sample_weight", "labels", "pos_label", "from_logits")
+    who = ("notion", "sample_weight", "groups", "labels", "pos_label", "from_logits")
     sample = read_sample(y, proba, **{name: options.pop(name, None) for name in who})
     return counts(sample, **options)
 
@@ -169,9 +173,65 @@ def _check_params(metric, params):
     validate_parameter_constraints(constraints, params, name)
 
 
-def _nothing(codes):
+def _nothing(outcomes):
     """The statistic of a problem that is too small to tell anything."""
-    return np.zeros(len(codes))
+    return np.zeros(len(outcomes))
+
+
+def outcome_rows(draw: np.ndarray, m: int) -> np.ndarray:
+    """One draw of outcomes of a problem with ``m`` columns as numbers (n_rows, m)."""
+    if draw.ndim == 2:
+        return draw
+    return draw[:, None].astype(np.float64) if m == 1 else one_hot(draw, m)
+
+
+def observed_draw(problem: Problem) -> np.ndarray:
+    """Outcomes as a block of one draw: of labels columns, of shares of votes numbers."""
+    of_shares = problem.groups is not None and problem.groups.of_shares
+    return observed_outcomes(problem) if of_shares else observed_codes(problem)
+
+
+def observed_outcomes(problem: Problem) -> np.ndarray:
+    """Outcomes as a block of one draw of numbers, (1, n_rows) or (1, n_rows, m)."""
+    outcomes = problem.outcomes.astype(np.float64)
+    return (outcomes[:, 0] if outcomes.shape[1] == 1 else outcomes)[None]
+
+
+def group_signs(seeds, groups: Groups) -> np.ndarray:
+    """Whether each group keeps its residuals, booleans (k, n_groups); one draw a seed."""
+    draws = [np.random.default_rng(seed).integers(2, size=groups.n_groups) for seed in seeds]
+    return np.stack(draws).astype(bool)
+
+
+def flip_groups(problem: Problem, signs: np.ndarray, seeds) -> np.ndarray:
+    """Outcomes x + ε_g δ, a block of numbers: groups keep all of their residuals or flip them.
+
+    If calibrated, the residuals of a group have mean 0 given the features, whatever their law, and
+    flipping them changes neither their covariances nor what is independent of what. Outcomes of
+    samples that are alone are redrawn, since their law is known.
+
+    Parameters
+    ----------
+    problem : Problem
+        With groups.
+    signs : ndarray of bool of shape (k, n_groups)
+        Which groups keep their residuals, in each draw.
+    seeds : sequence of int of length k
+    """
+    x = problem.features.astype(np.float64)
+    residuals = problem.outcomes - x
+    if x.shape[1] == 1:
+        x, residuals = x[:, 0], residuals[:, 0]
+    block = np.empty((len(signs), *x.shape))
+    for draw, kept in zip(block, np.where(signs, 1.0, -1.0), strict=True):
+        sign = kept[problem.groups.codes]
+        np.multiply(sign if x.ndim == 1 else sign[:, None], residuals, out=draw)
+        draw += x
+    alone = np.flatnonzero(problem.groups.alone)
+    if len(alone):
+        for draw, codes in zip(block, draw_codes(problem.features[alone], seeds), strict=True):
+            draw[alone] = codes if x.ndim == 1 else one_hot(codes, x.shape[1])
+    return block
 
 
 def observed_codes(problem: Problem) -> np.ndarray:
@@ -197,16 +257,18 @@ def draw_codes(X: np.ndarray, seeds) -> np.ndarray:
 class MetricStatistic:
     """Any metric ``metric(outcomes, features, **params) → float`` of a problem, one by one."""
 
-    def __init__(self, problem, metric: Callable, params: dict):
-        self.metric, self.params = metric, params
+    def __init__(self, problem, metric: Callable, params: dict, reads_samples: bool = False):
+        self.metric, self.params, self.reads_samples = metric, params, reads_samples
         X = problem.features
         self.features = X[:, 0] if X.shape[1] == 1 else X
 
     def __call__(self, codes):
-        """Return the metric of each row of outcomes."""
+        """Return the metric of each draw of outcomes."""
         return np.array([self._value(row) for row in codes])
 
     def _value(self, codes):
+        if self.reads_samples and codes.dtype.kind == "f":
+            codes = codes.view(Outcomes)
         value = self.metric(codes, self.features, **self.params)
         if not isinstance(value, Real) or not isfinite(value):
             name = getattr(self.metric, "__name__", repr(self.metric))

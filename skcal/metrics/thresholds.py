@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from skcal._groups import tail_quantile
 from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import Interval, validate_params
 from skcal.metrics.base import Outcome, read_increasing, read_outcome
 from skcal.metrics.limits import limits_of, mean_of, share_above, share_between, simultaneous_z
+from skcal.metrics.smoothers import largest_deviations
 from skcal.notions import Notion
 
 _THRESHOLDS = np.arange(100) / 100
@@ -140,6 +142,7 @@ def decision_curve(
     notion: str = "auto",
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     from_logits: bool = False,
@@ -161,6 +164,9 @@ def decision_curve(
     confidence_level : float in (0, 1), default=0.95
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -212,14 +218,22 @@ def decision_curve(
     >>> curve.net_benefit.round(2), curve.treat_all.round(2)
     (array([0.28, 0.2 , 0.15]), array([ 0.26,  0.04, -0.34]))
     """
-    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    options: dict[str, Any] = {"from_logits": from_logits, "groups": groups}
+    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     grid = _THRESHOLDS if thresholds is None else read_increasing(thresholds, "thresholds", True)
     shares, values = treated(data, grid)
     total = float(np.sum((data.weight / data.weight.sum()) ** 2))
-    pointwise = float(-ndtri((1 - confidence_level) / 2))
+    pointwise = tail_quantile((1 - confidence_level) / 2, data.weight, data.problem.groups)
     together = simultaneous_z(shares, values, total, confidence_level, pointwise)
-    low, high = limits_of(shares, values, total, pointwise)
-    band_low, band_high = limits_of(shares, values, total, together)
+    limits = [limits_of(shares, values, total, z) for z in (pointwise, together)]
+    if data.problem.groups is not None:
+        spread, together = _spread_of_groups(data, grid, values, confidence_level, pointwise)
+        centre, zs = mean_of(shares, values), (pointwise, max(together, pointwise))
+        limits = [
+            (np.minimum(low, centre - z * spread), np.maximum(high, centre + z * spread))
+            for (low, high), z in zip(limits, zs, strict=True)
+        ]
+    (low, high), (band_low, band_high) = limits
     rate = float(data.weight @ data.happened / data.weight.sum())
     return DecisionCurve(
         thresholds=grid.copy(),
@@ -243,6 +257,25 @@ def treated(data: Outcome, thresholds):
         for happened in (data.happened, 1 - data.happened)
     ]
     return shares, [np.ones(len(thresholds)), -thresholds / (1 - thresholds)]
+
+
+def _spread_of_groups(data: Outcome, grid, values, level, pointwise) -> tuple[np.ndarray, float]:
+    """Standard deviations of net benefits by sums over groups, and how many hold all at once."""
+    groups, weight = data.problem.groups, data.weight / data.weight.sum()
+    place = np.searchsorted(grid, data.prediction, side="right")  # thresholds that are reached
+    net = np.zeros((groups.n_groups, len(grid)))
+    for happened, value in zip((data.happened, 1 - data.happened), values, strict=True):
+        cells = groups.codes * (len(grid) + 1) + place
+        sums = np.bincount(cells, weight * happened, groups.n_groups * (len(grid) + 1))
+        sums = sums.reshape(groups.n_groups, -1)[:, ::-1].cumsum(axis=1)[:, ::-1]
+        net += value * sums[:, 1:]
+    net -= groups.sums(weight)[:, None] * net.sum(axis=0)
+    covariance = groups.n_groups / (groups.n_groups - 1) * net.T @ net
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    roots = vectors * np.sqrt(np.maximum(eigenvalues, 0))
+    spread = np.sqrt(np.diagonal(covariance))
+    largest = np.quantile(largest_deviations(roots, spread), level)
+    return spread, float(largest * pointwise / -ndtri((1 - level) / 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,26 +9,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit, ndtri
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
+from skcal._groups import tail_quantile, variance_of_sums
 from skcal._scores import brier_losses, of_outcomes
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import is_significant
 from skcal.metrics.base import read_outcome
 from skcal.metrics.cox import recalibration_of
-from skcal.metrics.limits import clopper_pearson
+from skcal.metrics.limits import clopper_pearson, proportion_limits
 from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
 
-_OUTSIDE = "outside its interval, which leaves out what noise adds to the distances"
+_NOTE = (
+    "ICI, E50, E90 and Emax are above 0 by noise alone; their lower limits are 0 where calibrated "
+    "predictions could show as much."
+)
 _PARAGRAPH = (
     "The validation sample held {n:,} predictions and {events:,} events ({prevalence} %); the "
     "model expected {expected:.1f}, O/E ratio {observed_expected_ratio}. Calibration in the large "
     "was {intercept_in_the_large} and the calibration slope {slope}. The smooth calibration curve "
     "(by {method}) was off by {ici} on average (ICI), with an E50 of {e50} and an E90 of {e90}. "
     "The C-statistic was {c_statistic}, the Brier score {brier_score} and the scaled Brier score "
-    "{scaled_brier_score}. Ranges in parentheses are {level} confidence intervals."
+    "{scaled_brier_score}. Ranges in parentheses are {level} confidence intervals. " + _NOTE
 )
 MEASURE_NAMES = {
     "prevalence": "prevalence",
@@ -79,8 +85,10 @@ class ValidationMeasures:
         likelihood intervals; 0 and 1 are calibrated.
     ici, e50, e90, emax : Measure
         Mean, median, 90 % quantile and maximum of the distance of the smooth calibration curve
-        from the prediction, with basic bootstrap intervals, not below 0. Biased upwards, so that an
-        interval, from which the bias is taken, may lie below its estimate.
+        from the prediction. Biased upwards. Of the bootstrap, the lower end of the interval is
+        that of the basic one, 0 unless at most a share of 1 - ``confidence_level`` of the outcomes
+        that are redrawn from the predictions show as large a distance; the upper end is as far
+        from the estimate as the upper end of the resamples from their median.
     c_statistic : Measure
         Area under the ROC curve, with DeLong's interval on the logit scale.
     brier_score : Measure
@@ -172,16 +180,12 @@ class ValidationMeasures:
         """The measures in three decimals."""
         rows = [(MEASURE_NAMES[name], *_cells(one)) for name, one in self.measures.items()]
         columns = ("measure", "estimate", f"{percent(self.confidence_level)} interval")
-        return Table(columns, rows, "lrr", self._title())
+        return Table(columns, rows, "lrr", self._title(), [_NOTE])
 
     def _table(self) -> Table:
         """The measures in four digits."""
         rows = [(MEASURE_NAMES[name], *measure) for name, measure in self.measures.items()]
-        outside = [
-            MEASURE_NAMES[name] for name, one in self.measures.items() if one.estimate > one.high
-        ]
-        notes = [f"{', '.join(outside)}: {_OUTSIDE}"] if outside else []
-        return Table(("measure", *Measure._fields), rows, "lrrr", self._title(), notes)
+        return Table(("measure", *Measure._fields), rows, "lrrr", self._title(), [_NOTE])
 
     def _title(self) -> str:
         what = f"Validation of {self.n_samples:,} predictions, {self.n_events:,} events"
@@ -201,6 +205,7 @@ def _cells(measure: Measure) -> tuple[str, str]:
 
 
 _QUANTILES = {"e50": 0.5, "e90": 0.9, "emax": 1.0}
+DISTANCES = ("ici", *_QUANTILES)
 
 
 @validate_params(
@@ -219,6 +224,7 @@ def validation_measures(
     method: str = "splines",
     confidence_level: float = 0.95,
     n_resamples: int = 199,
+    groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     from_logits: bool = False,
@@ -236,7 +242,10 @@ def validation_measures(
         The smoother of the calibration curve, as in :func:`flexible_calibration_curve`.
     confidence_level : float in (0, 1), default=0.95
     n_resamples : int ≥ 19, default=199
-        Bootstrap resamples for ICI, E50, E90 and Emax.
+        Bootstrap resamples for ICI, E50, E90 and Emax, and as many redrawn outcomes.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -260,6 +269,9 @@ def validation_measures(
 
     Notes
     -----
+    With ``groups`` means have standard errors by the sums over groups, proportions Korn and
+    Graubard's limits, and the bootstrap resamples groups.
+
     More than 1,000 distinct predictions are grouped for the curve into 1,000 of equal mass.
 
     Intercepts, slope, their profile intervals, Brier score and the C-statistic are those of R
@@ -295,13 +307,14 @@ def validation_measures(
         y_true,
         y_proba,
         notion="binary",
+        groups=groups,
         labels=labels,
         pos_label=pos_label,
         from_logits=from_logits,
     )
-    x, outcome = data.prediction, data.happened
+    x, outcome, together = data.prediction, data.happened, data.problem.groups
     cox = recalibration_of(data, confidence_level)
-    rate = _prevalence(outcome, confidence_level)
+    rate = _prevalence(outcome, together, confidence_level)
     mean = float(x.mean())
     ratio = Measure(*(float(value / mean) if mean > 0 else np.inf for value in rate))
     return ValidationMeasures(
@@ -312,9 +325,9 @@ def validation_measures(
             cox.intercept_in_the_large, *cox.intercept_in_the_large_interval
         ),
         slope=Measure(cox.slope, *cox.slope_interval),
-        **_distances(method, x, outcome, confidence_level, n_resamples, random_state),
-        c_statistic=_c_statistic(x, outcome, confidence_level),
-        **_brier_measures(x, outcome, confidence_level),
+        **_distances(method, x, outcome, together, confidence_level, n_resamples, random_state),
+        c_statistic=_c_statistic(x, outcome, together, confidence_level),
+        **_brier_measures(x, outcome, together, confidence_level),
         method=method,
         confidence_level=confidence_level,
         n_samples=len(x),
@@ -322,39 +335,66 @@ def validation_measures(
     )
 
 
-def _prevalence(outcome, level) -> Measure:
+def _prevalence(outcome, groups, level) -> Measure:
     n, hits = len(outcome), outcome.sum()
+    if groups is not None:
+        limits = proportion_limits(outcome, np.ones(n), groups, (1 - level) / 2)
+        return Measure(float(hits / n), *limits)
     return Measure(*map(float, (hits / n, *clopper_pearson(hits, n, (1 - level) / 2))))
 
 
-def _distances(method, x, outcome, level, n_resamples, random_state) -> dict[str, Measure]:
-    """ICI, E50, E90 and Emax with basic bootstrap intervals."""
+def _distances(method, x, outcome, groups, level, n_resamples, random_state):
+    """ICI, E50, E90 and Emax, with intervals that hold them and begin at 0 unless shown."""
     points = make_points(x, outcome, np.ones(len(x)))
     estimates = distances(method, points)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    cells = np.concatenate([points.hits, points.mass - points.hits]) / len(x)
+    draw = _resampled_points(points, outcome, groups)
     drawn: list[np.ndarray] = []
     while len(drawn) < n_resamples:
-        hits, misses = rng.multinomial(len(x), cells).reshape(2, -1)
-        if hits.any() and misses.any():
-            mass = (hits + misses).astype(np.float64)
-            kept = mass > 0
-            resampled = points._replace(
-                prediction=points.prediction[kept],
-                mass=mass[kept],
-                hits=hits[kept].astype(np.float64),
-                squares=mass[kept],
-            )
-            drawn.append(distances(method, resampled))
+        found = _drawn_distances(method, points, *draw(rng))
+        if np.isfinite(found[0]):
+            drawn.append(found)
     tail = (1 - level) / 2
-    limits = 2 * estimates - np.quantile(drawn, [1 - tail, tail], axis=0)
-    names = ("ici", *_QUANTILES)
-    return {
-        name: Measure(*map(float, row))
-        for name, row in zip(
-            names, np.column_stack([estimates, np.clip(limits, 0, 1).T]), strict=True
-        )
-    }
+    # Noise adds to the distances, once more in the resamples. The lower end leaves that out twice;
+    # the upper end counts the spread alone, since that of the truth may be any part of it.
+    middle, largest = np.quantile(drawn, [0.5, 1 - tail], axis=0)
+    low, high = 2 * estimates - largest, estimates + largest - middle
+    size, rate = points.mass.astype(np.int64), np.clip(points.prediction, 0, 1)
+    null = []
+    for hits in rng.binomial(size, rate, size=(n_resamples, len(size))):
+        null.append(_drawn_distances(method, points, hits, size - hits))
+    pvalues = (1 + (np.array(null) >= estimates).sum(axis=0)) / (1 + n_resamples)
+    low = np.where(is_significant(pvalues, level), np.clip(low, 0, estimates), 0.0)
+    high = np.minimum(high, 1)
+    rows = np.column_stack([estimates, low, high])
+    return {name: Measure(*map(float, row)) for name, row in zip(DISTANCES, rows, strict=True)}
+
+
+def _drawn_distances(method, points, hits, misses) -> np.ndarray:
+    """Distances under drawn outcomes of the points; infinite where one outcome does not occur."""
+    if not (hits.any() and misses.any()):
+        return np.full(len(DISTANCES), np.inf)
+    mass = (hits + misses).astype(np.float64)
+    kept = mass > 0
+    resampled = points._replace(
+        prediction=points.prediction[kept],
+        mass=mass[kept],
+        hits=hits[kept].astype(np.float64),
+        squares=mass[kept],
+    )
+    return distances(method, resampled)
+
+
+def _resampled_points(points: Points, outcome, groups):
+    """Return a function that draws the numbers of hits and of misses at each point."""
+    n, size = len(outcome), len(points.mass)
+    if groups is None:
+        cells = np.concatenate([points.hits, points.mass - points.hits]) / n
+        return lambda rng: rng.multinomial(n, cells).reshape(2, -1)
+    place = points.group + size * (1 - outcome.astype(np.intp)), groups.codes
+    cells = csr_array((np.ones(n), place), shape=(2 * size, groups.n_groups))
+    shares = np.full(groups.n_groups, 1 / groups.n_groups)
+    return lambda rng: (cells @ rng.multinomial(groups.n_groups, shares)).reshape(2, -1)
 
 
 def distances(method: str, points: Points) -> np.ndarray:
@@ -364,7 +404,7 @@ def distances(method: str, points: Points) -> np.ndarray:
     return np.append(mass @ gap / mass.sum(), quantiles)
 
 
-def _c_statistic(x, outcome, level) -> Measure:
+def _c_statistic(x, outcome, groups, level) -> Measure:
     positive, negative = x[outcome == 1], x[outcome == 0]
     m, n = len(positive), len(negative)
     ranks = rankdata(np.concatenate([positive, negative]))
@@ -374,20 +414,34 @@ def _c_statistic(x, outcome, level) -> Measure:
     variance = sum(one.var(ddof=1) / len(one) for one in (above, below) if len(one) > 1)
     if not 0 < area < 1:
         return Measure(area, np.nan, np.nan)
-    half = -ndtri((1 - level) / 2) * np.sqrt(variance) / (area * (1 - area))
+    z = tail_quantile((1 - level) / 2, np.ones(len(x)), groups)
+    if groups is not None:
+        parts = np.empty(len(x))
+        parts[outcome == 1], parts[outcome == 0] = (above - area) / m, (below - area) / n
+        variance = max(variance, float(variance_of_sums(parts, groups)))
+    half = z * np.sqrt(variance) / (area * (1 - area))
     low, high = expit(logit(area) - half), expit(logit(area) + half)
     return Measure(area, float(low), float(high))
 
 
-def _brier_measures(x, outcome, level) -> dict[str, Measure]:
+def _brier_measures(x, outcome, groups, level) -> dict[str, Measure]:
     losses = of_outcomes(brier_losses(x[:, None]), outcome.astype(np.intp))
     rate, n = outcome.mean(), len(x)
     score, variance = losses.mean(), rate * (1 - rate)
     influence = -losses / variance + score * (1 - 2 * rate) * outcome / variance**2
-    z = -ndtri((1 - level) / 2) / np.sqrt(n)
-    half, scaled = z * losses.std(), 1 - score / variance
-    wide = z * influence.std()
+    z = tail_quantile((1 - level) / 2, np.ones(n), groups)
+    half, wide = (z * _error_of_mean(terms, groups) for terms in (losses, influence))
+    scaled = 1 - score / variance
     return {
         "brier_score": Measure(float(score), float(score - half), float(score + half)),
         "scaled_brier_score": Measure(float(scaled), float(scaled - wide), float(scaled + wide)),
     }
+
+
+def _error_of_mean(terms, groups) -> float:
+    """The standard error of a mean, of groups never below that of independent samples."""
+    error = terms.std() / np.sqrt(len(terms))
+    if groups is None:
+        return float(error)
+    of_groups = variance_of_sums(terms - terms.mean(), groups)
+    return float(max(error, np.sqrt(of_groups) / len(terms)))

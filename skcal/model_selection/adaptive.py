@@ -1,4 +1,4 @@
-"""The squared calibration error by the form that the samples can bear.
+"""The squared calibration error by the forms that the samples can bear.
 
 Of a problem with features x, residuals δ and corrections ĝ that were fitted on other samples, with
 g*(x) = E[δ | x], every one of these is an estimate of E‖g*‖² that is hardly ever too high in
@@ -10,10 +10,14 @@ expectation:
 * B cells and the product within them, which adds mean ⟨δ_i, ĝ(x_i) - ĝ_b⟩ with ĝ_b the mean of ĝ
   over the cell: what cells average away is left to ĝ.
 
-Each has a standard deviation s that is known if the predictions are calibrated, since the outcomes
-then follow the predictions. The estimate is the candidate of the highest value - 2.5 s: a finer one
-is taken as far as it shows significantly more (a penalised maximum, Laurent & Massart 2000). Cells
-are found without the labels, by halving at medians, so that the choice favours no outcome.
+Cells are found without the labels, so that the choice favours no outcome: by halving at medians,
+and for scalar problems also by equal widths. A partition into more than one cell needs outcomes
+whose variances p(1 - p) add up to three times the number of its cells.
+
+Each candidate has a standard deviation s that is known if the predictions are calibrated, since the
+outcomes then follow the predictions. A finer one is taken as far as it shows significantly more (a
+penalised maximum, Laurent & Massart 2000): the best is that of the highest value - 3 s, and the
+estimate is the mean of all whose value - 3 s is at most 0.7 s of the best one below that.
 
 References
 ----------
@@ -29,17 +33,23 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from skcal._bins import Intervals
+from skcal._groups import variance_of_sums
+from skcal._matrices import gram_square, rowwise_dot
 from skcal._show import ShownRounded
 from skcal._validation import row_blocks
 from skcal.notions import Problem, Problems
 
+WHOLE = "1 cell"
 _MAX_CELLS = 64
+_WIDTHS = (5, 10, 15, 30)  # numbers of bins of equal width
 _ROUNDING = 1e-9  # what is equal up to this is a tie, whatever the scale of the weights
 _MIN_SAMPLES = 5  # samples of a cell, on average
-_MIN_VARIANCE = 1.0  # variance of the outcomes of a cell, on average; of rare events their number
-_PENALTY = 2.5  # standard deviations at calibration
-_NULL_DRAWS = 4000
+_MIN_VARIANCE = 3.0  # variance of the outcomes of a cell, on average; of rare events their number
+_PENALTY = 3.0  # standard deviations at calibration
+_NEAR = 0.7  # standard deviations of the best candidate
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,25 +64,59 @@ class SquaredError(ShownRounded):
     standard_error : float
         The standard error of the estimate before it is shrunk.
     unshrunk : float
-        The chosen candidate's value, which is nearly unbiased.
+        The mean of the chosen candidates, which is nearly unbiased.
     z : float
         The largest value of a candidate in its standard deviations at calibration.
-    chosen : str
-        The name of the chosen candidate.
+    chosen : list of str
+        The names of the chosen candidates, the best one first.
     candidates : list of (str, float, float)
         The name, the value and the standard deviation at calibration of every candidate.
-    calibrated_up_to : float
-        What the value stays below with probability 0.95 if the predictions are calibrated, by the
-        distribution of the cells' candidates, see :func:`adaptive_squared_error`.
+    shapes : list
+        What each chosen candidate sees of ĝ: the share of all samples and the mean of ĝ in each of
+        its cells, one pair of arrays (n_cells,) and (n_cells, m) a problem; None where ĝ itself.
     """
 
     value: float
     standard_error: float
     unshrunk: float
     z: float
-    chosen: str
+    chosen: list[str]
     candidates: list = field(repr=False)
-    calibrated_up_to: float
+    shapes: list = field(repr=False)
+
+    @property
+    def doubt(self) -> float:
+        """The factor max(0, 1 - 1/z²) of positive values."""
+        return max(0.0, 1 - 1 / self.z**2) if self.z > 0 else 0.0
+
+
+class GroupSums(NamedTuple):
+    """A candidate as a form in sums over groups, Σ_{g≠g'} ⟨a_g, a_g'⟩ + Σ_g t_g.
+
+    Attributes
+    ----------
+    vectors : sparse array of shape (n_groups, k)
+    terms : ndarray of shape (n_groups,)
+    """
+
+    vectors: Any
+    terms: np.ndarray
+
+    @property
+    def variance(self) -> float:
+        """Its variance if the groups are independent and their residuals 0 on average."""
+        norms = self._norms
+        pairs = float(gram_square(self.vectors)) - norms @ norms
+        return 2 * max(pairs, 0.0) + float(self.terms @ self.terms)
+
+    @property
+    def _norms(self) -> np.ndarray:
+        return np.asarray((self.vectors * self.vectors).sum(axis=1)).ravel()
+
+    def flipped(self, signs: np.ndarray) -> np.ndarray:
+        """Its values where the residuals of each group keep or change their signs (k, n_groups)."""
+        sums = (self.vectors.T @ signs.T).T
+        return (sums**2).sum(axis=1) - self._norms.sum() + signs @ self.terms
 
 
 class _Candidate(NamedTuple):
@@ -80,6 +124,8 @@ class _Candidate(NamedTuple):
     value: float
     variance: float  # at calibration
     influence: np.ndarray  # of each sample, up to a constant
+    cells: list[np.ndarray] | None = None  # of each problem; None where ĝ enters
+    sums: Any = None  # GroupSums, of groups
 
 
 def adaptive_squared_error(data: Problems, corrections: Sequence[np.ndarray]) -> SquaredError:
@@ -102,82 +148,125 @@ def adaptive_squared_error(data: Problems, corrections: Sequence[np.ndarray]) ->
     -----
     O(n (m² + log n)) time for n samples and residuals of m columns (m = 1: n log n).
     """
-    candidates = list(_estimates(data, corrections))
+    candidates = list(candidates_of(data, corrections))
     known = [c for c in candidates if c.variance > 0] or candidates
-    best = max(known, key=lambda c: c.value - _PENALTY * c.variance**0.5)
-    # Events of predicted probability 0 that have happened are no noise.
-    certain = np.inf if best.value > 0 else 0.0
-    z = max((c.value / c.variance**0.5 for c in known if c.variance > 0), default=certain)
+    values, deviations = np.array([(c.value, c.variance**0.5) for c in known]).T
+    near, best = near_best(values, deviations)
+    chosen = [known[best], *(known[k] for k in np.flatnonzero(near) if k != best)]
+    unshrunk, z = values[near].mean(), largest_z(values, deviations)
+    variance = max(c.variance for c in chosen)
+    influence = np.mean([c.influence for c in chosen], axis=0)
     share = data.weight / data.weight.sum()
-    hajek = share**2 @ (best.influence - share @ best.influence) ** 2
-    # The influences of a U-statistic count its degenerate part twice.
-    standard_error = float(np.sqrt(max(best.variance, hajek - best.variance)))
-    shrunk = best.value * max(0.0, 1 - 1 / z**2) if z > 0 else 0.0
+    hajek = share**2 @ (influence - share @ influence) ** 2
+    if data.groups is not None:
+        of_groups = variance_of_sums(share * (influence - share @ influence), data.groups)
+        hajek = max(hajek, float(of_groups))
     return SquaredError(
-        value=float(shrunk if best.value > 0 else best.value),
-        standard_error=standard_error,
-        unshrunk=float(best.value),
+        value=float(shrunk_value(unshrunk, z)),
+        # The influences of a U-statistic count its degenerate part twice.
+        standard_error=float(np.sqrt(max(variance, hajek - variance))),
+        unshrunk=float(unshrunk),
         z=float(z),
-        chosen=best.name,
+        chosen=[c.name for c in chosen],
         candidates=[(c.name, float(c.value), float(c.variance**0.5)) for c in candidates],
-        calibrated_up_to=_null_quantile(
-            np.sqrt([c.variance for c in candidates[1::2]]), data.parts[0].features.shape[1]
-        ),
+        shapes=[c.cells and _shape_in_cells(data, corrections, c.cells) for c in chosen],
     )
 
 
-def _null_quantile(deviations, n_columns) -> float:
-    """The 95 % quantile of the value at calibration, from the deviations of 1, 2, 4, … cells.
-
-    What a finer partition adds is nearly independent of the coarser one, and a sum of squares with
-    as many degrees of freedom as it adds cells, each of n_columns - 1 (at least 1).
-    """
-    rng = np.random.default_rng(0)
-    added = np.maximum(np.diff(deviations**2, prepend=0.0), 0.0)
-    freedom = max(1, n_columns - 1) * np.maximum(1, 2.0 ** np.arange(-1, len(added) - 1))
-    squares = rng.chisquare(freedom, (_NULL_DRAWS, len(added)))
-    values = np.cumsum((squares - freedom) * np.sqrt(added / (2 * freedom)), axis=1)
-    known = deviations > 0
-    if not known.any():
-        return 0.0
-    values, deviations = values[:, known], deviations[known]
-    best = np.argmax(values - _PENALTY * deviations, axis=1)
-    raw, z = values[np.arange(len(values)), best], (values / deviations).max(axis=1)
-    shrunk = np.where((raw > 0) & (z > 1), raw * (1 - 1 / np.maximum(z, 1) ** 2), 0.0)
-    return float(np.quantile(shrunk, 0.95))
+# The rule, of one row of candidates or of many
 
 
-def _estimates(data: Problems, corrections) -> Iterator[_Candidate]:
-    n_levels = max(_n_levels(part) for part in data.parts)
-    cells = [np.zeros(len(part.weight), dtype=np.intp) for part in data.parts]
-    for level in range(n_levels):
-        if level:
-            cells = [halve(part, cell) for part, cell in zip(data.parts, cells, strict=True)]
-        pairs = _pairs_in_cells(data, cells)
-        if level == 0:
+def near_best(values, deviations) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the candidates (…, n_candidates) are as good as the best, and which that is."""
+    lower = values - _PENALTY * deviations
+    best, highest = lower.argmax(axis=-1), lower.max(axis=-1)
+    least = highest - _NEAR * deviations[best] - _ROUNDING * np.abs(highest)
+    return lower >= least[..., None], best
+
+
+def largest_z(values, deviations) -> np.ndarray:
+    """The largest value of a candidate in its standard deviations at calibration."""
+    if (deviations > 0).all():
+        return (values / deviations).max(axis=-1)
+    # Events of predicted probability 0 that have happened are no noise.
+    return np.where((values > 0).any(axis=-1), np.inf, 0.0)
+
+
+def shrunk_value(value, z):
+    """Positive values times max(0, 1 - 1/z²)."""
+    return np.where(value > 0, value * np.maximum(0, 1 - 1 / np.maximum(z, 1) ** 2), value)
+
+
+# The candidates
+
+
+def candidates_of(data: Problems, corrections) -> Iterator[_Candidate]:
+    """Return all candidates; of groups no variance is less than that of the sums over groups."""
+    for name, cells in partitions_of(data):
+        pairs = _pairs_in_cells(data, cells)._replace(name=name)
+        if name == WHOLE:
             whole = _product("product", data, corrections)
             # One cell has a degree of freedom (m of vectors), and no correction has less.
             yield whole._replace(variance=max(whole.variance, pairs.variance))
         yield pairs
-        rest = _product("", data, corrections, cells)
-        yield _Candidate(
-            f"{pairs.name} and the product within",
-            pairs.value + rest.value,
-            pairs.variance + rest.variance,
-            pairs.influence + rest.influence,
-        )
+        if "cell" in name:
+            rest = _product("", data, corrections, cells)
+            yield _Candidate(
+                f"{name} and the product within",
+                pairs.value + rest.value,
+                pairs.variance + rest.variance,
+                pairs.influence + rest.influence,
+                sums=pairs.sums and GroupSums(pairs.sums.vectors, rest.sums.terms),
+            )
 
 
-def _n_levels(problem: Problem) -> int:
-    """1 + log₂ of the largest number of cells whose sums are nearly normal."""
+def partitions_of(data: Problems) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """Names of partitions, and the cell of each sample of each problem; the same never twice."""
+    cells = [np.zeros(len(part.weight), dtype=np.intp) for part in data.parts]
+    yield WHOLE, cells
+    sizes = [_effective_samples(part) for part in data.parts]
+    variance = np.dot(sizes, [_mean_variance(part) for part in data.parts])
+    known = [cells]
+
+    def is_new(cells):
+        enough = variance * (1 + _ROUNDING) >= _MIN_VARIANCE * sum(map(_n_cells, cells))
+        return enough and not any(all(map(np.array_equal, cells, others)) for others in known)
+
+    most = min(_MAX_CELLS, max(sizes) / _MIN_SAMPLES)
+    for _ in range(int(np.log2(max(1.0, most)))):
+        cells = [halve(part, cell) for part, cell in zip(data.parts, cells, strict=True)]
+        if not is_new(cells):
+            break
+        known.append(cells)
+        yield f"{max(map(_n_cells, cells))} cells", cells
+    if data.parts[0].features.shape[1] > 1:
+        return
+    for n_bins in _WIDTHS:
+        bins = Intervals(np.arange(n_bins + 1) / n_bins)
+        cells = [
+            np.unique(bins.assign(part.features), return_inverse=True)[1] for part in data.parts
+        ]
+        if is_new(cells):
+            known.append(cells)
+            yield f"{n_bins} bins", cells
+
+
+def _n_cells(cell) -> int:
+    return 1 + int(cell.max(initial=-1))
+
+
+def _effective_samples(problem: Problem) -> float:
     weight = problem.weight
-    if not len(weight):
-        return 1
-    share = weight / weight.sum()
-    effective = 1 / (share @ share)
-    variance = sum(share @ _variance(column) for column in problem.features.T)
-    most = min(_MAX_CELLS, effective / _MIN_SAMPLES, effective * variance / _MIN_VARIANCE)
-    return 1 + int(np.log2(max(1.0, most * (1 + _ROUNDING))))  # whatever the rounding of a sum
+    # Whatever the rounding of a sum.
+    return (1 + _ROUNDING) * weight.sum() ** 2 / (weight @ weight) if len(weight) else 0.0
+
+
+def _mean_variance(problem: Problem) -> float:
+    """The mean over samples of the variance of the outcome, its columns added."""
+    total = problem.weight.sum()
+    return sum(problem.weight @ _variance(column) for column in problem.features.T) / max(
+        total, np.finfo(float).tiny
+    )
 
 
 def _variance(p):
@@ -222,12 +311,39 @@ def _sums(cell, weight, values, n_cells) -> np.ndarray:
     return np.stack(sums, axis=1)
 
 
+def _shape_in_cells(data: Problems, corrections, cells) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The share of all samples, and the mean of ĝ, in each cell of each problem."""
+    shapes = []
+    for part, correction, cell in zip(data.parts, corrections, cells, strict=True):
+        mass = np.bincount(cell, part.weight)
+        sums = _sums(cell, part.weight, correction, len(mass))
+        shapes.append((part.share * mass / max(mass.sum(), 1e-300), sums / mass[:, None]))
+    return shapes
+
+
+def mass_and_pairs(problem: Problem, cell) -> tuple[np.ndarray, np.ndarray]:
+    """The weight of each cell and of its pairs; infinite where a single sample makes none.
+
+    Samples of one group make no pairs.
+    """
+    mass, squares = np.bincount(cell, problem.weight), np.bincount(cell, problem.weight**2)
+    if problem.groups is not None:
+        of_cell, _, place = _group_cells(problem, cell)
+        squares = np.bincount(of_cell, np.bincount(place, problem.weight) ** 2)
+    pairs = mass**2 - squares
+    pairs[pairs <= 1e-12 * mass**2] = np.inf
+    return mass, pairs
+
+
+def _group_cells(problem: Problem, cell):
+    """The cell and the group of each part of a group in a cell, and the part of each sample."""
+    groups = problem.groups
+    parts, place = np.unique(cell * groups.n_groups + groups.codes, return_inverse=True)
+    return parts // groups.n_groups, parts % groups.n_groups, place.ravel()
+
+
 def _blocks_of(problem) -> Iterator[slice]:
     return row_blocks(len(problem.weight), 8 * 4 * problem.features.shape[1])
-
-
-def _dot(first, second):
-    return np.einsum("ij,ij->i", first, second)
 
 
 def _product(name, data: Problems, corrections, cells=None) -> _Candidate:
@@ -237,23 +353,31 @@ def _product(name, data: Problems, corrections, cells=None) -> _Candidate:
     spread = Spread(n)
     for k, (part, correction) in enumerate(zip(data.parts, corrections, strict=True)):
         cell = np.zeros(len(part.weight), dtype=np.intp) if cells is None else cells[k]
-        means = _means(part, correction, cell, cells is None)
+        means = means_in_cells(part, correction, cell)
+        if cells is None:
+            means = np.zeros_like(means)
         places = np.arange(n)[part.rows]
         for rows in _blocks_of(part):
             mean = means[cell[rows]]
             v, delta = correction[rows] - mean, part.residuals[rows]
-            terms[places[rows]] += _dot(delta, v)
-            influence[places[rows]] += _dot(v, 2 * (delta - mean) - v)
+            terms[places[rows]] += rowwise_dot(delta, v)
+            influence[places[rows]] += rowwise_dot(v, 2 * (delta - mean) - v)
             spread.add(places[rows], part.features[rows], v)
     share = data.weight / data.weight.sum()
-    return _Candidate(name, float(share @ terms), float(share**2 @ spread.variances), influence)
+    variance = float(share**2 @ spread.variances)
+    sums = None
+    if data.groups is not None:
+        of_groups = data.groups.sums(share * terms)
+        sums = GroupSums(csr_array((len(of_groups), 1)), of_groups)
+        variance = max(variance, sums.variance)
+    return _Candidate(name, float(share @ terms), variance, influence, sums=sums)
 
 
-def _means(part, correction, cell, whole):
-    """ĝ_b of each cell; 0 where it makes no pair, so that ĝ itself stays."""
+def means_in_cells(part: Problem, correction, cell) -> np.ndarray:
+    """ĝ_b of each cell (n_cells, m); 0 where it makes no pair, so that ĝ itself stays."""
     count = np.bincount(cell)
-    if whole or not len(count):
-        return np.zeros((max(1, len(count)), correction.shape[1]))
+    if not len(count):
+        return np.zeros((1, correction.shape[1]))
     mass = np.bincount(cell, part.weight)
     means = _sums(cell, part.weight, correction, len(mass)) / mass[:, None]
     means[count < 2] = 0
@@ -299,20 +423,20 @@ class Spread:
 
 def _pairs_in_cells(data: Problems, cells) -> _Candidate:
     """The weighted mean over cells of the mean ⟨δ_i, δ_j⟩ over pairs i ≠ j."""
+    if data.groups is not None:
+        return _pairs_of_groups(data, cells)
     value, variance, influence = 0.0, 0.0, np.zeros(len(data.weight))
     for part, cell in zip(data.parts, cells, strict=True):
         if not len(part.weight):
             continue
-        mass, squares = np.bincount(cell, part.weight), np.bincount(cell, part.weight**2)
-        pairs = mass**2 - squares
-        pairs[pairs <= 1e-12 * mass**2] = np.inf  # a single sample makes no pair and adds nothing
+        mass, pairs = mass_and_pairs(part, cell)
         sums = _sums(cell, part.weight, part.residuals, len(mass))
         norms, row = np.empty(len(cell)), np.empty(len(cell))
         for rows in _blocks_of(part):
             delta = part.residuals[rows]
-            norms[rows] = _dot(delta, delta)
-            row[rows] = _dot(delta, sums[cell[rows]])
-        products = _dot(sums, sums) - np.bincount(cell, part.weight**2 * norms)
+            norms[rows] = rowwise_dot(delta, delta)
+            row[rows] = rowwise_dot(delta, sums[cell[rows]])
+        products = rowwise_dot(sums, sums) - np.bincount(cell, part.weight**2 * norms)
         error = products / pairs
         row -= part.weight * norms
         influence[part.rows] += 2 * row * (mass / pairs)[cell] - error[cell]
@@ -324,8 +448,38 @@ def _pairs_in_cells(data: Problems, cells) -> _Candidate:
     n_columns = sum(part.features.shape[1] for part in data.parts)
     if len(data.parts) > 1 and data.share_samples:
         variance *= n_columns / (n_columns - 1)  # residuals of the classes sum to 0
-    n_cells = 1 + max(int(cell.max(initial=0)) for cell in cells)
-    return _Candidate(f"{n_cells} cell{'s' * (n_cells > 1)}", value, variance, influence)
+    return _Candidate("", value, variance, influence, cells)
+
+
+def _pairs_of_groups(data: Problems, cells) -> _Candidate:
+    """The same over pairs of samples of different groups."""
+    value, variance, influence = 0.0, 0.0, np.zeros(len(data.weight))
+    entries, rows, columns, width = [], [], [], 0
+    for part, cell in zip(data.parts, cells, strict=True):
+        if not len(part.weight):
+            continue
+        mass, pairs = mass_and_pairs(part, cell)
+        of_cell, of_group, place = _group_cells(part, cell)
+        own = _sums(place, part.weight, part.residuals, len(of_cell))
+        sums = _sums(cell, part.weight, part.residuals, len(mass))
+        products = rowwise_dot(sums, sums) - np.bincount(of_cell, rowwise_dot(own, own))
+        error = products / pairs
+        row = rowwise_dot(part.residuals, sums[cell] - own[place])
+        influence[part.rows] += 2 * row * (mass / pairs)[cell] - error[cell]
+        share = part.share * mass / mass.sum()
+        value += float(share @ error)
+        expected = _products_of_covariances(part, cell, len(mass))
+        variance += float(share**2 @ (2 * expected / pairs**2))
+        m = own.shape[1]
+        entries.append((np.sqrt(share / pairs)[of_cell, None] * own).ravel())
+        rows.append(np.repeat(of_group, m))
+        columns.append(width + (of_cell[:, None] * m + np.arange(m)).ravel())
+        width += m * len(mass)
+    place = np.concatenate(rows), np.concatenate(columns)
+    shape = data.groups.n_groups, width
+    vectors = csr_array((np.concatenate(entries), place), shape=shape)
+    form = GroupSums(vectors, np.zeros(shape[0]))
+    return _Candidate("", value, max(variance, form.variance), influence, cells, form)
 
 
 def _products_of_covariances(part, cell, n_cells) -> np.ndarray:

@@ -8,13 +8,16 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._groups import degrees_of_freedom, law_of_mean, variance_of_sums
 from skcal._matrices import as_factor, rowwise_quadratic, sum_over_pairs, times
 from skcal._selection import LEVEL, simplest
 from skcal._show import ShownRounded
+from skcal._validation import InputError
 from skcal.functions.base import read_feature_map
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import Spread
 from skcal.model_selection.estimator import CalibrationErrorEstimator
+from skcal.notions import Problems
 from skcal.pair_risk import PairRisk
 
 #: Differences below this are rounding: residuals are probabilities, so risks are of order 1.
@@ -56,7 +59,7 @@ class RiskComparison(ShownRounded):
         )
 
 
-def compare_risks(a, b, X, y, sample_weight=None) -> RiskComparison:
+def compare_risks(a, b, X, y, sample_weight=None, groups=None) -> RiskComparison:
     """Test whether two fitted estimators have equal risks, on samples neither has seen.
 
     The irreducible part of the risk cancels in the paired difference, so functions can be ranked
@@ -73,6 +76,9 @@ def compare_risks(a, b, X, y, sample_weight=None) -> RiskComparison:
         Labels.
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights of the pairs, w_i w_j.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other: pairs are of different groups, and the
+        standard error is that of sums over groups. None: all are independent.
 
     Returns
     -------
@@ -81,7 +87,8 @@ def compare_risks(a, b, X, y, sample_weight=None) -> RiskComparison:
     Raises
     ------
     ValueError
-        If the estimators differ in notion, classes, ``from_logits`` or ``pos_label``.
+        If the estimators differ in notion, classes, ``from_logits`` or ``pos_label``, or there are
+        groups and the problems of the notion divide the samples ("top-label").
 
     Notes
     -----
@@ -106,11 +113,17 @@ def compare_risks(a, b, X, y, sample_weight=None) -> RiskComparison:
     """
     a, b = _fitted_estimator("a", a), _fitted_estimator("b", b)
     _check_comparable(a, b)
-    data = a._labelled(X, y, sample_weight)
+    data = a._labelled(X, y, sample_weight, groups)
     difference = _difference(a, b, data)
+    if data.groups is not None:
+        difference = _between_groups(a, b, data, difference)
     implied = _implied_standard_error(a.functions_, b.functions_, data)
     standard_error = max(difference.standard_error, implied)
-    return as_comparison([replace(difference, standard_error=standard_error)])
+    compared = as_comparison([replace(difference, standard_error=standard_error)])
+    if data.groups is None or compared.identical or standard_error < ROUNDING:
+        return compared
+    law = law_of_mean(degrees_of_freedom(data.weight, data.groups))
+    return replace(compared, pvalue=float(2 * law.sf(abs(difference.value) / standard_error)))
 
 
 def risk_difference(a, b, X, y, sample_weight=None) -> PairRisk:
@@ -120,6 +133,33 @@ def risk_difference(a, b, X, y, sample_weight=None) -> PairRisk:
 
 def _difference(a, b, data) -> PairRisk:
     return engine.excess(a.functions_, data) - engine.excess(b.functions_, data)
+
+
+def _between_groups(a, b, data: Problems, whole: PairRisk) -> PairRisk:
+    """The difference over pairs of different groups, its standard error from sums over groups."""
+    if not data.share_samples:
+        raise InputError(
+            "groups",
+            "is not for a notion whose problems divide the samples.",
+            "Use notion='confidence' or 'classwise'.",
+        )
+    weight, codes, n_groups = data.weight, data.groups.codes, data.groups.n_groups
+    sums = _sums_over_others(whole, weight)
+    mass = np.bincount(codes, weight, minlength=n_groups)
+    for rows in np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes)))[:-1]:
+        if np.count_nonzero(weight[rows]) > 1:
+            sums[rows] -= _sums_over_others(_difference(a, b, data.take(rows)), weight[rows])
+    others = weight.sum() - mass[codes]
+    value = float(weight @ sums / (weight @ others))
+    influence = 2 * weight / weight.sum() * (sums / others - value)
+    error = float(np.sqrt(variance_of_sums(influence, data.groups)))
+    return PairRisk(value, error, influence)
+
+
+def _sums_over_others(risk: PairRisk, weight) -> np.ndarray:
+    """Σ_{j≠i} w_j ℓ_ij of each sample, of which a risk keeps the influence."""
+    influence = np.divide(risk.influence, weight, out=np.zeros(len(weight)), where=weight > 0)
+    return (influence * weight.sum() / 2 + risk.value) * (weight.sum() - weight)
 
 
 def _implied_standard_error(one, other, data) -> float:

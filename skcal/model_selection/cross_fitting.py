@@ -14,6 +14,7 @@ import numpy as np
 from skcal._running import over_jobs
 from skcal.functions import BilinearFunction, Zero
 from skcal.model_selection.adaptive import SquaredError, adaptive_squared_error
+from skcal.model_selection.calibrated_limit import calibrated_limit
 from skcal.model_selection.engine import Fit, corrections, excess, fit_again, plug_in
 from skcal.model_selection.estimates import OneStepEstimate, one_step
 from skcal.model_selection.families import FunctionFamily
@@ -201,6 +202,8 @@ class CrossFit:
         None where no candidate estimates the residual, or estimates it as 0 throughout.
     plug_in : float
         The mean plug-in squared error, every test sample counting once.
+    calibrated_up_to : float
+        What the squared error stays below with probability 0.95 if the predictions are calibrated.
     """
 
     data: Problems = field(repr=False)
@@ -208,6 +211,7 @@ class CrossFit:
     squared_error: SquaredError
     one_step: OneStepEstimate | None
     plug_in: float
+    calibrated_up_to: float
 
     @classmethod
     def of(cls, results: Sequence[OuterResult], data: Problems) -> CrossFit:
@@ -221,12 +225,14 @@ class CrossFit:
         says_something = any(correction.any() for correction in gathered)  # else 0 ± 0
         shares = [data.weight[result.outer.test].sum() for result in results]
         means = [result.plug_ins.mean() for result in results]
+        squared_error = adaptive_squared_error(tested_data, gathered)
         return cls(
             data=tested_data,
             corrections=gathered,
-            squared_error=adaptive_squared_error(tested_data, gathered),
+            squared_error=squared_error,
             one_step=one_step(gathered, tested_data) if known and says_something else None,
             plug_in=float(np.average(means, weights=shares)),
+            calibrated_up_to=calibrated_limit(tested_data, gathered, squared_error),
         )
 
 

@@ -14,9 +14,11 @@ kind      error                  one-step terms, whose mean is never too high in
 
 The terms follow from duality: an expected norm is the largest E⟨δ, s(x)⟩ over directions s(x) of
 dual norm 1, an expected divergence the largest gain of log loss over predictions q(x). An error
-that ĝ misses is missing in them. The *estimates* of "l1" and "l2" are the adaptive estimate of the
-root mean square times mean ‖ĝ‖ / rms ‖ĝ‖: the size is that of
-:mod:`skcal.model_selection.adaptive`, the ratio of the norms that of the corrections.
+that ĝ misses is missing in them. The *estimates* of "l1" and "l2" are √V · ½(mean_k r_k + r) where
+z > 1, else 0. V and z are those of :mod:`skcal.model_selection.adaptive` before V is shrunk, r is
+mean ‖ĝ‖ / rms ‖ĝ‖, and r_k the same of the means of ĝ in the cells of each chosen candidate: where
+the error is constant it is 1, while ĝ itself wiggles. So near z = 1 they may exceed the root mean
+square, which is shrunk. *Signed*, sign(V) √|V| · ½(mean_k r_k + r), they rank good models.
 
 References
 ----------
@@ -50,10 +52,11 @@ from skcal.notions import Notion, Problem, Problems
 _LEVEL = 0.95
 _PART = 0.2  # of the error: what a side needs to be said
 _TAIL = 0.05
+_TINY = np.finfo(float).tiny
 _NAMES = {
     "squared": "squared error",
     "rms": "root mean square error",
-    "l1": "ECE without bins",
+    "l1": "mean absolute error",
     "l2": "mean Euclidean error",
     "log": "log error",
 }
@@ -79,6 +82,9 @@ class ErrorEstimate(ShownRounded):
     over, under : float or None
         The parts of "l1" of scalar notions where predictions are too high (overconfident) and too
         low; their sum is the estimate.
+    signed : float
+        The estimate before what cannot be told from noise becomes 0, which may be negative: it
+        ranks models that are calibrated.
     one_step : OneStepEstimate or None
         Its value is never too high in expectation. None where no function estimates the residual.
     squared : OneStepEstimate or None
@@ -91,6 +97,7 @@ class ErrorEstimate(ShownRounded):
     standard_error: float
     over: float | None = None
     under: float | None = None
+    signed: float = np.nan
     one_step: OneStepEstimate | None = field(default=None, repr=False)
     squared: OneStepEstimate | None = field(default=None, repr=False)
 
@@ -115,21 +122,21 @@ class ErrorEstimate(ShownRounded):
         Returns
         -------
         bound : float
-            The bound in the units of the estimate. Except for "squared" it is above 0 only where
-            that of the squared error is, since at calibration the other terms of different folds
-            are correlated through ĝ; bounds of 0 or less say nothing.
+            The bound in the units of the estimate, which it never exceeds. It is above 0 only where
+            its own one-step test rejects calibration at this level, and except for "squared" only
+            where that of the squared error does too, since at calibration the other terms of
+            different folds are correlated through ĝ; bounds of 0 or less say nothing.
         """
         if self.one_step is None or self.squared is None:
             raise ValueError(_NO_RESIDUAL)
         if np.isposinf(self.estimate):
             return np.inf
         bound = self.one_step.lower_confidence_bound(confidence_level)
-        if self.kind == "squared":
-            return bound
         if self.kind == "rms":
-            return float(np.sqrt(max(bound, 0.0)))
-        shown = self.squared.lower_confidence_bound(confidence_level) > 0
-        return bound if shown else min(bound, 0.0)
+            bound = np.sqrt(max(bound, 0.0))
+        if self.squared.lower_confidence_bound(confidence_level) <= 0:
+            bound = min(bound, 0.0)
+        return float(min(bound, self.estimate))
 
 
 def estimate_error(
@@ -161,31 +168,34 @@ def estimate_error(
     check_kind(kind)
     estimate_of = partial(ErrorEstimate, kind, notion, squared=squared)
     value, error = squared_error.value, squared_error.standard_error
+    unshrunk = squared_error.unshrunk
     if kind == "squared":
-        return estimate_of(value, error, one_step=squared)
-    root = float(np.sqrt(max(value, 0.0)))
+        return estimate_of(value, error, signed=unshrunk, one_step=squared)
+    signed = float(np.sign(unshrunk) * np.sqrt(abs(unshrunk)))
     if kind == "rms":
+        root = float(np.sqrt(max(value, 0.0)))
         error = float(min(error / (2 * root), np.sqrt(error))) if root else float(np.sqrt(error))
-        return estimate_of(root, error, one_step=squared)
+        return estimate_of(root, error, signed=signed, one_step=squared)
     if squared is None:
         raise ValueError(_NO_RESIDUAL)
     if kind == "log" and _is_infinite(data):
-        return estimate_of(np.inf, np.nan, one_step=squared)
+        return estimate_of(np.inf, np.nan, signed=np.inf, one_step=squared)
     parts = list(zip(data.parts, corrections, strict=True))
     gains = [GAINS[kind](*part, len(data.weight)) for part in parts]
     one_step, corrected = one_step_gain(gains, data)
-    signs: dict[str, Any] = {}
     if kind == "log":
         # The mean of what is too low and what is too high by the error of ĝ, to first order.
-        doubt = max(0.0, 1 - 1 / squared_error.z**2) if squared_error.z > 0 else 0.0
-        estimate = max(0.0, (one_step.value + corrected) / 2) * doubt
-    else:
-        sizes = _sizes(kind, parts, data)
-        estimate = root * sizes.sum()
-        if kind == "l1" and notion.scalar:
-            signs = {"over": float(root * sizes[0]), "under": float(root * sizes[1])}
-            estimate = signs["over"] + signs["under"]
-    return estimate_of(float(estimate), one_step.standard_error, one_step=one_step, **signs)
+        signed = (one_step.value + corrected) / 2
+        estimate = max(0.0, signed) * squared_error.doubt
+        return estimate_of(estimate, one_step.standard_error, signed=signed, one_step=one_step)
+    sizes = _sizes(kind, parts, squared_error.shapes)
+    root = max(signed, 0.0) if squared_error.z > 1 else 0.0
+    sides: dict[str, Any] = {}
+    if kind == "l1" and notion.scalar:
+        sides = {"over": float(root * sizes[0]), "under": float(root * sizes[1])}
+    signed, estimate = float(signed * sizes.sum()), float(root * sizes.sum())
+    error = one_step.standard_error
+    return estimate_of(estimate, error, signed=signed, one_step=one_step, **sides)
 
 
 KINDS = ("squared", "rms", *GAINS)
@@ -217,30 +227,36 @@ def _is_infinite(data: Problems) -> bool:
     return False
 
 
-def _sizes(kind, parts, data: Problems) -> np.ndarray:
-    """Mean ‖ĝ‖ / rms ‖ĝ‖: of entries below 0 and of others for "l1", else as one number.
+def _sizes(kind, parts, shapes) -> np.ndarray:
+    """½(mean_k r_k + r): the parts of entries below 0 and of others for "l1", else 0 and all.
 
-    Where ĝ is 0 throughout, that of the mean residual takes its place.
+    Where ĝ is 0 throughout, the mean residual takes its place.
     """
-    share = data.weight / data.weight.sum()
     if not any(correction.any() for _, correction in parts):
-        parts = [(part, _mean_residual(part)) for part, _ in parts]
-    sizes, squares = np.zeros((2, len(share))), np.zeros(len(share))
-    for part, correction in parts:
-        squares[part.rows] += (correction**2).sum(axis=1)
+        return _ratio(kind, [(np.array([part.share]), _mean_residual(part)) for part, _ in parts])
+    weights = [(part.share / max(part.weight.sum(), _TINY) * part.weight) for part, _ in parts]
+    of_all = _ratio(kind, list(zip(weights, (g for _, g in parts), strict=True)))
+    of_chosen = [of_all if shape is None else _ratio(kind, shape) for shape in shapes]
+    # Where ĝ is 0 on average in every cell, those cells have no say.
+    of_chosen = [ratio for ratio in of_chosen if ratio.any()] or [of_all]
+    return (np.mean(of_chosen, axis=0) + of_all) / 2
+
+
+def _ratio(kind, shape) -> np.ndarray:
+    """Mean ‖v‖ / rms ‖v‖ in two parts, from the shares and the rows v of each problem."""
+    sizes, square = np.zeros(2), 0.0
+    for share, v in shape:
+        square += share @ (v**2).sum(axis=1)
         if kind == "l2":
-            sizes[0, part.rows] += np.linalg.norm(correction, axis=1)
+            sizes[1] += share @ np.linalg.norm(v, axis=1)
         else:
-            for sign, size in zip((-1, 1), sizes, strict=True):
-                positive = np.maximum(sign * correction, 0)
-                size[part.rows] += positive.sum(axis=1) * half(correction)
-    rms = np.sqrt(share @ squares)
-    return sizes @ share / rms if rms > 0 else np.array([0.0, 1.0])
+            sides = [share @ np.maximum(sign * v, 0).sum(axis=1) for sign in (-1, 1)]
+            sizes += np.multiply(sides, half(v))
+    return sizes / np.sqrt(square) if square > 0 else sizes
 
 
 def _mean_residual(part: Problem) -> np.ndarray:
-    mean = part.weight @ part.residuals / max(part.weight.sum(), np.finfo(float).tiny)
-    return np.tile(mean, (len(part.weight), 1))
+    return part.weight @ part.residuals[None] / max(part.weight.sum(), _TINY)
 
 
 def median_of_errors(estimates: list[ErrorEstimate]) -> ErrorEstimate:
@@ -263,6 +279,7 @@ def median_of_errors(estimates: list[ErrorEstimate]) -> ErrorEstimate:
         first.notion,
         value,
         error,
+        signed=float(np.median([one.signed for one in estimates])),
         one_step=median_of_one_steps([one.one_step for one in estimates]),
         squared=median_of_one_steps([one.squared for one in estimates]),
         **signs,

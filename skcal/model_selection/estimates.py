@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import norm
 
+from skcal._groups import degrees_of_freedom, law_of_mean, variance_of_sums
 from skcal._matrices import rowwise_dot
 from skcal._show import ShownRounded
 from skcal._validation import check_confidence_level
@@ -42,11 +42,31 @@ class OneStepEstimate(ShownRounded):
         what the predictions imply: see ``one_step_gain``.
     terms : ndarray of shape (n_samples,)
         The independent terms ψ_i, whose (weighted) mean is the value.
+    degrees_of_freedom : float
+        Of the distribution of the value in units of its standard error: Student's of groups;
+        infinity is the normal one.
     """
 
     value: float
     standard_error: float
     terms: np.ndarray = field(repr=False)
+    degrees_of_freedom: float = field(default=np.inf, repr=False)
+
+    @property
+    def _law(self):
+        return law_of_mean(self.degrees_of_freedom)
+
+    @property
+    def pvalue(self) -> float:
+        """One-sided p-value of a squared error of 0; 1 where the standard error is unknown.
+
+        :meth:`lower_confidence_bound` is above 0 where it is below 1 - ``confidence_level``.
+        """
+        if not np.isfinite(self.standard_error):
+            return 1.0
+        if self.standard_error == 0:
+            return 0.0 if self.value > 0 else 1.0
+        return float(self._law.sf(self.value / self.standard_error))
 
     def confidence_interval(self, confidence_level=0.95) -> ConfidenceInterval:
         """Normal interval around the value.
@@ -55,13 +75,13 @@ class OneStepEstimate(ShownRounded):
         error.
         """
         self._check_level(confidence_level)
-        half = norm.ppf((1 + confidence_level) / 2) * self.standard_error
+        half = self._law.ppf((1 + confidence_level) / 2) * self.standard_error
         return ConfidenceInterval(float(self.value - half), float(self.value + half))
 
     def lower_confidence_bound(self, confidence_level=0.95) -> float:
         """One-sided lower confidence limit of the squared calibration error."""
         self._check_level(confidence_level)
-        return float(self.value - norm.ppf(confidence_level) * self.standard_error)
+        return float(self.value - self._law.ppf(confidence_level) * self.standard_error)
 
     def _check_level(self, confidence_level):
         check_confidence_level(confidence_level)
@@ -221,7 +241,12 @@ def one_step_gain(gains: Sequence[Gain], data: Problems) -> tuple[OneStepEstimat
     unbiased = 1 - share @ share
     if unbiased > 0:
         standard_error = max(standard_error, np.sqrt(share**2 @ implied / unbiased))
-    return OneStepEstimate(value, float(standard_error), terms), float(share @ corrected)
+    if data.groups is not None:
+        of_groups = variance_of_sums(share * (terms - value), data.groups)
+        standard_error = max(standard_error, float(np.sqrt(of_groups)))
+    freedom = degrees_of_freedom(data.weight, data.groups)
+    estimate = OneStepEstimate(value, float(standard_error), terms, freedom)
+    return estimate, float(share @ corrected)
 
 
 def median_of_repeats(values: Sequence[float], errors: Sequence[float]) -> tuple[float, float]:
@@ -245,4 +270,4 @@ def median_of_one_steps(repeats: list[OneStepEstimate | None]) -> OneStepEstimat
     values = [estimate.value for estimate in estimates]
     middle, error = median_of_repeats(values, [one.standard_error for one in estimates])
     closest = estimates[int(np.argmin(np.abs(np.array(values) - middle)))]
-    return OneStepEstimate(middle, error, closest.terms)
+    return OneStepEstimate(middle, error, closest.terms, closest.degrees_of_freedom)

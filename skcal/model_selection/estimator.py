@@ -179,10 +179,11 @@ class CalibrationErrorEstimator(BaseEstimator):
             self.labels,
             self.pos_label,
             self.from_logits,
+            soft=True,
             estimator=self,
         )
         self.classes_, self.notion_ = sample.given_classes, sample.notion
-        data = Problems(sample.problems(), sample.weight)
+        data = Problems(sample.problems(), sample.weight, sample.groups)
         self.functions_ = engine.fit(function, data)
         return self
 
@@ -219,7 +220,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         return engine.plug_in(self.functions_, data)
 
     @available_if(_functions_have("residual"))
-    def one_step(self, X, y, sample_weight=None):
+    def one_step(self, X, y, sample_weight=None, groups=None):
         """One-step estimate of the squared calibration error, in expectation never too high.
 
         Parameters
@@ -229,16 +230,19 @@ class CalibrationErrorEstimator(BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group may depend on each other; those of training samples should be
+            others.
 
         Returns
         -------
         estimate : OneStepEstimate
         """
-        data = self._labelled(X, y, sample_weight)
+        data = self._labelled(X, y, sample_weight, groups)
         return one_step(engine.corrections(self.functions_, data), data)
 
     @available_if(_functions_have("residual"))
-    def error(self, X, y, kind="l1", sample_weight=None) -> ErrorEstimate:
+    def error(self, X, y, kind="l1", sample_weight=None, groups=None) -> ErrorEstimate:
         """Estimate an error that people report.
 
         Parameters
@@ -250,12 +254,15 @@ class CalibrationErrorEstimator(BaseEstimator):
         kind : {"squared", "rms", "l1", "l2", "log"}, default="l1"
             As in :meth:`CalibrationErrorSearchCV.error`.
         sample_weight : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group may depend on each other; those of training samples should be
+            others.
 
         Returns
         -------
         error : ErrorEstimate
         """
-        data = self._labelled(X, y, sample_weight)
+        data = self._labelled(X, y, sample_weight, groups)
         data = data.take(np.flatnonzero(data.weight))
         corrections = engine.corrections(self.functions_, data)
         squared_error = adaptive_squared_error(data, corrections)
@@ -283,7 +290,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         data = self._labelled(X, y, sample_weight)
         return engine.score(self.functions_, data)
 
-    def _labelled(self, X, y, sample_weight) -> Problems:
+    def _labelled(self, X, y, sample_weight, groups=None) -> Problems:
         """Check the arguments of a later call; the problems of the notion, with residuals."""
         check_is_fitted(self)
         sample = read_sample(
@@ -294,10 +301,12 @@ class CalibrationErrorEstimator(BaseEstimator):
             self.classes_,
             self.pos_label,
             self.from_logits,
+            groups=groups,
+            soft=True,
             estimator=self,
             reset=False,
         )
-        return Problems(sample.problems(), sample.weight)
+        return Problems(sample.problems(), sample.weight, sample.groups)
 
     def _unlabelled(self, X, sample_weight=None) -> Problems:
         """Check the arguments of a later call; the problems of the notion, without residuals."""

@@ -21,6 +21,7 @@ from skcal._matrices import sum_over_pairs
 from skcal._running import one_by_one, recorded_warnings
 from skcal._selection import distinct_names, settings_of, warn_of_fits
 from skcal.functions import BilinearFunction
+from skcal.model_selection.block_scores import BlockScores, PathsOfBlocks, score_blocks
 from skcal.model_selection.candidates import family_name
 from skcal.model_selection.engine import (
     Fit,
@@ -100,14 +101,20 @@ class FunctionFamily:
         """Whether a fit of one family serves the other, too."""
         return False
 
+    def calls(self, group: list, data: Problems, plan: Plan, n_jobs: int) -> list[tuple]:
+        """Return (function, *arguments) of what is to be done for a group."""
+        tasks = self.tasks(group, n_jobs)
+        return [(*task, data, *training[:2]) for task in tasks for training in plan.trainings]
+
     def tasks(self, group: list, n_jobs: int) -> list[tuple]:
         """Return (function, argument) of what is done on every training set for a group."""
         raise NotImplementedError
 
-    def record(self, group: list, results: list[list], plan: Plan) -> np.ndarray:
-        """Keep the fits that are known; return the scores (n_settings of the group, n_columns).
+    def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """Keep the fits that are known; return scores and times of the settings of the group.
 
-        ``results`` holds a list for each task, of a result for each training set.
+        Scores are (n_settings, n_columns), times (n_settings, n_trainings, 2); ``results`` holds
+        what each call has returned.
         """
         raise NotImplementedError
 
@@ -153,12 +160,12 @@ class Plain(FunctionFamily):
             for part in parts
         ]
 
-    def record(self, group: list, results: list[list], plan: Plan) -> np.ndarray:
+    def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """Keep the fits of a single setting."""
-        for training, result in enumerate(results[0]):
+        for training, result in enumerate(results):
             for fitted in result.fits:
                 self._fits[0, training] = fitted
-        return _stacked_scores(results)
+        return _scores_and_times(results, plan)
 
     def knows(self, setting: int, training: int) -> bool:
         """Whether the setting was fitted to the training set, and the fit kept."""
@@ -179,6 +186,8 @@ class Path(FunctionFamily):
     Paths whose functions share a factor, such as that of a kernel, are one group of one fit.
     """
 
+    _refinements: dict[int, int] = {}  # of the fits for each column, where blocks share them
+
     @property
     def parameter(self) -> str:
         """The name of the parameter that varies."""
@@ -195,14 +204,29 @@ class Path(FunctionFamily):
         shares = first.shares_factor(second) or second.shares_factor(first)
         return isinstance(other, Path) and shares
 
+    def calls(self, group: list, data: Problems, plan: Plan, n_jobs: int) -> list[tuple]:
+        """Return calls for each training set, or for blocks where fits to these share work."""
+        serving = self._serving_group(group)
+        if not plan.blocks or serving._blocks_share is None:
+            return super().calls(group, data, plan, n_jobs)
+        paths = [(path.function, path.values) for path in group]
+        blocks = range(len(plan.blocks))
+        parts = [blocks] if serving._blocks_share == "fits" else [[block] for block in blocks]
+        tasks = [PathsOfBlocks(serving, paths, part) for part in parts]
+        return [(score_blocks, task, data, plan) for task in tasks]
+
     def tasks(self, group: list, n_jobs: int) -> list[tuple]:
         """Return the task of fitting the function that serves all paths of the group."""
+        paths = [(path.function, path.values) for path in group]
+        return [(fit_and_score, Task([self._serving_group(group)], paths, True))]
+
+    def _serving_group(self, group: list) -> BilinearFunction:
+        """The function whose fit serves all settings of a group."""
         serving, *others = [path._serving() for path in group]
         for function in others:
             if not function.shares_factor(serving):
                 serving = function
-        paths = [(path.function, path.values) for path in group]
-        return [(fit_and_score, Task([serving], paths, True))]
+        return serving
 
     def _serving(self) -> BilinearFunction:
         """The function whose fit serves the other settings."""
@@ -210,19 +234,46 @@ class Path(FunctionFamily):
         # A shallow copy: the objects of a kernel stay what they are.
         return copy.copy(self.function).set_params(**{self.parameter: value})
 
-    def record(self, group: list, results: list[list], plan: Plan) -> np.ndarray:
+    def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """Keep the fit to each training set for all paths of the group."""
+        if isinstance(results[0], BlockScores):
+            return self._record_blocks(group, results, plan)
         for path in group:
-            path._fits = dict(enumerate(fitted for one in results[0] for fitted in one.fits))
-        return _stacked_scores(results)
+            path._fits = {(k, 0): fitted for k, one in enumerate(results) for fitted in one.fits}
+        return _scores_and_times(results, plan)
+
+    def _record_blocks(self, group: list, results: list, plan: Plan) -> tuple:
+        for path in group:
+            path._fits = {k: fitted for one in results for k, fitted in one.fits.items()}
+            path._refinements = {
+                k: times for one in results for k, times in one.refinements.items()
+            }
+        order = np.argsort([k for one in results for k in one.columns])
+        scores = np.hstack([one.scores for one in results])[:, order]
+        times = sum(one.times for one in results)
+        return scores, np.broadcast_to(times, (len(scores), len(plan.trainings), 2))
+
+    def knows(self, setting: int, training: int) -> bool:
+        """Whether the fit that serves all was kept."""
+        return any(known == training for known, _ in self._fits)
+
+    def add_fit(self, setting: int, training: int, fitted: Fit) -> None:
+        """Keep a fit."""
+        self._fits[training, 0] = fitted
 
     def fit_of(self, setting: int, training: int, columns: list[int]) -> Fit:
         """Derive the setting from the fit that serves all."""
-        return derived(self.functions[setting], self._fits[training])
+        refinement = self._refinements[columns[0]] if self._refinements else 0
+        return derived(self.functions[setting], self._fits[training, refinement])
 
 
-def _stacked_scores(results: list[list]) -> np.ndarray:
-    return np.concatenate([np.hstack([one.scores for one in task]) for task in results])
+def _scores_and_times(results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    """Results of each training set, task after task, of settings."""
+    count = len(plan.trainings)
+    tasks = [results[start : start + count] for start in range(0, len(results), count)]
+    scores = np.concatenate([np.hstack([one.scores for one in task]) for task in tasks])
+    times = np.concatenate([np.stack([one.times for one in task], axis=1) for task in tasks])
+    return scores, times
 
 
 class Stack(FunctionFamily):
@@ -238,16 +289,16 @@ class Stack(FunctionFamily):
         """Return the task of fitting the parts."""
         return [(fit_parts, self.function)]
 
-    def record(self, group: list, results: list[list], plan: Plan) -> np.ndarray:
+    def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """Keep the parts; score each column by the weights that the others of its group choose."""
-        self._fits = dict(enumerate(one.fits for one in results[0]))
-        self._held_out = [column for one in results[0] for column in one.held_out]
+        self._fits = dict(enumerate(one.fits for one in results))
+        self._held_out = [column for one in results for column in one.held_out]
         scores = np.empty((1, len(plan.columns)))
         for columns in plan.groups:
             for column in columns:
                 others = [self._held_out[other] for other in columns if other != column]
                 scores[0, column] = _stack_score(self.function, self._held_out[column], others)
-        return scores
+        return scores, np.stack([one.times for one in results], axis=1)
 
     def fit_of(self, setting: int, training: int, columns: list[int]) -> Fit:
         """Combine the parts by weights that the columns choose."""
@@ -453,15 +504,14 @@ def group_families(families) -> list[list[FunctionFamily]]:
 
 def score_groups(groups, data: Problems, plan: Plan, n_jobs) -> Iterator[list[FunctionFamily]]:
     """Score every setting of every family on every column; yield each group when it is done."""
-    tasks = [group[0].tasks(group, effective_n_jobs(n_jobs)) for group in groups]
-    calls = [(*task, data, *training) for task in chain(*tasks) for training in plan.trainings]
-    fits = one_by_one(calls, n_jobs)
-    for group, of_group in zip(groups, tasks, strict=True):
-        results = [list(islice(fits, len(plan.trainings))) for _ in of_group]
-        caught = [warning for task in results for one in task for warning in one.warnings]
+    n_jobs_now = effective_n_jobs(n_jobs)
+    calls = [group[0].calls(group, data, plan, n_jobs_now) for group in groups]
+    results = one_by_one(chain(*calls), n_jobs)
+    for group, of_group in zip(groups, calls, strict=True):
+        scored = list(islice(results, len(of_group)))
+        caught = [warning for one in scored for warning in one.warnings]
         warn_of_fits(caught, f"{group[0].name}: {{}} fit(s)")
-        scores = group[0].record(group, results, plan)
-        times = np.concatenate([np.stack([one.times for one in task], axis=1) for task in results])
+        scores, times = group[0].record(group, scored, plan)
         start = 0
         for family in group:
             settings = slice(start, start := start + len(family.settings))

@@ -13,16 +13,22 @@ import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
+from skcal._groups import GroupBlocks, refuse_cut_groups
+from skcal._validation import InputError
 from skcal.sample import Sample
 
 _SHUFFLES = 100  # tries to keep every class in every training set
 
 
 class Training(NamedTuple):
-    """Samples that every function is fitted to, and the sets of samples that score the fits."""
+    """Samples that every function is fitted to, and the sets of samples that score the fits.
+
+    ``lacks`` holds the numbers of the blocks that the samples lack, where a plan has blocks.
+    """
 
     rows: np.ndarray
     evaluations: list[np.ndarray]
+    lacks: tuple[int, ...] = ()
 
 
 class Column(NamedTuple):
@@ -59,12 +65,16 @@ class Plan:
         The scores of every function, training after training.
     outers : list of Outer
         May be none.
+    blocks : list of ndarray of int
+        Where trainings are all samples but those of some blocks, the blocks, each of which scores
+        the columns of the split of its number; else empty.
     """
 
     rows: np.ndarray
     trainings: list[Training]
     columns: list[Column]
     outers: list[Outer]
+    blocks: list[np.ndarray]
 
     @property
     def groups(self) -> list[list[int]]:
@@ -121,15 +131,22 @@ def _pairs_of_blocks(search, data, seed, repeat) -> Plan:
     for number, pair in enumerate(combinations(range(n_blocks), 2)):
         left_out = np.concatenate([blocks[k] for k in pair])
         evaluations = [blocks[k] for k in pair]
-        trainings.append(Training(np.setdiff1d(everyone, left_out), evaluations))
+        trainings.append(Training(_others(everyone, left_out), evaluations, pair))
         for split, other in (pair, pair[::-1]):
             chosen_by[other].append(len(columns))
             columns.append(Column(number, blocks[split], split))
     outers = [
-        Outer(np.setdiff1d(everyone, test), test, chosen, repeat)
+        Outer(_others(everyone, test), test, chosen, repeat)
         for test, chosen in zip(blocks, chosen_by, strict=True)
     ]
-    return Plan(everyone, trainings, columns, outers)
+    return Plan(everyone, trainings, columns, outers, blocks)
+
+
+def _others(everyone, rows):
+    """All samples but some."""
+    kept = np.ones(len(everyone), dtype=bool)
+    kept[rows] = False
+    return everyone[kept]
 
 
 def _disjoint_blocks(search, data, seed) -> list[np.ndarray]:
@@ -147,7 +164,7 @@ def _disjoint_blocks(search, data, seed) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
     enough = np.bincount(data.codes) >= 3
     for _ in range(_SHUFFLES):
-        folds = KFold(search.cv, shuffle=True, random_state=int(rng.integers(2**31 - 1)))
+        folds = _splitter(search.cv, int(rng.integers(2**31 - 1)), data)
         blocks = [test for _, test in _split(folds, data, "cv")]
         counts = [np.bincount(data.codes[rows], minlength=len(enough)) for rows in blocks]
         occurs = np.stack(counts) > 0
@@ -172,15 +189,29 @@ def _nested(search, data, seeds, inner) -> list[Plan]:
                 "sets. Pass an int or a splitter as cv."
             )
         pairs.append((everyone, everyone[:0], -1))
-    inner_cv = _splitter(search.cv, inner)
+    inner_cv = _splitter(search.cv, inner, data)
     plans = []
     for train, test, repeat in pairs:
         splits = _split(inner_cv, data.take(train), "cv", len(test))
-        trainings = [Training(train[rows], [train[held_out]]) for rows, held_out in splits]
+        trainings = [
+            Training(train[rows], [train[held_out]], (k,))
+            for k, (rows, held_out) in enumerate(splits)
+        ]
+        blocks = [train[held_out] for _, held_out in splits]
         columns = [Column(k, one.evaluations[0], k) for k, one in enumerate(trainings)]
         outer = Outer(train, test, list(range(len(columns))), repeat)
-        plans.append(Plan(train, trainings, columns, [outer] if len(test) else []))
+        blocks = blocks if _are_blocks(splits, len(train)) else []
+        plans.append(Plan(train, trainings, columns, [outer] if len(test) else [], blocks))
     return plans
+
+
+def _are_blocks(splits, n_samples):
+    """Whether splits hold out each sample once and train on all others, as those of folds do."""
+    everyone = np.arange(n_samples)
+    held_out = np.bincount(np.concatenate([rows for _, rows in splits]), minlength=n_samples)
+    return bool((held_out == 1).all()) and all(
+        np.array_equal(np.sort(train), _others(everyone, rows)) for train, rows in splits
+    )
 
 
 def _outer_pairs(search, data, seed):
@@ -195,7 +226,7 @@ def _outer_pairs(search, data, seed):
             f"{type(outer_cv).__name__} does not allow. Pass None, an int or a ShuffleSplit "
             "without random_state as outer_cv."
         )
-    pairs = _split(_splitter(outer_cv, seed), data, "outer_cv")
+    pairs = _split(_splitter(outer_cv, seed, data), data, "outer_cv")
     for number, (train, test) in enumerate(pairs):
         trained = np.zeros(len(data.codes), dtype=bool)
         trained[train] = True
@@ -213,23 +244,33 @@ def _outer_pairs(search, data, seed):
     return pairs
 
 
-def _splitter(cv, seed):
-    return KFold(cv, shuffle=True, random_state=seed) if isinstance(cv, Integral) else check_cv(cv)
+def _splitter(cv, seed, data: Sample):
+    """The splitter of shuffled samples, or of shuffled groups, where none is given."""
+    if not isinstance(cv, Integral):
+        return check_cv(cv)
+    if data.groups is not None:
+        return GroupBlocks(int(cv), seed)
+    return KFold(cv, shuffle=True, random_state=seed)
 
 
 def _split(cv, data, name, n_test=0):
+    groups = None if data.groups is None else data.groups.codes
     try:
-        pairs = cv.split(data.proba, data.labels)
+        pairs = cv.split(data.proba, data.labels, groups)
         everyone = np.arange(
             len(data.codes)
         )  # turns masks into numbers, and refuses what is neither
-        return [(everyone[train], everyone[test]) for train, test in pairs]
+        splits = [(everyone[train], everyone[test]) for train, test in pairs]
+    except InputError:
+        raise
     except (ValueError, IndexError) as error:
         n = len(data.codes)
         tested = f" ({n + n_test} less {n_test} for testing)" if n_test else ""
         raise ValueError(
             f"{name} cannot split {n} samples{tested}. Pass fewer folds or more samples. ({error})"
         ) from error
+    refuse_cut_groups(splits, data.groups, name)
+    return splits
 
 
 def _require_pairs_of_samples(plan, data: Sample):

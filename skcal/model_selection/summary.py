@@ -7,7 +7,6 @@ import math
 from skcal._selection import Judged, choice_summary
 from skcal._show import Summary, format_setting, number
 from skcal.model_selection.candidates import family_name
-from skcal.model_selection.errors import error_facts, error_text
 
 _LEVEL = 0.95
 
@@ -28,13 +27,17 @@ def as_dict(search) -> dict:
         "squared_error": search.squared_error_,
         "standard_error": _plain_value(search.standard_error_),
         "calibration_error": search.calibration_error_,
-        "by": " / ".join(dict.fromkeys(one.squared_error.chosen for one in search.cross_fits_)),
+        "by": " / ".join(dict.fromkeys(map(_chosen_forms, search.cross_fits_))),
         "calibrated_up_to": search.calibrated_up_to_,
         "plug_in_squared_error": search.plug_in_squared_error_,
         "fold_spread": search.fold_spread_,
         "one_step": _one_step_facts(search) if search.one_step_ is not None else None,
-        "l1": error_facts(search, "l1") if search.one_step_ is not None else None,
     }
+
+
+def _chosen_forms(cross_fit) -> str:
+    best, *others = cross_fit.squared_error.chosen
+    return f"{best} and {len(others)} as good" if others else best
 
 
 def _judged(search) -> list[Judged]:
@@ -58,6 +61,7 @@ def _one_step_facts(search) -> dict:
         "function": ", ".join(dict.fromkeys(names)),
         "squared_error": search.one_step_squared_error_,
         "standard_error": standard_error,
+        "pvalue": search.one_step_.pvalue,
         "lower_confidence_bound": bound,
         "confidence_level": _LEVEL,
     }
@@ -118,8 +122,7 @@ def _estimate_facts(facts) -> list[tuple[str, str]]:
     ]
     if facts["one_step"] is None:
         return [*lines, ("one-step", "none: no candidate estimates the residual itself")]
-    l1 = facts["l1"]
-    return [*lines, *_one_step_lines(facts["one_step"]), (l1["name"], error_text(l1))]
+    return [*lines, *_one_step_lines(facts["one_step"])]
 
 
 def _one_step_lines(fact) -> list[tuple[str, str]]:
@@ -130,7 +133,9 @@ def _one_step_lines(fact) -> list[tuple[str, str]]:
             ("lower bound", "none: too few test samples"),
         ]
     error = f"± {number(fact['standard_error'], 6)} (s.e.), by {fact['function']}"
-    reading = "the error is at least this, at 95 % confidence"
+    reading = (
+        f"the error is at least this, at 95 % confidence (one-step test, p = {fact['pvalue']:.2g})"
+    )
     if bound <= 0:
         reading = "the test samples do not refute calibration"
     return [

@@ -211,19 +211,20 @@ class LearnedTilt:
     def __init__(self) -> None:
         self.sums = np.zeros((self.n_tilts, 5))
 
-    def _pairs(self) -> np.ndarray:
+    def pairs(self) -> np.ndarray:
+        """Return a and b of each memory (n_tilts, 2)."""
         score, information = self.sums[:, :2], self.sums[:, [2, 3, 3, 4]].reshape(-1, 2, 2)
         step = np.linalg.solve(information + _PRECISION, score[..., None])[..., 0]
         return np.clip(step, -_LIMITS, _LIMITS)
 
     def log_ratios(self, batch: Batch) -> np.ndarray:
         """Log likelihood ratio for each memory."""
-        pairs = self._pairs()
+        pairs = self.pairs()
         return _tilt_log_ratios(batch, pairs[:, 0], pairs[:, 1:])[:, 0]
 
     def tilt(self, batch: Batch, k: int) -> np.ndarray:
         """ψ of the k-th memory."""
-        return _tilt(batch, *self._pairs()[k])
+        return _tilt(batch, *self.pairs()[k])
 
     def sums_of(self, batch: Batch) -> np.ndarray:
         """Score and information of (a, b) at 0."""

@@ -2,14 +2,13 @@ r"""Evidence of one problem: wealth over all tilts and starting times, and sums 
 
 With L_t(j) the likelihood ratio of tilt j on the samples of batch t, and prior weights π_j,
 
-    E_t = Σ_j π_j Σ_{s ≤ t} ρ_s Π_{i=s…t} L_i(j)  +  1 - Σ_{s ≤ t} ρ_s
+    W_t = Σ_j π_j Σ_{s ≤ t} ρ_s Π_{i=s…t} L_i(j)  +  1 - Σ_{s ≤ t} ρ_s
 
 is the wealth of a player who spreads 1 over all tilts and over the batches s before which
-calibration may have been lost. Under H0 it is a martingale with E_0 = 1, so that
-P(E_t ≥ 1/α at some t) ≤ α by Ville's inequality. The inner sum obeys A_t = (A_{t-1} + ρ_t) L_t, so
-that no past is kept. ρ_t = R(n) - R(n + m) for a batch of m samples after n earlier ones;
-R(n) = 1 / (1 + log(1 + n / 100)) falls so slowly that a change after n samples costs but a factor
-of some log² n · n / m.
+calibration may have been lost. Under H0 it is a martingale with W_0 = 1. The inner sum obeys
+A_t = (A_{t-1} + ρ_t) L_t, so that no past is kept. ρ_t = R(n) - R(n + m) for a batch of m samples
+after n earlier ones; R(n) = 1 / (1 + log(1 + n / 100)) falls so slowly that a change after n
+samples costs but a factor of some log² n · n / m.
 
 The e-detector of Shiryaev and Roberts (Shin, Ramdas & Rinaldo 2023) starts a bet at every sample,
 
@@ -37,6 +36,13 @@ below 1 / α at all times with probability 1 - α; where it does,
 The m_i may differ: the bound is of their running mean. Only the sums of T and T² are needed. A
 term of weight w ≤ 1 is w T with the square w² T²; one of weight 2, 3, … stands for so many terms.
 
+For T = ±δ and m = 0 the same averages, B⁺ and B⁻, are evidence of a bias. The e-value is
+
+    E_t = W_t / 2 + (B⁺_t + B⁻_t) / 4,
+
+a supermartingale under H0 with E_0 = 1, so that P(E_t ≥ 1/α at some t) ≤ α by Ville's inequality.
+The limits of the bias are those that B± reach at 4 / α: where they leave out 0, E_t ≥ 1 / α.
+
 References
 ----------
 Fan, Grama & Liu, Exponential inequalities for martingales with applications, Electron. J. Probab.
@@ -51,7 +57,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal.monitoring.bets import MEMORIES, Batch, tilt_families, tilted
+from skcal.monitoring.bets import MEMORIES, Batch, LearnedTilt, tilt_families, tilted
 
 SCALES = np.array([0.04, 0.2, 1.0])  # c: small ones for small errors
 _EARLY = 100.0  # samples
@@ -168,6 +174,14 @@ class Evidence:
     @property
     def log_e_value(self) -> float:
         """The logarithm of E_t."""
+        total, squares = self.bias_sums
+        of_bias = np.multiply.outer([total, -total], _RATES) - squares * _PSI
+        log_bias = np.logaddexp.reduce(of_bias, axis=None) - np.log(of_bias.size)
+        return float(np.logaddexp(self.log_wealth_of_bets, log_bias) - np.log(2))
+
+    @property
+    def log_wealth_of_bets(self) -> float:
+        """The logarithm of W_t."""
         if self.totals[3]:
             return np.inf
         won = np.logaddexp.reduce(self.log_prior + self.log_wealth)
@@ -180,6 +194,12 @@ class Evidence:
             return np.inf
         return float(np.logaddexp.reduce(self.log_prior + self.log_starts))
 
+    @property
+    def learned_slope(self) -> float:
+        """The slope a that all samples taught; below 0 predictions are too extreme."""
+        [learned] = (family for family in self.families if isinstance(family, LearnedTilt))
+        return float(learned.pairs()[-1, 0])
+
     def estimate(self, alpha: float) -> Estimate:
         """Means so far; the limits of each hold at all times with probability 1 - alpha."""
         return estimate_from_sums(self.sums_for_estimates(), alpha)
@@ -190,7 +210,7 @@ class Evidence:
 
     def merge(self, other: Evidence) -> None:
         """Add the evidence of another stream, independent of this one given the past."""
-        won = 0.0 if other.totals[3] else other.log_e_value
+        won = 0.0 if other.totals[3] else other.log_wealth_of_bets
         self.totals += [other.totals[0], 0.0, won, other.totals[3]]
         self.log_starts = np.logaddexp(self.log_starts, other.log_starts)
         self.bias_sums += other.bias_sums
@@ -221,14 +241,15 @@ N_SUMS = 3 + 2 * len(SCALES)
 def estimate_from_sums(sums: np.ndarray, alpha: float) -> Estimate:
     """Read sums (…, N_SUMS); the limits are arrays if there are several rows.
 
-    Two limits of the bias share alpha, as do the scales of the error.
+    The limits of the bias hold with probability 1 - alpha / 2, and leave out 0 only where the
+    e-value is at least 1 / alpha. The scales of the error share alpha.
     """
     count, total, squares = np.moveaxis(sums[..., :3], -1, 0)
     errors = sums[..., 3:].reshape(*sums.shape[:-1], 2, len(SCALES))
     with np.errstate(divide="ignore", invalid="ignore"):
         bias = total / count
-    low = lower_bound(total, squares, count, alpha / 2)
-    high = -lower_bound(-total, squares, count, alpha / 2)
+    low = lower_bound(total, squares, count, alpha / 4)
+    high = -lower_bound(-total, squares, count, alpha / 4)
     bounds = [
         lower_bound(errors[..., 0, k], errors[..., 1, k], count, alpha / len(SCALES), scale)
         for k, scale in enumerate(SCALES)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from skcal._validation import InputError, column_names, naming, row_blocks
+from skcal._labels import column_names
+from skcal._validation import InputError, naming, row_blocks
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.notions import NOTIONS, Notion, make_problems, resolve_notion

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcal._files import Document
-from skcal._validation import plain_labels
+from skcal._labels import plain_labels
 from skcal.monitoring.evidence import MOST_ROWS
 from skcal.monitoring.layout import Layout
 from skcal.notions import resolve_notion

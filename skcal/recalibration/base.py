@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from abc import abstractmethod
 from numbers import Real
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._labels import (
+    check_labels,
+    classes_of_shares,
+    column_names,
+    is_clearly_lower,
+    plain_labels,
+    read_shares,
+    refuse_another_order,
+)
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context
 from skcal._validation import (
     InputError,
-    check_labels,
+    as_given,
     check_weight,
-    column_names,
+    decoded,
     naming,
     normalized_logits,
-    plain_labels,
     read_logits,
     read_probabilities,
     refuse_no_numbers,
@@ -38,7 +47,6 @@ _SMALLEST = float(np.finfo(np.float32).tiny)  # 2⁻¹²⁶
 # Zeros beside a smallest probability between these are no predictions, but rounding of float32. Of
 # float64 there are zeros of forests above, and naive Bayes below, which gains nothing by logits.
 _ROUNDED = {np.float64: (1e-46, 1e-30), np.float32: (0.0, 1e-6)}
-_CLEARLY_LOWER = 3.0  # standard errors of a difference of means
 
 
 class RecalibrationMap(ClassifierMixin, BaseEstimator):
@@ -47,7 +55,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
     Subclasses see predictions as z: log-probabilities of shape (n_samples, n_classes), of a single
     column, and of maps of a single probability, the logit of shape (n_samples, 1). They fit
     themselves to z in ``_fit`` and return logits of all classes in ``_map`` or probabilities in
-    ``_proba``.
+    ``_proba``. A map of a single probability is fitted to each of three and more classes against
+    the rest; the answers are divided by their sum.
 
     Parameters
     ----------
@@ -94,10 +103,10 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
             Probabilities, or logits if ``from_logits=True``; a single column holds those of the
             positive class.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels: column numbers from 0, or of any sortable type, which name the columns in sorted
             order, as ``predict_proba`` of scikit-learn does. Of a single column the second in order
-            is positive, ``classes_[1]``.
+            is positive, ``classes_[1]``. Or shares of the classes, or counts of votes for them.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -118,16 +127,43 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
             column is clearly lower for the positive of two named labels than for the other.
         """
         columns = column_names(X)
+        refuse_another_order(y, X, "y", "X")
         X = self._check(X, y)
-        codes, self.classes_ = _read_labels(y, X, columns)
         weight = check_weight(sample_weight, len(X))
+        votes = _rows_of_votes(y, X, columns)
+        if votes is None:
+            codes, self.classes_ = _read_labels(y, X, columns)
+        else:
+            rows, codes, shares, self.classes_ = votes
+            X, weight = X[rows], weight[rows] * shares
         kept = weight > 0
         if not kept.all():
             X, codes, weight = X[kept], codes[kept], weight[kept]
         if not self.from_logits:
             self._floor = _floor_of(X)
+        if self._is_of_several_classes:
+            columns = enumerate(self._against_the_rest(X).T)
+            self.estimators_ = [
+                clone(self).fit(column, (codes == k).astype(int), weight) for k, column in columns
+            ]
+            return self
         self._fit(self._logarithms(X), codes, weight)
         return self
+
+    @property
+    def _is_of_several_classes(self) -> bool:
+        """Whether a map of a single probability was fitted for each class against the rest."""
+        return self._of_single_probability and self.n_features_in_ > 2
+
+    def _against_the_rest(self, X):
+        """The probability, or the logit, of each class against all others, (n, C)."""
+        if not self.from_logits:
+            return X
+        z = normalized_logits(X)
+        largest = np.arange(X.shape[1]) == z.argmax(axis=1)[:, None]
+        others = np.log1p(-np.exp(np.where(largest, -np.inf, z)))
+        others[largest] = logsumexp(np.where(largest, -np.inf, z), axis=1)
+        return z - others
 
     @abstractmethod
     def _fit(self, z, codes, weight):
@@ -135,19 +171,13 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
 
     def _check(self, X, y=None, reset=True):
         """X as floats of shape (n_samples, n_columns)."""
+        X = decoded(X)
         one_number = reset or self.n_features_in_ == 1
         refuse_no_numbers(X, "X")
         with naming("X"):
             if one_number and not hasattr(X, "columns") and np.asarray(X).ndim == 1:
                 X = np.asarray(X).reshape(-1, 1)
-        X = (read_logits if self.from_logits else read_probabilities)(self, X, y, reset)
-        if self._of_single_probability and X.shape[1] > 2:
-            raise ValueError(
-                f"X has {X.shape[1]} columns. {type(self).__name__} recalibrates a single "
-                'probability: use it for a scalar notion such as "confidence" or "classwise", or '
-                "use MatrixScaling(structured=True)."
-            )
-        return X
+        return (read_logits if self.from_logits else read_probabilities)(self, X, y, reset)
 
     def _logarithms(self, X):
         """Z of checked predictions."""
@@ -167,9 +197,18 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes)
+            Under ``sklearn.config_context(array_api_dispatch=True)`` of the library and device of
+            X.
         """
         check_is_fitted(self)
-        X = self._check(X, reset=False)
+        return as_given(self._predict(self._check(X, reset=False)), X)
+
+    def _predict(self, X):
+        """Probabilities of checked predictions."""
+        if self._is_of_several_classes:
+            pairs = zip(self.estimators_, self._against_the_rest(X).T, strict=True)
+            proba = np.column_stack([part.predict_proba(column)[:, 1] for part, column in pairs])
+            return proba / proba.sum(axis=1, keepdims=True)
         proba = np.empty((len(X), len(self.classes_)))
         for rows in row_blocks(len(X), 8 * proba.shape[1], most=BLOCK_BYTES):
             proba[rows] = self._proba(self._logarithms(X[rows]))
@@ -181,7 +220,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """Most probable class of each sample."""
-        most_probable = self.predict_proba(X).argmax(axis=1)
+        most_probable = self.predict_proba(decoded(X)).argmax(axis=1)
         return self.classes_[most_probable]
 
     @property
@@ -192,6 +231,13 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
     def _formula_text(self):
         """The formula of this fit, for which the numbers of columns and classes may matter."""
         return self._formula
+
+    def _saved(self):
+        """What the fit learnt, by name."""
+        if self._is_of_several_classes:
+            return {"estimators": [json.loads(part.to_json()) for part in self.estimators_]}
+        learnt = {name: getattr(self, f"{name}_") for name in self._saved_parameters}
+        return {name: np.asarray(value).tolist() for name, value in learnt.items()}
 
     def to_json(self):
         """The fitted map as JSON text, with its formula.
@@ -269,19 +315,8 @@ class Identity(RecalibrationMap):
     def _map(self, z):
         return logits_of_all(z)
 
-    def predict_proba(self, X):
-        """Return the probabilities themselves, of all classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_columns), or (n_samples,) of a single column
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        X = self._check(X, reset=False).astype(np.float64, copy=False)
+    def _predict(self, X):
+        X = X.astype(np.float64, copy=False)
         if self.from_logits:
             return softmax(self._map(X), axis=1)
         return np.hstack([1 - X, X]) if X.shape[1] == 1 else X
@@ -369,6 +404,21 @@ def _smallest_positive(X):
     return float(lowest if lowest > 0 else np.min(X, where=X > 0, initial=1))
 
 
+def _rows_of_votes(y, X: np.ndarray, columns):
+    """Soft labels as rows of single votes: samples, columns, weights, and the classes; else None.
+
+    A row of shares becomes one row for each class that it gives a share to.
+    """
+    proba = X[:, 0] if X.shape[1] == 1 else X
+    soft = read_shares(y, proba, "y", "X")
+    if soft is None:
+        return None
+    shares, votes = soft
+    rows, codes = np.nonzero(shares)
+    weight = shares[rows, codes] * np.nan_to_num(votes, nan=1.0)[rows]
+    return rows, codes, weight, classes_of_shares(y, proba, None, columns, "y", "X")
+
+
 def _read_labels(y, X: np.ndarray, columns):
     """Column numbers and classes; names of a data frame's columns count if they name all labels.
 
@@ -410,11 +460,7 @@ def labels_of(y, X: np.ndarray, labels=None, *, columns=None):
 
 def _warn_if_reversed(x, codes, classes) -> None:
     """Warn where the predictions are clearly those of the other class."""
-    negative, positive = x[codes == 0], x[codes == 1]
-    if min(len(negative), len(positive)) < 2:
-        return
-    error = np.sqrt(negative.var() / len(negative) + positive.var() / len(positive))
-    if negative.mean() - positive.mean() > _CLEARLY_LOWER * error:
+    if is_clearly_lower(x, codes):
         other, taken = (repr(label) for label in classes.tolist())
         warnings.warn(
             f"X was read as predictions of {taken}, the second label in order, but is higher for "

@@ -5,13 +5,17 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from skcal._matrices import weighted_gram
 from skcal._validation import row_blocks
 from skcal.recalibration.base import BLOCK_BYTES
+
+_FLOOR = 1e-4  # of the bound, which is added to a Hessian
+_WHITENED_CLASSES = 15  # the Hessian has (C (C + 1))² entries
 
 
 class Affine:
@@ -57,7 +61,9 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     """Coefficients of the highest penalised likelihood of softmax(offset + design.logits(…)).
 
     The penalty is Σ coefficients² / (2 inverse_penalty). Two classes have so few coefficients that
-    Newton steps in a trust region are cheap; for more classes L-BFGS does without a Hessian.
+    Newton steps in a trust region are cheap. For more classes L-BFGS does without further Hessians,
+    and where some tens of its iterations cost more than one Hessian, that at the offset makes the
+    curvature that it starts with the identity.
 
     Parameters
     ----------
@@ -86,11 +92,16 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
         problem = _two_classes(offset[:, 1] - offset[:, 0], design.features, codes, share)
     else:
         problem = _many_classes(offset, design, codes, share)
-    # A bound of the Hessian's diagonal is 1/4 of the features' squares: unit curvature.
-    scale = 1 / np.sqrt(design.mean_squares(share) / 4 + precision)
-    result = _minimize(problem, scale, precision, scaling.max_iter, scaling.tol)
+    # A bound of the Hessian's diagonal is 1/4 of the features' squares.
+    bound = design.mean_squares(share) / 4 + precision
+    units: _Scaled | _Whitened = _Scaled(1 / np.sqrt(bound))
+    if isinstance(design, Affine) and 1 < inverse_penalty.shape[1] <= _WHITENED_CLASSES:
+        # Where predictions are certain the Hessian at the offset says nothing of that elsewhere.
+        floor = precision + _FLOOR * (bound - precision)
+        units = _Whitened(_hessian_at_offset(offset, design.features, share), floor)
+    result = _minimize(problem, units, precision, scaling.max_iter, scaling.tol)
     if result.nit < scaling.max_iter and np.isfinite(result.x).all():
-        return result.x.reshape(scale.shape) * scale, result.nit
+        return units.coefficients(result.x), result.nit
     name = " ".join(str(scaling).split())  # which scikit-learn breaks into lines
     warnings.warn(
         f"{name} did not converge in {result.nit} iterations and stays the identity. Lower C or "
@@ -101,25 +112,73 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     return None, result.nit
 
 
-def _minimize(problem, scale, precision, max_iter, tol):
-    """Minimise the loss and its penalty Σ precision coefficients² / 2 over coefficients / scale."""
+class _Scaled:
+    """Coefficients in units of their own, in which the curvature is about 1."""
 
-    def objective(scaled):
-        coefficients = scaled.reshape(scale.shape) * scale
+    def __init__(self, scale):
+        self.scale = scale
+
+    def coefficients(self, x):
+        """Coefficients of numbers of unit curvature (n_coefficients,)."""
+        return x.reshape(self.scale.shape) * self.scale
+
+    def gradient(self, gradient):
+        """Derivative in the numbers, by that in the coefficients."""
+        return (gradient * self.scale).ravel()
+
+
+class _Whitened:
+    """Coefficients as linear functions of numbers whose curvature at the offset is the identity."""
+
+    def __init__(self, hessian, floor):
+        self.shape = floor.shape
+        self.root = cholesky(hessian + np.diag(floor.T.ravel()), lower=True)
+
+    def coefficients(self, x):
+        """Coefficients of the numbers."""
+        by_class = solve_triangular(self.root, x, lower=True, trans="T")
+        return by_class.reshape(self.shape[::-1]).T
+
+    def gradient(self, gradient):
+        """Derivative in the numbers, by that in the coefficients."""
+        return solve_triangular(self.root, gradient.T.ravel(), lower=True)
+
+
+def _hessian_at_offset(offset, features, share):
+    """Second derivatives of the likelihood at 0, class after class: Σ (diag p - ppᵀ) ⊗ ffᵀ."""
+    p = softmax(offset, axis=1)
+    n_classes, width = p.shape[1], features.shape[1]
+    hessian = np.zeros((n_classes * width, n_classes * width))
+    for rows in row_blocks(len(p), 8 * len(hessian), most=BLOCK_BYTES):
+        weighted = np.sqrt(share[rows])[:, None] * features[rows]
+        products = (p[rows, :, None] * weighted[:, None]).reshape(len(weighted), -1)
+        hessian -= products.T @ products
+        for k in range(n_classes):
+            own = slice(k * width, (k + 1) * width)
+            hessian[own, own] += (p[rows, k, None] * weighted).T @ weighted
+    return hessian
+
+
+def _minimize(problem, units, precision, max_iter, tol):
+    """Minimise the loss and its penalty Σ precision coefficients² / 2 in units of coefficients."""
+
+    def objective(x):
+        coefficients = units.coefficients(x)
         loss, gradient = problem["likelihood"](coefficients)
         loss += 0.5 * np.vdot(precision * coefficients, coefficients)
-        return loss, ((gradient + precision * coefficients) * scale).ravel()
+        return loss, units.gradient(gradient + precision * coefficients)
 
-    def hessian(scaled):
-        inner = problem["hessian"](scaled[:, None] * scale) + np.diag(precision[:, 0])
-        return inner * np.outer(scale, scale)
+    def hessian(x):
+        inner = problem["hessian"](units.coefficients(x)) + np.diag(precision[:, 0])
+        return inner * np.outer(units.scale, units.scale)
 
     options = {"maxiter": int(max_iter), "gtol": tol} | problem["options"]
     if "hessian" in problem:
         solver = {"method": "trust-exact", "hess": hessian}
     else:
         solver = {"method": "L-BFGS-B"}
-    result = minimize(objective, np.zeros(scale.size), jac=True, options=options, **solver)
+    start = np.zeros(precision.size)
+    result = minimize(objective, start, jac=True, options=options, **solver)
     problem.clear()  # older versions of scipy keep the objective until a collection
     return result
 

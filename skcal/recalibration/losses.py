@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
 
+from skcal._groups import Groups, degrees_of_freedom, law_of_mean, variance_of_sums
 from skcal._show import ShownRounded, number
 
 
@@ -23,8 +23,8 @@ class LossComparison(ShownRounded):
     standard_error : float
         The standard error of the difference, given the maps; NaN where that is infinite.
     pvalue : float
-        Two-sided normal p-value of equal expected losses; 1 for identical predictions, NaN where
-        the difference is infinite.
+        Two-sided normal p-value of equal expected losses, of groups by Student's distribution; 1
+        for identical predictions, NaN where the difference is infinite.
     """
 
     before: float
@@ -34,7 +34,13 @@ class LossComparison(ShownRounded):
     pvalue: float
 
     @classmethod
-    def of(cls, before: np.ndarray, after: np.ndarray, weight: np.ndarray) -> LossComparison:
+    def of(
+        cls,
+        before: np.ndarray,
+        after: np.ndarray,
+        weight: np.ndarray,
+        groups: Groups | None = None,
+    ) -> LossComparison:
         """Compare losses (n,) of the same samples."""
         counted = weight > 0
         before, after, share = before[counted], after[counted], weight[counted] / weight.sum()
@@ -47,7 +53,12 @@ class LossComparison(ShownRounded):
         spread = share**2 @ (gain - value) ** 2
         unbiased = 1 - share @ share
         error = float(np.sqrt(spread / unbiased)) if unbiased > 0 else np.inf
-        pvalue = float(2 * norm.sf(abs(value) / error)) if error > 0 else float(value == 0)
+        if groups is not None:
+            groups = groups.take(counted)
+            of_groups = variance_of_sums(share * (gain - value), groups)
+            error = max(error, float(np.sqrt(of_groups)))
+        law = law_of_mean(degrees_of_freedom(share, groups))
+        pvalue = float(2 * law.sf(abs(value) / error)) if error > 0 else float(value == 0)
         return cls(*means, value, error, pvalue)
 
     def __str__(self):

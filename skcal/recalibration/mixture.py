@@ -13,9 +13,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._groups import Groups
+from skcal._labels import plain_labels
 from skcal._running import recorded_warnings
 from skcal._sklearn_compat import _num_samples
-from skcal._validation import FLOATS, check_weight, naming, plain_labels, refuse_no_numbers
+from skcal._validation import FLOATS, check_weight, naming, refuse_no_numbers
 from skcal.recalibration.base import Identity
 
 _PACKAGE = str(Path(__file__).parents[1])
@@ -24,15 +26,17 @@ _SMALLEST = 0.02  # weight of a map that is worth its fit
 
 
 class LabelledPredictions(NamedTuple):
-    """Predictions (n, 1) or (n, C) that maps understand, column numbers and weights."""
+    """Predictions (n, 1) or (n, C) that maps understand, column numbers, weights and groups."""
 
     X: np.ndarray
     codes: np.ndarray
     weight: np.ndarray
+    groups: Groups | None = None
 
     def take(self, rows) -> LabelledPredictions:
         """Return those of some samples."""
-        return LabelledPredictions(self.X[rows], self.codes[rows], self.weight[rows])
+        groups = None if self.groups is None else self.groups.take(rows)
+        return LabelledPredictions(self.X[rows], self.codes[rows], self.weight[rows], groups)
 
     @property
     def n_classes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import expit
-from sklearn.isotonic import IsotonicRegression
+from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
 from skcal.recalibration.base import RecalibrationMap
@@ -29,13 +29,16 @@ class IsotonicCalibration(RecalibrationMap):
     ----------
     x_thresholds_, y_thresholds_ : ndarray of shape (n_thresholds,)
         Predictions and their c, linear between and constant beyond.
-    classes_ : ndarray of shape (2,)
+    estimators_ : list of IsotonicCalibration
+        Of three and more columns, instead of the thresholds: a map for each class.
+    classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     Notes
     -----
     One sample of half a positive outcome is added everywhere, c = (n c' + 1/2) / (n + 1), so that
-    no outcome has probability 0. Of two columns p is the second. O(n log n).
+    no outcome has probability 0. Of two columns p is the second; of more each class is mapped
+    against the rest, and the answers are divided by their sum. O(n log n) a class.
 
     References
     ----------
@@ -65,7 +68,7 @@ class IsotonicCalibration(RecalibrationMap):
     def _fit(self, z, codes, weight):
         p, rows, total = _scores_with_weights(expit(z[:, 0]), weight)
         mean = np.bincount(rows, weight * codes) / total
-        level = IsotonicRegression(y_min=0, y_max=1).fit_transform(p, mean, sample_weight=total)
+        level = isotonic_regression(mean, sample_weight=total, y_min=0, y_max=1)
         if self.centered:
             start = np.flatnonzero(np.diff(level, prepend=-1.0) != 0)
             p = np.add.reduceat(p * total, start) / np.add.reduceat(total, start)
@@ -97,12 +100,15 @@ class VennAbers(RecalibrationMap):
         Distinct logits of the training samples.
     lower_, upper_ : ndarray of shape (n_scores,)
         p₀ and p₁ at these.
-    classes_ : ndarray of shape (2,)
+    estimators_ : list of VennAbers
+        Of three and more columns, instead of scores: a map for each class.
+    classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     Notes
     -----
-    A new sample counts as one of weight 1. Of two columns p is the second. O(n log n).
+    A new sample counts as one of weight 1. Of two columns p is the second; of more each class is
+    mapped against the rest, and the answers are divided by their sum. O(n log n) a class.
 
     References
     ----------
@@ -142,10 +148,15 @@ class VennAbers(RecalibrationMap):
 
         Returns
         -------
-        interval : ndarray of shape (n_samples, 2)
+        interval : ndarray of shape (n_samples, 2), or (n_samples, n_classes, 2)
+            Of three and more classes those of each against the rest.
         """
         check_is_fitted(self)
-        return self._interval(self._logarithms(self._check(X, reset=False)))
+        X = self._check(X, reset=False)
+        if self._is_of_several_classes:
+            pairs = zip(self.estimators_, self._against_the_rest(X).T, strict=True)
+            return np.stack([part.predict_interval(column) for part, column in pairs], axis=1)
+        return self._interval(self._logarithms(X))
 
     def _interval(self, z):
         # A positive outcome joins the next higher score, a negative one the next lower.

@@ -115,6 +115,7 @@ def estimate_prevalence(
     Returns
     -------
     new_prevalence : float or ndarray of shape (n_classes,)
+        0 for classes without which the likelihood is highest.
 
     Raises
     ------
@@ -125,6 +126,8 @@ def estimate_prevalence(
     -----
     ConvergenceWarning
         If ``max_iter`` steps do not suffice.
+    UserWarning
+        If the likelihood is highest where a class is absent.
 
     See Also
     --------
@@ -134,7 +137,9 @@ def estimate_prevalence(
     -----
     Much less certain than a count of labels. Of predictions with C-statistics of 0.69, 0.84 and
     0.96 at n = 1,000 and a new prevalence of 5 % the standard deviation was 0.037, 0.017 and 0.010,
-    that of counting is 0.007. Errors of the predictions at ``prevalence`` go into the estimate.
+    that of counting is 0.007. It can be trusted where the predictions are calibrated at
+    ``prevalence`` and the classes look as before (label shift): errors of the predictions go into
+    the estimate, and predictions that are too low by a constant factor can bring it to 0.
 
     References
     ----------
@@ -166,6 +171,16 @@ def estimate_prevalence(
             f"The prevalence still changes after max_iter={max_iter} steps. Pass a larger "
             "max_iter; predictions that hardly tell the classes apart need many.",
             ConvergenceWarning,
+            stacklevel=2,
+        )
+    absent = (shares < 1e-4) & (weight @ (ratios / (ratios @ shares)[:, None]) <= 1)
+    if absent.any():
+        shares = np.where(absent, 0.0, shares / shares[~absent].sum())
+        warnings.warn(
+            f"The likelihood is highest where class {int(np.argmax(absent))} is absent, a "
+            "prevalence of 0: no estimate inside (0, 1) fits these predictions. Most often they "
+            "are not calibrated at the prevalence that was passed, or the samples are few. Check "
+            "them with labels, or count some labels of the place of use.",
             stacklevel=2,
         )
     return float(shares[1]) if proba.ndim == 1 else shares

@@ -11,22 +11,24 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._groups import read_groups
+from skcal._labels import column_names, refuse_another_order
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
 from skcal._selection import Judged, choice_summary, cv_results, simplest
 from skcal._show import Summarized, Summary, format_setting, printable
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import (
+    as_given,
     check_proba,
     check_weight,
-    column_names,
+    decoded,
     naming,
     plain_array,
     read_logits,
 )
 from skcal.recalibration.base import labels_of
 from skcal.recalibration.default_maps import default_max_samples
-from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import LabelledPredictions, Mixture, fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
 from skcal.recalibration.trial import (
@@ -181,7 +183,7 @@ class Recalibrator(
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None):
         """Try the maps, choose one and fit it to all samples.
 
         Parameters
@@ -192,6 +194,9 @@ class Recalibrator(
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group may depend on each other: folds hold whole groups, and losses are
+            compared by the sums over groups. See :doc:`/guide/dependent_samples`.
 
         Returns
         -------
@@ -203,7 +208,7 @@ class Recalibrator(
             If X is not predictions, y not the labels of its columns, or the splits overlap or leave
             nothing to fit to.
         """
-        data = self._read(X, y, sample_weight)
+        data = self._read(X, y, sample_weight, groups)
         with one_blas_thread() if data.X.size < _MANY_PROBABILITIES else nullcontext():
             return self._fit(data, X, y)
 
@@ -230,14 +235,17 @@ class Recalibrator(
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _read(self, X, y, sample_weight) -> LabelledPredictions:
+    def _read(self, X, y, sample_weight, groups) -> LabelledPredictions:
         columns = column_names(X)
+        refuse_another_order(y, X, "y", "X")
         predictions = self._predictions(X, y, reset=True)
         codes, self.classes_ = labels_of(y, predictions, self.labels, columns=columns)
-        return LabelledPredictions(predictions, codes, check_weight(sample_weight, len(codes)))
+        weight = check_weight(sample_weight, len(codes))
+        return LabelledPredictions(predictions, codes, weight, read_groups(groups, weight))
 
     def _predictions(self, X, y=None, reset=False) -> np.ndarray:
         """Checked predictions as maps read them, (n, 1) or (n, C)."""
+        X = decoded(X)
         with naming("X"):
             shape = np.shape(X)
         if len(shape) == 1:
@@ -260,10 +268,8 @@ class Recalibrator(
         shown = trial.best_of_candidates(means)
         shown[trial.owners[best]] = best
         self._shown_params = [trial.setting(setting) for setting in shown]
-        chosen, weight = trial.losses(best, splits), trial.weights(splits)
-        self.comparisons_ = [
-            LossComparison.of(trial.losses(setting, splits), chosen, weight) for setting in shown
-        ]
+        self._shares = trial.shares_of_mixture() if self.best_name_ == "Mixture" else {}
+        self.comparisons_ = [trial.compare(setting, best, splits) for setting in shown]
         self.simplest_name_ = self.names_[simplest(self.comparisons_)]
         self.cv_results_ = cv_results(
             np.stack([-trial.mean_losses([split]) for split in splits], axis=1),
@@ -325,8 +331,9 @@ class Recalibrator(
         proba : ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        predictions = self._predictions(X)
-        return mapped_proba(self.best_estimator_, predictions, self.n_samples_, len(self.classes_))
+        map, predictions = self.best_estimator_, self._predictions(X)
+        proba = mapped_proba(map, predictions, self.n_samples_, len(self.classes_))
+        return as_given(proba, X)
 
     def transform(self, X):
         """Recalibrated probabilities, as :meth:`predict_proba`, for pipelines."""
@@ -334,7 +341,7 @@ class Recalibrator(
 
     def predict(self, X):
         """Most probable class of each sample."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self.classes_[self.predict_proba(decoded(X)).argmax(axis=1)]
 
     def get_feature_names_out(self, input_features=None):
         """Return the classes as names of the columns."""
@@ -430,11 +437,15 @@ def _chosen_map(recalibrator: Recalibrator) -> Iterator[str]:
     if name == "Identity":
         yield "chosen: the predictions as they are; no map is significantly better."
     elif name == "Mixture":
-        yield "chosen: the mean of the candidates, by weights of the highest held-out likelihood."
+        shares = sorted(recalibrator._shares.items(), key=lambda item: -item[1])
+        parts = ", ".join(f"{100 * share:.0f} % {candidate}" for candidate, share in shares)
+        yield f"chosen: the mean of the candidates, {parts}."
     else:
         yield f"chosen: {name}, on samples that it was not fitted to."
     simplest = recalibrator.simplest_name_
     if name not in ("Identity", simplest):
         above = recalibrator.comparisons_[recalibrator.names_.index(simplest)].difference
-        loss = "not significantly higher (p > 0.05)" if above > 0 else "not higher"
+        loss = (
+            "not significantly higher (p > 0.05)" if above > 0 else "lower, but not significantly"
+        )
         yield f"{simplest} is simpler and its loss {loss}."

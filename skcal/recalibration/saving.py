@@ -16,7 +16,8 @@ The keys of the object:
 ``probability_floor``
     Where probabilities are mapped, what smaller ones count as.
 ``parameters``
-    What the fit learnt: numbers and (nested) lists of them.
+    What the fit learnt: numbers and (nested) lists of them; of a map of one probability that was
+    fitted to several classes ``estimators``, such an object for each class against the rest.
 ``formula``
     The answer as a function of z, as text; ⊙, powers, roots and exp are element by element, ``@``
     is the product of row and matrix, and (0, …) puts a 0 before a single number.
@@ -38,9 +39,9 @@ _REMEDY = "Pass what to_json() of a map returned."
 
 def to_text(fitted) -> str:
     """A fitted map as JSON."""
-    parameters = {
-        name: np.asarray(getattr(fitted, f"{name}_")).tolist() for name in fitted._saved_parameters
-    }
+    formula = fitted._formula_text()
+    if fitted._is_of_several_classes:
+        formula = "q / sum(q), q[k] the answer of estimators[k] to z[k]"
     return json.dumps(
         {
             "map": type(fitted).__name__,
@@ -53,8 +54,8 @@ def to_text(fitted) -> str:
             "classes": np.asarray(fitted.classes_).tolist(),
             "z": _description_of_z(fitted),
             "probability_floor": getattr(fitted, "_floor", None),
-            "parameters": parameters,
-            "formula": fitted._formula_text(),
+            "parameters": fitted._saved(),
+            "formula": formula,
         },
         allow_nan=False,
         ensure_ascii=False,
@@ -67,6 +68,8 @@ def _description_of_z(fitted):
         logit = "log(max(x, probability_floor)) - log(max(1 - x, 2^-52))"
         logit = "x" if fitted.from_logits else logit
         return logit if fitted._of_single_probability else f"(0, {logit})"
+    if fitted._is_of_several_classes:
+        return "x - log(sum(exp of the others of x))" if fitted.from_logits else "x"
     if fitted.from_logits:
         return "x[1] - x[0]" if fitted._of_single_probability else "x - log(sum(exp(x)))"
     logs = "log(max(x, probability_floor))"
@@ -94,8 +97,12 @@ def from_document(document: Document, known: dict[str, Any]):
     if not fitted.from_logits:
         fitted._floor = document.number("probability_floor", math.ulp(0.0), 0.5)
     parameters = document.part("parameters")
-    for parameter in fitted._saved_parameters:
-        setattr(fitted, f"{parameter}_", parameters.array(parameter)[()])
+    if fitted._is_of_several_classes:
+        parts = parameters.objects("estimators")
+        fitted.estimators_ = [from_document(part, {name: type(fitted)}) for part in parts]
+    else:
+        for parameter in fitted._saved_parameters:
+            setattr(fitted, f"{parameter}_", parameters.array(parameter)[()])
     try:
         proba = fitted.predict_proba(_neutral(fitted))
     except (TypeError, ValueError, IndexError, OverflowError, MemoryError) as error:

@@ -134,7 +134,7 @@ class SplineScaling(PenalizedScaling):
     coef_ : ndarray of shape (n_splines, 1)
     intercept_ : ndarray of shape (1,)
     n_iter_ : int
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     References
@@ -199,7 +199,7 @@ class BetaCalibration(PenalizedScaling):
     intercept_ : ndarray of shape (1,)
         m.
     n_iter_ : int
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     References
@@ -249,7 +249,7 @@ class QuadraticScaling(PenalizedScaling):
     intercept_ : ndarray of shape (1,)
         b.
     n_iter_ : int
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     Notes

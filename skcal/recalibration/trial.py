@@ -9,14 +9,21 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 
+from skcal._groups import GroupBlocks, Groups, refuse_cut_groups, tail_quantile
 from skcal._running import one_by_one, recorded_warnings
 from skcal._scores import LOSSES, log_losses, of_outcomes
-from skcal._selection import as_pair, distinct_names, settings_of, shown_name, warn_of_fits
+from skcal._selection import (
+    LEVEL,
+    as_pair,
+    distinct_names,
+    settings_of,
+    shown_name,
+    warn_of_fits,
+)
 from skcal._validation import row_blocks
 from skcal.recalibration.base import Identity, Smoothed
 from skcal.recalibration.default_maps import default_candidates
@@ -29,7 +36,6 @@ from skcal.recalibration.mixture import (
     mixture_weights,
 )
 
-_SIGNIFICANT = norm.isf(0.05)  # standard deviations
 _NOT_WORSE = 0.1  # standard errors by which a simpler map may be worse
 
 #: Name of a loss → scikit-learn's name of its score.
@@ -57,7 +63,7 @@ def splits_that_choose(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Training and test rows of labelled predictions, of ``most`` that are drawn if there are more.
 
-    Samples of weight 0 do not choose; an int ``cv`` means shuffled folds.
+    Samples of weight 0 do not choose; an int ``cv`` means shuffled folds, which hold whole groups.
     """
     rng = check_random_state(random_state)
     seed = rng.randint(2**31 - 1)
@@ -71,6 +77,9 @@ def splits_that_choose(
             f"n_samples={len(chosen)}: a map that is judged on other samples needs 2. Pass more "
             "samples."
         )
+    if data.groups is not None:
+        of_groups = GroupBlocks(int(cv), seed).split(chosen, groups=data.groups.codes[chosen])
+        return [(chosen[train], chosen[test]) for train, test in of_groups]
     folds = KFold(min(cv, len(chosen)), shuffle=True, random_state=seed)
     return [(chosen[train], chosen[test]) for train, test in folds.split(chosen)]
 
@@ -81,11 +90,13 @@ def _given_splits(cv, data, chosen):
     drawn = np.zeros(n_samples, dtype=bool)
     drawn[chosen] = True
     try:
-        pairs = check_cv(cv, data.codes, classifier=True).split(data.X, data.codes)
+        groups = None if data.groups is None else data.groups.codes
+        pairs = check_cv(cv, data.codes, classifier=True).split(data.X, data.codes, groups)
         splits = as_rows(pairs, n_samples)
     except (ValueError, IndexError) as error:
         raise ValueError(f"cv cannot split {n_samples} samples. ({error})") from error
     refuse_overlap(splits, n_samples)
+    refuse_cut_groups(splits, data.groups, "cv")
     splits = [(train[drawn[train]], test[drawn[test]]) for train, test in splits]
     empty = [k for k, pair in enumerate(splits) if min(map(len, pair)) == 0]
     if empty:
@@ -156,7 +167,8 @@ class JudgedMap(NamedTuple):
     """What a map says of samples that it was not fitted to.
 
     ``surprise`` is the sum of what was gained over the identity, above its mean if the identity is
-    calibrated, and ``variance`` the variance that the sum then has.
+    calibrated, and ``variance`` the variance that the sum then has, of groups no less than that of
+    their sums.
     """
 
     fitted: Any
@@ -182,7 +194,7 @@ def judge(fitted, identity, test, n_train, scoring, seconds=0.0) -> JudgedMap:
     """Judge a fitted map, beside the identity, on samples that it has not seen."""
     start = time.perf_counter()
     n_test, n_classes = len(test.codes), test.n_classes
-    losses, logs, surprise, variance = np.empty(n_test), np.empty(n_test), 0.0, 0.0
+    losses, logs, surprises, variance = np.empty(n_test), np.empty(n_test), np.empty(n_test), 0.0
     for rows in row_blocks(n_test, 8 * n_classes, most=2**22):
         p = identity.predict_proba(test.X[rows])
         q = mapped_proba(fitted, test.X[rows], n_train, n_classes)
@@ -195,9 +207,12 @@ def judge(fitted, identity, test, n_train, scoring, seconds=0.0) -> JudgedMap:
         with np.errstate(invalid="ignore"):
             gain = np.where(p > 0, LOSSES[scoring](p) - after, 0)
         mean = np.einsum("ij,ij->i", p, gain)
-        surprise += float(weight @ (of_outcomes(gain, codes) - mean))
+        surprises[rows] = weight * (of_outcomes(gain, codes) - mean)
         variance += float(weight**2 @ (np.einsum("ij,ij,ij->i", p, gain, gain) - mean**2))
     times = seconds, time.perf_counter() - start
+    if test.groups is not None:
+        variance = max(variance, float(np.sum(test.groups.sums(surprises) ** 2)))
+    surprise = float(surprises.sum())
     return JudgedMap(fitted, losses, logs, surprise, max(variance, 0.0), times)
 
 
@@ -217,6 +232,7 @@ class Trial:
     held_out : list of list of JudgedMap
         By setting and split.
     weight : ndarray of shape (n_samples,)
+    groups : Groups or None
     """
 
     candidates: list[MapCandidate]
@@ -225,6 +241,7 @@ class Trial:
     tests: list[np.ndarray]
     held_out: list[list[JudgedMap]]
     weight: np.ndarray
+    groups: Groups | None = None
 
     def losses(self, setting, splits) -> np.ndarray:
         """Losses of the test samples of some splits."""
@@ -234,12 +251,32 @@ class Trial:
         """Weights of the test samples of some splits."""
         return np.concatenate([self.weight[self.tests[k]] for k in splits])
 
+    def compare(self, setting, other, splits) -> LossComparison:
+        """Compare the losses of two settings on the test samples of some splits."""
+        losses = self.losses(setting, splits), self.losses(other, splits)
+        return LossComparison.of(*losses, self.weights(splits), self._groups_of(splits))
+
+    def _groups_of(self, splits) -> Groups | None:
+        if self.groups is None:
+            return None
+        return self.groups.take(np.concatenate([self.tests[k] for k in splits]))
+
     def setting(self, number) -> dict:
         """A map and its parameters, as ``cv_results_["params"]`` names them."""
         candidate = self.candidates[self.owners[number]]
         first = int(np.flatnonzero(self.owners == self.owners[number])[0])
         setting = candidate.settings[number - first]
         return {"map": candidate.map} | {f"map__{name}": value for name, value in setting.items()}
+
+    def shares_of_mixture(self) -> dict[str, float]:
+        """The weight of each candidate in the mixture, which is the last of the maps."""
+        shares: dict[str, float] = {}
+        owner_of = {id(map): owner for map, owner in zip(self.maps, self.owners, strict=True)}
+        mixture = self.maps[-1]
+        for part, weight in zip(mixture.estimators, mixture.weights, strict=True):
+            name = self.candidates[owner_of[id(part)]].name
+            shares[name] = shares.get(name, 0.0) + float(weight)
+        return shares
 
     def mean_losses(self, splits) -> np.ndarray:
         """Mean loss of each setting, (n_settings,)."""
@@ -264,22 +301,24 @@ class Trial:
 
         The identity stays unless the map of the lowest loss gains more than chance would if the
         identity were calibrated, at the 5 % level: given p and the map, mean and variance of the
-        gain are then known. Otherwise the mixture is taken: of maps that can hardly be told apart
-        the mean is better than the one that was lucky. Without a mixture the first map is taken
-        whose loss is not above the lowest by more than a tenth of the standard error of the
-        difference.
+        gain are then known. Otherwise the mixture is taken, unless the loss of a map is
+        significantly lower (5 % over all candidates): of maps that can hardly be told apart the
+        mean is better than the one that was lucky. Without a mixture the first map is taken whose
+        loss is not above the lowest by more than a tenth of the standard error of the difference.
         """
-        means, weight = self.mean_losses(splits), self.weights(splits)
+        means = self.mean_losses(splits)
         if len(self.maps) == 1:
             return 0
         best = 1 + int(np.argmin(means[1:]))
         if do_no_harm and not self._is_significant(best, means, splits):
             return 0
         if isinstance(self.maps[-1], Mixture):
-            return len(self.maps) - 1
-        lowest = self.losses(best, splits)
+            last = len(self.maps) - 1
+            gap = self.compare(last, best, splits)
+            if not (gap.difference > 0 and gap.pvalue < LEVEL / (len(self.candidates) - 1)):
+                return last
         for setting in self.best_of_candidates(means)[1:]:
-            gap = LossComparison.of(self.losses(setting, splits), lowest, weight)
+            gap = self.compare(setting, best, splits)
             if setting == best or gap.difference <= _NOT_WORSE * gap.standard_error:
                 return setting
         return best
@@ -291,7 +330,8 @@ class Trial:
             return True
         surprise = sum(self.held_out[setting][k].surprise for k in splits)
         variance = sum(self.held_out[setting][k].variance for k in splits)
-        return bool(surprise > _SIGNIFICANT * np.sqrt(variance))
+        quantile = tail_quantile(LEVEL, self.weights(splits), self._groups_of(splits))
+        return bool(surprise > quantile * np.sqrt(variance))
 
 
 def try_maps(candidates, data, splits, scoring, mix=False, n_jobs=None, progress=None) -> Trial:
@@ -316,7 +356,7 @@ def try_maps(candidates, data, splits, scoring, mix=False, n_jobs=None, progress
     warn_of_fits([one for each in judged for one in each.warnings], "{} fit(s) of maps", most=1)
     held_out = [judged[k : k + len(splits)] for k in range(0, len(judged), len(splits))]
     tests = [test for _, test in splits]
-    trial = Trial(candidates, owners, maps, tests, held_out, data.weight)
+    trial = Trial(candidates, owners, maps, tests, held_out, data.weight, data.groups)
     if not mix:
         return trial
     with recorded_warnings():  # fitted maps have said what they say of these predictions
@@ -341,6 +381,7 @@ def _with_mixture(trial, identity, data, splits, scoring) -> Trial:
         trial.tests,
         [*trial.held_out, held_out],
         trial.weight,
+        trial.groups,
     )
 
 
@@ -398,12 +439,14 @@ def judge_choice(
         maps = _fold_maps(trial, data, splits, do_no_harm, unchanged)
         rows, after = cross_fitted(maps, data.X, data.n_classes)
         before = identity.predict_proba(data.X[rows])
-    codes, weight = data.codes[rows], data.weight[rows]
+    judged = data.take(rows)
+    codes, weight, groups = judged.codes, judged.weight, judged.groups
     comparison = {
         name: LossComparison.of(
             of_outcomes(LOSSES[score](before), codes),
             of_outcomes(LOSSES[score](after), codes),
             weight,
+            groups,
         )
         for name, score in SCORES.items()
     }

@@ -16,7 +16,7 @@ from skcal.displays import CalibrationCurveDisplay, DecisionCurveDisplay, Reliab
 from skcal.displays.base import MAX_PANELS
 from skcal.report.measure import Measures
 
-_SIZE = (4.2, 5.8)
+_SIZE = (4.6, 5.2)
 
 
 def reliability(parts: list[Measures], notion: str, settings: dict) -> ReliabilityDisplay:
@@ -29,7 +29,6 @@ def reliability(parts: list[Measures], notion: str, settings: dict) -> Reliabili
         [panels[k] for k in sorted(kept)],
         notion=notion,
         method="bins",
-        strategy=settings["strategy"],
         confidence_level=settings["confidence_level"],
         n_panels_left_out=len(panels) - len(kept),
     )
@@ -37,10 +36,7 @@ def reliability(parts: list[Measures], notion: str, settings: dict) -> Reliabili
 
 def single_panels(display: ReliabilityDisplay) -> list[ReliabilityDisplay]:
     """The panels one by one."""
-    options = {
-        name: getattr(display, name)
-        for name in ("notion", "method", "strategy", "confidence_level")
-    }
+    options = {name: getattr(display, name) for name in ("notion", "method", "confidence_level")}
     return [ReliabilityDisplay([panel], **options) for panel in display.panels]
 
 
@@ -100,6 +96,7 @@ def _rendered(figure, kind: str, **options) -> bytes:
 
     for text in figure.findobj(Text):
         text.set_text(_drawable(text))
+    figure.draw_without_rendering()  # a first pass of its layout
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     file = io.BytesIO()
     figure.savefig(file, format=kind, metadata=dates.get(kind), dpi=150, **options)

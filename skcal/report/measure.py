@@ -6,12 +6,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 
 from skcal._running import recorded_warnings
+from skcal._validation import is_significant
 from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
 from skcal.displays.reliability_panel import ReliabilityPanel
-from skcal.hypothesis_tests import monte_carlo_test, skce_test
-from skcal.hypothesis_tests.result import CalibrationTestResult
+from skcal.hypothesis_tests import (
+    calibration_test,
+    equivalence_test,
+    monte_carlo_test,
+    scan_test,
+)
+from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
+from skcal.hypothesis_tests.joint import JointTestResult
+from skcal.hypothesis_tests.scan import ScanTestResult
 from skcal.metrics import (
     bootstrap_interval,
     calibration_bins,
@@ -21,21 +30,18 @@ from skcal.metrics import (
     sharpness,
     validation_measures,
 )
+from skcal.metrics.cross_fitted import ece_without_bins
 from skcal.metrics.thresholds import DecisionCurve
-from skcal.metrics.validation import ValidationMeasures
+from skcal.metrics.validation import DISTANCES, ValidationMeasures
 from skcal.model_selection import CalibrationErrorSearchCV
-from skcal.model_selection.errors import error_facts
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, Notion, resolve_notion
-from skcal.report.words import cautions
+from skcal.report.words import cautions, sparse_bins
 from skcal.sample import Sample
 
 _BY_CLASS = "log loss, one class against the rest"
-# Work that takes about a second: pairs × columns (× resamples), samples × resamples.
-_MONTE_CARLO_WORK = 5e10
-_SPECTRAL_WORK = 1e10
-_MONTE_CARLO_SAMPLES = 50_000
 _CURVES = 199  # resamples whose curves are fitted
+_LIMIT, _SHARE_OF_RATE = 0.05, 0.2  # of the certificate: an error, or a share of the rarer outcome
 
 
 class Settings(NamedTuple):
@@ -44,7 +50,7 @@ class Settings(NamedTuple):
     search: bool
     n_bins: int
     strategy: str
-    min_bin_samples: int
+    max_error: float | None
     confidence_level: float
     n_resamples: int
     candidates: Any
@@ -57,8 +63,7 @@ class Settings(NamedTuple):
 
     def bins(self, sample: Sample) -> dict:
         """The options of a function that bins the predictions of the sample."""
-        options = {"n_bins": self.n_bins, "strategy": self.strategy}
-        return {"notion": sample.notion, "labels": sample.classes, **options}
+        return {**asked(sample), "n_bins": self.n_bins, "strategy": self.strategy}
 
     @property
     def resampling(self) -> dict:
@@ -77,50 +82,42 @@ class Settings(NamedTuple):
 
 @dataclass(frozen=True)
 class Overview:
-    """What was predicted and what happened."""
+    """What was predicted and what happened; the ends are of what the notion is about.
+
+    ``n_groups`` is None where all samples are independent.
+    """
 
     n_samples: int
+    n_groups: int | None
     classes: list
     base_rates: list[float]
     mean_predictions: list[float]
     accuracy: float
     mean_confidence: float
+    smallest: float
+    largest: float
 
 
 @dataclass(frozen=True)
-class BinnedEce:
-    """ECE with its bootstrap interval and what calibrated predictions would show."""
+class IntervalEstimate:
+    """An error with an interval that holds it; from 0 unless the verdict is "miscalibrated"."""
 
     notion: Notion
     estimate: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class BinnedEce(IntervalEstimate):
+    """ECE with its bootstrap interval and what calibrated predictions would show."""
+
     null_mean: float
     null_limit: float
-    pvalue: float
     n_bins: int
     strategy: str
     n_empty: int
     n_nearly_empty: int
-
-
-@dataclass(frozen=True)
-class WorstBin:
-    """MCE: the largest gap of the bins that hold enough samples."""
-
-    notion: Notion
-    estimate: float
-    min_bin_samples: int
-    left: float
-    right: float
-    count: int
-    prediction: float
-    frequency: float
-    low: float
-    high: float
-    n_left_out: int
-    n_bins: int
-    strategy: str
 
 
 @dataclass(frozen=True)
@@ -143,15 +140,15 @@ class Measures:
     ----------
     name : str
     overview : Overview
-    searches : dict of str to CalibrationErrorSearchCV
-        The fitted searches behind the tuned errors.
-    tuned : list of dict
-        What each search found, as in the JSON of the command line, at the level of the report.
+    test : JointTestResult or None
+        The test that decides the verdict.
+    scan : ScanTestResult or None
+        Where predictions are miscalibrated.
+    certificate : EquivalenceTestResult or None
+        How large the cutoff calibration error may be.
+    without_bins : IntervalEstimate or None
+        ECE without bins.
     ece : BinnedEce or None
-    without_bins : dict or None
-        The mean absolute error by the corrections of the first search, or of the diagram.
-    mce : WorstBin or None
-    skce : list of CalibrationTestResult
     scores : list of Score
     sharpness : float
     validation : ValidationMeasures or None
@@ -159,26 +156,38 @@ class Measures:
     curve : CalibrationCurveDisplay or None
     decision, at_prevalence : DecisionCurve or None
         The decision curve, and that of a single threshold, the prevalence.
+    searches : dict of str to CalibrationErrorSearchCV
+        The fitted searches behind the tuned errors.
+    tuned : list of dict
+        What each search found, as in the JSON of the command line, at the level of the report.
     diagram : ReliabilityPanel or None
-    warnings : list of str
+    cautions, warnings : list of str
+        From what every number suffers, and what is said of single ones.
     """
 
     name: str
     overview: Overview
-    searches: dict[str, CalibrationErrorSearchCV] = field(repr=False)
-    tuned: list[dict]
+    test: JointTestResult | None
+    scan: ScanTestResult | None
+    certificate: EquivalenceTestResult | None
+    without_bins: IntervalEstimate | None
     ece: BinnedEce | None
-    without_bins: dict | None
-    mce: WorstBin | None
-    skce: list[CalibrationTestResult]
     scores: list[Score]
     sharpness: float
     validation: ValidationMeasures | None
     curve: CalibrationCurveDisplay | None
     decision: DecisionCurve | None
     at_prevalence: DecisionCurve | None
+    searches: dict[str, CalibrationErrorSearchCV] = field(repr=False)
+    tuned: list[dict]
     diagram: ReliabilityPanel | None
+    cautions: list[str]
     warnings: list[str]
+
+    def rejects(self, settings) -> bool:
+        """Whether calibration is refuted at the level of the report: the verdict."""
+        test, level = self.test, settings["confidence_level"]
+        return test is not None and is_significant(test.pvalue, level)
 
 
 @dataclass
@@ -204,47 +213,51 @@ class Attempts:
         return result
 
 
-def measure(name: str, sample: Sample, settings: Settings) -> Measures:
-    """Compute all that a report says of one set of predictions."""
+def measure(
+    name: str, sample: Sample, settings: Settings, test: JointTestResult | None = None
+) -> Measures:
+    """Compute all that a report says of one set of predictions, which may be tested already."""
     attempt = Attempts(name, settings.verbose)
+    test = test or attempt("test", tested, calibration_test, sample, settings)
+    refuted = test is not None and is_significant(test.pvalue, settings.confidence_level)
+    scan = attempt("ranges", tested, scan_test, sample, settings)
+    certificate = attempt("certificate", _certificate, sample, settings)
+    without_bins = attempt("ECE without bins", _without_bins, sample, settings, refuted)
+    ece = attempt("ECE", _binned_ece, sample, settings, refuted)
+    scores = [attempt(score[0], _decomposed, sample, *score) for score in _asked_scores(sample)]
+    ranges = scan.ranges if refuted and scan is not None else []
+    diagram = attempt("reliability diagram", _diagram, name, sample, settings, ranges, test)
+    curve = attempt("calibration curve", _curve_display, name, sample, settings)
+    decision, at_prevalence = attempt("decision curve", _decisions, sample, settings) or (None,) * 2
+    validation = attempt("validation", _validated, sample, settings, refuted)
     searches = {
         notion: attempt(f"risk-tuned {notion} error", fit_search, sample, settings, notion)
         for notion in _searched_notions(sample, settings)
     }
     searches = {notion: search for notion, search in searches.items() if search is not None}
-    tuned = [tuned_error(search, settings) for search in searches.values()]
-    of_search = tuned[0]["l1"] if tuned else None
-    ece = attempt("ECE", _binned_ece, sample, settings)
-    skce = [
-        attempt(f"SKCE ({notion})", _kernel_test, sample, settings, notion)
-        for notion in _skce_notions(sample)
-    ]
-    mce = attempt("MCE", _worst_bin, sample, settings)
-    scores = [attempt(score[0], _decomposed, sample, *score) for score in _asked_scores(sample)]
-    diagram = attempt("reliability diagram", _diagram, name, sample, settings, ece, of_search)
-    curve = attempt("calibration curve", _curve_display, name, sample, settings)
-    decision, at_prevalence = attempt("decision curve", _decisions, sample, settings) or (None,) * 2
-    validation = attempt("validation", _validated, sample, settings)
+    tuned = [tuned_error(search, settings, refuted) for search in searches.values()]
     overview, rows = _overview(sample), class_columns(sample)
     return Measures(
         name=name,
         overview=overview,
-        searches=searches,
-        tuned=tuned,
+        test=test,
+        scan=scan,
+        certificate=certificate,
+        without_bins=without_bins,
         ece=ece,
-        mce=mce,
-        skce=[part for part in skce if part is not None],
         scores=[part for part in scores if part is not None],
         sharpness=sharpness(
             sample.labels, sample.proba, notion=_all_classes(sample), labels=sample.classes
         ),
+        validation=validation,
         curve=curve,
         decision=decision,
         at_prevalence=at_prevalence,
-        validation=validation,
-        without_bins=of_search or (None if diagram is None else diagram.without_bins),
+        searches=searches,
+        tuned=tuned,
         diagram=diagram,
-        warnings=[*cautions(rows, sample.codes, overview, ece, tuned), *attempt.messages],
+        cautions=cautions(rows, sample.codes, overview),
+        warnings=[*filter(None, [sparse_bins(ece)]), *attempt.messages],
     )
 
 
@@ -256,13 +269,17 @@ def class_columns(sample: Sample) -> np.ndarray:
 
 def _overview(sample) -> Overview:
     rows, n_classes = class_columns(sample), len(sample.classes)
+    [problem] = sample.problems()
     return Overview(
         n_samples=len(rows),
+        n_groups=None if sample.groups is None else len(np.unique(sample.groups.codes)),
         classes=[plain_label(label) for label in sample.classes.tolist()],
         base_rates=(np.bincount(sample.codes, minlength=n_classes) / len(rows)).tolist(),
         mean_predictions=rows.mean(axis=0, dtype=np.float64).tolist(),
         accuracy=float(np.mean(rows.argmax(axis=1) == sample.codes)),
         mean_confidence=float(rows.max(axis=1).mean(dtype=np.float64)),
+        smallest=float(problem.features.min()),
+        largest=float(problem.features.max()),
     )
 
 
@@ -281,7 +298,7 @@ def _searched_notions(sample, settings) -> list[str]:
     return [sample.notion, *more]
 
 
-def fit_search(sample: Sample, settings: Settings, notion, candidates=None):
+def fit_search(sample: Sample, settings: Settings, notion):
     """Choose a function by its risk on at most ``max_search_samples`` of the samples.
 
     Those are drawn without replacement and stay in their order.
@@ -291,7 +308,7 @@ def fit_search(sample: Sample, settings: Settings, notion, candidates=None):
         rng = np.random.default_rng(settings.random_state)
         sample = sample.take(np.sort(rng.choice(n_samples, size=size, replace=False)))
     return CalibrationErrorSearchCV(
-        settings.candidates if candidates is None else candidates,
+        settings.candidates,
         notion,
         labels=sample.classes,
         cv=settings.cv,
@@ -299,46 +316,29 @@ def fit_search(sample: Sample, settings: Settings, notion, candidates=None):
         n_jobs=settings.n_jobs,
         verbose=settings.verbose,
         random_state=settings.random_state,
-    ).fit(sample.proba, sample.labels)
+    ).fit(sample.proba, sample.labels, **dependent(sample))
 
 
-def tuned_error(search, settings: Settings) -> dict:
-    """``as_dict`` of a search with the lower bound at the level of the report."""
+def tuned_error(search, settings: Settings, refuted: bool) -> dict:
+    """``as_dict`` of a search with the lower bound at the level of the report.
+
+    The bound is 0 unless the verdict is that calibration is refuted.
+    """
     facts = as_dict(search)
     one_step = facts["one_step"]
     if one_step is not None and one_step["lower_confidence_bound"] is not None:
         one_step["confidence_level"] = settings.confidence_level
         bound = search.lower_confidence_bound(settings.confidence_level)
-        one_step["lower_confidence_bound"] = bound
-        facts["l1"] = error_facts(search, "l1", settings.confidence_level)
+        one_step["lower_confidence_bound"] = bound if refuted else min(bound, 0.0)
     return facts
 
 
-# Errors of bins and kernels
+# The verdict, the certificate and errors
 
 
-def _binned_ece(sample, settings) -> BinnedEce:
-    given, bins, resampling = _given(sample), settings.bins(sample), settings.resampling
-    level = settings.confidence_level
-    interval = bootstrap_interval(
-        expected_calibration_error, *given, confidence_level=level, **bins, **resampling
-    )
-    test = monte_carlo_test(*given, **bins, **resampling)
-    null: Any = test.null_distribution
-    count = calibration_bins(*given, **bins).count
-    return BinnedEce(
-        notion=sample.notion,
-        estimate=interval.estimate,
-        low=max(interval.low, 0.0),
-        high=max(interval.high, 0.0),
-        null_mean=float(null.mean()),
-        null_limit=float(np.quantile(null, level)),
-        pvalue=test.pvalue,
-        n_bins=len(count),
-        strategy=settings.strategy,
-        n_empty=int(np.count_nonzero(count == 0)),
-        n_nearly_empty=int(np.count_nonzero((count > 0) & (count < 10))),
-    )
+def asked(sample: Sample) -> dict:
+    """The notion and the classes of the columns, for public functions."""
+    return {"notion": sample.notion, "labels": sample.classes}
 
 
 def _given(sample) -> tuple[np.ndarray, np.ndarray]:
@@ -346,58 +346,71 @@ def _given(sample) -> tuple[np.ndarray, np.ndarray]:
     return sample.labels, sample.proba
 
 
-def _worst_bin(sample, settings) -> WorstBin:
-    guard, level = settings.min_bin_samples, settings.confidence_level
-    bins = calibration_bins(*_given(sample), confidence_level=level, **settings.bins(sample))
-    row = bins.largest_gap(guard)
-    columns = ("prediction", "frequency", "low", "high")
-    return WorstBin(
-        notion=sample.notion,
-        estimate=float(abs(bins.gap[row, 0])),
-        min_bin_samples=guard,
-        left=float(bins.left[row]),
-        right=float(bins.right[row]),
-        count=int(bins.count[row]),
-        n_left_out=int(np.count_nonzero((bins.count > 0) & (bins.count < guard))),
-        n_bins=len(bins.count),
-        strategy=settings.strategy,
-        **{name: float(getattr(bins, name)[row, 0]) for name in columns},
-    )
+def dependent(sample) -> dict:
+    """The groups of samples that depend on each other, for public functions."""
+    return {} if sample.groups is None else {"groups": sample.groups.codes}
 
 
-def _skce_notions(sample):
-    """The report's notion and "canonical", which for two columns would be "binary" twice."""
-    if sample.notion.of_positive_class:
-        return [sample.notion]
-    return [sample.notion, resolve_notion("canonical", sample.proba)]
+def tested(test, sample, settings):
+    """The result of a test of calibration, as its public function gives it."""
+    options = {**asked(sample), **dependent(sample), **settings.resampling}
+    if test is scan_test:
+        options["confidence_level"] = settings.confidence_level
+    return test(*_given(sample), **options)
 
 
-def _kernel_test(sample, settings, notion) -> CalibrationTestResult:
-    n_columns = 1 if notion.scalar else len(sample.classes)
-    return skce_test(
+def _certificate(sample, settings) -> EquivalenceTestResult:
+    """Bounds of the cutoff error, and whether it is below the limit that the rate suggests."""
+    limit = settings.max_error
+    if limit is None:
+        share = float(sample.problems()[0].outcomes.mean())
+        rate = min(share, 1 - share) or 1.0
+        limit = min(_LIMIT, float(f"{_SHARE_OF_RATE * rate:.1g}"))
+    return equivalence_test(
         *_given(sample),
-        notion=notion,
-        labels=sample.classes,
-        random_state=settings.random_state,
-        n_jobs=settings.n_jobs,
-        **skce_options(len(sample.codes), n_columns, settings.n_resamples),
+        limit=limit,
+        confidence_level=settings.confidence_level,
+        **asked(sample),
+        **dependent(sample),
     )
 
 
-def skce_options(n_samples: int, n_columns: int, n_resamples: int) -> dict:
-    """Options of ``skce_test`` that take seconds: exact level where affordable."""
-    pairs = n_samples**2 * n_columns
-    if n_columns == 1:
-        affordable = n_samples <= _MONTE_CARLO_SAMPLES
-    else:
-        affordable = pairs * n_resamples <= _MONTE_CARLO_WORK
-    if affordable:
-        method = "monte-carlo"
-    elif n_columns == 1 or pairs <= _SPECTRAL_WORK:
-        method = "spectral"
-    else:
-        return {"method": "block"}
-    return {"method": method, "n_resamples": n_resamples}
+def _interval(estimate, low, high, refuted) -> dict[str, float]:
+    """An interval with the estimate in it, from 0 unless calibration is refuted."""
+    low = min(max(float(low), 0.0), estimate) if refuted else 0.0
+    return {"estimate": float(estimate), "low": low, "high": min(max(high, estimate), 1.0)}
+
+
+def _without_bins(sample, settings, refuted) -> IntervalEstimate | None:
+    facts = ece_without_bins(
+        sample, random_state=settings.random_state, confidence_level=settings.confidence_level
+    )
+    half = norm.isf((1 - settings.confidence_level) / 2) * (facts["standard_error"] or np.inf)
+    estimate = facts["estimate"]
+    return IntervalEstimate(
+        sample.notion, **_interval(estimate, estimate - half, estimate + half, refuted)
+    )
+
+
+def _binned_ece(sample, settings, refuted) -> BinnedEce:
+    given, bins, resampling = _given(sample), settings.bins(sample), settings.resampling
+    level = settings.confidence_level
+    resampling |= dependent(sample)
+    interval = bootstrap_interval(
+        expected_calibration_error, *given, confidence_level=level, **bins, **resampling
+    )
+    null: Any = monte_carlo_test(*given, **bins, **resampling).null_distribution
+    count = calibration_bins(*given, **bins).count
+    return BinnedEce(
+        notion=sample.notion,
+        **_interval(interval.estimate, interval.low, interval.high, refuted),
+        null_mean=float(null.mean()),
+        null_limit=float(np.quantile(null, level)),
+        n_bins=len(count),
+        strategy=settings.strategy,
+        n_empty=int(np.count_nonzero(count == 0)),
+        n_nearly_empty=int(np.count_nonzero((count > 0) & (count < 10))),
+    )
 
 
 # Scores
@@ -433,16 +446,20 @@ def _decomposed(sample, name, notion, score) -> Score:
 # Predictions of one outcome, and figures
 
 
-def _validated(sample, settings) -> ValidationMeasures | None:
+def _validated(sample, settings, refuted) -> ValidationMeasures | None:
     if not sample.notion.of_positive_class:
         return None
-    return validation_measures(
+    found = validation_measures(
         *_given(sample),
         confidence_level=settings.confidence_level,
         n_resamples=min(settings.n_resamples, _CURVES),
         labels=sample.classes,
         random_state=settings.random_state,
+        **dependent(sample),
     )
+    if refuted:
+        return found
+    return replace(found, **{name: getattr(found, name)._replace(low=0.0) for name in DISTANCES})
 
 
 def _curve_display(name, sample, settings) -> CalibrationCurveDisplay | None:
@@ -460,22 +477,22 @@ def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
     if not (sample.notion.of_positive_class and 0 < rate < 1):
         return None
     options = {"labels": sample.classes, "confidence_level": settings.confidence_level}
+    options |= dependent(sample)
     whole = decision_curve(*_given(sample), **options)
     return whole, decision_curve(*_given(sample), thresholds=[rate], **options)
 
 
-def _diagram(name, sample, settings, ece, of_search) -> ReliabilityPanel:
-    """The panel of a reliability display, with the interval, limit and error of the table."""
+def _diagram(name, sample, settings, ranges, test) -> ReliabilityPanel:
+    """The panel of a reliability display, with the ranges and the p-value of the verdict."""
     display = ReliabilityDisplay.from_predictions(
         *_given(sample),
+        **asked(sample),
+        **dependent(sample),
         confidence_level=settings.confidence_level,
         n_resamples=settings.n_resamples,
         random_state=settings.random_state,
         name=name,
         plot=False,
-        **settings.bins(sample),
     )
     [panel] = display.panels
-    if ece is not None:
-        panel = replace(panel, error_interval=(ece.low, ece.high), null_error=ece.null_limit)
-    return panel if of_search is None else replace(panel, without_bins=of_search)
+    return replace(panel, ranges=ranges, pvalue=panel.pvalue if test is None else test.pvalue)

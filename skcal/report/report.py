@@ -22,17 +22,17 @@ from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_ca
 from skcal.notions import Notion
 from skcal.report.compare import (
     ModelComparison,
-    compare_groups,
     compare_models,
-    read_groups,
     read_second,
+    read_subgroups,
+    test_subgroups,
 )
 from skcal.report.figure import reliability
-from skcal.report.measure import Measures, Settings, measure
+from skcal.report.measure import Measures, Settings, asked, dependent, measure
 from skcal.report.page import as_fragment, as_page
 from skcal.report.rows import records_table
 from skcal.report.views import as_data, as_latex, as_text
-from skcal.report.words import LEVEL, all_warnings, verdict_of
+from skcal.report.words import all_warnings, comparison_verdict, n_biased, verdict_of
 from skcal.sample import Sample, read_sample
 
 
@@ -43,22 +43,22 @@ class CalibrationReport:
     Parameters
     ----------
     overall : Measures
-        All samples: ``overview``, ``searches`` (the fitted search of each notion), ``tuned`` (a
-        dict for each of them, as in the command line's JSON), ``ece``, ``without_bins``, ``mce``,
-        ``skce`` (results of tests) and ``scores`` (lists), ``sharpness``, ``diagram`` (a panel of a
-        reliability display) and ``warnings``; of one outcome also ``validation``
+        All samples: ``overview``, ``test`` (whose p-value is the verdict), ``scan`` (where),
+        ``certificate`` (how large the error may be), ``without_bins``, ``ece``,
+        ``scores`` (a list), ``sharpness``, ``searches`` (the fitted search of each notion),
+        ``tuned`` (a dict for each of them, as in the command line's JSON), ``diagram`` (a panel of
+        a reliability display) and ``warnings``; of one outcome also ``validation``
         (``ValidationMeasures``), ``curve`` and ``decision``. What the samples do not allow is None.
-    groups : list of Measures
-        The measures of each subgroup.
-    group_pvalues : list of float or None
-        The p-values of the subgroups' tests by ECE, adjusted by Holm's method.
+    subgroups : list of Measures
+        The measures of each subgroup, whose ``test`` is adjusted for all subgroups by Holm's
+        method.
     segments : SegmentTestResult or None
         The test of the segments of given features.
     comparison : ModelComparison or None
-        The second model: ``second`` (its measures), ``estimators`` (both models under one function)
-        and ``tests``.
+        The second model: ``second`` (its measures), ``tests`` of
+        calibration and ``score_tests``.
     notion : Notion
-        The notion of ECE, MCE and the figure.
+        The notion of the verdict, of ECE and of the figure.
     n_searched : int
         The number of samples on which tuned errors are estimated.
     settings : dict
@@ -76,15 +76,14 @@ class CalibrationReport:
     >>> from skcal.report import CalibrationReport, calibration_report
     >>> data = make_tempered(400, temperature=2.0, n_truth_draws=0, random_state=0)
     >>> report = calibration_report(data.labels, data.proba, random_state=0)
-    >>> report.overall.overview.n_samples, report.overall.ece.pvalue < 0.01
+    >>> report.overall.overview.n_samples, report.overall.test.pvalue < 0.01
     (400, True)
     >>> report.to_dict()["overall"]["ece"]["n_bins"]
     15
     """
 
     overall: Measures
-    groups: list[Measures]
-    group_pvalues: list[float | None]
+    subgroups: list[Measures]
     segments: SegmentTestResult | None
     comparison: ModelComparison | None
     notion: Notion
@@ -93,7 +92,18 @@ class CalibrationReport:
     version: str
 
     def __str__(self):
-        return as_text(self)
+        return self.summary()
+
+    def summary(self, detail: str = "short") -> str:
+        """Return the report as text.
+
+        Parameters
+        ----------
+        detail : {"short", "full"}, default="short"
+            The verdict with five rows and the caveats, or all numbers.
+        """
+        check_detail(detail)
+        return as_text(self, detail == "full")
 
     def __repr__(self):
         view = self.overall.overview
@@ -107,15 +117,24 @@ class CalibrationReport:
 
     @property
     def verdict(self) -> str:
-        """The answer in plain words: how far off, which way, shown or not, and what would help."""
+        """The answer in plain words: shown or not, which way, where, and what would help."""
         text = verdict_of(self.overall, self.settings)
-        if self.segments is None or self.segments.pvalue > LEVEL:
+        if self.comparison is not None:
+            others = verdict_of(self.comparison.second, self.settings)
+            names = self.overall.name, self.comparison.second.name
+            text = f"{comparison_verdict(self)} {names[0]}: {text} {names[1]}: {others}"
+        level = 1 - self.settings["confidence_level"]
+        if self.segments is None or self.segments.pvalue > level:
             return text
-        return f"{text} Some segments are miscalibrated, first {self.segments.segments[0].name}."
+        biased, n_segments = n_biased(self.segments, level), len(self.segments.segments)
+        return (
+            f"{text} Of {n_segments:,} segments of features {biased:,} are shown to be biased, "
+            f"first {self.segments.segments[0].name}."
+        )
 
     @property
     def warnings(self) -> list[str]:
-        """The caveats; those of groups and of the second model name them."""
+        """The caveats; those of subgroups and of the second model name them."""
         return all_warnings(self)
 
     def to_dict(self) -> dict:
@@ -135,33 +154,33 @@ class CalibrationReport:
     def to_frame(self):
         """Return a pandas DataFrame: a row for each number of each set of predictions.
 
-        ``part`` is "all", "group", "second" (model) or "paired", differences of the two models.
+        ``part`` is "all", "subgroup", "second" (model) or "paired", differences of the two models.
         """
         frame = records_table(self).frame()
         return frame.astype(dict.fromkeys(("value", "low", "high", "pvalue"), float))
 
-    def plot(self, ax=None, *, groups=False):
+    def plot(self, ax=None, *, by=False):
         """Draw the reliability diagram, of two models side by side.
 
         Parameters
         ----------
         ax : matplotlib axes or array of axes, default=None
             One a panel; None makes a figure.
-        groups : bool, default=False
+        by : bool, default=False
             Draw a panel for each subgroup instead, of more than 12 those with the largest ECE.
 
         Returns
         -------
         display : skcal.displays.ReliabilityDisplay
         """
-        if groups and not self.groups:
-            raise ValueError("groups=True, but the report has none. Make it with groups=….")
-        parts = self.groups if groups else [self.overall]
-        if self.comparison is not None and not groups:
+        if by and not self.subgroups:
+            raise ValueError("by=True, but the report has no subgroups. Make it with by=….")
+        parts = self.subgroups if by else [self.overall]
+        if self.comparison is not None and not by:
             parts = [self.overall, self.comparison.second]
         return reliability(parts, self.notion, self.settings).plot(ax=ax)
 
-    def save(self, path) -> None:
+    def save(self, path, detail: str = "short") -> None:
         """Write one self-contained file: HTML with the figure inside, JSON, text or a table.
 
         Parameters
@@ -169,8 +188,11 @@ class CalibrationReport:
         path : path-like
             ``.html``, ``.json``, ``.txt``, ``.csv`` (numbers in full; text that a spreadsheet would
             evaluate gets an apostrophe) or ``.tex`` (tables for the package booktabs, of
-            groups and of two models too). The same report gives the same bytes. A file of this name
-            is replaced as a whole, or stays as it is if that fails.
+            subgroups and of two models too). The same report gives the same bytes. A file of this
+            name is replaced as a whole, or stays as it is if that fails.
+        detail : {"short", "full"}, default="short"
+            Of HTML, text and LaTeX: "short" is one page, in HTML with the rest folded, which is
+            not printed; "full" shows and prints all. The other files hold everything.
 
         Raises
         ------
@@ -179,19 +201,20 @@ class CalibrationReport:
         ImportError
             If matplotlib is missing, for HTML.
         """
-        path = Path(path)
+        check_detail(detail)
+        path, full = Path(path), detail == "full"
         views: dict[str, Any] = {
-            ".html": as_page,
-            ".json": type(self).to_json,
-            ".txt": str,
-            ".csv": lambda report: records_table(report).csv(),
-            ".tex": as_latex,
+            ".html": lambda: as_page(self, full),
+            ".json": self.to_json,
+            ".txt": lambda: as_text(self, full),
+            ".csv": lambda: records_table(self).csv(),
+            ".tex": lambda: as_latex(self, full),
         }
         if path.suffix.lower() not in views:
             raise ValueError(
                 f"path={str(path)!r} has the ending {path.suffix!r}. Use one of {', '.join(views)}."
             )
-        text = views[path.suffix.lower()](self).rstrip("\n") + "\n"
+        text = views[path.suffix.lower()]().rstrip("\n") + "\n"
         with replacing(path) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
 
@@ -202,7 +225,7 @@ class CalibrationReport:
         "search": ["boolean"],
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
-        "min_bin_samples": [Interval(Integral, 1, None, closed="left")],
+        "max_error": [Interval(Real, 0, 1, closed="neither"), None],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
         "candidates": [list, tuple, StrOptions(set(CANDIDATES)), None],
@@ -223,12 +246,13 @@ def calibration_report(
     *,
     notion="auto",
     search=False,
+    by=None,
     groups=None,
     segments=None,
     compare=None,
     n_bins=15,
     strategy="uniform",
-    min_bin_samples=30,
+    max_error=None,
     confidence_level=0.95,
     n_resamples=None,
     candidates=None,
@@ -239,7 +263,7 @@ def calibration_report(
     pos_label=None,
     name="classifier",
     compare_name="second classifier",
-    random_state=None,
+    random_state=0,
     n_jobs=None,
     verbose=0,
 ):
@@ -252,13 +276,17 @@ def calibration_report(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
-        The notion of ECE, MCE, the figure and the tuned error; "auto" is "binary" for one
+        The notion of the verdict, ECE, the figure and the tuned error; "auto" is "binary" for one
         and two columns and "confidence" for more.
     search : bool, default=False
         Whether to tune the canonical and the class-wise error too, which takes longer.
-    groups : array-like of shape (n_samples,), default=None
+    by : array-like of shape (n_samples,), default=None
         The subgroup of each sample; the report holds the same numbers for each subgroup. A data
-        frame or a dict of several columns makes the groups of each.
+        frame or a dict of several columns makes the subgroups of each.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group, such as visits of one patient, may depend on each other. The verdict,
+        its ranges, the certificate and the intervals of ECE, of medicine and of net benefits take
+        that into account. See :doc:`/guide/dependent_samples`.
     segments : data frame, arrow table, dict of columns or array-like, default=None
         Features of each sample, whose segments are tested for bias all together, as by
         :func:`skcal.hypothesis_tests.segment_test`.
@@ -269,8 +297,9 @@ def calibration_report(
     strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
         The rule of the bins, as in :func:`skcal.metrics.expected_calibration_error`. With
         ``compare`` it is "uniform", since the others depend on the predictions.
-    min_bin_samples : int, default=30
-        The number of samples that a bin needs in order to count for MCE.
+    max_error : float in (0, 1), default=None
+        The cutoff calibration error below which the certificate calls the error small; None is
+        0.05, of rare events a fifth of their rate.
     confidence_level : float in (0, 1), default=0.95
         The confidence level of intervals, bands and the one-sided lower bound.
     n_resamples : int ≥ 19, default=None
@@ -291,7 +320,7 @@ def calibration_report(
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     name, compare_name : str, default="classifier" and "second classifier"
         The names of the models, for titles.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         The seed. An int goes to every function as it is; otherwise one is drawn and kept in
         ``settings``.
     n_jobs : int, default=None
@@ -318,29 +347,26 @@ def calibration_report(
 
     Notes
     -----
-    Every number is that of the public function with the same seed:
-    ``bootstrap_interval`` of ``expected_calibration_error`` (an end below 0 is shown as 0) and the
-    null distribution of ``monte_carlo_test``; the bin of ``calibration_bins(…).largest_gap``;
-    ``skce_test`` of the notion and of "canonical" (1-D: "binary"), where exact level
-    costs seconds by Monte Carlo, for larger samples by the spectrum or by blocks, as the report
-    says; ``score_decomposition`` by isotonic regression of each class,
-    for "binary" of the positive class, also of two columns; there also ``validation_measures``,
-    ``calibration_curve`` and ``decision_curve``.
+    One test decides the verdict: :func:`skcal.hypothesis_tests.calibration_test`. Lower limits of
+    errors are above 0 only where it rejects, and an interval that leaves out its ideal value where
+    it does not is called unadjusted. Where predictions are wrong is told by
+    :func:`skcal.hypothesis_tests.scan_test`, how large the error may be by
+    :func:`skcal.hypothesis_tests.equivalence_test`, ECE without bins is that of
+    :func:`skcal.metrics.cross_fitted_calibration_error`. Every other number, too, is that of the
+    public function with the same seed: ``expected_calibration_error`` with its
+    ``bootstrap_interval`` (widened to hold the estimate) and the null distribution of
+    ``monte_carlo_test``; ``score_decomposition`` by
+    isotonic regression of each class, for "binary" of the positive class, also of two columns;
+    there also ``validation_measures``, ``calibration_curve`` and ``decision_curve``.
 
-    The p-values of groups are adjusted by Holm's method. Where ``n_resamples`` is too few for the
-    number of groups, outcomes of each group are drawn until 20 of them show as much, up to 100
-    times the number of groups [1]_.
+    The p-values of subgroups are adjusted by Holm's method, and drawn from more resamples where
+    there are many.
 
-    With ``compare``, both models are also measured by one function: of those that estimate the
-    residual the one with the lowest sum of both models' validation risks, so that it favours
-    neither. ``compare_calibration`` tests the difference by the same function, and by the SKCE.
+    With ``compare``, ``compare_calibration`` tests the difference of the errors, by polynomials and
+    by the SKCE, and a normal test that of the Brier scores and log losses.
 
     About 10 s for 10,000 predictions of 10 classes and a minute for a million of one; a report of
-    groups or of two models takes that for each. Weights are not offered: the tests know none.
-
-    References
-    ----------
-    .. [1] Besag & Clifford, Sequential Monte Carlo p-values, Biometrika 1991.
+    subgroups or of two models takes that for each. Weights are not offered: the tests know none.
 
     Examples
     --------
@@ -351,19 +377,20 @@ def calibration_report(
     >>> print(report)  # doctest: +ELLIPSIS
     Calibration report: classifier
     ==============================
-    400 predictions of 5 classes, confidence calibration unless said
+    400 predictions of 5 classes; is a prediction right as often as its largest probability says?
     ...
     """
     options = {"labels": labels, "pos_label": pos_label, "notion": notion, "at_least": 2}
+    options["groups"] = groups
     sample = read_sample(y_true, y_proba, **options)
     second = None if compare is None else read_second(y_true, y_proba, compare, strategy, options)
     n_samples = len(sample.codes)
-    parts = [] if groups is None else read_groups(groups, n_samples)
+    parts = [] if by is None else read_subgroups(by, n_samples)
     settings = Settings(
         search=search,
         n_bins=n_bins,
         strategy=strategy,
-        min_bin_samples=min_bin_samples,
+        max_error=max_error,
         confidence_level=confidence_level,
         n_resamples=n_resamples or default_resamples(n_samples),
         candidates=candidates,
@@ -376,18 +403,18 @@ def calibration_report(
     )
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
     overall = measure(name, sample, settings)
-    samples = [sample.take(rows) for _, rows in parts]
-    measures = [
-        measure(label, part, settings) for (label, _), part in zip(parts, samples, strict=True)
+    names, samples = [label for label, _ in parts], [sample.take(rows) for _, rows in parts]
+    tests, warnings = test_subgroups(names, samples, settings) if parts else ([], [])
+    subgroups = [
+        measure(label, part, settings, test)
+        for label, part, test in zip(names, samples, tests, strict=True)
     ]
-    measures, pvalues, warnings = compare_groups(measures, samples, settings)
     comparison = None
     if second is not None:
         comparison = compare_models(compare_name, overall, sample, second, settings)
     return CalibrationReport(
-        overall=replace(overall, warnings=overall.warnings + warnings),
-        groups=measures,
-        group_pvalues=pvalues,
+        overall=replace(overall, cautions=overall.cautions + warnings),
+        subgroups=subgroups,
         segments=None if segments is None else _segments(sample, segments, settings),
         comparison=comparison,
         notion=sample.notion,
@@ -395,6 +422,12 @@ def calibration_report(
         settings=described,
         version=_version(),
     )
+
+
+def check_detail(detail: str) -> None:
+    """Raise unless it is "short" or "full"."""
+    if detail not in ("short", "full"):
+        raise ValueError(f"detail={detail!r} is unknown. Use 'short' or 'full'.")
 
 
 def _seed(random_state) -> int:
@@ -409,8 +442,8 @@ def _segments(sample, features, settings) -> SegmentTestResult:
         sample.labels,
         sample.proba,
         features,
-        notion=sample.notion,
-        labels=sample.classes,
+        **asked(sample),
+        **dependent(sample),
         **settings.resampling,
     )
 

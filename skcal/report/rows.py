@@ -5,26 +5,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from skcal._show import Table, format_setting, number, percent
 from skcal.metrics.validation import MEASURE_NAMES
 from skcal.report.measure import Measures
 from skcal.report.words import (
-    MEDIAN_WIDTH,
+    UNADJUSTED,
     comparison_verdict,
     how_tested,
+    in_a_hundred,
     paired_lines,
+    per_thousand,
     powerless,
-    pvalue_text,
     segment_verdict,
 )
 
 N_WORST = 10  # segments that are shown
-_BIASED = ", which leaves out what noise adds to the estimate"
 _NO_POWER = "too few samples to show an error as large as that of all"
 _RECORD = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
-_GROUPS = ("group", "n", "accuracy", "tuned", "at least", "ECE", "if calibrated ≤", "p (Holm)")
+_SUBGROUPS = ("subgroup", "n", "accuracy", "ECE without bins", "ECE", "if calibrated ≤", "p (Holm)")
 _OUTCOMES = (
-    "group",
+    "subgroup",
     "n",
     "events",
     "expected",
@@ -39,11 +41,10 @@ _BINS = (
     "frequency",
     "from",
     "to",
-    "if calibrated from",
+    "all bins at once from",
     "to",
 )
 _VALIDATION = {
-    "observed_expected_ratio": "observed over expected; above 1 predictions are low",
     "intercept_in_the_large": "logistic intercept at slope 1; ideal 0",
     "slope": "below 1 predictions are too extreme",
     "ici": "mean distance of a spline curve from the prediction",
@@ -53,6 +54,14 @@ _VALIDATION = {
     "c_statistic": "area under the ROC curve",
     "scaled_brier_score": "1 − Brier score / that of the prevalence",
 }
+
+_REMARKS = {
+    "test": "p-value of calibration, of each model by itself",
+    "cutoff error": "the largest difference of the numbers of events in a range, per sample",
+    "O/E ratio": "events observed over expected",
+    "Brier score": "also of discrimination",
+}
+_IDEAL = {"intercept_in_the_large": 0.0, "slope": 1.0}
 
 
 @dataclass(frozen=True)
@@ -77,49 +86,108 @@ class Row:
 # One set of predictions
 
 
-def measures_table(measures: Measures, settings: dict) -> Table:
-    """All numbers of one set of predictions but those of single classes."""
+def measures_table(measures: Measures, settings: dict, full: bool = True) -> Table:
+    """All numbers of one set of predictions but those of single classes, or five rows."""
+    rows = (measure_rows if full else headline_rows)(measures, settings)
+    cells = [("  " * row.indented + row.quantity, row.shown, row.detail) for row in rows]
+    return Table(("", "", ""), cells, "lrp")
+
+
+def headline_rows(measures: Measures, settings: dict) -> list[Row]:
+    """The error, the certificate, the test, events against predictions, and the Brier score."""
     rows = [
-        ("  " * row.indented + row.quantity, row.shown, row.detail)
-        for row in measure_rows(measures, settings)
+        *_error_rows(measures.without_bins, settings),
+        *_certificate_rows(measures.certificate),
+        *_test_rows(measures, settings),
+        *_frequency_rows(measures, settings),
     ]
-    return Table(("", "", ""), rows, "lrp")
+    return rows + [_score_row(score) for score in measures.scores[:1]]
 
 
 def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     """The rows of :func:`measures_table`."""
-    level = settings["confidence_level"]
-    rows = _overview_rows(measures.overview)
-    for facts in measures.tuned:
-        rows += tuned_rows(facts)
+    level, refuted = settings["confidence_level"], measures.rejects(settings)
+    rows = headline_rows(measures, settings) + _overview_rows(measures.overview)
     if measures.ece is not None:
         rows += _ece_rows(measures.ece, level)
-    if measures.without_bins is not None:
-        rows.append(_row_without_bins(measures.without_bins))
-    if measures.mce is not None:
-        rows.append(_mce_row(measures.mce, measures.ece))
-    rows += [_skce_row(test) for test in measures.skce]
-    rows += [_score_row(score) for score in measures.scores]
-    rows += _validation_rows(measures.validation, level)
+    rows += [_score_row(score) for score in measures.scores[1:]]
+    rows += _validation_rows(measures.validation, level, refuted)
     rows += _net_benefit_rows(measures.at_prevalence, level)
     what = "variance of the probabilities"
     if any(score.notion.by_class for score in measures.scores):
         what += ", summed over classes"
-    return [*rows, Row("sharpness", measures.sharpness, what)]
+    rows.append(Row("sharpness", measures.sharpness, what))
+    for facts in measures.tuned:
+        rows += tuned_rows(facts)
+    return rows
+
+
+def _error_rows(error, settings):
+    if error is None:
+        return []
+    detail = (
+        f"what predictions are off by on average; {percent(settings['confidence_level'])} interval "
+        f"[{number(error.low)}, {number(error.high)}]"
+    )
+    about = error.notion, error.low, error.high
+    return [Row("ECE without bins", error.estimate, detail, *about)]
+
+
+def _certificate_rows(test):
+    if test is None:
+        return []
+    level = percent(test.confidence_level)
+    detail = (
+        f"in any range of predictions at most {per_thousand(test.high)} too many or too few events "
+        f"in 1,000 cases of all, at {level} confidence; errors that change their sign from one "
+        "prediction to the next cancel"
+    )
+    if test.largest_gap < 1:
+        gap, part = f"{test.largest_gap:.2g}", percent(test.min_share)
+        detail += f"; so the frequencies in a range with {part} of the cases are at most {gap} off"
+    return [
+        Row("cutoff error", test.estimate, detail, test.notion, None, test.high),
+    ]
+
+
+def _test_rows(measures, settings):
+    test = measures.test
+    if test is None:
+        return []
+    shown = "is shown" if measures.rejects(settings) else "is not shown"
+    own = ", ".join(f"{name} {p:.2g}" for name, p in test.statistic_pvalues.items())
+    detail = f"p-value: miscalibration {shown}; of its parts, adjusted for all: {own}"
+    return [Row("test", test.pvalue, detail, test.notion, pvalue=test.pvalue)]
+
+
+def _frequency_rows(measures, settings):
+    """Events against predictions, or accuracy against confidence."""
+    view, notion = measures.overview, settings["notion"]
+    detail = in_a_hundred(view, notion)
+    detail = detail[0].lower() + detail[1:]
+    if measures.validation is None:
+        name, value = "accuracy", view.accuracy
+        if notion.of_positive_class:
+            name, value = "prevalence", view.base_rates[-1]
+        return [Row(name, value, detail, notion)]
+    value, low, high = measures.validation.observed_expected_ratio
+    level = percent(settings["confidence_level"])
+    detail += f"; {level} interval [{number(low, 2)}, {number(high, 2)}]"
+    if not (measures.rejects(settings) or low <= 1 <= high):
+        detail += f", {UNADJUSTED}"
+    ends = (low, high) if math.isfinite(low + high) else (None, None)
+    return [Row(MEASURE_NAMES["observed_expected_ratio"], value, detail, notion, *ends)]
 
 
 def _overview_rows(overview):
     gap = overview.mean_confidence - overview.accuracy
     side = "above" if gap >= 0 else "below"
+    detail = f"{number(abs(gap))} {side} the accuracy"
     return [
         Row("samples", overview.n_samples),
         Row("classes", len(overview.classes)),
-        Row("accuracy", overview.accuracy),
-        Row(
-            "mean confidence",
-            overview.mean_confidence,
-            f"{number(abs(gap))} {side} the accuracy",
-        ),
+        Row("share of right predictions", overview.accuracy),
+        Row("mean confidence", overview.mean_confidence, detail),
     ]
 
 
@@ -131,9 +199,9 @@ def tuned_rows(facts: dict) -> list[Row]:
     how = chosen["candidate"] + (f" ({setting})" if setting != "-" else "")
     if len(facts["candidates"]) > 1:
         how += f", the lowest risk of {len(facts['candidates'])} candidates"
-    estimate = f"root mean square; its square is {squared:.2g}"
+    estimate = f"root mean square; its square is {_decimal(squared)}"
     if facts["standard_error"] is not None:
-        estimate += f" ± {facts['standard_error']:.1g}"
+        estimate += f" ± {_decimal(facts['standard_error'], 1)}"
     estimate += f", by {facts['by']}; if calibrated ≤ {number(facts['calibrated_up_to'])}"
     plug_in = root(facts["plug_in_squared_error"])
     rows = [
@@ -141,6 +209,12 @@ def tuned_rows(facts: dict) -> list[Row]:
         Row("plug-in", plug_in, how, notion, indented=True),
     ]
     return [*rows, *_one_step_rows(facts)]
+
+
+def _decimal(value: float, digits: int = 2) -> str:
+    """So many digits, without an exponent."""
+    text = np.format_float_positional(value, digits, unique=False, fractional=False)
+    return text.rstrip(".") if math.isfinite(value) else str(value)
 
 
 def root(squared: float) -> float:
@@ -155,73 +229,26 @@ def _one_step_rows(facts: dict) -> list[Row]:
         return []
     by = f"by {one_step['function']}"
     if one_step["standard_error"] is not None:
-        square = f"{one_step['squared_error']:.2g} ± {one_step['standard_error']:.1g}"
+        spread = _decimal(one_step["standard_error"], 1)
+        square = f"{_decimal(one_step['squared_error'])} ± {spread}"
         by += f"; its square is {square}, on {facts['n_test_samples']:,} test samples"
     rows = [Row("one-step estimate", root(one_step["squared_error"]), by, notion, indented=True)]
     bound = one_step["lower_confidence_bound"]
-    if bound is None:
+    if bound is None or bound <= 0:
         return rows
-    level = percent(one_step["confidence_level"])
-    reading = f"the error is at least this, at {level} confidence"
-    if bound <= 0:
-        shown = f"these {facts['n_test_samples']:,} test samples show no miscalibration"
-        split = facts["n_test_samples"] < facts["n_samples"]
-        others = "use all samples" if split else "may see more"
-        reading = f"at {level} confidence {shown}; the tests below {others}"
-    return [*rows, Row("lower bound", root(bound), reading, notion, indented=True)]
+    reading = f"the root mean square is at least this, at {percent(one_step['confidence_level'])} "
+    return [*rows, Row("lower bound", root(bound), f"{reading}confidence", notion, indented=True)]
 
 
 def _ece_rows(ece, level):
     bins = f"mean gap of {ece.n_bins} {ece.strategy} bins"
-    interval = f"{percent(level)} basic bootstrap interval [{number(ece.low)}, {number(ece.high)}]"
-    if not ece.low <= ece.estimate <= ece.high:
-        interval += _BIASED
+    interval = f"{percent(level)} bootstrap interval [{number(ece.low)}, {number(ece.high)}]"
     limit = f"on average, ≤ {number(ece.null_limit)} in {percent(level)} of draws"
+    about = ece.notion, ece.low, ece.high
     return [
-        Row("ECE", ece.estimate, f"{bins}; {interval}", ece.notion, ece.low, ece.high),
-        Row(
-            "if calibrated",
-            ece.null_mean,
-            f"{limit}; {pvalue_text(ece.pvalue)}",
-            ece.notion,
-            high=ece.null_limit,
-            pvalue=ece.pvalue,
-            indented=True,
-        ),
+        Row("ECE", ece.estimate, f"{bins}; {interval}", *about),
+        Row("if calibrated", ece.null_mean, limit, ece.notion, high=ece.null_limit, indented=True),
     ]
-
-
-def _row_without_bins(facts):
-    detail = "mean absolute error by cross-fitted corrections"
-    if facts["standard_error"] is not None:
-        detail += f", ± {number(facts['standard_error'])} (s.e.)"
-    bound = facts["lower_confidence_bound"]
-    if bound is not None and bound > 0:
-        detail += f"; at least {number(bound)}, at {percent(facts['confidence_level'])} confidence"
-    if facts["reading"]:
-        detail += f"; {facts['reading']}"
-    return Row(facts["name"], facts["estimate"], detail, facts["notion"], bound)
-
-
-def _mce_row(mce, ece):
-    where = (
-        f"largest gap of {mce.n_bins} {mce.strategy} bins: from {mce.left:.3g} to {mce.right:.3g}"
-    )
-    gap = f"{mce.count:,} samples, predicted {mce.prediction:.3f}, observed {mce.frequency:.3f}"
-    bins = "bin" if mce.n_left_out == 1 else "bins"
-    guard = f"{mce.n_left_out} {bins} of fewer than {mce.min_bin_samples} samples left out"
-    if ece is not None and ece.estimate > mce.estimate:
-        guard += ", whose larger gaps count in the ECE"
-    return Row("MCE", mce.estimate, f"{where}, {gap}; {guard}", mce.notion)
-
-
-def _skce_row(test):
-    # The units of an SKCE are those of its kernel.
-    width = "the width that decides" if "widths" in test.method else MEDIAN_WIDTH
-    detail = f"{pvalue_text(test.pvalue)}; {test.method}; Laplacian kernel of {width}"
-    return Row(
-        f"SKCE ({test.notion})", float(test.estimate), detail, test.notion, pvalue=test.pvalue
-    )
 
 
 def _score_row(score):
@@ -237,7 +264,7 @@ def _score_row(score):
     return Row(score.name, score.score, parts, score.notion)
 
 
-def _validation_rows(validation, level) -> list[Row]:
+def _validation_rows(validation, level, refuted) -> list[Row]:
     """What medicine reports of one outcome."""
     if validation is None:
         return []
@@ -250,8 +277,9 @@ def _validation_rows(validation, level) -> list[Row]:
         value, low, high = (x if math.isfinite(x) else None for x in measure)
         ends = f"[{'−∞' if low is None else number(low)}, {'∞' if high is None else number(high)}]"
         detail = f"{meaning}; {percent(level)} interval {ends}"
-        if measure.estimate > measure.high:
-            detail += _BIASED
+        ideal = _IDEAL.get(name)
+        if ideal is not None and not refuted and not measure.low <= ideal <= measure.high:
+            detail += f", {UNADJUSTED}"
         part = name in ("e50", "e90", "emax")
         rows.append(Row(MEASURE_NAMES[name], value, detail, "binary", low, high, indented=part))
     return rows
@@ -285,38 +313,31 @@ def bins_table(panel) -> Table:
     return Table(_BINS, [(f"{count:,}", *map(number, values)) for count, *values in rows], "r" * 7)
 
 
-# Groups, segments, two models
+# Subgroups, segments, two models
 
 
-def groups_table(report) -> Table:
-    """A row for each group."""
+def subgroups_table(report) -> Table:
+    """A row for each subgroup."""
     rows, remarks = [], {}
-    for k, (part, p) in enumerate(zip(report.groups, report.group_pvalues, strict=True)):
-        numbers = map(number, _group_numbers(part))
-        pvalue = "–" if p is None else f"{p:.2g}"
-        rows.append((part.name, f"{part.overview.n_samples:,}", *numbers, pvalue))
-        if powerless(part, report.overall):
+    for k, part in enumerate(report.subgroups):
+        error, ece = part.without_bins, part.ece
+        numbers = (
+            part.overview.accuracy,
+            None if error is None else error.estimate,
+            None if ece is None else ece.estimate,
+            None if ece is None else ece.null_limit,
+        )
+        pvalue = "–" if part.test is None else f"{part.test.pvalue:.2g}"
+        rows.append((part.name, f"{part.overview.n_samples:,}", *map(number, numbers), pvalue))
+        if powerless(part, report.overall, report.settings):
             remarks[k] = _NO_POWER
-    return Table(_GROUPS, rows, "l" + 7 * "r", remarks=remarks)
-
-
-def _group_numbers(part):
-    tuned = part.tuned[0] if part.tuned else {}
-    bound = (tuned.get("one_step") or {}).get("lower_confidence_bound")
-    ece = part.ece
-    return (
-        part.overview.accuracy,
-        tuned.get("calibration_error"),
-        None if bound is None else root(bound),
-        None if ece is None else ece.estimate,
-        None if ece is None else ece.null_limit,
-    )
+    return Table(_SUBGROUPS, rows, "l" + 6 * "r", remarks=remarks)
 
 
 def outcomes_table(report) -> Table:
-    """What medicine reports of each group; without rows where there are many classes."""
+    """What medicine reports of each subgroup; without rows where there are many classes."""
     rows = []
-    for part in report.groups:
+    for part in report.subgroups:
         if part.validation is not None:
             n, measures = part.overview.n_samples, part.validation
             events = n * measures.prevalence.estimate, n * measures.mean_prediction.estimate
@@ -325,7 +346,10 @@ def outcomes_table(report) -> Table:
             rows.append((part.name, f"{n:,}", f"{events[0]:,.0f}", f"{events[1]:,.1f}", *ends))
     level = percent(report.settings["confidence_level"])
     return Table(
-        _OUTCOMES, rows, "lrrrrrr", notes=[f"Ranges in parentheses are {level} intervals."]
+        _OUTCOMES,
+        rows,
+        "lrrrrrr",
+        notes=[f"Ranges in parentheses are {level} intervals, each {UNADJUSTED}."],
     )
 
 
@@ -334,7 +358,7 @@ def _range_text(measure) -> str:
     return f"{value} ({low} to {high})"
 
 
-def segments_table(test) -> Table:
+def segments_table(test, settings) -> Table:
     """The worst of the segments of a test."""
     rows = [
         (
@@ -347,34 +371,35 @@ def segments_table(test) -> Table:
         )
         for segment in test.segments[:N_WORST]
     ]
-    return Table(_SEGMENTS, rows, "lrrrrr", title=segment_verdict(test, len(rows)))
+    return Table(
+        _SEGMENTS,
+        rows,
+        "lrrrrr",
+        title=segment_verdict(test, len(rows), 1 - settings["confidence_level"]),
+    )
 
 
 def comparison_table(report) -> Table:
     """Two models side by side, with a remark about each quantity."""
     comparison = report.comparison
     first, second = report.overall, comparison.second
-    rows = []
-    for same in comparison.estimators:
-        by = f"both by {same.function}" + (f" ({same.parameters})" * (same.parameters != "-"))
-        shown, others = ({row.quantity: row for row in tuned_rows(one)} for one in same.errors)
-        for name, row in shown.items():
-            remark = f"{by}, the lowest sum of risks" if not row.indented else ""
-            quantity = f"{same.notion} {name}" if row.indented else name
-            other = others[name].shown if name in others else "–"
-            rows.append((quantity, row.shown, other, remark))
+    pairs = zip(*(headline_rows(part, report.settings) for part in (first, second)), strict=False)
+    rows = [
+        (row.quantity, row.shown, other.shown, _REMARKS.get(row.quantity, ""))
+        for row, other in pairs
+        if row.quantity == other.quantity
+    ]
     if first.ece is not None and second.ece is not None:
         bins = f"the same {first.ece.n_bins} {first.ece.strategy} bins"
         rows.append(("ECE", number(first.ece.estimate), number(second.ece.estimate), bins))
         limits = number(first.ece.null_limit), number(second.ece.null_limit)
         rows.append(("ECE if calibrated, at most", *limits, "each with its own predictions"))
-    for score, other in zip(first.scores, second.scores, strict=False):
+    for score, other in zip(first.scores[1:], second.scores[1:], strict=False):
         remark = "also of discrimination" + "; summed over classes" * score.notion.by_class
         rows.append((score.name, number(score.score), number(other.score), remark))
-    accuracies = number(first.overview.accuracy), number(second.overview.accuracy)
     return Table(
         ("", first.name, second.name, ""),
-        [*rows, ("accuracy", *accuracies, "")],
+        rows,
         "lrrp",
         comparison_verdict(report),
         paired_lines(report),
@@ -386,7 +411,7 @@ def comparison_table(report) -> Table:
 
 def records_table(report) -> Table:
     """A row for each number of all samples, groups and the second model, and paired test."""
-    parts = [("all", report.overall), *(("group", part) for part in report.groups)]
+    parts = [("all", report.overall), *(("subgroup", part) for part in report.subgroups)]
     if report.comparison is not None:
         parts.append(("second", report.comparison.second))
     rows = []

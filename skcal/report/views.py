@@ -13,6 +13,7 @@ import numpy as np
 from skcal._show import Table, one_line, printable, wrapped
 from skcal.displays import CalibrationCurveDisplay
 from skcal.hypothesis_tests.result import CalibrationTestResult
+from skcal.hypothesis_tests.scan import ScanRange
 from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.metrics.validation import ValidationMeasures
 from skcal.report.measure import Measures
@@ -20,10 +21,10 @@ from skcal.report.rows import (
     N_WORST,
     classes_table,
     comparison_table,
-    groups_table,
     measures_table,
     outcomes_table,
     segments_table,
+    subgroups_table,
 )
 from skcal.report.words import all_warnings, heading, how_made
 
@@ -33,34 +34,38 @@ _CLASSES = 12  # that text shows
 # Text
 
 
-def as_text(report) -> str:
-    """The report for a terminal of 100 columns."""
-    parts = [
-        f"{wrapped(report.verdict)}\n",
-        "\n".join(measures_table(report.overall, report.settings).lines()),
-    ]
+def as_text(report, full: bool = False) -> str:
+    """The report for a terminal of 100 columns: one screen, or everything."""
+    parts = [f"{wrapped(report.verdict)}\n"]
     if report.comparison is not None:
-        parts += ["", _comparison_text(report)]
-    if report.groups:
-        parts += ["", "\n".join(_short_names(groups_table(report), 24).lines())]
+        parts += [_comparison_text(report), ""]
+    if report.comparison is None or full:
+        parts.append("\n".join(measures_table(report.overall, report.settings, full).lines()))
+    if report.subgroups:
+        parts += ["", "\n".join(_short_names(subgroups_table(report), 24).lines())]
         outcomes = outcomes_table(report)
         if outcomes.rows:
             parts += ["", _short_names(outcomes, 24).text()]
     if report.segments is not None:
-        parts += ["", _short_names(segments_table(report.segments), 40).text()]
-    parts += ["", _classes_text(report.overall)]
-    return _framed(report, f"Calibration report: {one_line(report.overall.name)}", parts)
+        segments = segments_table(report.segments, report.settings)
+        parts += ["", _short_names(segments, 40).text()]
+    if full:
+        parts += ["", _classes_text(report.overall)]
+    return _framed(report, title_of(report, 90), parts, full)
 
 
-def comparison_text(report) -> str:
-    """The comparison alone, with the warnings."""
-    names = f"{report.overall.name} and {report.comparison.second.name}"
-    return _framed(report, f"Calibration of {one_line(names, 90)}", [_comparison_text(report)])
+def title_of(report, width: int | None = None) -> str:
+    """What the report is about."""
+    names = report.overall.name
+    if report.comparison is not None:
+        names = f"{names} and {report.comparison.second.name}"
+    kind = "Calibration report" if report.comparison is None else "Comparison of calibration"
+    return f"{kind}: {names if width is None else one_line(names, width)}"
 
 
-def _framed(report, title, parts) -> str:
+def _framed(report, title, parts, full) -> str:
     """The parts between what every report begins and ends with."""
-    caveats = [wrapped(text, "* ", "  ") for text in all_warnings(report)]
+    caveats = [wrapped(text, "* ", "  ") for text in all_warnings(report, full=full)]
     begin = [title, "=" * len(title), heading(report), ""]
     end = ["", "Caveats:", *caveats, "", wrapped(how_made(report))]
     return printable("\n".join([*begin, *parts, *end]))
@@ -70,7 +75,7 @@ def _comparison_text(report) -> str:
     table = comparison_table(report)
     columns = [one_line(name, 20) for name in table.columns]
     notes = [wrapped(note, "", "  ") for note in table.notes]
-    return "\n".join([replace(table, columns=columns, notes=()).text(), "", *notes])
+    return "\n".join([replace(table, columns=columns, title="", notes=()).text(), "", *notes])
 
 
 def _short_names(table, width) -> Table:
@@ -88,21 +93,22 @@ def _classes_text(measures) -> str:
 # LaTeX
 
 
-def as_latex(report) -> str:
-    """A ``tabular`` of booktabs for all samples, and those of groups and of two models."""
-    title = f"Calibration report: {report.overall.name}"
-    measures = measures_table(report.overall, report.settings)
-    tables = [replace(measures, columns=("quantity", "value", ""), title=title)]
-    if report.groups:
-        tables.append(replace(groups_table(report), title=f"{title}, groups"))
+def as_latex(report, full: bool = False) -> str:
+    """A ``tabular`` of booktabs for all samples, and those of subgroups and of two models."""
+    title, overall = title_of(report), report.overall
+    shown = measures_table(overall, report.settings, full)
+    notes = [report.verdict, *all_warnings(report, full=full)]
+    measures = replace(shown, columns=("quantity", "value", ""), title=title, notes=notes)
+    tables = [measures]
+    if report.subgroups:
+        tables.append(replace(subgroups_table(report), title=f"{title}, subgroups"))
         outcomes = outcomes_table(report)
         if outcomes.rows:
-            tables.append(replace(outcomes, title=f"{title}, groups"))
+            tables.append(replace(outcomes, title=f"{title}, subgroups"))
     if report.comparison is not None:
         table = comparison_table(report)
         columns = ("quantity", *table.columns[1:])
-        title = f"{title}, two models. {table.title}"
-        tables.append(replace(table, columns=columns, title=title))
+        tables.append(replace(table, columns=columns, title=f"{title}. {table.title}"))
     return "\n".join(table.latex() for table in tables)
 
 
@@ -143,7 +149,14 @@ def _(value: dict):
 
 @as_data.register
 def _(value: CalibrationTestResult):
-    return {name: getattr(value, name) for name in ("notion", "estimate", "pvalue", "method")}
+    names = ["notion", "pvalue", "method", "statistic_pvalues", "direction", "spread"]
+    names += ["n_impossible", "ranges", "lower_bound"]
+    return {name: as_data(getattr(value, name)) for name in names if hasattr(value, name)}
+
+
+@as_data.register
+def _(value: ScanRange):
+    return as_data(value._asdict())
 
 
 @as_data.register

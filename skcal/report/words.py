@@ -8,41 +8,62 @@ import re
 import numpy as np
 
 from skcal._show import number, percent
+from skcal._validation import is_significant
 from skcal.hypothesis_tests import adjust_pvalues
 
-LEVEL = 0.05  # of every test that a report draws a conclusion from
 MEDIAN_WIDTH = "the median width"
+UNADJUSTED = "by itself, not adjusted for the other numbers"
 #: Stands in every report.
 STANDING = (
     "Whether the classifier was trained on these samples cannot be seen from here; if it was, "
     "every number is too optimistic."
 )
 _FEW_SAMPLES = 300
+_FEW_OUTCOMES = 100
 _FEW_OF_A_CLASS = 10
-_FEW_TESTED = 100
+_RANGES = 3
 _NAMES = 3
 _SURE = 4.0  # standard errors
 
 
 def pvalue_text(value: float) -> str:
     """``p = 0.012``."""
-    return f"p = {value:.2g}"
+    return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
+
+
+def share(value: float) -> str:
+    """A probability in percent, of two digits: ``31 %``, ``1.2 %``."""
+    text = f"{100 * value:.1f}" if abs(value) < 0.0995 else f"{100 * value:.0f}"
+    if 0 < abs(value) < 0.001:
+        text = f"{100 * value:.1g}" if abs(value) >= 1e-6 else "less than 0.0001"
+    return f"{text.removesuffix('.0')} %"
 
 
 def heading(report) -> str:
     """One line about the samples."""
     view = report.overall.overview
-    return (
-        f"{view.n_samples:,} predictions of {len(view.classes)} classes, {report.notion} "
-        "calibration unless said"
-    )
+    if not report.notion.of_positive_class:
+        many = f"{_number_of_predictions(view)} of {len(view.classes)} classes"
+        return f"{many}; is a prediction right as often as its largest probability says?"
+    n_events = round(view.base_rates[-1] * view.n_samples)
+    return f"{_number_of_predictions(view)} of {event(view)}, which happened {n_events:,} times"
+
+
+def _number_of_predictions(view) -> str:
+    groups = "" if view.n_groups is None else f" in {view.n_groups:,} groups"
+    return f"{view.n_samples:,} predictions{groups}"
+
+
+def event(view) -> str:
+    """The name of the positive class."""
+    return repr(view.classes[-1])
 
 
 def how_made(report) -> str:
     """What repeats the report."""
     settings = report.settings
     searched = ""
-    if report.n_searched < report.overall.overview.n_samples:
+    if report.overall.tuned and report.n_searched < report.overall.overview.n_samples:
         searched = (
             f" Tuned errors are estimated on {report.n_searched:,} of the samples, drawn at "
             "random (max_search_samples)."
@@ -56,72 +77,127 @@ def how_made(report) -> str:
 # The answer
 
 
-def verdict_of(measures, settings: dict) -> str:
-    """How far off, on which side, whether it is shown, and what to do."""
-    error, ece = measures.without_bins, measures.ece
-    if error is None or error["estimate"] is None:
-        return "The samples do not allow an estimate of the calibration error."
-    what = "probabilities" if settings["notion"].of_positive_class else "confidences"
-    size = f"{number(error['estimate'], 3)} on average"
-    bound = error["lower_confidence_bound"]
-    if bound is not None and bound > 0:
-        level = percent(error["confidence_level"])
-        least = number(bound, 4 if bound < 0.01 else 3)
-        side = f"; they are {error['reading']}" if error["reading"] else ""
+def verdict_of(measures, settings) -> str:
+    """Whether miscalibration is shown, on which side and where, and what to do, by one test."""
+    test, view = measures.test, measures.overview
+    if test is None:
+        return "The samples do not allow a test of calibration."
+    positive = settings["notion"].of_positive_class
+    what = f"predicted probabilities of {event(view)}" if positive else "confidences"
+    if not measures.rejects(settings):
         return (
-            f"Miscalibrated: the {what} are off by {size}, at least {least} at {level} "
-            f"confidence{side}. {_remedy(measures)}"
+            f"No miscalibration of the {what} is shown ({pvalue_text(test.pvalue)}), which does "
+            f"not show that they are calibrated. {certificate_sentence(measures)}".strip()
         )
-    if ece is not None and ece.pvalue <= LEVEL:
-        return (
-            f"Miscalibrated by the test of ECE ({pvalue_text(ece.pvalue)}). By how much is "
-            f"uncertain: the {what} are estimated to be off by {size}, with a lower limit of 0, "
-            f"and more samples would tell.{_frequency(measures)}"
-        )
+    impossible = f" by {impossible_outcomes(test)}" if test.n_impossible else ""
+    sides = f": they are {sides_of(test)}" if sides_of(test) else ""
     return (
-        f"No miscalibration is shown: the {what} are estimated to be off by {size}, and "
-        f"calibrated ones could show as much.{_detectable(measures)}"
+        f"The {what} are miscalibrated ({pvalue_text(test.pvalue)}){impossible}{sides}. "
+        f"{_frequency(measures, settings)}{_place(measures, settings)} "
+        "Recalibrate on other samples, and test on new ones."
     )
 
 
-def _frequency(measures) -> str:
-    """On which side single predictions are, where that is shown."""
-    if measures.validation is None:
+def impossible_outcomes(test) -> str:
+    """How many outcomes refute calibration by themselves."""
+    n = test.n_impossible
+    several = f"{n:,} outcomes that were" if n > 1 else "one outcome that was"
+    return f"{several} given the probability 0"
+
+
+def sides_of(test) -> str:
+    """``too high on average and too extreme``; empty where no side is shown."""
+    average = f"{test.direction} on average" if test.direction else ""
+    return " and ".join(side for side in (average, test.spread) if side)
+
+
+def _place(measures, settings) -> str:
+    """Where predictions are off; nothing if an impossible outcome alone shows that they are."""
+    others = [p for name, p in measures.test.statistic_pvalues.items() if name != "certainty"]
+    if not is_significant(min(others), settings["confidence_level"]):
+        return "Nothing else is shown to be wrong."
+    return where(measures)
+
+
+def _frequency(measures, settings) -> str:
+    """How many events there are for 100 predicted, where the average is shown to be off."""
+    if not measures.test.direction:
         return ""
-    ratio, low, high = measures.validation.observed_expected_ratio
-    if not math.isfinite(low + high) or low <= 1 <= high:
+    return f"{in_a_hundred(measures.overview, settings['notion'])}. "
+
+
+def in_a_hundred(view, notion) -> str:
+    """What happened of 100 predicted events, or was right of 100 predictions."""
+    if notion.of_positive_class:
+        mean, rate = view.mean_predictions[-1], view.base_rates[-1]
+        ratio = f"{100 * rate / mean:.0f} happened" if mean > 0 else "some happened"
+        return f"For each 100 events predicted, {ratio}"
+    right, said = 100 * view.accuracy, 100 * view.mean_confidence
+    return f"Of each 100 predictions, {right:.0f} were right where the confidence says {said:.0f}"
+
+
+def where(measures) -> str:
+    """The ranges of predictions that the scan names, the most important ones."""
+    ranges = [] if measures.scan is None else measures.scan.ranges
+    if not ranges:
+        return "It is shown, but not where: no range of predictions stands out."
+    weight = {one: one.n_samples * abs(one.observed - one.predicted) for one in ranges}
+    largest = sorted(ranges, key=lambda one: -weight[one])[:_RANGES]
+    texts = [range_text(one, measures.overview) for one in sorted(largest)]
+    more = len(ranges) - len(texts)
+    also = f" (and {more} more range{'s' * (more > 1)})" if more else ""
+    text = "; ".join(texts) + also
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def range_text(one, view) -> str:
+    """``above 14 %: says 31 %, happens 12 % (525 cases)``."""
+    from_first, to_last = one.low <= view.smallest, one.high >= view.largest
+    place = f"from {share(one.low)} to {share(one.high)}"
+    if from_first or to_last:
+        place = f"up to {share(one.high)}" if from_first else f"above {share(one.low)}"
+    if from_first and to_last:
+        place = "all predictions"
+    return (
+        f"{place}: says {share(one.predicted)}, happens {share(one.observed)} "
+        f"({one.n_samples:,} cases)"
+    )
+
+
+def certificate_sentence(measures) -> str:
+    """How large the error of any range may be, and how many samples would show that it is small."""
+    test = measures.certificate
+    if test is None:
         return ""
-    return f" Events are {ratio:.2f} times as frequent as predicted ({low:.2f} to {high:.2f})."
+    level, most = percent(test.confidence_level), per_thousand(test.high)
+    text = (
+        f"In any range of predictions, at most {most} too many or too few events in 1,000 cases "
+        f"of all ({level} confidence)"
+    )
+    if test.verdict == "below":
+        return f"{text}: the error is shown to be below {test.limit:g}."
+    if math.isfinite(test.n_samples_needed) and test.verdict == "unknown":
+        needed, error = float(f"{test.n_samples_needed:.2g}"), test.assumed_error
+        if_so = f"its error is {number(error, 3)}" if error >= 0.0005 else "it is calibrated"
+        return (
+            f"{text}. About {needed:,.0f} samples would show fewer than "
+            f"{per_thousand(test.limit)} of a model like this, if {if_so}."
+        )
+    return f"{text}."
 
 
-def _remedy(measures) -> str:
-    """The candidate that describes the error best, if one does better than none."""
-    for facts in measures.tuned[:1]:
-        chosen = next(fact["candidate"] for fact in facts["candidates"] if fact["chosen"])
-        if chosen != "Zero":
-            return (
-                f"Recalibration on other samples would mend it; {chosen} describes the error best "
-                "of what was tried."
-            )
-    return "Recalibrate on other samples, and test on new ones."
+def per_thousand(value: float) -> str:
+    """Cases in 1,000, of two digits."""
+    return f"{1000 * value:.0f}" if value >= 0.0095 else f"{1000 * value:.1f}"
 
 
-def _detectable(measures) -> str:
-    """What errors would have been seen."""
-    for facts in measures.tuned[:1]:
-        limit = facts["calibrated_up_to"]
-        if limit is not None and math.isfinite(limit) and limit > 0:
-            return f" Errors below about {number(limit, 2)} cannot be told from none here."
-    return ""
-
-
-def powerless(measures, overall) -> bool:
+def powerless(measures, overall, settings) -> bool:
     """Whether a group shows nothing, but could not have shown the error of all samples either."""
-    ece, of_all = measures.ece, overall.without_bins
-    if ece is None or of_all is None or of_all["estimate"] is None:
+    if measures.ece is None or overall.without_bins is None or measures.rejects(settings):
         return False
     # Errors of bins and noise add up about as squares.
-    return ece.pvalue > LEVEL and math.hypot(of_all["estimate"], ece.null_mean) <= ece.null_limit
+    error = math.hypot(overall.without_bins.estimate, measures.ece.null_mean)
+    return error <= measures.ece.null_limit
 
 
 def comparison_verdict(report) -> str:
@@ -131,7 +207,9 @@ def comparison_verdict(report) -> str:
         return "Which model is better calibrated was not tested."
     level = 1 - report.settings["confidence_level"]
     adjusted = adjust_pvalues([test.pvalue for test in tests])
-    how = f"paired tests, adjusted by Holm's method over {len(tests)}"
+    how = "a paired test"
+    if len(tests) > 1:
+        how = f"paired tests, adjusted by Holm's method over {len(tests)}"
     evidence: list[list[str]] = [[], []]
     for test, p in zip(tests, adjusted, strict=True):
         if p <= level:
@@ -144,7 +222,7 @@ def comparison_verdict(report) -> str:
         return f"Which model is better calibrated depends on the measure: {by_model} ({how})."
     if not any(evidence):
         return (
-            f"Neither model is shown to be better calibrated: the smallest p-value is "
+            "Neither model is shown to be better calibrated: the smallest p-value is "
             f"{adjusted.min():.2g} ({how})."
         )
     better = int(bool(evidence[1]))
@@ -158,10 +236,17 @@ def paired_lines(report) -> list[str]:
     of_calibration = [(f"{test.notion} {test.measure}", test) for test in comparison.tests]
     of_scores = [(test.measure, test) for test in comparison.score_tests]
     return [
-        f"{measure}, {names}: {test.estimate:+.2e}, {level} interval "
-        f"[{test.low:+.2e}, {test.high:+.2e}], {pvalue_text(test.pvalue)} ({how_tested(test)})"
+        f"{measure}, {names}: {_signed(test.estimate)}, {level} interval "
+        f"[{_signed(test.low)}, {_signed(test.high)}], {pvalue_text(test.pvalue)} "
+        f"({how_tested(test)})"
         for measure, test in [*of_calibration, *of_scores]
     ]
+
+
+def _signed(value: float) -> str:
+    """Two digits with a sign and no exponent."""
+    digits = 2 if not value else max(2, 1 - math.floor(math.log10(abs(value))))
+    return f"{value:+.{min(digits, 9)}f}"
 
 
 def how_tested(test) -> str:
@@ -170,36 +255,50 @@ def how_tested(test) -> str:
     return f"{test.method}{kernel}, {test.n_samples:,} samples"
 
 
-def segment_verdict(test, n_shown: int) -> str:
+def segment_verdict(test, n_shown: int, level: float) -> str:
     """A sentence about all segments, of which the table below shows ``n_shown``."""
     small = f", {test.n_left_out:,} more are too small" if test.n_left_out else ""
     several = len(test.segments) > 1
     shown = f"; the {n_shown} with the smallest p-values" if several else ""
-    verdict = "some are miscalibrated" if test.pvalue <= LEVEL else "none is shown miscalibrated"
+    biased = n_biased(test, level)
+    verdict = f"{biased:,} are shown to be biased" if biased else "none is shown to be biased"
     return (
         f"Of {len(test.segments):,} overlapping segments {verdict} ({pvalue_text(test.pvalue)}, "
         f"adjusted for all of them){small}{shown}:"
     )
 
 
+def n_biased(test, level: float) -> int:
+    """How many segments are shown to be biased, by p-values adjusted for all of them."""
+    return sum(segment.pvalue <= level for segment in test.segments)
+
+
 # Caveats
 
 
-def all_warnings(report, groups: bool = True) -> list[str]:
-    """Warnings of every part, those of groups and of the second model by name."""
-    warnings = list(report.overall.warnings)
-    others = list(report.groups) if groups else []
+def all_warnings(report, subgroups: bool = True, full: bool = True) -> list[str]:
+    """Warnings of every part, those of subgroups and of the second model by name.
+
+    Not ``full`` are those that every number suffers from, and what could not be estimated.
+    """
+    warnings = shown_warnings(report.overall, full)
+    others = list(report.subgroups) if subgroups else []
     if report.comparison is not None:
         others.append(report.comparison.second)
-        warnings += report.comparison.warnings
-    return [*dict.fromkeys([*warnings, *by_kind(others)]), STANDING]
+        warnings += report.comparison.warnings if full else []
+    return [*dict.fromkeys([*warnings, *by_kind(others, full)]), STANDING]
 
 
-def by_kind(parts) -> list[str]:
-    """The warnings of groups, once for each kind: they differ in numbers alone."""
+def shown_warnings(measures, full: bool) -> list[str]:
+    """All warnings of some predictions, or those that every number suffers from."""
+    return [*measures.cautions, *(measures.warnings if full else [])]
+
+
+def by_kind(parts, full: bool = True) -> list[str]:
+    """The warnings of subgroups, once for each kind: they differ in numbers alone."""
     kinds: dict[str, list] = {}
     for measures in parts:
-        for text in measures.warnings:
+        for text in shown_warnings(measures, full):
             kinds.setdefault(re.sub(r"[\d.,]*\d", "#", text), []).append((measures.name, text))
     texts = []
     for (name, text), *more in kinds.values():
@@ -208,8 +307,8 @@ def by_kind(parts) -> list[str]:
     return texts
 
 
-def cautions(rows: np.ndarray, codes: np.ndarray, overview, ece, tuned) -> list[str]:
-    """Warnings about samples, bins, predictions and estimates that contradict each other.
+def cautions(rows: np.ndarray, codes: np.ndarray, overview) -> list[str]:
+    """Warnings about samples and predictions, from which every number suffers.
 
     Parameters
     ----------
@@ -217,25 +316,19 @@ def cautions(rows: np.ndarray, codes: np.ndarray, overview, ece, tuned) -> list[
         The predictions, with a column for each class.
     codes : ndarray of shape (n_samples,)
         The column of each label.
-    overview, ece, tuned
-        Those of :class:`skcal.report.measure.Measures`.
+    overview : skcal.report.measure.Overview
     """
     texts = [_few_samples(overview), *_rare_classes(codes, overview)]
-    if ece is not None:
-        texts.append(_sparse_bins(ece))
     texts += [_reversed(rows, codes), *_extreme_predictions(rows, codes)]
-    texts += [_few_tested(facts) for facts in tuned] + [_contradiction(facts) for facts in tuned]
     return [text for text in texts if text]
 
 
 def _few_samples(overview):
-    n = overview.n_samples
-    if n >= _FEW_SAMPLES:
-        return None
-    return (
-        f"{n} samples are few: calibrated and miscalibrated predictions can look alike. "
-        f"Collect at least {_FEW_SAMPLES}."
-    )
+    n, rarest = overview.n_samples, min(overview.base_rates) * overview.n_samples
+    few = f"{n:,} samples" if n < _FEW_SAMPLES else ""
+    if len(overview.classes) == 2 and rarest < _FEW_OUTCOMES:
+        few = f"{n:,} samples, of which {rarest:.0f} have the rarer outcome,"
+    return few and f"{few} are few: every number here is uncertain, so read its interval."
 
 
 def _rare_classes(codes, overview):
@@ -261,8 +354,9 @@ def _verb(verb, which):
     return verb + "s" if len(which) == 1 else verb
 
 
-def _sparse_bins(ece):
-    if not ece.n_nearly_empty:
+def sparse_bins(ece) -> str | None:
+    """A warning of bins whose gaps are mostly noise."""
+    if ece is None or not ece.n_nearly_empty:
         return None
     hold = "holds" if ece.n_nearly_empty == 1 else "hold"
     empty = f", {ece.n_empty} none" if ece.n_empty else ""
@@ -301,24 +395,3 @@ def _extreme_predictions(rows, codes):
         )
     if len(rows) > 1 and (rows == rows[0]).all():
         yield "All predictions are equal, so there is one point to calibrate."
-
-
-def _few_tested(facts):
-    if facts["n_test_samples"] >= _FEW_TESTED or facts["one_step"] is None:
-        return None
-    return (
-        f"The one-step estimate of the {facts['notion']} error rests on "
-        f"{facts['n_test_samples']} test samples: too few for the normal limit of its bound."
-    )
-
-
-def _contradiction(facts):
-    one_step = facts["one_step"] or {}
-    bound = one_step.get("lower_confidence_bound")
-    if bound is None or bound <= max(facts["squared_error"], 0):
-        return None
-    return (
-        f"The lower bound {math.sqrt(bound):.4f} of the {facts['notion']} error is above its "
-        f"estimate {facts['calibration_error']:.4f}: too few samples, or errors that the chosen "
-        "form averages away."
-    )

@@ -10,12 +10,14 @@ from report_cases import CANDIDATES, HOSTILE, binary, predictions
 from skcal.cli.commands import main
 from skcal.cli.parser import make_parser
 from skcal.displays import ReliabilityDisplay
-from skcal.hypothesis_tests import adjust_pvalues, monte_carlo_test, skce_test
+from skcal.hypothesis_tests import adjust_pvalues, calibration_test
+from skcal.metrics import expected_calibration_error
 from skcal.model_selection import candidates
 from skcal.report import calibration_report
 from skcal.report.figure import reliability
 
 COMMANDS = ["evaluate", "report", "test", "plot", "compare"]
+FEW = ["--resamples", 19]
 
 
 def save(path, power=1.7, **more):
@@ -28,7 +30,7 @@ def save(path, power=1.7, **more):
 @pytest.fixture(autouse=True)
 def short_searches(monkeypatch):
     """What is recommended does not matter here, and takes long."""
-    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES)
+    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES[:1])
 
 
 @pytest.fixture
@@ -56,23 +58,29 @@ def test_report_prints_and_writes_what_the_function_returns(run, npz, tmp_path):
 
 
 def test_report_as_json_tells_how_it_was_made(run, npz):
-    report = json.loads(run("report", npz, "--json", "--strategy", "quantile"))
+    report = json.loads(run("report", npz, "--json", "--strategy", "quantile", *FEW))
     assert report["overall"]["ece"]["strategy"] == "quantile"
     assert report["settings"]["random_state"] == 0
 
 
-def test_report_by_groups(run, tmp_path):
-    path = save(tmp_path / "p.npz", where=np.where(np.arange(200) % 2, "odd", "even"))
-    found = json.loads(run("report", path, "--groups", "where", "--json"))
-    assert [group["name"] for group in found["groups"]] == ["even", "odd"]
+def test_report_by_columns_and_of_groups_of_samples(run, tmp_path):
+    where, site = np.where(np.arange(200) % 2, "odd", "even"), np.arange(200) // 100
+    path = save(tmp_path / "p.npz", where=where, site=site, patient=np.arange(200) // 5)
+    found = json.loads(run("report", path, "--by", "where", "--json", *FEW))
+    assert [part["name"] for part in found["subgroups"]] == ["even", "odd"]
+    options = ["--by", "where", "--by", "site", "--groups", "patient"]
+    found = json.loads(run("report", path, *options, "--json", *FEW))
+    names = ["where = even", "where = odd", "site = 0", "site = 1"]
+    assert [part["name"] for part in found["subgroups"]] == names
+    assert "groups flipped" in found["overall"]["test"]["method"]
 
 
 def test_compare_is_a_report_of_two(run, npz, tmp_path):
     second = save(tmp_path / "second.npz", power=1.0)
-    text = run("compare", npz, second)
-    assert text.startswith("Calibration of predictions.npz and second.npz\n")
+    text = run("compare", npz, second, *FEW)
+    assert text.startswith("Comparison of calibration: predictions.npz and second.npz\n")
     assert "predictions.npz minus second.npz" in text
-    found = json.loads(run("compare", npz, second, "--json"))
+    found = json.loads(run("compare", npz, second, "--json", *FEW))
     assert found["comparison"]["second"]["name"] == "second.npz"
 
 
@@ -82,17 +90,19 @@ def test_two_columns_can_be_a_binary_question(run, tmp_path, command):
     path = tmp_path / "p.npz"
     np.savez(path, proba=np.column_stack([1 - proba, proba]), labels=labels)
     files = [path, path][: 1 + (command == "compare")]
-    found = json.loads(run("--notion", "binary", command, *files, "--json", "--pos-label", 0))
+    options = ["--json", "--pos-label", 0, *FEW]
+    found = json.loads(run("--notion", "binary", command, *files, *options))
     assert found["notion"] == "binary"
     assert found["overall"]["overview"]["classes"] == [1, 0]
-    expected = calibration_report(labels, 1 - proba, labels=[1, 0], random_state=0).overall.ece
-    assert found["overall"]["ece"]["estimate"] == expected.estimate
+    assert found["overall"]["ece"]["estimate"] == expected_calibration_error(
+        labels, 1 - proba, labels=[1, 0]
+    )
 
 
 def test_files_of_the_same_name_are_told_apart(run, npz, tmp_path):
     (tmp_path / "b").mkdir()
     second = save(tmp_path / "b" / "predictions.npz", power=1.0)
-    found = json.loads(run("compare", npz, second, "--json"))
+    found = json.loads(run("compare", npz, second, "--json", *FEW))
     names = found["overall"]["name"], found["comparison"]["second"]["name"]
     assert names == (npz, second)
 
@@ -110,12 +120,11 @@ def test_test_prints_each_test_with_holms_pvalue(run, npz):
     found = json.loads(run("test", npz, "--json", "--resamples", 99, "--seed", 5))
     options = {"n_resamples": 99, "random_state": 5}
     expected = [
-        monte_carlo_test(labels, proba, notion="confidence", **options),
-        skce_test(labels, proba, notion="confidence", **options),
-        skce_test(labels, proba, notion="canonical", **options),
+        calibration_test(labels, proba, notion="confidence", **options),
+        calibration_test(labels, proba, notion="canonical", **options),
     ]
     assert [one["pvalue"] for one in found] == [one.pvalue for one in expected]
-    assert [one["estimate"] for one in found] == [one.estimate for one in expected]
+    assert found[0]["statistic_pvalues"] == expected[0].statistic_pvalues
     holm = adjust_pvalues([one.pvalue for one in expected]).tolist()
     assert [one["pvalue_holm"] for one in found] == holm
     table = run("test", npz, "--notion", "classwise", "--resamples", 99)
@@ -136,7 +145,7 @@ def test_a_single_column_is_a_binary_question(run, tmp_path):
 def test_plot_writes_the_same_figure_each_time(run, npz, tmp_path, ending, start):
     files = [tmp_path / f"{k}.{ending}" for k in (1, 2)]
     for file in files:
-        assert run("plot", npz, "--out", file) == ""
+        assert run("plot", npz, "--out", file, *FEW) == ""
     assert files[0].read_bytes().startswith(start)
     assert files[0].read_bytes() == files[1].read_bytes()
 
@@ -156,14 +165,13 @@ def test_plot_shows_the_numbers_of_the_report(run, npz, tmp_path, monkeypatch, n
         expected = ReliabilityDisplay.from_predictions(*predictions(200), **options).panels
     for found, panel in zip(display.panels, expected, strict=True):
         assert found.error == panel.error
-        assert found.null_error == pytest.approx(panel.null_error, rel=1e-12)
-        assert found.error_interval == pytest.approx(panel.error_interval, rel=1e-10)
+        assert found.ranges == panel.ranges
         np.testing.assert_array_equal(found.band_low, panel.band_low)
 
 
 def test_plot_by_class(run, npz, tmp_path):
     out = tmp_path / "figure.svg"
-    run("plot", npz, "--out", out, "--notion", "classwise", "--method", "isotonic")
+    run("plot", npz, "--out", out, "--notion", "classwise", "--method", "isotonic", *FEW)
     assert b"class 2" in out.read_bytes()
 
 
@@ -180,7 +188,7 @@ def test_plot_by_class(run, npz, tmp_path):
         (["plot", "{npz}", "--out", "f.png", "--notion", "canonical"], "conditions on a vector"),
         (["report", "{npz}", "--html", "report.docx"], "unknown format '.docx'. Use .html"),
         (["report", "{tmp}/absent.npz"], "No such file"),
-        (["report", "{npz}", "--groups", "where"], "array 'where' is missing"),
+        (["report", "{npz}", "--by", "where"], "array 'where' is missing"),
         (["report", "{npz}", "--max-size", "1e-9"], "Raise --max-size"),
         (["test", "{npz}", "--notion", "nonsense"], "nonsense"),
         (["compare", "{npz}", "{tmp}/absent.npz"], "No such file"),
@@ -209,7 +217,7 @@ def test_class_names_of_a_file_are_escaped(run, tmp_path):
         ",".join([*map(repr, row.tolist()), names[k]]) for row, k in zip(proba, labels, strict=True)
     ]
     path.write_text("\n".join([",".join([*names, "label"]), *rows]) + "\n", encoding="utf-8")
-    run("report", path, "--html", tmp_path / "out.html")
+    run("report", path, "--html", tmp_path / "out.html", *FEW)
     text = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert "<script" not in text
     assert "&lt;script&gt;" in text
@@ -222,6 +230,7 @@ def test_every_command_reads_rounded_rows_and_positive_labels(command, run, tmp_
     rounded = tmp_path / "p.npz"
     np.savez(rounded, proba=proba.round(2), labels=labels)
     more = {"compare": [rounded], "plot": ["--out", tmp_path / "p.svg"]}.get(command, [])
+    more += FEW * (command != "evaluate")
     assert "--normalize does that" in run(command, rounded, *more, status=2)
     run(command, rounded, *more, "--normalize")
 
@@ -259,3 +268,54 @@ def test_an_option_that_the_command_does_not_know_is_refused_before_it_too(argum
         main(arguments)
     assert stopped.value.code == 2
     assert "is not an option of" in capsys.readouterr().err
+
+
+def test_compare_joins_by_id(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    p, name = rng.uniform(size=60).round(3), [f"s{k}" for k in range(60)]
+    y = (rng.uniform(size=60) < p).astype(int)
+    rows = [f"{a},{b},{c}" for a, b, c in zip(name, y, p, strict=True)]
+    order = rng.permutation(60)
+    (tmp_path / "a.csv").write_text("\n".join(["id,label,p", *rows, ""]))
+    (tmp_path / "b.csv").write_text("\n".join(["id,label,p", *np.array(rows)[order], ""]))
+    files, options = (
+        [str(tmp_path / f) for f in ("a.csv", "b.csv")],
+        ["--json", "--resamples", "19"],
+    )
+    main(["compare", *files, "--id", "id", *options])
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["comparison"]["second"]["scores"] == facts["overall"]["scores"]
+    assert main(["compare", *files, "--ignore", "id", *options]) == 2
+    assert "in the same order" in capsys.readouterr().err
+    for text, message in (
+        (rows[0], "s0' names several rows"),
+        ("new,1,.5", "has no row of id 'new'"),
+    ):
+        (tmp_path / "b.csv").write_text("\n".join(["id,label,p", *rows[:-1], text, ""]))
+        assert main(["compare", *files, "--id", "id", *options]) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("label,p\n1,7.2%\n", "'7.2%', a percentage. Divide by 100"),
+        ('label,p\n1,"0,5"\n', "decimal points, not commas"),
+        ("id;label;p\n1;1;0.5\n", "Separate the fields by commas, not semicolons"),
+        ("id,label,p\n1,1,0.5\n2,,0.5\n", "line 3 has no label"),
+    ],
+)
+def test_hints_say_what_to_do(tmp_path, capsys, text, message):
+    (tmp_path / "p.csv").write_text(text)
+    option = ["--id", "id"] if text.startswith("id") else []
+    assert main(["evaluate", str(tmp_path / "p.csv"), *option]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_one_score_of_a_table_with_other_columns(tmp_path, capsys):
+    rows = "\n".join(f"{k % 2},{0.3 + 0.4 * (k % 2)},{k},x" for k in range(20))
+    (tmp_path / "p.csv").write_text(f"label,risk,age,site\n{rows}\n")
+    assert main(["test", str(tmp_path / "p.csv"), "--score", "risk", "--resamples", "19"]) == 0
+    assert "p-value" in capsys.readouterr().out
+    assert main(["test", str(tmp_path / "p.csv"), "--score", "odds"]) == 2
+    assert "Name a column by --score" in capsys.readouterr().err

@@ -317,7 +317,9 @@ def test_hostile_names_of_files_classes_and_groups_are_text_in_the_page(tmp_path
     labels = names[(rng.uniform(size=60) < p[:, 0]).astype(int)]
     where = np.where(np.arange(60) % 2, HOSTILE, "'><script>alert(2)</script>")
     np.savez(path, proba=np.hstack([1 - p, p]), labels=labels, classes=names, where=where)
-    assert main(["report", str(path), "--groups", "where", "--html", str(page)]) == 0
+    assert (
+        main(["report", str(path), "--by", "where", "--html", str(page), "--resamples", "39"]) == 0
+    )
     text = page.read_text(encoding="utf-8").lower()
     assert "alert(1)" in text
     for part in ("<script>alert", "<img src=x", '"x" onload='):

@@ -81,11 +81,11 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ("p,label\n0.5,1\n0.5,cat\n", "line 3 is 'cat'.*labels must be 0 or 1.*--pos-label"),
         ("p,label\n0.5,1\n1.5,0\n", "line 3, column 'p' is 1.5, not a probability.*logistic"),
         ("cat,dog,label\n0.33,0.66,cat\n", "line 2 sums to 0.99, not 1.*--normalize does that"),
-        ("id,cat,dog,label\n17,0.5,0.5,cat\n", "'id': no label has this name.*Remove.*--groups"),
+        ("id,cat,dog,label\n17,0.5,0.5,cat\n", "'id': no label has this name.*Remove.*--by"),
         ("cat,dog,fold,label\n0.5,0.5,0,cat\n0.3,0.7,1,dog\n", "'fold': no label has this name"),
         ("id,a,b,fold,label\n7,0.51,0.5,1,a\n8,0.3,0.7,2,b\n", "'id', 'fold': no label has"),
         ("id,cat,dog,cow,label\n17,0.5,0.25,0.25,cat\n", "'id': no label has this name"),
-        ("site,cat,dog,label\nx,0.5,0.5,cat\n", "column 'site' is 'x', not.*Remove.*--groups"),
+        ("site,cat,dog,label\nx,0.5,0.5,cat\n", "column 'site' is 'x', not.*Remove.*--by"),
         (
             "p,fold,label\n0.5,1,1\n",
             "columns p, fold: none has the name of a label, such as '1' in line 2.* single",
@@ -99,7 +99,7 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
             "columns p_cat, p_dog, p_cow: .* to the labels, such as 'p_cat' to 'cat'.$",
         ),
         ("id,0_p,1_p,label\n7,0.2,0.8,1\n8,0.3,0.7,0\n", "such as '1_p' to '1'.$"),
-        ("p,q,label\n0.2,0.8,\n", "such as '' in line 2. Give"),
+        ("p,q,label\n0.2,0.8,\n", "line 2 has no label. Drop"),
         ("cat,cat,label\n0.5,0.5,cat\n", "line 1 names column 'cat' twice"),
     ],
 )
@@ -235,15 +235,16 @@ def test_absent_files_and_unknown_kinds_are_named(tmp_path):
 
 def test_groups_are_read_from_their_column(csv_file, tmp_path):
     path = csv_file("cat,where,label,dog\n0.25,north,dog,0.75\n1.0,south,cat,0.0\n")
-    predictions = read_predictions(path, groups="where")
-    assert_array_equal(predictions.groups, ["north", "south"])
+    predictions = read_predictions(path, others={"where": "--by"})
+    assert_array_equal(predictions.others["where"], ["north", "south"])
     assert_array_equal(predictions.classes, ["cat", "dog"])
     np.savez(tmp_path / "p.npz", proba=[0.25, 0.5], labels=[0, 1], where=["a", "b"])
-    assert_array_equal(read_predictions(tmp_path / "p.npz", groups="where").groups, ["a", "b"])
-    with pytest.raises(FileError, match=r"no column 'who' \(columns: .*\)\. Name a column by --g"):
-        read_predictions(path, groups="who")
+    predictions = read_predictions(tmp_path / "p.npz", others={"where": "--by"})
+    assert_array_equal(predictions.others["where"], ["a", "b"])
+    with pytest.raises(FileError, match=r"no column 'who' \(columns: .*\)\. Name a column by --b"):
+        read_predictions(path, others={"who": "--by"})
     with pytest.raises(FileError, match="array 'who' is missing"):
-        read_predictions(tmp_path / "p.npz", groups="who")
+        read_predictions(tmp_path / "p.npz", others={"who": "--by"})
 
 
 def test_a_label_without_a_column_is_named(csv_file):
@@ -273,12 +274,12 @@ def test_a_header_that_promises_more_than_the_file_holds_is_damage(tmp_path):
         read_predictions(path)
 
 
-def from_frame(folder, frame, groups=None):
+def from_frame(folder, frame, *others):
     """What is read of a Parquet file that holds the data frame."""
     path = folder / "predictions.parquet"
     path.touch()
     with mock.patch.object(table, "_read_frame", return_value=frame):
-        return read_predictions(path, groups=groups, max_bytes=2**20)
+        return read_predictions(path, others=dict.fromkeys(others, "--by"), max_bytes=2**20)
 
 
 def frame_of(columns):
@@ -298,7 +299,7 @@ def test_numbers_name_columns_of_tables(tmp_path):
     frame = frame_of({0: [0.25, 1.0], 1: [0.75, 0.0], "label": [1.0, 0.0], "g": [7, 8]})
     predictions = from_frame(tmp_path, frame, "g")
     assert_array_equal(predictions.labels, ["1", "0"])
-    assert_array_equal(predictions.groups, ["7", "8"])
+    assert_array_equal(predictions.others["g"], ["7", "8"])
     frame = frame_of({"p": np.array([0.25, 1.0], dtype=np.float32), "label": [1, 0]})
     assert_array_equal(from_frame(tmp_path, frame).labels, [1, 0])
 

@@ -19,6 +19,7 @@ from skcal.cli import commands
 from skcal.cli.commands import main
 from skcal.cli.predictions import read_predictions
 from skcal.cli.table import FileError
+from skcal.model_selection import candidates
 from skcal.report import calibration_report
 
 TABLE = "cat,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,cat\n" * 30
@@ -122,7 +123,7 @@ def test_a_lack_of_memory_is_one_line(command, error, table, tmp_path, monkeypat
     def fail(*arguments, **options):
         raise error
 
-    for name in ("skce_test", "calibration_report", "evaluate", "save_figure"):
+    for name in ("calibration_test", "calibration_report", "evaluate", "save_figure"):
         monkeypatch.setattr(commands, name, fail)
     options = ["--out", str(tmp_path / "a.png")] if command == "plot" else []
     assert main([command, table, *options]) == 2
@@ -157,10 +158,11 @@ def assert_clean(text):
 @pytest.mark.skipif(os.name == "nt", reason="no such names of files")
 @pytest.mark.parametrize("form", [(), ("--json",)])
 @pytest.mark.parametrize("command", ["test", "report", "evaluate"])
-def test_control_characters_of_names_are_escaped(command, form, tmp_path, capsys):
+def test_control_characters_of_names_are_escaped(command, form, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: [(Zero(), {})])
     path = tmp_path / f"a{CONTROLS}b.csv"
     path.write_text(TABLE.replace("cat", f"c{CONTROLS}"), encoding="utf-8")
-    options = ["--resamples", "19"] if command == "test" else []
+    options = [] if command == "evaluate" else ["--resamples", "19"]
     assert main([command, str(path), *options, *form]) == 0
     captured = capsys.readouterr()
     assert_clean(captured.out + captured.err)
@@ -194,7 +196,9 @@ def test_json_of_reports_escapes_and_keeps_names():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no pipes of this kind")
-@pytest.mark.parametrize(("unbuffered", "form"), [("", ()), ("1", ("--json",))])
+@pytest.mark.parametrize(
+    ("unbuffered", "form"), [("", ()), pytest.param("1", ("--json",), marks=pytest.mark.slow)]
+)
 def test_a_reader_that_has_read_enough_ends_it_quietly(table, form, unbuffered):
     command = [sys.executable, "-m", "skcal", "test", table, "--resamples", "19", *form]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}

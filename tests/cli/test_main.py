@@ -7,15 +7,22 @@ from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
-from report_cases import binary
+from report_cases import CANDIDATES, binary
 from sklearn.metrics import brier_score_loss
 
 from skcal import CalibrationErrorSearchCV, Zero
 from skcal.cli.commands import main
-from skcal.cli.evaluate import LateLines, scores_of, title_of
+from skcal.cli.evaluate import LateLines, scores_line, scores_of
 from skcal.cli.predictions import Predictions
 from skcal.metrics import expected_calibration_error
+from skcal.model_selection import candidates
 from skcal.notions import resolve_notion
+
+
+@pytest.fixture(autouse=True)
+def short_searches(monkeypatch):
+    """What is recommended does not matter here, and takes long."""
+    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES)
 
 
 @pytest.fixture
@@ -100,7 +107,7 @@ def test_ece_beside_the_searches_is_of_the_first_scalar_notion(tempered, notions
     scores = scores_of(predictions, [resolve_notion(one, proba) for one in notions])
     assert (scores["ece_notion"], scores["brier_notion"]) == (notion, "classwise")
     assert scores["ece_15_bins"] == expected_calibration_error(labels, proba, notion=notion)
-    heading = title_of({"name": "x", **scores})
+    heading = scores_line({"name": "x", **scores})
     assert f"(sum over classes), untuned {notion} ECE {scores['ece_15_bins']:.4f}" in heading
 
 

@@ -49,7 +49,7 @@ def three(tmp_path):
 
 @pytest.fixture(autouse=True)
 def short_searches(monkeypatch):
-    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES)
+    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES[:1])
 
 
 @pytest.fixture
@@ -219,8 +219,8 @@ def test_an_error_above_the_limit_passes_in_at_most_5_percent(name, tmp_path, no
     path = np.append(0, np.cumsum(truth(p) - p)) / len(p)
     limit = 0.99 * np.ptp(path)  # the largest range of a cumulative sum is that of its ends
     passed, n_files = 0, 0
-    for n in (40, 150, 600, 2000):
-        for seed in range(40):
+    for n in (40, 600):
+        for seed in range(25):
             rng = np.random.default_rng([seed, n])
             p = draw(rng, n)
             file = save(tmp_path / "p.npz", p, truth(p), rng)

@@ -1,5 +1,6 @@
 """The command ``monitor``: its state is the monitor's, its exit status the alarm."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -138,6 +139,38 @@ def test_a_file_is_added_once_unless_it_is_asked_for_again(run, tmp_path, capsys
     assert run.state.read_bytes() == before
     assert run(files[0], "--again").startswith("450 samples")
     assert run(files[1]).startswith("450 samples")
+
+
+def test_a_batch_is_recognised_in_another_file(run, tmp_path):
+    file = write(tmp_path / "batch.csv", *batch(0))
+    printed = run(file)
+    with gzip.open(tmp_path / "again.csv.gz", "wt") as packed:
+        packed.write((tmp_path / "batch.csv").read_text())
+    assert run(tmp_path / "again.csv.gz") == printed
+
+
+def test_a_batch_of_text_labels_may_lack_the_event(run, tmp_path):
+    (tmp_path / "a.csv").write_text("label,p\nok,.2\nfraud,.7\n")
+    (tmp_path / "b.csv").write_text("label,p\nok,.01\nok,.02\n")
+    option = ["--pos-label", "fraud"]
+    assert "needs two labels, found ok" in run(tmp_path / "b.csv", *option, status=2)
+    run(tmp_path / "a.csv", *option)
+    assert run(tmp_path / "b.csv", *option).startswith("4 samples")
+    assert run(tmp_path / "b.csv", "--again").startswith("6 samples")
+    assert "has the classes fraud, ok" in run(tmp_path / "a.csv", "--pos-label", "ok", status=2)
+
+
+def test_a_state_is_shown_and_drawn_without_a_batch(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    state, file = tmp_path / "state.json", write(tmp_path / "batch.csv", *batch(0))
+    assert main(["monitor", str(state)]) == 2
+    assert "state.json" in capsys.readouterr().err
+    main(["monitor", str(state), file])
+    before, printed = state.read_bytes(), capsys.readouterr().out
+    assert main(["monitor", str(state), "--plot", str(tmp_path / "evidence.png")]) == 0
+    assert capsys.readouterr().out == printed
+    assert (tmp_path / "evidence.png").stat().st_size > 5_000
+    assert state.read_bytes() == before
 
 
 def test_a_state_of_the_library_can_be_gone_on_with(run, tmp_path):

@@ -100,18 +100,16 @@ def test_messages_are_of_bounded_length(tmp_path, capsys):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory as Linux has them")
-@pytest.mark.parametrize("form", ["csv.gz", "-"])
-def test_little_memory_suffices_for_a_small_file(form, tmp_path):
+def test_little_memory_suffices_for_a_small_file(tmp_path):
     path = tmp_path / "predictions.csv.gz"
     path.write_bytes(gzip.compress(TABLE.encode()))
     script = (
         "import resource, sys; from skcal.cli.commands import main\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))\n"
-        "sys.exit(main(sys.argv[1:]))"
+        "sys.exit(any(main(['test', file, '--resamples', '19']) for file in sys.argv[1:]))"
     )
-    file = "-" if form == "-" else str(path)
     done = subprocess.run(
-        [sys.executable, "-c", script, "test", file, "--resamples", "19"],
+        [sys.executable, "-c", script, str(path), "-"],
         input=TABLE.encode(),
         capture_output=True,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},

@@ -5,7 +5,7 @@ from display_cases import binary
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
-from skcal.displays import DecisionCurveDisplay, MurphyDisplay
+from skcal.displays import CalibrationCurveDisplay, DecisionCurveDisplay, MurphyDisplay
 from skcal.metrics import murphy_diagram
 
 
@@ -30,8 +30,21 @@ def test_curves_of_rare_events_fill_the_axes():
     p = rng.beta(1, 30, 500)
     display = DecisionCurveDisplay.from_predictions((rng.random(500) < p).astype(int), p)
     low, high = display.ax_.get_xlim()
-    assert (low, high) == (0, np.floor(100 * p.max() + 1) / 100)
+    curve = display.curve
+    telling = curve.thresholds[(curve.low > 0) | (curve.treat_all > 0)].max()
+    assert low == 0
+    assert 1.25 * telling <= high < 1.25 * telling + 0.011 < p.max()
     assert display.ax_.get_ylim()[1] < 0.1
+
+
+def test_curves_on_one_axes_have_two_colours_and_two_names():
+    y, p = binary(200)
+    first = CalibrationCurveDisplay.from_predictions(y, p, name="one")
+    second = CalibrationCurveDisplay.from_predictions(y, p**2, name="_two", ax=first.ax_)
+    assert first.line_.get_color() != second.line_.get_color()
+    texts = [text.get_text() for text in first.ax_.get_legend().get_texts()]
+    assert {"one", " _two"} <= set(texts)
+    assert first.ax_.get_title() == "P(1): n = 200"
 
 
 def test_from_estimator_names_the_classifier():

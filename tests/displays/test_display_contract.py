@@ -38,6 +38,12 @@ from skcal.metrics.thresholds import DecisionCurve, MurphyDiagram
 
 RESULTS = BiasCurve | CalibrationCurve | DecisionCurve | MurphyDiagram
 EVERY = pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)
+# Without those that have more panels of the same kind.
+KINDS = pytest.mark.parametrize(
+    ("make", "n_panels"),
+    [case for name, case in CASES.items() if " class" not in name],
+    ids=[name for name in CASES if " class" not in name],
+)
 
 
 @functools.cache
@@ -51,27 +57,46 @@ def drawn(make, **options):
 
 
 @EVERY
-def test_numbers_are_computed_without_matplotlib(make, n_panels, monkeypatch, figures):
+def test_a_seed_gives_the_same_numbers_with_and_without_matplotlib(make, n_panels, monkeypatch):
+    before = numbers(computed(make))
     names = [name for name in sys.modules if name.split(".")[0] == "matplotlib"]
     for name in {*names, "matplotlib", "matplotlib.pyplot"}:
         monkeypatch.setitem(sys.modules, name, None)
     display = make(plot=False)
+    assert before
+    for one, other in zip(before, numbers(display), strict=True):
+        np.testing.assert_array_equal(one, other)
     assert not hasattr(display, "figure_")
     with pytest.raises(ImportError, match="pip install matplotlib"):
         display.plot()
 
 
 @EVERY
-def test_a_figure_is_made_only_without_axes(make, n_panels, figures):
-    display = make(plot=False)
+def test_without_axes_a_figure_is_made_that_holds_all_and_changes_no_number(
+    make, n_panels, figures
+):
+    display = copy.copy(computed(make))
+    before = numbers(display)
     assert figures.get_fignums() == []
     assert not hasattr(display, "figure_")
     assert display.plot() is display
     assert len(figures.get_fignums()) == 1
-    assert display.figure_ is figures.gcf()
+    figure = figures.gcf()
+    assert display.figure_ is figure
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    assert width <= 10  # that of a notebook
+    assert min(box.x0, box.y0) > -0.05
+    assert box.x1 < width + 0.05
+    assert box.y1 < height + 0.05
+    for name in [name for name in vars(display) if name.endswith("_")]:
+        delattr(display, name)
+    for one, other in zip(before, numbers(display), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
-@EVERY
+@KINDS
 def test_given_axes_are_used_and_no_others(make, n_panels, figures):
     figure, axes = figures.subplots(1, n_panels + 1, squeeze=False)
     axes = axes.ravel()
@@ -83,9 +108,12 @@ def test_given_axes_are_used_and_no_others(make, n_panels, figures):
     assert not untouched.has_data()
     assert not untouched.get_title()
     assert figure.axes == list(axes)  # colour bars and histograms are children of their axes
+    match = f"{n_panels + 1} axes, the display has {n_panels} panel.* leave ax out"
+    with pytest.raises(ValueError, match=match):
+        display.plot(ax=axes)
 
 
-@EVERY
+@KINDS
 def test_two_displays_stand_on_one_figure(make, n_panels, figures):
     figure, axes = figures.subplots(2, n_panels, squeeze=False, layout="constrained")
     first, second = (drawn(make, ax=row) for row in axes)
@@ -94,19 +122,15 @@ def test_two_displays_stand_on_one_figure(make, n_panels, figures):
 
 
 @EVERY
-@pytest.mark.parametrize("n_rows", [1, 2])
-def test_what_is_drawn_into_given_axes_fits_without_a_layout_engine(
-    make, n_panels, n_rows, figures
-):
-    size = (6.4 * n_panels, 4.8 * n_rows)
-    figure, axes = figures.subplots(n_rows, n_panels, squeeze=False, figsize=size)
+def test_what_is_drawn_into_given_axes_fits_without_a_layout_engine(make, n_panels, figures):
+    size = (6.4 * n_panels, 9.6)
+    figure, axes = figures.subplots(2, n_panels, squeeze=False, figsize=size)
     display = drawn(make, ax=axes[0])
     boxes = np.array([ax.get_tightbbox().extents for ax in axes[0]])
     assert (boxes[:, :2] >= -1).all()
     assert (boxes[:, 2:] <= figure.bbox.size + 1).all()
     assert (boxes[:-1, 2] <= boxes[1:, 0] + 1).all()  # panels do not cover each other
-    if n_rows == 2:
-        assert (boxes[:, 1] >= axes[1, 0].get_tightbbox().y1 - 1).all()
+    assert (boxes[:, 1] >= axes[1, 0].get_tightbbox().y1 - 1).all()
     figure.tight_layout()  # the axes are still in the layout
     assert display.figure_ is figure
 
@@ -119,14 +143,6 @@ def test_axes_that_were_placed_by_hand_stay(make, n_panels, figures):
     drawn(make, ax=axes)
     for ax, place in zip(axes, places, strict=True):
         np.testing.assert_allclose(ax.get_position(original=True).bounds, place)
-
-
-@EVERY
-def test_a_wrong_number_of_axes_is_refused(make, n_panels, figures):
-    axes = figures.subplots(1, n_panels + 1)[1]
-    match = f"{n_panels + 1} axes, the display has {n_panels} panel.* leave ax out"
-    with pytest.raises(ValueError, match=match):
-        drawn(make, ax=axes)
 
 
 @EVERY
@@ -163,41 +179,6 @@ def numbers(thing):
     if of_display or isinstance(thing, RESULTS):
         return [number for part in vars(thing).values() for number in numbers(part)]
     return []
-
-
-@EVERY
-def test_the_same_seed_gives_the_same_numbers_and_plotting_changes_none(make, n_panels):
-    once, twice = copy.copy(computed(make)), make(plot=False)
-    before = numbers(once)
-    once.plot()
-    names = {name for name in vars(once) if name.endswith("_")}
-    for name in names:
-        delattr(once, name)
-    for a, b, c in zip(before, numbers(once), numbers(twice), strict=True):
-        np.testing.assert_array_equal(a, b)
-        np.testing.assert_array_equal(a, c)
-    assert before
-
-
-@EVERY
-def test_nothing_stands_outside_a_figure_of_the_width_of_a_notebook(make, n_panels):
-    figure = drawn(make).figure_
-    assert figure.get_size_inches()[0] <= 10
-    figure.draw_without_rendering()
-    box = figure.get_tightbbox()
-    width, height = figure.get_size_inches()
-    assert box.x0 > -0.05
-    assert box.y0 > -0.05
-    assert box.x1 < width + 0.05
-    assert box.y1 < height + 0.05
-
-
-@EVERY
-def test_foreign_settings_are_respected(make, n_panels):
-    with mpl.rc_context({"axes.facecolor": "yellow", "font.size": 14}):
-        display = drawn(make)
-        axes = display.ax_ if n_panels > 1 else display.figure_.axes
-        assert all(axis.get_facecolor() == (1, 1, 0, 1) for axis in axes)
 
 
 def iris_like():
@@ -259,9 +240,11 @@ def test_bad_predictions_are_refused_as_by_the_metrics():
 
 
 @EVERY
-def test_plot_takes_a_name_and_options_of_the_main_artist(make, n_panels, figures):
-    display = drawn(make, name="another name", alpha=0.25)
+def test_plot_takes_a_name_options_of_the_main_artist_and_foreign_settings(make, n_panels, figures):
+    with mpl.rc_context({"axes.facecolor": "yellow", "font.size": 14}):
+        display = drawn(make, name="another name", alpha=0.25)
     axes = np.atleast_1d(display.ax_)
+    assert all(axis.get_facecolor() == (1, 1, 0, 1) for axis in axes)
     assert len(axes) == n_panels
     assert all("another name" in axis.get_title() for axis in axes)
     artists = [artist for axis in axes for artist in axis.get_children()]

@@ -1,7 +1,10 @@
+import itertools
+
 import numpy as np
 import pytest
 from display_cases import binary, fitted_search, tempered
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binned_statistic
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.isotonic import IsotonicRegression
 
@@ -14,22 +17,21 @@ from skcal import (
     TemperatureScaling,
 )
 from skcal.displays import ReliabilityDisplay
-from skcal.displays.base import as_label
-from skcal.displays.reliability import legend_without_bins
-from skcal.hypothesis_tests import monte_carlo_test
+from skcal.displays.base import as_label, as_percent, with_error
+from skcal.displays.reliability_panel import informative_edges, make_panel, rule_of
+from skcal.hypothesis_tests import scan_test
 from skcal.metrics import (
-    bootstrap_interval,
     calibration_bins,
     cross_fitted_calibration_error,
     expected_calibration_error,
 )
+from skcal.notions import make_problems
 
-# Of ECE's interval, on the small samples here.
-pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain:UserWarning")
+BINS = {"n_bins": 15, "strategy": "uniform"}
 
 
 def numbers_of(y, proba, **options):
-    options = {"random_state": 0, "plot": False, **options}
+    options = {"random_state": 0, "n_resamples": 99, "plot": False, **options}
     return ReliabilityDisplay.from_predictions(y, proba, **options)
 
 
@@ -53,36 +55,6 @@ def test_points_are_the_filled_bins_and_error_is_the_metric(strategy, weighted):
     assert panel.histogram.sum() == panel.n_samples == len(y)
 
 
-def test_null_error_is_a_quantile_of_the_monte_carlo_test():
-    y, proba = binary(300)
-    [panel] = numbers_of(y, proba, n_resamples=99, confidence_level=0.9).panels
-    test = monte_carlo_test(y, proba, n_resamples=99, random_state=0)
-    assert_allclose(panel.null_error, np.quantile(test.null_distribution, 0.9), rtol=1e-12)
-
-
-def test_interval_of_the_error_is_the_bootstrap_of_the_metric():
-    y, proba = binary(300)
-    [panel] = numbers_of(y, proba, n_resamples=99).panels
-    expected = bootstrap_interval(
-        expected_calibration_error, y, proba, n_resamples=99, random_state=0
-    )
-    assert_allclose(panel.error_interval, (expected.low, expected.high), rtol=1e-10)
-
-
-def test_a_panel_of_a_predicted_class_has_the_interval_of_its_rows_alone():
-    y, proba = tempered()
-    for k, panel in enumerate(numbers_of(y, proba, notion="top-label", n_resamples=99).panels):
-        rows = proba.argmax(axis=1) == k
-        expected = bootstrap_interval(
-            expected_calibration_error,
-            (y == k)[rows].astype(int),
-            proba[rows, k],
-            n_resamples=99,
-            random_state=0,
-        )
-        assert_allclose(panel.error_interval, (expected.low, expected.high), rtol=1e-10)
-
-
 @pytest.mark.parametrize("notion", ["binary", "confidence", "classwise", "top-label"])
 def test_the_error_without_bins_is_the_metric(notion):
     y, proba = binary(300) if notion == "binary" else tempered()
@@ -90,44 +62,90 @@ def test_the_error_without_bins_is_the_metric(notion):
     for k, panel in enumerate(panels):
         facts = panel.without_bins
         assert facts["over"] + facts["under"] == pytest.approx(facts["estimate"])
-        assert len(panels) == 1 or facts["estimate"] != panels[k - 1].without_bins["estimate"]
-    if len(panels) == 1:
-        expected = cross_fitted_calibration_error(y, proba, notion=notion, random_state=0)
+        given = y, proba, notion
+        if notion == "classwise":
+            given = y == k, proba[:, k], "binary"
+        elif notion == "top-label":
+            rows = proba.argmax(axis=1) == k
+            given = y[rows] == k, proba[rows, k], "binary"
+        expected = cross_fitted_calibration_error(*given[:2], notion=given[2])
         assert facts["estimate"] == expected
-
-
-def test_the_legend_says_the_error_without_bins_and_its_side():
-    y, proba = tempered()
-    display = numbers_of(y, proba)
-    facts = display.panels[0].without_bins
-    text = display.plot().lines_[0].get_label()
-    assert f"\nwithout bins {facts['estimate']:.3g} ± {facts['standard_error']:.3g} (s.e.)" in text
-    assert facts["reading"].startswith("overconfident by 0.1")
-    assert text.endswith(f"\n{facts['reading']}")
 
 
 def test_a_million_samples_have_no_error_without_bins():
     proba = np.linspace(0, 1, 200_001)
-    [panel] = numbers_of((proba > 0.5).astype(int), proba, n_resamples=19).panels
+    [panel] = numbers_of((proba > 0.5).astype(int), proba, n_resamples=99).panels
     assert panel.without_bins is None
 
 
-def test_bands_hold_the_frequencies_of_calibrated_predictions():
+def test_the_band_leaves_out_the_diagonal_only_in_ranges_that_the_test_names():
+    shown = 0
+    for seed, power in itertools.product(range(5), (1, 1.5, 3)):
+        y, proba = binary(400, seed)
+        proba = proba**power / (proba**power + (1 - proba) ** power)
+        [panel] = numbers_of(y, proba, n_resamples=199).panels
+        test = scan_test(y, proba, n_resamples=199, random_state=0)
+        assert (panel.pvalue, panel.ranges) == (test.pvalue, test.ranges)
+        assert not panel.ranges or panel.pvalue <= 0.05
+        x, low, high = panel.band()
+        inside = np.zeros(len(x), dtype=bool)
+        for part in panel.ranges:
+            inside |= (part.low <= x) & (x <= part.high)
+            assert not part.observed_low <= part.predicted <= part.observed_high
+        assert ((low <= x) & (x <= high))[~inside].all()
+        at_bins = np.isin(x, panel.prediction)
+        assert (low[at_bins] <= panel.band_low).all()
+        assert (high[at_bins] >= panel.band_high).all()
+        shown += len(panel.ranges) > 0
+    assert 3 <= shown <= 12  # of 15, with these seeds
+
+
+def test_bands_hold_the_probabilities_of_all_bins_at_once():
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(300):
+        proba = rng.beta(0.5, 3, size=500)
+        truth = proba**1.2
+        [problem] = make_problems(proba, (rng.random(500) < truth).astype(int), "binary")
+        rule = rule_of(problem, "auto", "quantile", None)
+        panel = make_panel("", problem, None, rule, 0.95, np.nan, [], None)
+        edges = rule.partition(problem).edges
+        means = binned_statistic(proba, truth, bins=edges).statistic
+        held += ((panel.band_low <= means) & (means <= panel.band_high)).all()
+    # Of 300 bands at level 95 % fewer than 264 hold with probability 1e-6.
+    assert held >= 264
+
+
+def test_bins_of_the_samples_expect_events_and_keep_equal_predictions_together():
     rng = np.random.default_rng(0)
-    proba = rng.uniform(size=20_000)
-    [panel] = numbers_of((rng.random(20_000) < proba).astype(int), proba, n_resamples=999).panels
-    se = np.sqrt(panel.prediction * (1 - panel.prediction) / panel.count)
-    assert_allclose((panel.band_high - panel.band_low) / (2 * 1.96 * se), 1, atol=0.15)
-    # 15 bands of level 99.9 %, drawn once: false alarm about 1.5 %, with this seed none.
-    outside = np.abs(panel.frequency - panel.prediction) > 3.3 * se
-    assert not outside.any()
+    for x in (rng.beta(0.5, 50, 3000), rng.beta(5, 0.05, 3000), rng.uniform(size=300)):
+        edges = informative_edges(x, np.ones(len(x)), 0 * x)
+        variance = np.histogram(x, edges, weights=x * (1 - x))[0]
+        assert 2 <= len(variance) <= 20
+        assert variance.min() >= 5
+    ratings = np.repeat([0.0, 0.1, 0.1, 0.5, 1.0], 50)
+    assert_array_equal(
+        informative_edges(ratings, np.ones(250), 0 * ratings), [0, 1e-38, 0.1, 0.5, 1]
+    )
+    assert calibration_bins(
+        [0, 1] * 125, ratings, edges=informative_edges(ratings, np.ones(250), 0 * ratings)
+    ).count.tolist() == [50, 100, 50, 50]
+    assert_array_equal(informative_edges(np.full(9, 0.3), np.ones(9), np.ones(9)), [0, 1])
+    weight = rng.integers(0, 4, 300)
+    x = rng.uniform(size=300)
+    delta = rng.uniform(-1, 1, 300)
+    edges = informative_edges(x, weight, delta)
+    assert_allclose(informative_edges(x, weight * 1e9, delta), edges)
+    sure = np.append(rng.uniform(0.999, 1, 900), rng.uniform(0.5, 1, 100))
+    edges = [informative_edges(sure, np.ones(1000), error * sure) for error in (0, 0.5)]
+    assert len(edges[0]) + 3 <= len(edges[1])  # of those that are too sure
+    assert np.histogram(sure, edges[1])[0].min() >= 20
 
 
 @pytest.mark.parametrize("notion", ["classwise", "top-label", "confidence"])
 def test_panels_are_those_of_the_notion(notion):
     y, proba = tempered()
     names = np.array(["ant", "bee", "cat"])
-    display = numbers_of(names[y], proba, notion=notion, name="Forest")
+    display = numbers_of(names[y], proba, notion=notion, name="Forest", **BINS)
     top = proba.argmax(axis=1)
     if notion == "confidence":
         [panel] = display.panels
@@ -150,57 +168,54 @@ def test_classes_that_are_never_predicted_have_no_panel():
 
 
 def test_of_many_classes_the_largest_errors_are_shown():
-    y, proba = tempered(2000, n_classes=30)
-    display = numbers_of(y, proba, notion="classwise", labels=range(30), n_resamples=19)
+    y, proba = tempered(300, n_classes=14)
+    display = numbers_of(y, proba, notion="classwise", labels=range(14), **BINS)
+    assert np.isnan(display.panels[0].pvalue)
     errors = expected_calibration_error(
-        y, proba, notion="classwise", labels=range(30), average=None
+        y, proba, notion="classwise", labels=range(14), average=None
     )
     assert len(display.panels) == 12
-    assert display.n_panels_left_out == 18
+    assert display.n_panels_left_out == 2
     assert_allclose(sorted(p.error for p in display.panels), np.sort(errors)[-12:])
-    assert "12 of 30" in display.plot().figure_.get_suptitle()
+    assert "12 of 14" in display.plot().figure_.get_suptitle()
 
 
 @pytest.mark.parametrize("method", ["isotonic", "kernel-density", PlugIn(TemperatureScaling())])
 def test_curves_and_bands_stay_in_the_unit_interval(method):
     y, proba = binary(150)
-    [panel] = numbers_of(y, proba, method=method, n_resamples=19).panels
-    for values in (panel.prediction, panel.frequency, panel.band_low, panel.band_high):
-        assert values.shape == (201,)
+    [panel] = numbers_of(y, proba, method=method, n_resamples=99).panels
+    assert panel.line_x.shape == (201,)
+    for values in (panel.line_x, panel.line_y, *panel.band()):
         assert values.min() >= 0
         assert values.max() <= 1
-    assert (panel.band_low <= panel.band_high).all()
-    assert panel.count is None
+    assert_array_equal(panel.frequency, numbers_of(y, proba).panels[0].frequency)
 
 
 def test_isotonic_curve_is_isotonic_regression():
     y, proba = binary(200)
-    [panel] = numbers_of(y, proba, method="isotonic", n_resamples=19).panels
-    expected = IsotonicRegression().fit(proba, y).predict(panel.prediction)
-    assert_allclose(panel.frequency, expected, atol=1e-6)
+    [panel] = numbers_of(y, proba, method="isotonic", n_resamples=99).panels
+    expected = IsotonicRegression().fit(proba, y).predict(panel.line_x)
+    assert_allclose(panel.line_y, expected, atol=1e-6)
 
 
 def test_a_function_is_fitted_to_the_samples_and_not_changed():
     y, proba = binary(200)
     function = Binning(n_bins=7)
-    [panel] = numbers_of(y, proba, method=function, n_resamples=19).panels
+    [panel] = numbers_of(y, proba, method=function, n_resamples=99).panels
     fitted = Binning(n_bins=7).fit(proba[:, None], y - proba)
-    expected = panel.prediction + fitted.residual(panel.prediction[:, None])[:, 0]
-    assert_allclose(panel.frequency, np.clip(expected, 0, 1), atol=1e-9)
+    expected = panel.line_x + fitted.residual(panel.line_x[:, None])[:, 0]
+    assert_allclose(panel.line_y, np.clip(expected, 0, 1), atol=1e-9)
     assert not hasattr(function, "n_features_in_")
-    assert panel.band_low is not None
 
 
-def test_a_fitted_estimator_is_drawn_as_it_stands_and_has_no_band():
+def test_a_fitted_estimator_is_drawn_as_it_stands():
     y, proba = tempered()
     estimator = CalibrationErrorEstimator(Binning(5), "confidence", labels=range(3))
     estimator.fit(proba[:300], y[:300])
     display = numbers_of(y[300:], proba[300:], method=estimator, labels=range(3))
     [panel] = display.panels
-    residual = estimator.functions_[0].residual(panel.prediction[:, None])[:, 0]
-    assert_array_equal(panel.frequency, np.clip(panel.prediction + residual, 0, 1))
-    assert panel.band_low is None
-    assert display.plot().bands_ == [None]
+    residual = estimator.functions_[0].residual(panel.line_x[:, None])[:, 0]
+    assert_array_equal(panel.line_y, np.clip(panel.line_x + residual, 0, 1))
 
 
 def test_a_search_needs_the_notion_the_classes_and_a_residual():
@@ -247,42 +262,39 @@ def test_bad_options_are_named(options, match):
 
 def test_too_many_bins_to_draw_are_refused_before_drawing():
     y, proba = binary(1200)
-    with pytest.raises(ValueError, match=r"1,200 bins .* more than the 1,000 .*method='isotonic'"):
-        numbers_of(y, proba, strategy="unique")
-    assert numbers_of(y, proba, strategy="unique", method="isotonic").panels[0].n_bins == 1200
+    with pytest.raises(ValueError, match=r"1,200 bins .* more than the 1,000 .*n_bins='auto'"):
+        numbers_of(y, proba, strategy="unique", n_bins=15)
 
 
-def test_empty_and_tiny_bins_are_seen():
-    proba = np.repeat([0.05, 0.55, 0.95], [100, 3, 100])
-    y = np.random.default_rng(0).random(203) < proba
-    display = ReliabilityDisplay.from_predictions(y.astype(int), proba, n_bins=10, random_state=0)
-    [panel] = display.panels
-    assert_allclose(panel.empty, [[0.1, 0.5], [0.6, 0.9]])
-    assert_array_equal(panel.count, [100, 3, 100])
-    assert len(display.lines_[0].get_xdata()) == 2  # filled markers
-    texts = [text.get_text() for text in display.legends_[0].get_texts()]
-    assert "fewer than 10 samples" in texts
-    strip = display.ax_.child_axes[0]
-    assert strip.get_yscale() == "log"
-    assert_array_equal([bar.get_height() for bar in display.histograms_[0]], panel.histogram)
-
-
-def test_the_legend_holds_the_error_its_interval_and_what_calibration_allows():
+def test_the_legend_holds_the_error_and_what_the_test_shows():
     y, proba = binary(300)
-    display = ReliabilityDisplay.from_predictions(y, proba, random_state=0)
-    [panel] = display.panels
-    texts = " ".join(text.get_text() for text in display.legends_[0].get_texts())
-    low, high = panel.error_interval
-    assert f"ECE {panel.error:.3g} [{low:.3g}, {high:.3g}]" in texts
-    assert f"95 % if calibrated, then ECE ≤ {panel.null_error:.3g}" in texts
-    assert "n = 300, 15 uniform bins" in display.ax_.get_title()
-    assert display.ax_.get_xlabel() == "predicted probability"
+    for power, shown in ((1.5, "no range stands out (p = "), (4, "% predicted,\n")):
+        p = proba**power / (proba**power + (1 - proba) ** power)
+        display = ReliabilityDisplay.from_predictions(y, p, random_state=0)
+        [panel] = display.panels
+        texts = [text.get_text() for text in display.legends_[0].get_texts()]
+        error = panel.without_bins
+        assert texts[0] == (
+            f"ECE without bins {with_error(error['estimate'], error['standard_error'])}"
+        )
+        assert texts[1] == "95 % limits of all bins at once"
+        assert shown in texts[2]
+        assert len(display.ranges_[0]) == len(panel.ranges)
+        title = f"P(1): n = 300, {y.sum()} happened"
+        assert display.ax_.get_title() == title
+        assert display.ax_.get_xlabel() == "predicted probability"
 
 
-def test_the_legend_holds_a_name_that_matplotlib_would_leave_out():
-    display = ReliabilityDisplay.from_predictions(*binary(300), random_state=0, name="_old")
-    texts = [text.get_text() for text in display.legends_[0].get_texts()]
-    assert any(text.startswith(" _old: ECE") for text in texts)
+def test_numbers_have_the_digits_of_their_standard_error_and_no_exponent():
+    assert with_error(0.031234, 0.0081) == "0.0312 ± 0.0081"
+    assert with_error(1.234e-5, 3.2e-7) == "0.00001234 ± 0.00000032"
+    assert with_error(0.05, None) == "0.05"
+    assert [as_percent(value) for value in (0, 1, 0.46789, 1.2345e-6)] == [
+        "0",
+        "100",
+        "46.8",
+        "0.000123",
+    ]
 
 
 @pytest.mark.parametrize("method", ["bins", "isotonic"])
@@ -293,37 +305,30 @@ def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(method, fig
     _, ax = figures.subplots()
     displays = [
         ReliabilityDisplay.from_predictions(
-            y, proba**power, method=method, n_resamples=19, random_state=0, name=name, ax=ax
+            y, proba**power, method=method, n_resamples=99, random_state=0, name=name, ax=ax
         )
         for name, power in [("tree", 1), ("forest", 1.5), ("logit", 0.5)]
     ]
     colours = [display.lines_[0].get_color() for display in displays]
     assert len(set(colours)) == 3
     for display, colour in zip(displays[1:], colours[1:], strict=True):
-        [band] = display.bands_
-        drawn = band.get_facecolor() if method == "isotonic" else band.get_color()
-        assert same_color(drawn[0][:3], colour)
+        assert same_color(display.bands_[0].get_facecolor()[0][:3], colour)
         assert same_color(display.histograms_[0][0].get_edgecolor(), colour)
     texts = [text.get_text() for text in displays[-1].legends_[0].get_texts()]
-    for display, name in zip(displays, ["tree", "forest", "logit"], strict=True):
-        error = f"{name}: ECE {display.panels[0].error:.3g} "
-        assert sum(text.startswith(error) for text in texts) == 1
-    assert any(text.startswith("forest: 95 % if calibrated") for text in texts)
-    assert texts.count("fewer than 10 samples") <= 1
-    assert ax.get_title() == "P(1)\nn = 300, 15 uniform bins"  # of no single classifier
+    assert [text.split(":")[0] for text in texts] == ["tree", "forest", "logit"]
+    assert ax.get_title() == "P(1)"  # of no single classifier
     [strip] = ax.child_axes
     highest = max(display.panels[0].histogram.max() for display in displays)
     assert strip.get_ylim()[1] > highest
     assert displays[0].ax_ is ax
 
 
-@pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain for the interval")
 @pytest.mark.parametrize("proba", [[0.5], [0.0, 1.0], [1.0, 1.0, 1.0], [0.3] * 30])
 @pytest.mark.parametrize("method", ["bins", "isotonic", "kernel-density"])
 def test_few_samples_and_constant_predictions_are_drawn(proba, method):
     y = np.arange(len(proba)) % 2
     display = ReliabilityDisplay.from_predictions(
-        y, proba, method=method, n_resamples=19, random_state=0, labels=[0, 1]
+        y, proba, method=method, n_resamples=99, random_state=0, labels=[0, 1]
     )
     display.figure_.draw_without_rendering()
     assert np.isfinite(display.panels[0].frequency).all()
@@ -334,19 +339,21 @@ def test_predictions_of_a_forest_lie_on_edges_and_are_drawn():
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     forest = RandomForestClassifier(10, random_state=0).fit(X[:150], y[:150])
     display = ReliabilityDisplay.from_estimator(
-        forest, X[150:], y[150:], n_bins=10, random_state=0, plot=False
+        forest, X[150:], y[150:], strategy="uniform", n_bins=10, random_state=0, plot=False
     )
-    bins = calibration_bins(y[150:], forest.predict_proba(X[150:])[:, 1], n_bins=10)
+    bins = calibration_bins(y[150:], forest.predict_proba(X[150:])[:, 1], n_bins=40)
     assert_array_equal(display.panels[0].histogram, bins.count)
+    assert display.panels[0].n_bins == 10
 
 
 def test_the_number_of_artists_does_not_grow_with_the_samples():
     def count(n):
         display = ReliabilityDisplay.from_predictions(
-            *binary(n), method="isotonic", n_resamples=19, random_state=0
+            *binary(n), method="isotonic", n_resamples=99, random_state=0
         )
         ax = display.ax_
-        return len(ax.get_children()), len(display.lines_[0].get_xdata())
+        n_ranges = len(display.panels[0].ranges)
+        return len(ax.get_children()) - 3 * n_ranges, len(display.lines_[0].get_xdata())
 
     assert count(200) == count(20_000)
 
@@ -357,7 +364,7 @@ def test_long_names_are_shortened_and_dollars_are_no_formula():
     y, proba = tempered()
     names = np.array(["$x_1", "$\\frac$", "a\nvery long name " * 5])
     display = ReliabilityDisplay.from_predictions(
-        names[y], proba, notion="classwise", labels=names, n_resamples=19, random_state=0
+        names[y], proba, notion="classwise", labels=names, n_resamples=99, random_state=0
     )
     display.figure_.draw_without_rendering()
     assert max(len(panel.label) for panel in display.panels) <= 40
@@ -374,13 +381,6 @@ def test_float32_gives_the_picture_of_float64():
 
 def test_curves_of_many_predictions_are_fitted_to_groups_of_them():
     y, proba = binary(5000)
-    [panel] = numbers_of(y, proba, method="isotonic", n_resamples=19).panels
-    expected = IsotonicRegression().fit(proba, y).predict(panel.prediction)
-    assert np.abs(panel.frequency - expected).mean() < 0.01
-
-
-def test_the_legend_has_a_line_a_side_so_that_it_is_no_wider_than_the_axes():
-    facts = {"estimate": 0.05, "standard_error": 0.01}
-    facts["reading"] = "too high by 0.03 above 0.4, too low by 0.02 from 0.001 to 0.2"
-    lines = legend_without_bins(facts).split("\n")
-    assert lines[-2:] == ["too high by 0.03 above 0.4,", "too low by 0.02 from 0.001 to 0.2"]
+    [panel] = numbers_of(y, proba, method="isotonic", n_resamples=99).panels
+    expected = IsotonicRegression().fit(proba, y).predict(panel.line_x)
+    assert np.abs(panel.line_y - expected).mean() < 0.01

@@ -82,28 +82,6 @@ def test_a_bin_without_training_samples_predicts_the_mean_residual(d, empty):
 
 
 @pytest.mark.parametrize(("d", "strategy"), FORMS)
-@pytest.mark.parametrize("debias", [False, *DEBIAS])
-def test_order_of_the_rows_does_not_matter(rng, d, strategy, debias):
-    X, residuals = sample(rng, 90, d)
-    order = rng.permutation(90)
-    first = binning(strategy, debias).fit(X, residuals)
-    second = binning(strategy, debias).fit(X[order], residuals[order])
-    assert_allclose(second.predict_pairs(X), first.predict_pairs(X), rtol=1e-10, atol=1e-14)
-
-
-@pytest.mark.parametrize(("d", "strategy"), FORMS)
-def test_weight_zero_removes_a_row_and_weight_two_repeats_it(rng, d, strategy):
-    X, residuals = sample(rng, 90, d)
-    Z, _ = sample(rng, 40, d)
-    counts = rng.integers(0, 3, 90)
-    weighted = binning(strategy).fit(X, residuals, counts)
-    repeated = binning(strategy).fit(X.repeat(counts, axis=0), residuals.repeat(counts, axis=0))
-    assert weighted.n_bins_ == repeated.n_bins_
-    assert_allclose(weighted.bin_weights_, repeated.bin_weights_)
-    assert_allclose(weighted.predict_pairs(Z), repeated.predict_pairs(Z), rtol=1e-10, atol=1e-14)
-
-
-@pytest.mark.parametrize(("d", "strategy"), FORMS)
 @pytest.mark.parametrize("debias", DEBIAS)
 def test_weight_zero_removes_a_row_from_the_debiased_form(rng, d, strategy, debias):
     X, residuals = sample(rng, 90, d)
@@ -192,7 +170,7 @@ def test_bins_with_fewer_than_two_samples_are_counted_and_tell_nothing(debias):
 @pytest.mark.parametrize(("d", "n_bins"), [(1, 10), (3, 3)])
 def test_debiased_estimate_is_unbiased_on_calibrated_data(d, n_bins):
     plain, debiased = [], []
-    for seed in range(400):
+    for seed in range(150):
         rng = np.random.default_rng(seed)
         X = rng.dirichlet(np.full(max(d, 2), 2.0), size=300)
         drawn = (X.cumsum(axis=1) < rng.uniform(size=(300, 1))).sum(axis=1)
@@ -201,9 +179,9 @@ def test_debiased_estimate_is_unbiased_on_calibrated_data(d, n_bins):
         fits = (Binning(n_bins, debias=kind).fit(X, outcomes - X) for kind in (False, True))
         for function, means in zip(fits, (plain, debiased), strict=True):
             means.append(function.predict(X).mean())
-    z = [np.mean(means) / np.std(means) * 20 for means in (plain, debiased)]
+    z = [np.mean(means) / np.std(means) * np.sqrt(150) for means in (plain, debiased)]
     assert abs(z[1]) < 4  # false alarms: 6e-5
-    assert z[0] > 40  # the bias that is taken away
+    assert z[0] > 24  # the bias that is taken away
 
 
 def test_only_plain_binning_has_a_residual():

@@ -106,18 +106,6 @@ def test_two_step_is_its_dense_formula(rng, alpha, options):
     assert_allclose(function.predict_pairs(Z), dense @ dense.T, atol=1e-9)
 
 
-@pytest.mark.parametrize("ridge", RIDGES)
-def test_weight_zero_removes_a_row_and_weight_two_repeats_it(rng, ridge):
-    X, residuals = sample(rng, 50)
-    Z, new = sample(rng, 30)
-    counts = rng.integers(0, 3, 50)
-    weighted, repeated = ridge(alpha=1e-3, tol=0), ridge(alpha=1e-3, tol=0)
-    weighted.fit(X, residuals, counts)
-    repeated.fit(X.repeat(counts, axis=0), residuals.repeat(counts, axis=0))
-    assert_allclose(weighted.predict_pairs(Z), repeated.predict_pairs(Z), atol=1e-11)
-    assert_allclose(weighted.score(Z, new), repeated.score(Z, new), rtol=1e-11)
-
-
 @pytest.mark.parametrize("options", KERNELS[:-1], ids=name_of)
 def test_two_step_is_sklearns_weighted_kernel_ridge(rng, options):
     X, residuals = sample(rng, 50)

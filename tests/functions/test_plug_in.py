@@ -234,7 +234,7 @@ def test_outcomes_of_one_class_are_predicted_as_a_constant(canonical, classifier
 )
 def test_residuals_that_make_no_outcome_raise(estimator, target):
     with pytest.raises(ValueError, match="X row 1 and y row 1 add up to"):
-        PlugIn(estimator, target).fit([[0.2], [0.4]], [0.8, 0.5])
+        PlugIn(estimator, target).fit([[0.2], [0.4]], [0.8, 0.7])
     with pytest.raises(ValueError, match="not a probability"):
         PlugIn(estimator, target).fit([[0.2], [1.5]], [0.8, -0.5])
     fitted = PlugIn(estimator, target).fit([[0.2], [0.4]], [0.8, -0.4])

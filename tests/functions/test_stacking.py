@@ -290,16 +290,6 @@ def test_residual_exists_only_where_all_functions_have_it(sample):
 # Weights and seeds
 
 
-def test_weight_zero_removes_a_row(sample, rng):
-    X, residuals = sample(80)
-    weight = rng.choice([0.0, 0.5, 2.0], 80)
-    kept = weight > 0
-    zeroed = Stacking(MIXED).fit(X, residuals, weight)
-    removed = Stacking(MIXED).fit(X[kept], residuals[kept], weight[kept])
-    assert_array_equal(zeroed.weights_, removed.weights_)
-    assert_array_equal(zeroed.predict(X), removed.predict(X))
-
-
 def test_the_seed_determines_the_folds(sample):
     X, residuals = sample()
     one, same, other = (

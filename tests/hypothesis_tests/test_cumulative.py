@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from skcal.hypothesis_tests import kolmogorov_smirnov_test
 from skcal.hypothesis_tests.classical import maximum_tail, range_tail
-from skcal.metrics import kolmogorov_smirnov_calibration_error
+from skcal.metrics import cutoff_calibration_error, kolmogorov_smirnov_calibration_error
 
 TAILS = {"kolmogorov-smirnov": maximum_tail, "kuiper": range_tail}
 
@@ -53,6 +53,7 @@ def test_critical_values_are_those_of_the_literature():
 @pytest.mark.parametrize("notion", ["binary", "confidence"])
 def test_the_statistic_is_the_metric_in_units_of_its_standard_deviation(statistic, notion, rng):
     kuiper = statistic == "kuiper"
+    metric = cutoff_calibration_error if kuiper else kolmogorov_smirnov_calibration_error
     if notion == "binary":
         x = proba = np.round(rng.uniform(size=200), 2)
         y = (rng.uniform(size=200) < proba**1.5).astype(int)
@@ -63,9 +64,7 @@ def test_the_statistic_is_the_metric_in_units_of_its_standard_deviation(statisti
     result = kolmogorov_smirnov_test(
         y, proba, notion=notion, statistic=statistic, sample_weight=weight
     )
-    error = kolmogorov_smirnov_calibration_error(
-        y, proba, notion=notion, kuiper=kuiper, sample_weight=weight
-    )
+    error = metric(y, proba, notion=notion, sample_weight=weight)
     deviation = np.sqrt(np.sum(weight**2 * x * (1 - x))) / weight.sum()
     assert_allclose(result.estimate, error, rtol=1e-12)
     assert_allclose(result.statistic, error / deviation, rtol=1e-12)

@@ -78,9 +78,9 @@ def test_statistic_is_the_squared_length_of_standardized_mean_deviations(notion,
 def test_the_covariance_is_that_of_calibrated_outcomes(notion):
     """With the true covariance of m̄ the statistic averages the number of locations."""
     y, proba = sample(notion)
-    null = mean_embedding_test(y, proba, n_resamples=4000, **options_of(notion)).null_distribution
+    null = mean_embedding_test(y, proba, n_resamples=1000, **options_of(notion)).null_distribution
     # 5 standard errors: probability 6e-7.
-    assert abs(null.mean() - 3) < 5 * null.std() / np.sqrt(4000)
+    assert abs(null.mean() - 3) < 5 * null.std() / np.sqrt(1000)
 
 
 @pytest.mark.parametrize("notion", ["classwise", "top-label"])
@@ -248,7 +248,7 @@ def test_asymptotic_forms_need_more_samples_than_locations():
 def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal(notion, n_classes):
     options = {"notion": notion, "n_locations": 3, "n_resamples": 19}
     rejections = 0
-    for seed in range(200):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         proba = awkward(rng, 50, n_classes)
         y = draw(rng, proba)
@@ -256,7 +256,7 @@ def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal(notion,
             options |= {"locations": [[0.2, 0.8], [0.6, 0.4]], "bandwidth": 0.3}
         rejections += mean_embedding_test(y, proba, random_state=seed, **options).pvalue <= 0.05
     # The number that a level of 5 % passes with probability below 1e-4.
-    assert rejections <= most_rejections(200)
+    assert rejections <= most_rejections(100)
 
 
 @pytest.mark.parametrize("method", ["monte-carlo", "chi2", "hotelling"])
@@ -288,7 +288,7 @@ def uncertain(name, rng):
 @pytest.mark.parametrize("method", ["hotelling", "chi2"])
 def test_as_many_locations_as_events_support_keep_the_level(name, method):
     rejections = 0
-    for seed in range(200):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         p = uncertain(name, rng)
         positive = p if p.ndim == 1 else p[:, 1]
@@ -297,7 +297,7 @@ def test_as_many_locations_as_events_support_keep_the_level(name, method):
         options |= {"method": method, "random_state": seed}
         rejections += mean_embedding_test(y, p, **options).pvalue <= 0.05
     # A level of 7 % passes this number with probability below 1e-4.
-    assert rejections <= binom.isf(1e-4, 200, 0.07)
+    assert rejections <= binom.isf(1e-4, 100, 0.07)
 
 
 @pytest.mark.parametrize("name", ["1 % positives", "20 classes"])

@@ -23,6 +23,7 @@ ECE, SKCE = "expected_calibration_error", "squared_kernel_calibration_error"
 SCALAR_ONLY = {
     "maximum_mean_calibration_error",
     "smooth_calibration_error",
+    "cutoff_calibration_error",
     "kolmogorov_smirnov_calibration_error",
     "integrated_calibration_index",
 }

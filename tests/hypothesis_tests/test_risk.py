@@ -143,14 +143,14 @@ def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal(
     notion, function, n_classes
 ):
     rejected = 0
-    for seed in range(200):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         proba = awkward(rng, 50, n_classes)
         y = draw(rng, proba)
         options = {"notion": notion, "n_resamples": 19, "random_state": seed}
         rejected += risk_test(y, proba, function, **options).pvalue <= 0.05
     # The number that a level of 5 % passes with probability below 1e-4.
-    assert rejected <= most_rejections(200)
+    assert rejected <= most_rejections(100)
 
 
 def rejections(function, notion, make, **parameters):

@@ -24,15 +24,16 @@ def draw(n, seed=0, wrong=0.0):
 
 
 def test_segments_are_categories_ranges_and_their_pairs():
+    rng = np.random.default_rng(0)
     features = pd.DataFrame(
         {
-            "number": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, np.nan, 7.0],
-            "kind": ["u", "v", "u", "v", "u", None, "u", "v"],
-            "flag": [True, False] * 4,
-            "small": [1, 2] * 4,
+            "number": np.tile([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, np.nan, 7.0], 10),
+            "kind": rng.choice(np.array(["u", "v", None]), 80),
+            "flag": rng.choice([True, False], 80),
+            "small": rng.choice([1, 2], 80),
         }
     )
-    found = make_segments(features, 8, n_bins=2, order=1, min_samples=1)
+    found = make_segments(features, 80, n_bins=2, order=1, min_samples=1)
     members = dict(zip(found.names, found.members.toarray().astype(bool), strict=True))
     number = features["number"].to_numpy()
     assert_array_equal(members["number ≤ 3"], number <= 3)
@@ -43,15 +44,15 @@ def test_segments_are_categories_ranges_and_their_pairs():
     assert_array_equal(members["flag"], features["flag"])
     assert_array_equal(members["small = 2"], features["small"] == 2)
     assert len(members) == 3 + 3 + 1 + 2
-    both = make_segments(features, 8, n_bins=2, order=2, min_samples=1)
+    both = make_segments(features, 80, n_bins=2, order=2, min_samples=1)
     pairs = dict(zip(both.names, both.members.toarray().astype(bool), strict=True))
     for name, rows in pairs.items():
         parts = name.split(" and ")
         assert_array_equal(rows, np.all([members[part] for part in parts], axis=0))
-    few = make_segments(features, 8, n_bins=2, order=2, min_samples=3)
+    few = make_segments(features, 80, n_bins=2, order=2, min_samples=10)
     sizes = {name: rows.sum() for name, rows in pairs.items()}
-    assert set(few.names) == {name for name, size in sizes.items() if size >= 3}
-    assert few.n_left_out <= sum(0 < size < 3 for size in sizes.values())
+    assert set(few.names) == {name for name, size in sizes.items() if size >= 10}
+    assert few.n_left_out <= sum(0 < size < 10 for size in sizes.values())
 
 
 def definition(y, p, w, members):
@@ -281,3 +282,61 @@ def test_what_gives_no_columns_is_refused():
 
     with pytest.raises(ValueError, match=r"features is a Lazy, .* Pass a data frame"):
         segment_test([0, 1] * 20, np.full(40, 0.5), Lazy())
+
+
+def test_a_bias_curve_of_few_values_has_a_point_for_each_in_any_order(rng):
+    x, p = rng.integers(0, 5, 1500), rng.uniform(size=1500)
+    y = (rng.uniform(size=1500) < p).astype(int)
+    first = bias_curve(y, p, x, random_state=0)
+    assert_array_equal(first.values, np.arange(5))
+    assert_allclose(first.observed, [y[x == k].mean() for k in range(5)])
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(1500)
+        curve = bias_curve(y[order], p[order], x[order], random_state=0)
+        assert_allclose(curve.observed, first.observed)
+        assert_allclose(curve.statistic, first.statistic)
+        assert abs(curve.pvalue - first.pvalue) < 0.06  # of other draws
+    half = np.where(rng.uniform(size=1500) < 0.5, 0.0, x)  # a tie of more than half of all samples
+    values = bias_curve(y, p, half, random_state=0).values
+    assert (np.diff(values) > 0).all()
+
+
+def test_segments_of_the_same_samples_are_one_with_all_names():
+    features = {
+        "a": np.repeat([0, 1], 30),
+        "b": np.repeat(["u", "v"], 30),
+        "c": np.tile([0, 1], 30),
+    }
+    segments = make_segments(features, 60, order=2, min_samples=5)
+    rows = {row.tobytes() for row in segments.members.toarray()}
+    assert len(segments.names) == len(rows) == 8
+    assert "a = 0, also b = u and 1 more" in segments.names
+
+
+def relative(seed, wrong=0.0, n=1000):
+    """A model that is too low everywhere, and in one of the groups by more."""
+    rng = np.random.default_rng([seed, 7])
+    group, p = rng.choice(["u", "v", "w"], n), rng.uniform(0.05, 0.7, n)
+    truth = np.minimum(p**0.7 + wrong * (group == "w"), 1)
+    options = {"relative": True, "order": 1, "n_resamples": 99, "random_state": 0}
+    y = rng.uniform(size=n) < truth
+    return segment_test(y, p, {"group": group, "number": rng.normal(size=n)}, **options)
+
+
+def test_relative_segments_differ_from_all_samples_not_from_their_predictions():
+    result = relative(0, wrong=0.2)
+    worst = result.segments[0]
+    assert (worst.name, result.pvalue) == ("group = w", 0.01)
+    assert "underpredicted more than all samples by 0.1" in str(worst)
+    assert worst.observed - worst.predicted > worst.difference + 0.05
+    mean = sum(one.n_samples * one.difference for one in result.segments if "group" in one.name)
+    assert abs(mean / 1000) < 1e-3  # of all samples
+    data = make_dirichlet(100, n_classes=3, random_state=0)
+    with pytest.raises(ValueError, match="conditions on a vector"):
+        segment_test(data.labels, data.proba, data.labels, relative=True, notion="canonical")
+
+
+@pytest.mark.slow
+def test_the_level_of_relative_segments_holds_where_all_are_off():
+    rejected = sum(relative(seed).pvalue <= 0.05 for seed in range(400))
+    assert rejected <= binom.isf(1e-3, 400, 0.05)

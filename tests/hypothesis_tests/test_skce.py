@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from calibrated_samples import awkward, draw, sample, superclass
+from calibrated_samples import awkward, draw, sample, single_problem, superclass
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 from scipy.stats import chi2, kstest, norm
@@ -14,9 +14,11 @@ from sklearn.utils import check_random_state
 
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import monte_carlo_test, skce, skce_test
-from skcal.hypothesis_tests.skce import null_squares, null_squares_of_blocks
+from skcal.hypothesis_tests.skce import FeatureStatistic, null_squares, null_squares_of_blocks
 from skcal.kernels import Kernel
 from skcal.metrics import squared_kernel_calibration_error
+from skcal.metrics.kernel import KernelStatistic
+from skcal.metrics.statistic import draw_codes
 from skcal.notions import make_problems
 
 SINGLE_PROBLEMS = ["binary", "confidence", "canonical", "top-2", superclass]
@@ -530,3 +532,27 @@ def test_few_samples_of_many_classes_take_no_matrix_of_classes(options):
         assert tracemalloc.get_traced_memory()[1] < 8 * C**2 / 4
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("biased", [True, False])
+def test_features_of_all_samples_as_landmarks_are_the_kernel(biased):
+    data = make_dirichlet(120, n_classes=4, n_truth_draws=0, random_state=0)
+    problem = single_problem(data.labels, data.proba, "canonical")
+    kernel = Kernel.of("laplacian", 0.3, problem.features)
+    codes = draw_codes(problem.features, range(5))
+    exact = KernelStatistic(problem, kernel, biased)(codes)
+    features = FeatureStatistic(problem.features, kernel, biased)
+    assert_allclose(features(codes), exact, atol=2e-6)
+    assert_allclose(features(np.eye(4)[codes]), features(codes), rtol=1e-12, atol=1e-15)
+    assert features.null_squares() == pytest.approx(null_squares(problem.features, kernel))
+
+
+def test_many_vectors_are_tested_by_features(monkeypatch):
+    data = make_dirichlet(300, n_classes=4, n_truth_draws=0, random_state=0)
+    arguments = {"notion": "canonical", "n_resamples": 99, "random_state": 0}
+    exact = skce_test(data.labels, data.proba, **arguments)
+    monkeypatch.setattr(skce, "_MANY_SAMPLES", 100)
+    features = skce_test(data.labels, data.proba, **arguments)
+    assert features.pvalue == exact.pvalue  # 300 landmarks: all samples
+    assert features.statistic == pytest.approx(exact.statistic, rel=1e-3)
+    assert features.estimate == pytest.approx(exact.estimate)

@@ -220,7 +220,7 @@ def test_slope_and_index_of_certain_predictions_are_finite(rng):
 
 
 def test_weight_2_is_a_repeated_row_and_weight_0_a_removed_one(rng):
-    y, p = draw(200, 0.3, 0.8)
+    y, p = draw(600, 0.3, 0.8)
     count = rng.integers(0, 4, len(y))
     rows = rng.permutation(np.repeat(np.arange(len(y)), count))
     one, other = cox_recalibration(y, p, sample_weight=count), cox_recalibration(y[rows], p[rows])

@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 from sklearn import config_context
 
+from skcal._matrices import gram_square
 from skcal.metrics import calibration_error_interval, expected_calibration_error
 from skcal.metrics.bins import BinRule
-from skcal.metrics.error_interval import _gram_square, _PairTerms
+from skcal.metrics.error_interval import _ends, _PairTerms
 from skcal.sample import read_sample
 
 NOTIONS = ["binary", "confidence", "top-label", "classwise"]
@@ -89,6 +90,16 @@ def test_the_variance_is_that_of_sums_over_pairs(notion):
     assert 1 <= freedom <= 15
 
 
+def test_the_upper_end_solves_the_equation_of_wilsons_interval():
+    y, p, weight = sample("binary", 2000)
+    terms = _PairTerms(read_sample(y, p, sample_weight=weight), BinRule(5, "uniform"))
+    linear, degenerate, freedom = terms.variances()
+    assert terms.estimate > 2 * np.sqrt(degenerate)  # far enough from 0 for the observed slope
+    _, estimate, high = _ends(terms, linear, degenerate, freedom, 0.025, 1.96)
+    variance = linear / estimate * high + degenerate
+    assert_allclose((high - estimate) ** 2, 1.96**2 * variance, rtol=1e-10)
+
+
 def test_one_bin_has_one_degree_of_freedom_and_equal_bins_as_many_as_they_are():
     p = np.repeat([0.2, 0.8], 50)
     y = np.tile([0, 1], 50)
@@ -159,4 +170,4 @@ def test_blocks_of_bounded_memory_change_nothing(n_classes):
     terms = _PairTerms(drawn, BinRule(5, "uniform"))
     U = terms.centred.toarray()
     with config_context(working_memory=1e-3):
-        assert_allclose(_gram_square(terms.centred), ((U.T @ U) ** 2).sum(), rtol=1e-10)
+        assert_allclose(gram_square(terms.centred), ((U.T @ U) ** 2).sum(), rtol=1e-10)

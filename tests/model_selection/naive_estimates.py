@@ -123,46 +123,68 @@ def halve(part, cell):
     return np.array(halved, dtype=int)
 
 
-def n_levels(part):
-    w, p = part.weight, part.features.astype(float)
-    if not len(w):
-        return 1
-    effective = w.sum() ** 2 / np.sum(w**2)
-    variance = np.average(np.sum(p * (1 - p), axis=1), weights=w)
-    most = min(64, effective / 5, effective * variance)
-    levels = 1
-    while 2**levels <= most * (1 + 1e-9):
-        levels += 1
-    return levels
+def effective(part):
+    return part.weight.sum() ** 2 / np.sum(part.weight**2) if len(part.weight) else 0.0
+
+
+def partitions(data):
+    """Name and cells of every partition: halved at medians and, of scalars, of equal widths."""
+    cells = [np.zeros(len(part.weight), dtype=int) for part in data.parts]
+    tried = [("1 cell", cells)]
+    most = min(64, max(map(effective, data.parts)) / 5)
+    while 2 ** len(tried) <= most * (1 + 1e-9):
+        cells = [halve(part, cell) for part, cell in zip(data.parts, cells, strict=True)]
+        tried.append((f"{max(len(set(cell)) for cell in cells)} cells", cells))
+    if data.parts[0].features.shape[1] == 1:
+        for n_bins in (5, 10, 15, 30):
+            edges = np.arange(1, n_bins) / n_bins  # a bin holds its right edge
+            cells = [np.array([np.sum(x > edges) for x in part.features]) for part in data.parts]
+            tried.append((f"{n_bins} bins", cells))
+    variance = sum(
+        effective(part)
+        * np.average(np.sum(part.features * (1.0 - part.features), axis=1), weights=part.weight)
+        for part in data.parts
+        if len(part.weight)
+    )
+    kept, seen = [], []
+    for name, cells in tried:
+        same = [[[j == i for j in cell] for i in cell] for cell in cells]
+        n_cells = sum(len(set(cell)) for cell in cells)
+        if same not in seen and (name == "1 cell" or variance * (1 + 1e-9) >= 3 * n_cells):
+            kept.append((name, cells))
+            seen.append(same)
+    return kept
 
 
 def candidates(data, corrections):
     """Name, value, variance at calibration and influence of every candidate."""
-    cells = [np.zeros(len(part.weight), dtype=int) for part in data.parts]
-    value, variance, influence = product(data, corrections)
-    smallest = pairs_in_cells(data, cells)[1]
-    found = [("product", value, max(variance, smallest), influence)]
-    for level in range(max(n_levels(part) for part in data.parts)):
-        if level:
-            cells = [halve(part, cell) for part, cell in zip(data.parts, cells, strict=True)]
-        alone, rest = pairs_in_cells(data, cells), product(data, corrections, cells)
-        n_cells = max(len(set(cell)) for cell in cells)
-        name = f"{n_cells} cell{'s' if n_cells > 1 else ''}"
+    found = []
+    for name, cells in partitions(data):
+        alone = pairs_in_cells(data, cells)
+        if not found:
+            value, variance, influence = product(data, corrections)
+            found.append(("product", value, max(variance, alone[1]), influence))
         found.append((name, *alone))
-        both = (one + other for one, other in zip(alone, rest, strict=True))
-        found.append((f"{name} and the product within", *both))
+        if "cell" in name:
+            rest = product(data, corrections, cells)
+            both = (one + other for one, other in zip(alone, rest, strict=True))
+            found.append((f"{name} and the product within", *both))
     return found
 
 
 def adaptive(data, corrections):
-    """The chosen name, its value, the shrunken value, the standard error and z."""
+    """The chosen names, their mean, the shrunken value, the standard error and z."""
     found = candidates(data, corrections)
     known = [one for one in found if one[2] > 0] or found
-    name, value, variance, influence = max(known, key=lambda c: c[1] - 2.5 * np.sqrt(c[2]))
+    best = max(known, key=lambda c: c[1] - 3 * np.sqrt(c[2]))
+    least = best[1] - 3.7 * np.sqrt(best[2]) - 1e-9 * abs(best[1] - 3 * np.sqrt(best[2]))
+    near = [c for c in known if c is not best and c[1] - 3 * np.sqrt(c[2]) >= least]
+    names, values, variances, influences = zip(best, *near, strict=True)
+    value, variance, influence = np.mean(values), max(variances), np.mean(influences, axis=0)
     certain = np.inf if value > 0 else 0.0
     z = max((c[1] / np.sqrt(c[2]) for c in known if c[2] > 0), default=certain)
     share = data.weight / data.weight.sum()
     hajek = np.sum(share**2 * (influence - share @ influence) ** 2)
     error = np.sqrt(max(variance, hajek - variance))
     shrunk = value * max(0, 1 - 1 / z**2) if value > 0 else value
-    return name, value, shrunk, error, z
+    return list(names), value, shrunk, error, z

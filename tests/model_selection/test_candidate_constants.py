@@ -71,7 +71,8 @@ def test_the_fast_function_changes_at_30_and_100_classes_and_100_samples(n_class
 )
 def test_the_lower_bound_is_read_by_its_sign(bound, reading):
     fact = {"squared_error": 0.01, "standard_error": 0.001, "function": "PlugIn"}
-    shown = repr(summary._one_step_lines({**fact, "lower_confidence_bound": bound}))
+    facts = {**fact, "lower_confidence_bound": bound, "pvalue": 0.04}
+    shown = repr(summary._one_step_lines(facts))
     assert reading in shown
     assert "0.1000   root of 0.01" in shown
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesRegressor
 
-from skcal import CalibrationErrorSearchCV, PlugIn
+from skcal import Binning, CalibrationErrorSearchCV, PlugIn, TemperatureScaling, Zero
 from skcal.datasets import make_tempered
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
@@ -17,8 +17,9 @@ distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 
 def search(n_jobs):
     data = make_tempered(400, n_truth_draws=0, random_state=0)
-    candidates = CalibrationErrorSearchCV(notion="confidence", random_state=0, n_jobs=n_jobs)
-    return candidates.fit(data.proba, data.labels)
+    candidates = [Zero(), (Binning(), {"n_bins": [5, 10]}), PlugIn(TemperatureScaling())]
+    searching = CalibrationErrorSearchCV(candidates, "confidence", random_state=0, n_jobs=n_jobs)
+    return searching.fit(data.proba, data.labels)
 
 
 @pytest.fixture(scope="module")

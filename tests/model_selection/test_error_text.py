@@ -10,8 +10,8 @@ import pytest
 from skcal import CalibrationErrorSearchCV, PlugIn, TemperatureScaling, Zero
 from skcal.cli.commands import main
 from skcal.datasets import make_tempered
+from skcal.metrics import cross_fitted_calibration_error
 from skcal.model_selection.errors import _range_of_side, error_facts, error_line
-from skcal.model_selection.summary import as_dict
 from skcal.recalibration import SplineScaling
 
 CANDIDATES = [Zero(), PlugIn(TemperatureScaling()), PlugIn(SplineScaling())]
@@ -49,12 +49,6 @@ def test_the_place_is_said_where_it_is_not_everywhere():
     assert reading.split(" above ")[1] in ("0.6", "0.61", "0.62", "0.63", "0.64", "0.65")
 
 
-def test_the_summary_of_a_search_and_its_numbers_say_the_same():
-    found = search(*tempered(2.0))
-    assert as_dict(found)["l1"] == error_facts(found, "l1")
-    assert found.summary().splitlines()[-1] == error_line(error_facts(found, "l1"), 19)
-
-
 def test_an_infinite_error_is_none_with_a_reading():
     rng = np.random.default_rng(0)
     p = rng.choice([0.0, 0.5, 1.0], 300)
@@ -76,6 +70,10 @@ def test_the_command_line_prints_the_errors_that_are_asked_for(tmp_path, capsys)
     facts = result["searches"][0]["errors"]
     assert [fact["kind"] for fact in facts] == ["l1", "log"]
     assert all(printed.count(error_line(fact, 19)) == 1 for fact in facts)
+    assert facts[0] == result["searches"][0]["without_bins"]
+    assert facts[0]["name"] == "ECE without bins"
+    expected = cross_fitted_calibration_error(y[:300], p[:300], notion="confidence")
+    assert facts[0]["estimate"] == expected
     with pytest.raises(SystemExit):
         main([*options, "--error", "l3"])
 

@@ -109,7 +109,10 @@ def check_published(search, resnet18, published):
             assert np.isfinite(values).all(), key
 
 
-@pytest.mark.parametrize("notion", PUBLISHED)
+# tests/functions/test_reference.py holds the canonical functions to the published code.
+@pytest.mark.parametrize(
+    "notion", ["confidence", pytest.param("canonical", marks=pytest.mark.slow)]
+)
 def test_best_settings_of_the_published_search_have_the_published_risks(short, resnet18, notion):
     check_published(short(notion), resnet18, PUBLISHED[notion])
 

@@ -23,8 +23,8 @@ from skcal.notions import Problems, make_problems, resolve_notion
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
 CANDIDATES = [
     (Zero(), {}),
-    (KroneckerKernelRidge(tol=1e-8), {"alpha": [1e-4, 1e-2]}),
-    (TwoStepKernelRidge(tol=1e-8), {"alpha": [1e-4, 1e-2]}),
+    (KroneckerKernelRidge(tol=1e-14), {"alpha": [1e-4, 1e-2]}),
+    (TwoStepKernelRidge(tol=1e-14), {"alpha": [1e-4, 1e-2]}),
     (PlugIn(TemperatureScaling()), {}),
 ]
 NO_RESIDUAL = [(KroneckerKernelRidge(), {"alpha": [1e-4, 1e-2]}), (Binning(debias=True), {})]
@@ -98,10 +98,16 @@ def test_estimates_use_the_mean_correction_of_the_best_function_with_residual(
     assert_allclose(search.squared_error_, squared_error, rtol=1e-7, atol=1e-12)
     assert_allclose(search.calibration_error_**2, max(squared_error, 0), rtol=1e-7, atol=1e-12)
     assert_allclose(search.standard_error_, standard_error, rtol=1e-7)
-    interval = value + norm.ppf([0.05, 0.95]) * error
+    low, high = value + norm.ppf([0.05, 0.95]) * error
     found = search.confidence_interval(confidence_level=0.9)
+    interval = [min(low, squared_error), max(high, squared_error)]
     assert_allclose(found, interval, rtol=1e-8, atol=1e-12)
     assert_allclose([found.low, found.high], found)
+    assert_allclose(search.one_step_.pvalue, norm.sf(value / error))
+    for level in (0.01, 0.3, 0.9):
+        assert search.lower_confidence_bound(level) <= search.squared_error_
+        low, high = search.confidence_interval(level)
+        assert low <= search.squared_error_ <= high
     # One-sided at 95 % and two-sided at 90 % have the same quantile.
     assert_allclose(search.lower_confidence_bound(confidence_level=0.95), found.low, rtol=1e-10)
 

@@ -1,6 +1,5 @@
 """CalibrationErrorSearchCV inside scikit-learn, and what it says before the long work."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -75,22 +74,6 @@ def watched():
 def make(candidates=CANDIDATES, notion="confidence", **parameters):
     parameters = {"cv": KFold(2), "outer_cv": OUTER} | parameters
     return CalibrationErrorSearchCV(candidates, notion, **parameters)
-
-
-def test_clone_is_unfitted_and_fits_alike(data):
-    search = make().fit(*data)
-    copy = clone(search)
-    assert not hasattr(copy, "cv_results_")
-    assert copy.fit(*data).squared_error_ == search.squared_error_
-    assert not any(hasattr(function, "form_") for function, _ in CANDIDATES)
-
-
-def test_pickle_keeps_the_results(data):
-    search = make().fit(*data)
-    copy = pickle.loads(pickle.dumps(search))
-    assert_array_equal(copy.predict(data[0]), search.predict(data[0]))
-    assert copy.summary() == search.summary()
-    assert copy.lower_confidence_bound() == search.lower_confidence_bound()
 
 
 def test_parameters_are_got_and_set():

@@ -131,6 +131,7 @@ def test_the_one_step_estimate_of_a_stack_is_that_of_its_residual(data):
     assert search.one_step_squared_error_ is None
 
 
+@pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as")
 @pytest.mark.parametrize("functions", [[Zero()], [TwoStepKernelRidge(1e-5)]])
 def test_a_stack_whose_residual_is_zero_gives_no_certainty(functions):
     """Its one-step estimate is 0 ± 0, as that of Zero."""
@@ -211,6 +212,7 @@ def best_of(families):
     return max(families, key=lambda family: family.scores.max())
 
 
+@pytest.mark.slow
 def test_matrix_scaling_has_a_lower_risk_than_the_best_published_form_on_resnet18(cifar10):
     P, y = cifar10("resnet18")
     # The best setting of the published search, see test_published.

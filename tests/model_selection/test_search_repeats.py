@@ -90,9 +90,10 @@ def test_the_first_repeat_is_the_search_without_repeats(data, outer_cv):
     assert one.squared_error.value == other.squared_error.value
 
 
-@pytest.mark.parametrize("outer_cv", [None, SINGLE, 3])
-@pytest.mark.parametrize("n_repeats", [2, 3])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("outer_cv", "n_repeats", "weighted"),
+    [(None, 3, True), (None, 2, False), (SINGLE, 2, True), (3, 2, True)],
+)
 def test_estimates_are_the_medians_over_repeats(data, rng, outer_cv, n_repeats, weighted):
     weight = rng.uniform(0.5, 2, 240) if weighted else None
     search = searched(data, outer_cv=outer_cv, n_repeats=n_repeats, weight=weight)
@@ -115,7 +116,7 @@ def test_estimates_are_the_medians_over_repeats(data, rng, outer_cv, n_repeats, 
     spread = np.median(deviations**2 + (squared - np.median(squared)) ** 2)
     assert_allclose(search.standard_error_, np.sqrt(spread), rtol=1e-7)
     assert_allclose(search.calibration_error_, np.sqrt(np.median(squared)), rtol=1e-7)
-    limits = [fit.squared_error.calibrated_up_to for fit in search.cross_fits_]
+    limits = [fit.calibrated_up_to for fit in search.cross_fits_]
     assert_allclose(search.calibrated_up_to_, np.sqrt(np.median(limits)), rtol=1e-12)
     middle = np.median(values)
     assert_allclose(search.one_step_squared_error_, middle, rtol=1e-10)

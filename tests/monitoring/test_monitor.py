@@ -204,11 +204,11 @@ def test_the_limits_close_in_on_the_truth():
 
 def test_merge_multiplies_independent_evidence():
     first, second = (watch(stream(6, temperature=1.3, seed=seed)) for seed in (1, 2))
-    logs = first.log_e_value_ + second.log_e_value_
+    logs = sum(monitor._evidence[0].log_wealth_of_bets for monitor in (first, second))
     samples = first.n_samples_seen_ + second.n_samples_seen_
     kept = copy.deepcopy(second)
     assert first.merge(second) is first
-    assert_allclose(first.log_e_value_, logs)
+    assert_allclose(first._evidence[0].log_wealth_of_bets, logs)
     assert first.n_samples_seen_ == samples == first.to_frame().n_samples.iloc[-1]
     assert kept.to_json() == second.to_json()
     empty = CalibrationMonitor("confidence").merge(second)
@@ -318,8 +318,8 @@ def test_a_lens_is_watched():
 
 
 def test_a_large_batch_is_one_batch_and_needs_little_memory(monkeypatch, rng):
-    proba = rng.dirichlet(np.ones(10), 8_000)
-    labels = (proba.cumsum(axis=1) < rng.uniform(size=(8_000, 1))).sum(axis=1)
+    proba = rng.dirichlet(np.ones(10), 30_000)
+    labels = (proba.cumsum(axis=1) < rng.uniform(size=(30_000, 1))).sum(axis=1)
     for notion in ("canonical", "top-label"):
         whole, cut = (CalibrationMonitor(notion).update(proba[:500], labels[:500]) for _ in "ab")
         whole.update(proba, labels)
@@ -331,6 +331,32 @@ def test_a_large_batch_is_one_batch_and_needs_little_memory(monkeypatch, rng):
             tracemalloc.stop()
         assert_allclose(cut.log_e_value_, whole.log_e_value_)
         assert peak < proba.nbytes
+
+
+def test_a_first_batch_is_evidence_whose_order_is_chosen_without_the_labels(rng):
+    proba = rng.uniform(size=20_000)
+    labels = (rng.uniform(size=20_000) < proba**1.1).astype(int)
+    once = CalibrationMonitor().update(proba, labels)
+    assert once.alarm_ == 20_000
+    assert "the event happens less often than predicted" in str(once)
+    for seed in range(5):  # files that are sorted by their labels
+        labels = (np.random.default_rng(100 + seed).uniform(size=20_000) < proba).astype(int)
+        order = np.argsort(labels)
+        assert CalibrationMonitor().update(proba[order], labels[order]).alarm_ is None
+
+
+def test_limits_leave_out_0_only_in_an_alarm(rng):
+    seen = 0
+    for power in (1.0, 1.1, 1.3, 2.0):
+        monitor = CalibrationMonitor()
+        for size in (10, 300, 40, 5_000):
+            proba = rng.uniform(size=size)
+            monitor.update(proba, (rng.uniform(size=size) < proba**power).astype(int))
+            estimate = monitor.estimates_["binary"]
+            if estimate.bias_low > 0 or estimate.bias_high < 0:
+                seen += 1
+                assert monitor.e_value_ >= 20
+    assert seen
 
 
 def test_frames_tell_the_course():

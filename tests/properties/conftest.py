@@ -1,7 +1,6 @@
 import pytest
 from each_case import for_each
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 @pytest.fixture(
@@ -10,18 +9,15 @@ from hypothesis import strategies as st
 def check(request):
     """Run a property on generated arguments: a few, or with ``-m slow`` many.
 
-    With a list of notions it is checked as often for each of them, ``notion``.
+    With a list of notions each sample is checked under all of them, ``notion``.
     """
 
     def run(holds, notions=None, examples=1, **strategies):
         options = {"max_examples": examples * request.param, "derandomize": True, "deadline": None}
 
-        def generate(**more):
-            settings(**options)(given(**more, **strategies)(holds))()
+        def under_each(**drawn):
+            for_each(notions, lambda notion: holds(notion=notion, **drawn))
 
-        if notions is None:
-            generate()
-        else:
-            for_each(notions, lambda notion: generate(notion=st.just(notion)))
+        settings(**options)(given(**strategies)(holds if notions is None else under_each))()
 
     return run

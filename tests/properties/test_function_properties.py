@@ -105,15 +105,7 @@ COVERED_BY_OTHERS = {
     "estimate_prevalence": "a likelihood: tests/recalibration/test_prevalence.py",
 }
 VECTORS = ("canonical", "top-2", "lens")
-SCALAR_ONLY = {
-    "Binning quantile",
-    "Binning sweep",
-    "SplineScaling",
-    "BetaCalibration",
-    "QuadraticScaling",
-    "IsotonicCalibration",
-    "VennAbers",
-}
+SCALAR_ONLY = {"Binning quantile", "Binning sweep"}
 SIMPLEX_ONLY = {"Binning median-variance"}
 CASES = [
     (name, notion)

@@ -99,6 +99,7 @@ TESTS = {
     **variants(hypothesis_tests.kolmogorov_smirnov_test, "statistic", [], False),
     **variants(hypothesis_tests.compare_calibration, "method", [], False),
     **variants(hypothesis_tests.segment_test, "statistic", ["bias", "ece"], True, min_samples=1),
+    "calibration_test": partial(hypothesis_tests.calibration_test, n_resamples=B, random_state=0),
     "bias_curve": partial(curve_along_confidence, n_resamples=B, random_state=0),
     "risk_test": partial(hypothesis_tests.risk_test, n_resamples=B, random_state=0),
     "scan_test": partial(hypothesis_tests.scan_test, n_resamples=B, random_state=0),
@@ -118,6 +119,7 @@ ONE_PROBLEM = [
 SCALAR_STATISTICS = [
     f"monte_carlo_test {name}"
     for name in (
+        "cutoff_calibration_error",
         "kolmogorov_smirnov_calibration_error",
         "maximum_mean_calibration_error",
         "smooth_calibration_error",
@@ -152,8 +154,10 @@ ORDER = {
     "risk_test": "a row belongs to the training or the test part",
     "segment_test ece": "is standardised by redrawn outcomes",
     "bias_curve": "samples of the same value are parted in their order",
+    "calibration_test": "its statistic is a rank among draws, which go to rows",
 }
 BY_NUMBER = {
+    "calibration_test": "its statistic is a rank among draws, which go to rows and columns",
     "mean_embedding_test": "locations are drawn for a class by its number",
     "monte_carlo_test squared_mean_embedding_calibration_error": "the same",
 }
@@ -170,7 +174,9 @@ every_test = pytest.mark.parametrize("name", TESTS)
 
 def run(name, notion, y, proba, **options):
     y, proba, question = ask(notion, y, proba)
-    adjusted = notion == "classwise" or (notion == "top-label" and name == "scan_test")
+    adjusted = notion == "classwise" or (
+        notion == "top-label" and name in ("calibration_test", "scan_test")
+    )
     if adjusted and "n_resamples" in TESTS[name].keywords:
         options = {"n_resamples": OF_THREE, **options}
     return TESTS[name](y, proba, **{**question, **options})

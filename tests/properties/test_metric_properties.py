@@ -122,6 +122,7 @@ FACTS = {
         options={"norm": 2, "debias": "labels", "root": False, "n_bins": 4},
         copies="the number of samples",
     ),
+    "cutoff_calibration_error": Facts(notions=SCALAR),
     "integrated_calibration_index": Facts(
         notions=CLASSES_ALONE,
         undefined=True,
@@ -133,7 +134,6 @@ FACTS = {
         options={"norm": 2, "bandwidth": 0.1}, **DENSITY
     ),
     "kolmogorov_smirnov_calibration_error": Facts(notions=SCALAR),
-    "kolmogorov_smirnov_calibration_error, Kuiper": Facts(options={"kuiper": True}, notions=SCALAR),
     "maximum_calibration_error, quantile": Facts(
         options={"strategy": "quantile", "n_bins": 3}, notions=SCALAR
     ),

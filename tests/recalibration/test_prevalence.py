@@ -100,3 +100,14 @@ def test_refusals_say_what_to_do():
         estimate_prevalence(p, prevalence=1.0)
     with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
         estimate_prevalence(p, prevalence=0.1, max_iter=1)
+
+
+def test_an_optimum_at_the_boundary_is_said_to_be_one(rng):
+    y = rng.random(3000) < 0.18
+    p = expit(0.6 * rng.normal(np.where(y, 1, -1)) - 2.4)  # too low at a prevalence of .23
+    with pytest.warns(UserWarning, match="highest where class 1 is absent"):
+        assert estimate_prevalence(p, prevalence=0.23) == 0
+    several = np.column_stack([1 - p, 0.7 * p, 0.3 * p])
+    with pytest.warns(UserWarning, match="is absent"):
+        shares = estimate_prevalence(several, prevalence=[0.77, 0.161, 0.069])
+    assert_allclose(shares.sum(), 1)

@@ -1,89 +1,227 @@
-"""The answer in words, caveats once, groups without power, and tables for other programs."""
+"""One question, one answer: what a report prints agrees with its verdict, and says it in words."""
 
 import csv
 import io
 import re
-from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from report_cases import HOSTILE, OPTIONS, binary_report, full_report, plain_report, predictions
+from report_cases import (
+    CANDIDATES,
+    HOSTILE,
+    OPTIONS,
+    binary,
+    binary_report,
+    full_report,
+    plain_report,
+    predictions,
+)
+from scipy.special import expit, logit
+from sklearn.metrics import brier_score_loss
 
+from skcal import Zero
 from skcal.displays import ReliabilityDisplay
-from skcal.metrics.validation import Measure
+from skcal.hypothesis_tests import calibration_test, equivalence_test, scan_test
+from skcal.metrics import cross_fitted_calibration_error, validation_measures
+from skcal.metrics.validation import DISTANCES
 from skcal.report import calibration_report
-from skcal.report.compare import read_groups
-from skcal.report.rows import groups_table, records_table
-from skcal.report.words import all_warnings, powerless, verdict_of
+from skcal.report.compare import read_subgroups
+from skcal.report.rows import measure_rows, records_table, subgroups_table
+from skcal.report.words import UNADJUSTED, all_warnings, in_a_hundred, powerless, where
+
+FAST = {"candidates": [Zero()], "cv": 2, "n_resamples": 39}
+IDEALS = {"O/E ratio": 1, "calibration in the large": 0, "calibration slope": 1}
 
 
-def test_a_shown_error_is_said_with_size_side_and_remedy():
+def simulated(seed, n=None):
+    """Labels and predictions, calibrated in two of five cases."""
+    rng = np.random.default_rng(seed)
+    n = n or int(rng.choice([60, 150, 300]))
+    p = np.clip(rng.beta(*[(1, 1), (1, 5), (0.5, 0.5)][seed % 3], n), 1e-4, 1 - 1e-4)
+    kind = rng.integers(5)
+    truth = {
+        0: p,
+        1: p,
+        2: expit(0.6 * logit(p)),
+        3: np.clip(1.4 * p, 0, 1),
+        4: np.where(p > 0.6, p - 0.3, p),
+    }[int(kind)]
+    y = (rng.random(n) < truth).astype(int)
+    y[:2] = 0, 1
+    return y, p
+
+
+def contradictions(y, p, report, seed):
+    """The kinds of contradictions between what a report shows and its verdict."""
+    overall, settings = report.overall, report.settings
+    options = {"n_resamples": settings["n_resamples"], "random_state": seed}
+    shown, printed = overall.test.pvalue <= 0.05, str(report)
+    rows = {row.quantity: row for row in measure_rows(overall, settings)}
+    verdict, text = report.verdict, " ".join(report.summary("full").split())
+    if ("No miscalibration" in verdict) == shown:
+        yield "verdict"
+    if overall.test.pvalue != calibration_test(y, p, **options).pvalue:
+        yield "another test"
+    ranges = overall.scan.ranges
+    if any(left.high >= right.low for left, right in pairwise(ranges)):
+        yield "ranges overlap"
+    if ("happens" in verdict) != (shown and bool(ranges)) or "too high by" in text:
+        yield "ranges beside the verdict"
+    errors = [part for part in (overall.without_bins, overall.ece) if part is not None]
+    if overall.validation is not None:
+        errors += [getattr(overall.validation, name) for name in DISTANCES]
+    if any(not part.low <= part.estimate <= part.high for part in errors):
+        yield "an estimate outside its interval"
+    bounds = [part.low for part in errors]
+    bounds += [
+        (facts["one_step"] or {}).get("lower_confidence_bound") or 0 for facts in overall.tuned
+    ]
+    if not shown and max(bounds) > 0:
+        yield "a lower limit above 0"
+    for name, ideal in IDEALS.items():
+        row = rows.get(name)
+        if row is not None and None not in (row.low, row.high):
+            outside = not row.low <= ideal <= row.high
+            if (outside and not shown) != (UNADJUSTED in row.detail):
+                yield f"an interval of the {name}"
+    error = cross_fitted_calibration_error(y, p, random_state=seed)
+    if overall.without_bins.estimate != error or f"ECE without bins  {error:.4f}" not in printed:
+        yield "another ECE without bins"
+    if rows["Brier score"].value != pytest.approx(brier_score_loss(y, p), rel=1e-12):
+        yield "another Brier score"
+
+
+def found_contradictions(seeds):
+    found = []
+    for seed in seeds:
+        y, p = simulated(seed)
+        report = calibration_report(y, p, random_state=seed, **FAST)
+        found += [(seed, kind) for kind in contradictions(y, p, report, seed)]
+    return found
+
+
+def test_nothing_that_is_printed_contradicts_the_verdict():
+    assert found_contradictions(range(30)) == []
+
+
+@pytest.mark.slow
+def test_nothing_that_is_printed_contradicts_the_verdict_of_many_samples():
+    assert found_contradictions(range(30, 2000)) == []
+
+
+def test_parts_of_the_verdict_are_those_of_the_public_tests():
+    labels, proba = predictions()
+    overall, options = plain_report().overall, {"n_resamples": 99, "random_state": 0}
+    assert overall.test.pvalue == calibration_test(labels, proba, **options).pvalue
+    assert overall.scan.ranges == scan_test(labels, proba, **options).ranges
+    test = equivalence_test(labels, proba, limit=0.05)
+    assert overall.certificate.high == test.high
+    y, p = binary()
+    found = validation_measures(y, p, n_resamples=99, random_state=0)
+    assert binary_report().overall.validation.slope == found.slope
+
+
+def test_a_shown_error_is_said_with_side_place_and_remedy():
     report = plain_report()
-    error = report.overall.without_bins
     assert report.verdict.startswith(
-        f"Miscalibrated: the confidences are off by {error['estimate']:.3f}"
+        "The confidences are miscalibrated (p = 0.01): they are too high"
     )
-    assert f"at least {error['lower_confidence_bound']:.3f} at 95 % confidence" in report.verdict
-    assert "they are overconfident by" in report.verdict
-    assert "Recalibration on other samples would mend it" in report.verdict
-    assert "the probabilities are off" in binary_report().verdict
+    assert re.search(
+        r"Of each 100 predictions, \d\d were right where the confidence", report.verdict
+    )
+    assert re.search(r"says \d\d %, happens \d\d % \(\d+ cases\)", report.verdict)
+    assert report.verdict.endswith("Recalibrate on other samples, and test on new ones.")
+    assert "predicted probabilities of 1 are" in binary_report().verdict
     for view in (str(report), report._repr_html_()):
         assert " ".join(report.verdict.split()) in " ".join(view.split())
 
 
-def validation(*ratio):
-    found = binary_report().overall.validation
-    return replace(found, observed_expected_ratio=Measure(*ratio))
-
-
 def test_what_is_not_shown_is_not_claimed():
-    overall, settings = plain_report().overall, plain_report().settings
-    hidden = {**overall.without_bins, "lower_confidence_bound": -0.01, "reading": ""}
-    unclear = replace(overall, without_bins=hidden)
-    assert verdict_of(unclear, settings).startswith("Miscalibrated by the test of ECE (p = 0.01)")
-    assert "with a lower limit of 0" in verdict_of(unclear, settings)
-    low = replace(unclear, validation=validation(1.294, 1.09, 1.52))
-    assert verdict_of(low, settings).endswith("1.29 times as frequent as predicted (1.09 to 1.52).")
-    for ratio in ((1.2, 0.9, 1.52), (np.nan,) * 3):
-        level = replace(unclear, validation=validation(*ratio))
-        assert "frequent" not in verdict_of(level, settings)
-    calm = replace(unclear, ece=replace(overall.ece, pvalue=0.4))
-    assert verdict_of(calm, settings).startswith("No miscalibration is shown")
-    assert "cannot be told from none here" in verdict_of(calm, settings)
-    nothing = replace(overall, without_bins=None)
-    assert "do not allow an estimate" in verdict_of(nothing, settings)
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 5, 60)
+    y = np.where(rng.random(60) < p, "sick", "well")
+    report = calibration_report(y, p, pos_label="sick", random_state=0, **FAST)
+    assert report.verdict.startswith(
+        "No miscalibration of the predicted probabilities of 'sick' is shown (p = "
+    )
+    assert "does not show that they are calibrated" in report.verdict
+    assert re.search(r"at most \d+ too many or too few events in 1,000 cases", report.verdict)
+    assert re.search(r"About [\d,]+00 samples would show fewer", report.verdict)
+    assert any("are few: every number here is uncertain" in text for text in report.warnings)
+    assert "e-0" not in str(report)
+    assert "Collect at least" not in report.summary("full")
 
 
-def test_caveats_of_groups_stand_once_and_powerless_groups_say_so():
+def test_frequencies_are_said_for_a_hundred():
+    view = binary_report().overall.overview
+    ratio = 100 * view.base_rates[1] / view.mean_predictions[1]
+    expected = f"For each 100 events predicted, {ratio:.0f} happened"
+    assert in_a_hundred(view, binary_report().notion) == expected
+
+
+def test_what_is_shown_without_a_place_says_so():
+    overall = plain_report().overall
+    object.__setattr__(overall.scan, "ranges", ranges := overall.scan.ranges)
+    try:
+        object.__setattr__(overall.scan, "ranges", [])
+        assert where(overall).startswith("It is shown, but not where")
+    finally:
+        object.__setattr__(overall.scan, "ranges", ranges)
+
+
+def test_short_is_one_screen_and_full_is_everything():
+    report = binary_report()
+    assert len(str(report).splitlines()) < 40
+    assert str(report) == report.summary()
+    assert len(report.summary("full").splitlines()) > 50
+    assert report._repr_html_().count("<details>") >= 4
+    with pytest.raises(ValueError, match="detail='all' is unknown"):
+        report.summary("all")
+
+
+def test_caveats_of_subgroups_stand_once_and_powerless_ones_say_so():
     labels, proba = predictions()
-    groups = np.repeat(np.arange(5), [420, 20, 20, 20, 20])
-    report = calibration_report(labels, proba, groups=groups, **OPTIONS)
-    few = [text for text in all_warnings(report) if "samples are few" in text]
+    by = np.repeat(np.arange(5), [420, 20, 20, 20, 20])
+    report = calibration_report(labels, proba, by=by, **OPTIONS)
+    few = [text for text in all_warnings(report) if "are few" in text]
     assert len(few) == 1
     assert few[0].startswith("1 (and alike in 3 more): 20 samples are few")
-    remarks = groups_table(report).remarks
+    remarks = subgroups_table(report).remarks
     assert 0 not in remarks
     assert set(remarks.values()) == {"too few samples to show an error as large as that of all"}
-    assert powerless(report.groups[1], report.overall) == (1 in remarks)
+    assert powerless(report.subgroups[1], report.overall, report.settings) == (1 in remarks)
     assert str(report).count("  *\n") == len(remarks)
     assert str(report).count("* too few samples to show an error") == 1
 
 
-def test_groups_may_be_several_columns():
+def test_subgroups_may_be_several_columns():
     columns = {"site": ["s10", "s2"] * 5, "sex": ["f"] * 4 + ["m"] * 6}
     names = ["site = s2", "site = s10", "sex = f", "sex = m"]
-    assert [name for name, _ in read_groups(columns, 10)] == names
+    assert [name for name, _ in read_subgroups(columns, 10)] == names
     pd = pytest.importorskip("pandas")
-    assert [name for name, _ in read_groups(pd.DataFrame(columns), 10)] == names
+    assert [name for name, _ in read_subgroups(pd.DataFrame(columns), 10)] == names
 
 
-def test_the_same_seed_gives_the_same_interval_in_display_and_report():
+def test_groups_of_dependent_samples_reach_the_verdict():
+    y, p = binary()
+    groups = np.arange(len(y)) // 8
+    report = calibration_report(y, p, groups=groups, **OPTIONS)
+    test = calibration_test(y, p, groups=groups, n_resamples=99, random_state=0)
+    assert report.overall.test.pvalue == test.pvalue
+    assert "groups flipped" in report.overall.test.method
+    found = validation_measures(y, p, groups=groups, n_resamples=99, random_state=0)
+    assert report.overall.validation.observed_expected_ratio == found.observed_expected_ratio
+
+
+def test_the_same_seed_gives_the_same_ranges_in_display_and_report():
     labels, proba = predictions()
-    options = {**OPTIONS, "n_resamples": None}
-    report = calibration_report(labels, proba, **options)
-    display = ReliabilityDisplay.from_predictions(labels, proba, random_state=0, plot=False)
-    found = display.panels[0].error_interval
-    assert found == pytest.approx((report.overall.ece.low, report.overall.ece.high), rel=1e-10)
+    display = ReliabilityDisplay.from_predictions(
+        labels, proba, n_resamples=99, random_state=0, plot=False
+    )
+    [panel], shown = display.panels, plain_report().overall.diagram
+    assert panel.ranges == shown.ranges == plain_report().overall.scan.ranges
+    assert (panel.pvalue, panel.frequency.tolist()) == (shown.pvalue, shown.frequency.tolist())
 
 
 def records(report):
@@ -104,22 +242,23 @@ def test_csv_holds_every_number_in_full_and_no_formula(tmp_path):
     assert rows[0]["name"] == HOSTILE
 
 
-def test_latex_has_a_table_of_groups_and_one_of_two_models(tmp_path):
+def test_latex_has_a_table_of_subgroups_and_one_of_two_models(tmp_path):
     labels, proba = predictions(200)
     softer = np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)
-    groups = np.repeat(["a_1", "b"], 100)
-    report = calibration_report(
-        labels, proba, compare=softer, compare_name="B_2", groups=groups, **OPTIONS
-    )
+    by = np.repeat(["a_1", "b"], 100)
+    options = {**OPTIONS, "candidates": CANDIDATES[2:]}
+    report = calibration_report(labels, proba, compare=softer, compare_name="B_2", by=by, **options)
     report.save(tmp_path / "report.tex")
-    first, of_groups, of_two = (tmp_path / "report.tex").read_text().split("\n\n")
-    assert first.count("tabular}") == of_groups.count("tabular}") == of_two.count("tabular}") == 2
-    assert "\na\\_1 & 100 & " in of_groups
+    first, of_subgroups, of_two = (tmp_path / "report.tex").read_text().split("\n\n")
+    tables = first, of_subgroups, of_two
+    assert all(table.count("tabular}") == 2 for table in tables)
+    assert "\na\\_1 & 100 & " in of_subgroups
     assert " & B\\_2 & " in of_two
     assert f"accuracy & {report.overall.overview.accuracy:.4f} & " in of_two
     notes = [line for line in of_two.splitlines() if line.startswith("% ")]
     tests = [*report.comparison.tests, *report.comparison.score_tests]
     assert len(notes) == 1 + len(tests)
+    assert f"% {report.verdict}" in first  # the sentences that print shows
     paired = [one for one in records(report) if one["part"] == "paired"]
     assert [one["pvalue"] for one in paired] == [test.pvalue for test in tests]
 
@@ -136,4 +275,3 @@ def test_latex_is_escaped(tmp_path):
         assert len(re.findall(r"(?<!\\)&", line)) == 2
         assert not re.search(r"(?<!\\)[%#_]", line)
     assert text.splitlines()[0].startswith("% Calibration report: 50 % of A_1")
-    assert text.isascii()

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skcal._matrices import one_hot
-from skcal.hypothesis_tests.monte_carlo import STATISTICS, from_draws, nonempty
+from skcal.hypothesis_tests.monte_carlo import STATISTICS, Draws, from_draws, nonempty
 from skcal.metrics.statistic import draw_codes, observed_codes, prepare
 from skcal.sample import read_sample
 
@@ -37,7 +37,7 @@ def consistency_test(
         observed = prepare(metric, problem, params)(observed_codes(problem))[0]
         seeds = rng.randint(2**31 - 1, size=n_resamples)
         null = [_resampled(metric, problem, params, seed) for seed in seeds]
-        draws.append((np.array(null), float(observed), 0.0))
+        draws.append(Draws(np.array([null]), np.array([observed]), 0.0))
     return from_draws(sample, draws, "consistency resampling, level not held")
 
 

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skcal.metrics import (
+    cutoff_calibration_error,
     kolmogorov_smirnov_calibration_error,
     maximum_mean_calibration_error,
     smooth_calibration_error,
@@ -95,7 +96,7 @@ def probmetrics_cumulative(y, p):
 
 
 def cumulative(y, p):
-    return [kolmogorov_smirnov_calibration_error(y, p, kuiper=kuiper) for kuiper in (False, True)]
+    return [kolmogorov_smirnov_calibration_error(y, p), cutoff_calibration_error(y, p)]
 
 
 @pytest.mark.parametrize("kind", KINDS[:3])

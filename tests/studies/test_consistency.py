@@ -1,11 +1,9 @@
-"""Consistency resampling of tests/studies by brute force over its seeds."""
-
-import importlib
-from pathlib import Path
+"""Consistency resampling by brute force over its seeds."""
 
 import numpy as np
 import pytest
 from calibrated_samples import sample
+from consistency import consistency_test
 from numpy.testing import assert_allclose
 
 from skcal.hypothesis_tests import monte_carlo_test
@@ -24,14 +22,8 @@ METRICS = {
 NOTIONS = ["binary", "confidence", "classwise", "top-label", "canonical"]
 
 
-@pytest.fixture
-def consistency_test(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "studies")
-    return importlib.import_module("consistency").consistency_test
-
-
 @pytest.mark.parametrize("statistic", METRICS)
-def test_predictions_are_redrawn_too(consistency_test, statistic):
+def test_predictions_are_redrawn_too(statistic):
     metric = METRICS[statistic]
     y, x = sample("binary")
     null = []
@@ -48,7 +40,7 @@ def test_predictions_are_redrawn_too(consistency_test, statistic):
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_every_notion_is_known(consistency_test, notion):
+def test_every_notion_is_known(notion):
     name = "expected_calibration_error"
     y, proba = sample(notion, n=40, n_classes=3)
     result = consistency_test(y, proba, name, notion=notion, n_resamples=59, random_state=0)

@@ -1,0 +1,366 @@
+"""Labels and soft labels of any kind become columns of the predictions, once."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+
+from skcal._validation import (
+    SUM_TOLERANCE,
+    InputError,
+    check_finite,
+    decoded,
+    first_of,
+    naming,
+    plain_array,
+    refuse_masked,
+)
+
+PASS_LABELS = "Pass labels= with the class of every column."
+_CLEARLY_LOWER = 3.0  # standard errors of a difference of means
+
+
+def check_labels(
+    y_true,
+    proba: np.ndarray,
+    labels=None,
+    *,
+    columns=None,
+    name: str = "y_true",
+    proba_name: str = "y_proba",
+    single: str = "1-D",
+    any_two: bool = False,
+):
+    """Encode labels as column numbers of ``proba``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Class labels of any sortable type.
+    proba : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Checked probabilities.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column, in any order; for 1-D probabilities
+        (negative class, positive class).
+    columns : array-like of shape (n_classes,), default=None
+        Names of the columns of a data frame; they are the classes when they name all labels.
+    name, proba_name : str, default="y_true" and "y_proba"
+        The arguments that error messages name.
+    single : str, default="1-D"
+        What error messages call probabilities of the positive class alone.
+    any_two : bool, default=False
+        Whether, of these, any two labels are classes, of which the second in order is positive.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_samples,), int64
+    classes : ndarray of shape (n_classes,)
+    """
+    y = plain_labels(y_true, name)
+    if len(y) != len(proba):
+        lead = "Found input variables with inconsistent numbers of samples: "
+        raise InputError(proba_name, f"has {len(proba)} rows, {name} {len(y)}.", lead=lead)
+    n_classes = 2 if proba.ndim == 1 else proba.shape[1]
+    if labels is None and columns is None and _are_codes(y, n_classes):
+        _warn_if_counted_from_1(y, proba, name, proba_name)
+        return y.astype(np.int64, copy=False), np.arange(n_classes)  # without a sort
+    present, inverse = _distinct(y, name)
+    if labels is None and columns is not None:
+        labels = _labels_of_columns(columns, present, name, proba_name)
+    if labels is None and proba.ndim == 1:
+        classes = _binary_classes(present, name, f"{single} {proba_name}", any_two)
+    elif labels is None:
+        classes = _sorted_classes(present, proba.shape[1], name, proba_name)
+    else:
+        classes = _given_classes(labels, proba, proba_name)
+    column = {label: k for k, label in enumerate(classes.tolist())}
+    code_of = np.array([column.get(label, -1) for label in present.tolist()], dtype=np.int64)
+    codes = code_of[inverse.reshape(-1)]
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        reason = f"is {y.tolist()[row]!r}, which is not one of the classes {_shorten(classes)}."
+        raise InputError(name, reason, PASS_LABELS, row=row, kind="classes")
+    if columns is not None and labels is None and proba.ndim == 2 and len(classes) == 2:
+        _warn_if_columns_are_reversed(proba[:, 1], codes, classes, columns, name, proba_name)
+    return codes, classes
+
+
+def _warn_if_columns_are_reversed(proba, codes, classes, columns, name, proba_name) -> None:
+    if is_clearly_lower(proba.astype(np.float64), codes):
+        first, second = classes.tolist()
+        warnings.warn(
+            f"The columns {columns} of {proba_name} were read as the labels [{first!r}, "
+            f"{second!r}] of {name}, but {columns[1]!r} is higher where the label is {first!r}. If "
+            f"that is its label, pass labels=[{second!r}, {first!r}], else "
+            f"labels=[{first!r}, {second!r}].",
+            stacklevel=2,
+        )
+
+
+def is_clearly_lower(proba, codes) -> bool:
+    """Whether predictions of the second class are, by far, lower where it happened."""
+    negative, positive = proba[codes == 0], proba[codes == 1]
+    if min(len(negative), len(positive)) < 2:
+        return False
+    error = np.sqrt(negative.var() / len(negative) + positive.var() / len(positive))
+    return bool(negative.mean() - positive.mean() > _CLEARLY_LOWER * error)
+
+
+def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
+    """Shares (n, C) of the classes and votes (n,) of soft labels; None of labels.
+
+    Rows are shares that sum to 1, of unknown numbers of votes (NaN), or counts of votes.
+    """
+    if isinstance(y_true, list | tuple):
+        if not (len(y_true) and isinstance(y_true[0], list | tuple | np.ndarray)):
+            return None
+        shape: Any = (len(y_true), *np.shape(y_true[0]))
+    else:
+        shape = getattr(y_true, "shape", None)
+    is_table = isinstance(shape, tuple) and len(shape) == 2 and shape[1] > 1
+    if not is_table:
+        return None
+    n_classes = 2 if proba.ndim == 1 else proba.shape[1]
+    array = plain_array(y_true, name)
+    if array.dtype.kind not in "biuf" or array.shape != (len(proba), n_classes):
+        raise InputError(
+            name,
+            f"should be a 1d array, got an array of shape {array.shape} instead.",
+            f"Pass one label per sample, or shares of the {n_classes} classes; are the arguments "
+            "swapped?",
+        )
+    array = array.astype(np.float64)
+    check_finite(array, name)
+    if (array < 0).any():
+        where = first_of(array < 0)
+        reason = f"is {array[tuple(where.values())]:.6g}: negative."
+        raise InputError(name, reason, "Pass shares or counts of votes.", **where)
+    total = array.sum(axis=1)
+    whole = (array == np.rint(array)).all()
+    if (np.abs(total - 1) <= SUM_TOLERANCE).all():
+        return array / total[:, None], np.where(whole, 1.0, np.nan) * np.ones(len(array))
+    if not total.all():
+        row = int(np.argmin(total))
+        raise InputError(name, "has no votes.", "Drop that sample.", row=row)
+    if not whole or array.max() <= 1:
+        row = int(np.argmax(np.abs(total - 1) > SUM_TOLERANCE))
+        several = "several classes" if whole else f"sums to {total[row]:.6g}"
+        remedy = "Pass shares that sum to 1, or whole numbers of votes."
+        if whole:
+            remedy = "Of labels that hold together pass one column at a time, as 'binary'."
+        raise InputError(name, f"{'has' if whole else ''} {several}.".strip(), remedy, row=row)
+    return array / total[:, None], total
+
+
+def classes_of_shares(y_true, proba, labels, columns, name: str, proba_name: str) -> np.ndarray:
+    """The class of each column of soft labels, which is that of the predictions."""
+    named = columns if labels is None and proba.ndim == 2 else labels
+    if named is None:
+        return np.arange(2 if proba.ndim == 1 else proba.shape[1])
+    classes = _given_classes(named, proba, proba_name)
+    given = column_names(y_true)
+    if given is not None and given != classes.tolist() and set(given) == set(classes.tolist()):
+        reason = f"has the columns {_shorten(np.array(given))}, the classes in another order than "
+        reason += f"{proba_name}."
+        raise InputError(name, reason, f"Pass {name}[{_shorten(classes)}].")
+    return classes
+
+
+def sorted_labels(values: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Check labels; return the distinct ones, and which of them each label is."""
+    present, inverse = _distinct(plain_labels(values, name), name)
+    return present, inverse.reshape(-1)
+
+
+def _distinct(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise InputError(
+            name,
+            f"holds labels that cannot be sorted ({error}).",
+            "Pass integers or strings, of one type.",
+            lead="Unknown label type: ",
+        ) from error
+
+
+def _labels_of_columns(columns, present, name, proba_name):
+    """Names of the columns where they name all labels; a warning where only they could."""
+    if set(present.tolist()) <= set(columns):
+        return columns
+    numerals = {str(label) for label in present.tolist()}
+    if present.dtype.kind in "iu" and numerals <= set(columns) and _are_integers(columns):
+        return [int(entry) for entry in columns]  # names that were read from a file are strings
+    if all(isinstance(entry, str) for entry in [*columns, *present.tolist()]):
+        warnings.warn(
+            f"The columns {columns[:8]} of {proba_name} do not name all labels of {name}, "
+            f"{_shorten(present)}; they are read in sorted order. Rename them or pass labels=.",
+            stacklevel=2,
+        )
+    return None
+
+
+def _are_integers(columns) -> bool:
+    return all(isinstance(entry, str) and entry.removeprefix("-").isdecimal() for entry in columns)
+
+
+def _warn_if_counted_from_1(y, proba, name, proba_name):
+    """Warn of integers from 1 that fit the columns significantly better when counted from 1."""
+    if proba.ndim == 1 or y.min() == 0 or y.max() == proba.shape[1]:
+        return
+    rows = np.arange(len(y))
+    gain = proba[rows, y - 1].astype(np.float64) - proba[rows, y]
+    if gain.mean() > 4 * gain.std() / np.sqrt(len(y)) > 0:
+        n_classes = proba.shape[1]
+        warnings.warn(
+            f"{name} holds integers from {y.min()}, which are read as column numbers from 0, but "
+            f"{proba_name} fits them better counted from 1. If so pass "
+            f"labels=range(1, {n_classes + 1}), else labels=range({n_classes}).",
+            stacklevel=2,
+        )
+
+
+def _are_codes(y: np.ndarray, n_classes: int) -> bool:
+    return y.dtype.kind in "iu" and len(y) > 0 and y.min() >= 0 and y.max() < n_classes
+
+
+def plain_labels(y_true, name: str) -> np.ndarray:
+    """Return labels as a 1-D array, or say which is missing."""
+    if y_true is None:
+        reason = "is None: requires y to be passed, but the target y is None."
+        raise InputError(name, reason)
+    y = _column(y_true, name, warn=True)
+    if y.dtype.kind == "T":  # searches copy labels, which numpy 2.0.0 cannot with its strings
+        y = y.astype(object)
+    if y.dtype.kind in "fc" and not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        reason = f"is {y[row]}: Input {name} contains NaN or infinity."
+        raise InputError(name, reason, row=row)
+    if y.dtype.kind in "OM":
+        missing = np.array([is_missing(label) for label in y.tolist()])
+        if missing.any():
+            row = int(np.argmax(missing))
+            reason, remedy = f"is missing ({y[row]}).", "Drop or label that sample."
+            raise InputError(name, reason, remedy, row=row)
+    if y.dtype.kind == "O" and all(isinstance(label, Real) for label in y.tolist()):
+        return np.array(y.tolist())  # numbers in an object array
+    return y
+
+
+def _column(values, name: str, warn: bool = False) -> np.ndarray:
+    if type(values) in (list, tuple, range):
+        with suppress(Exception):  # which comes again below
+            values = np.asarray(values)
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biufUS":
+        return np.ascontiguousarray(values)  # as scikit-learn's check, which takes longer
+    refuse_masked(values, name)
+    with naming(name):
+        try:
+            return column_or_1d(decoded(values), warn=warn)
+        except ValueError as error:
+            shape = np.shape(values)
+            if len(shape) == 1:
+                raise
+            several = len(shape) == 2 and name != "labels"
+            remedy = "Pass one label per sample; are the arguments swapped?" if several else ""
+            reason = f"should be a 1d array, got an array of shape {shape} instead."
+            raise InputError(name, reason, remedy) from error
+
+
+def is_missing(value) -> bool:
+    """Whether a label or an entry of a column is None, NaN or pandas' NA or NaT."""
+    nameless = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return nameless or (isinstance(value, float) and value != value)
+
+
+def _given_classes(labels, proba, proba_name) -> np.ndarray:
+    """Return ``labels`` if they name each column once."""
+    n_classes = 2 if proba.ndim == 1 else proba.shape[1]
+    classes = plain_labels(labels, "labels")
+    distinct = len(set(classes.tolist()))
+    if len(classes) == distinct == n_classes:
+        return classes
+    entries = "" if distinct == len(classes) else f" in {len(classes)} entries"
+    kind, columns, remedy = "", f"{n_classes} columns.", "Pass the class of each column, once."
+    if proba.ndim == 1:
+        kind, columns = "positive class", "one."
+        remedy = "Pass labels=[negative class, positive class]."
+    reason = f"holds {distinct} distinct classes{entries}, {proba_name} has {columns}"
+    raise InputError("labels", reason, remedy, kind=kind)
+
+
+def _sorted_classes(present: np.ndarray, n_classes: int, name: str, proba_name: str) -> np.ndarray:
+    """Return the class of each of several columns, as the sorted labels tell."""
+    if present.dtype.kind == "f" and (present % 1 != 0).any():
+        lead = "Unknown label type: continuous. "
+        raise InputError(name, "must hold the class labels of the samples.", lead=lead)
+    if len(present) == n_classes:
+        return present
+    if present.dtype.kind in "biuf" and present[0] >= 0 and present[-1] < n_classes:
+        return np.arange(n_classes)
+    found = f"has {len(present)} classes {_shorten(present)}"
+    reason = f"{found}, {proba_name} has {n_classes} columns."
+    raise InputError(name, reason, PASS_LABELS, kind="classes")
+
+
+def _binary_classes(present: np.ndarray, name: str, single: str, any_two: bool) -> np.ndarray:
+    for classes in (np.array([0, 1]), np.array([-1, 1])):
+        if present.dtype.kind in "biuf" and np.isin(present, classes).all():
+            return classes
+    fractions = present.dtype.kind == "f" and (present % 1 != 0).any()
+    if any_two and len(present) == 2 and not fractions:
+        return present
+    swapped = " (are the arguments swapped?)" if fractions else ""
+    found = f"takes values in {_shorten(present)}{swapped}"
+    raise InputError(
+        name,
+        f"{found}, so the positive class of a {single} is unknown.",
+        f"Pass labels=[negative class, positive class]{_example(present)}{_where(name)}, or labels "
+        "in {0, 1} or {-1, 1}.",
+        kind="positive class",
+    )
+
+
+def _where(name: str) -> str:
+    """Metrics and tests have y_true and take pos_label; estimators have y."""
+    return " or pos_label=" if name == "y_true" else " (of the constructor)" if name == "y" else ""
+
+
+def _example(present: np.ndarray) -> str:
+    if len(present) != 2:
+        return ""
+    return f" ({present.tolist()} for probabilities of {present.tolist()[1]!r})"
+
+
+def refuse_another_order(y_true, y_proba, name: str, proba_name: str) -> None:
+    """Raise where two series or frames hold the same index in another order.
+
+    Other indices may differ: labels of a split of the data stand beside a new frame of predictions.
+    """
+    ours: Any = getattr(y_true, "index", None)
+    theirs: Any = getattr(y_proba, "index", None)
+    if not (hasattr(ours, "equals") and hasattr(theirs, "equals")):
+        return
+    if len(ours) != len(theirs) or ours.equals(theirs) or not ours.is_unique:
+        return
+    if set(ours) == set(theirs):
+        row = int(np.argmax(np.asarray(ours != theirs)))
+        reason = f"has the index {ours[row]!s}, {proba_name} {theirs[row]!s}: the same in another"
+        remedy = f"Pass {name}.loc[{proba_name}.index], or arrays if the rows belong together."
+        raise InputError(name, f"{reason} order.", remedy, row=row)
+
+
+def column_names(y_proba):
+    """Names of the columns of a data frame or an arrow table, or None."""
+    names = getattr(y_proba, "column_names", getattr(y_proba, "columns", None))
+    return None if names is None else list(names)
+
+
+def _shorten(classes: np.ndarray, most: int = 8) -> str:
+    shown = ", ".join(repr(label) for label in classes[:most].tolist())
+    return f"[{shown}{', …' if len(classes) > most else ''}]"

@@ -1,0 +1,180 @@
+"""What an estimate stays below if the predictions are calibrated, by redrawn outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from skcal._bins import bin_sums
+from skcal._matrices import rowwise_dot
+from skcal.model_selection.adaptive import (
+    WHOLE,
+    SquaredError,
+    candidates_of,
+    largest_z,
+    mass_and_pairs,
+    means_in_cells,
+    near_best,
+    partitions_of,
+    shrunk_value,
+)
+from skcal.notions import Problem, Problems
+
+_LEVEL = 0.95
+_DRAWS = 400
+_OUTCOMES = 4e7  # of more samples there are fewer draws, but at least 100
+
+
+def calibrated_limit(
+    data: Problems, corrections: Sequence[np.ndarray], estimate: SquaredError
+) -> float:
+    """What the estimate stays below with probability 0.95 if the predictions are calibrated.
+
+    The quantile of the estimate over outcomes that are redrawn from the predictions, with the
+    corrections as they are: those of redrawn samples would be other noise of about this size. Of
+    groups the larger one of that and the quantile under random signs of the groups' residuals.
+
+    Parameters
+    ----------
+    data : Problems
+        Problems, whose samples are all of positive weight.
+    corrections : sequence of ndarray of shape (n_rows, m), one a problem
+    estimate : SquaredError
+        The estimate by these corrections.
+
+    Returns
+    -------
+    limit : float
+        In squared probability units, at least 0.
+
+    Notes
+    -----
+    400 draws, of more than 100,000 samples fewer, and at least 100, of O(n log m) time each.
+    """
+    deviations = np.array([deviation for *_, deviation in estimate.candidates])
+    known = deviations > 0
+    if not known.any():
+        return 0.0
+    laws = [_redrawn] if data.groups is None else [_redrawn, _flipped]
+    return max(_limit_of(law(data, corrections)[:, known], deviations[known]) for law in laws)
+
+
+def _limit_of(values, deviations) -> float:
+    near, _ = near_best(values, deviations)
+    means = (values * near).sum(axis=1) / near.sum(axis=1)
+    shrunk = shrunk_value(means, largest_z(values, deviations))
+    return float(max(np.quantile(shrunk, _LEVEL), 0.0))
+
+
+def _flipped(data: Problems, corrections) -> np.ndarray:
+    """The values of all candidates where groups keep or change the signs of their residuals."""
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_DRAWS, data.groups.n_groups))
+    candidates = candidates_of(data, corrections)
+    return np.stack([candidate.sums.flipped(signs) for candidate in candidates], axis=1)
+
+
+def _redrawn(data: Problems, corrections) -> np.ndarray:
+    """The values of all candidates, as in their estimates, under redrawn outcomes, a row a draw."""
+    rng, n = np.random.default_rng(0), len(data.weight)
+    n_draws = int(np.clip(_OUTCOMES / n, 100, _DRAWS))
+    names, partitions = zip(*partitions_of(data), strict=True)
+    parts = [
+        _RedrawnProblem(part, correction, names, [cells[k] for cells in partitions])
+        for k, (part, correction) in enumerate(zip(data.parts, corrections, strict=True))
+        if len(part.weight)
+    ]
+    draw = _outcomes_together if data.share_samples else _outcomes_apart
+    draws = draw([part.problem for part in parts], rng, n_draws)
+    return np.array(
+        [
+            sum(part.values(*events) for part, events in zip(parts, of_parts, strict=True))
+            for of_parts in draws
+        ]
+    )
+
+
+def _outcomes_together(parts, rng, n_draws) -> Iterator[list]:
+    """For each draw the events of each problem, rows and columns; a sample has one outcome."""
+    if len(parts) == 1:
+        yield from _outcomes_apart(parts, rng, n_draws)
+        return
+    whole = parts[0]._replace(features=np.hstack([part.features for part in parts]))
+    for [(rows, columns)] in _outcomes_apart([whole], rng, n_draws):
+        order = np.argsort(columns, kind="stable")
+        ends = np.searchsorted(columns[order], np.arange(1, len(parts)))
+        yield [(own, np.zeros_like(own)) for own in np.split(rows[order], ends)]
+
+
+def _outcomes_apart(parts, rng, n_draws) -> Iterator[list]:
+    """The same of problems that divide the samples."""
+    limits = []
+    for part in parts:
+        limit = np.cumsum(part.features, axis=1, dtype=np.float64)
+        if limit.shape[1] > 1:
+            limit = (limit / limit[:, -1:] + np.arange(len(limit))[:, None]).ravel()
+        limits.append(limit)
+    for _ in range(n_draws):
+        drawn = []
+        for part, limit in zip(parts, limits, strict=True):
+            n, m = part.features.shape
+            uniform, rows = rng.random(n), np.arange(n)
+            if m == 1:
+                rows = np.flatnonzero(uniform < limit[:, 0])
+                columns = np.zeros_like(rows)
+            else:
+                columns = np.clip(np.searchsorted(limit, uniform + rows) - m * rows, 0, m - 1)
+            drawn.append((rows, columns))
+        yield drawn
+
+
+class _RedrawnProblem:
+    """The candidates of a problem as functions of its events alone.
+
+    Sums of w δ and of w² ‖δ‖² are known over atoms, on which all partitions are constant.
+    """
+
+    def __init__(self, problem: Problem, correction, names, partitions: list[np.ndarray]):
+        self.problem, self._names = problem, names
+        atom = partitions[0]
+        for cell in partitions[1:]:
+            atom = np.unique(atom * (1 + cell.max()) + cell, return_inverse=True)[1].ravel()
+        self._atom = atom
+        weight, p = problem.weight, problem.features.astype(np.float64)
+        n_atoms = 1 + int(atom.max(initial=0))
+        self._expected = bin_sums(atom, weight[:, None] * p, n_atoms)
+        self._norms = np.bincount(atom, weight**2 * (p**2).sum(axis=1), n_atoms)
+        # Shares of the samples, times ĝ.
+        self._payoff = (problem.share / weight.sum() * weight)[:, None] * correction
+        self._paid = float(rowwise_dot(p, self._payoff).sum())
+        self._cells, self._factors, self._means = [], [], []
+        for cell in partitions:
+            of_atom = np.empty(n_atoms, dtype=np.intp)
+            of_atom[atom] = cell
+            mass, pairs = mass_and_pairs(problem, cell)
+            self._cells.append(of_atom)
+            self._factors.append(problem.share * mass / mass.sum() / pairs)
+            means = means_in_cells(problem, correction, cell)
+            self._means.append(problem.share / weight.sum() * means)
+
+    def values(self, rows, columns) -> np.ndarray:
+        """The value of each candidate if events happen in these rows and columns."""
+        atom, weight = self._atom[rows], self.problem.weight[rows]
+        n_atoms, m = self._expected.shape
+        sums = np.bincount(atom * m + columns, weight, n_atoms * m).reshape(n_atoms, m)
+        sums = sums - self._expected
+        p = self.problem.features[rows, columns]
+        norms = self._norms + np.bincount(atom, weight**2 * (1 - 2 * p), n_atoms)
+        product = self._payoff[rows, columns].sum() - self._paid
+        values = []
+        for name, cell, factors, means in zip(
+            self._names, self._cells, self._factors, self._means, strict=True
+        ):
+            of_cells = bin_sums(cell, sums, len(factors))
+            pairs = factors @ (rowwise_dot(of_cells, of_cells) - np.bincount(cell, norms))
+            if name == WHOLE:
+                values.append(product)
+            values.append(pairs)
+            if "cell" in name:
+                values.append(pairs + product - np.sum(of_cells * means))
+        return np.array(values)

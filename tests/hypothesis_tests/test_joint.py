@@ -1,0 +1,152 @@
+"""One test: each statistic is that of its definition, and the smallest p-value is exact."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit, logit
+
+from skcal.hypothesis_tests import calibration_test, scan_test, skce_test
+from skcal.hypothesis_tests.joint import JointStatistics, smallest_pvalues
+from skcal.hypothesis_tests.monte_carlo import null_distribution
+from skcal.notions import make_problems
+
+
+def few_predictions(rng, n, high=0.9):
+    p = rng.uniform(0.05, high, n)
+    return (rng.uniform(size=n) < p).astype(int), p
+
+
+def test_statistics_of_few_predictions_are_those_of_their_definitions(rng):
+    y, p = few_predictions(rng, 60)
+    [problem] = make_problems(p, y, "binary")
+    statistics = JointStatistics(problem)
+    x = statistics.problem.features[:, 0]
+    draws = rng.integers(0, 2, (3, 60))
+    values = dict(zip(statistics.names, statistics(draws).T, strict=True))
+    v, z = x * (1 - x), logit(x)
+    assert_allclose(values["bias"], np.abs((draws - x).sum(axis=1)) / np.sqrt(v.sum()))
+    z = z - v @ z / v.sum()
+    assert_allclose(values["slope"], np.abs((draws - x) @ z) / np.sqrt(v @ z**2))
+    errors = []
+    for width in (0.01, 0.1, 1.0):
+        K = np.exp(-np.abs(x[:, None] - x) / width)
+        np.fill_diagonal(K, 0)
+        forms = [(row - x) @ K @ (row - x) for row in draws]
+        errors.append(np.array(forms) / np.sqrt(2 * v @ K**2 @ v))
+    assert_allclose(values["kernel"], np.max(errors, axis=0), rtol=1e-9)
+
+
+def test_scan_and_vector_kernel_are_those_of_their_tests(rng):
+    y, p = few_predictions(rng, 300)
+    result = calibration_test(y, p**1.3, n_resamples=99, random_state=3)
+    [problem] = make_problems(p**1.3, y, "binary")
+    statistics = JointStatistics(problem)
+    scan = scan_test(y, p**1.3, n_resamples=99, random_state=3)
+    seed = np.random.RandomState(3)
+    null, observed, _ = null_distribution(statistics, statistics.problem, 99, seed)
+    assert_allclose(null[:, 3], scan.null_distribution)
+    assert observed[3] == pytest.approx(scan.statistic)
+    assert result.statistic_pvalues["scan"] >= scan.pvalue
+
+    proba = rng.dirichlet([1, 1, 1], 100)
+    [problem] = make_problems(proba, rng.integers(0, 3, 100), "canonical")
+    statistics = JointStatistics(problem)
+    codes = problem.outcomes.argmax(axis=1)[None]
+    test = skce_test(codes[0], proba, notion="canonical", n_resamples=19, random_state=0)
+    assert statistics(codes)[0, 1] == pytest.approx(test.statistic, rel=1e-4)
+    gaps = (np.eye(3)[codes[0]] - proba).sum(axis=0)
+    deviations = np.abs(gaps) / np.sqrt((proba * (1 - proba)).sum(axis=0))
+    assert statistics(codes)[0, 0] == pytest.approx(deviations.max())
+
+
+def test_many_predictions_share_cells_and_bias_does_not_change(rng):
+    for n_classes in (2, 3):
+        proba = rng.dirichlet(np.ones(n_classes), 2000)
+        y = rng.integers(0, n_classes, 2000)
+        given, notion = (proba[:, 1], "binary") if n_classes == 2 else (proba, "canonical")
+        [problem] = make_problems(given, y, notion)
+        statistics = JointStatistics(problem)
+        assert len(statistics.sums) <= 256
+        deviations = np.abs((np.eye(n_classes)[y] - proba).sum(axis=0))
+        deviations /= np.sqrt((proba * (1 - proba)).sum(axis=0))
+        codes = statistics.problem.outcomes
+        codes = codes.argmax(axis=1) if n_classes > 2 else codes[:, 0].astype(int)
+        assert statistics(codes[None])[0, 0] == pytest.approx(deviations.max(), rel=1e-9)
+
+
+def brute_force_ranks(values):
+    return [[sum(other[s] >= row[s] for other in values) for s in range(3)] for row in values]
+
+
+def brute_force_pvalues(values):
+    n, ranks = len(values), brute_force_ranks(values)
+    keys = [(min(row), -sum(1 / rank for rank in row)) for row in ranks]
+    whole = sum(key <= keys[-1] for key in keys) / n
+    single = [sum(min(row) <= rank for row in ranks) / n for rank in ranks[-1]]
+    return whole, [
+        whole if r == min(ranks[-1]) else s for r, s in zip(ranks[-1], single, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_adjusted_pvalues_are_counts_of_draws_that_show_as_much(seed):
+    values = np.random.default_rng(seed).integers(0, 12, (20, 3)).astype(float)
+    smallest, adjusted = smallest_pvalues(values)
+    whole, expected = brute_force_pvalues(values)
+    assert_allclose(adjusted, expected)
+    assert adjusted.min() == whole
+    assert smallest[-1] == min(brute_force_ranks(values)[-1]) / 20
+
+
+def test_level_is_at_most_nominal():
+    rejections = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(0.5, 5, 80) if seed % 2 else np.round(rng.uniform(size=80), 1)
+        y = (rng.uniform(size=80) < p).astype(int)
+        result = calibration_test(y, p, n_resamples=59, random_state=seed, labels=[0, 1])
+        rejections += result.pvalue <= 0.05
+    # At level 5 %, more than 21 rejections of 200 have probability 4e-4.
+    assert rejections <= 21
+
+
+@pytest.mark.parametrize(
+    ("shift", "slope", "sides"),
+    [
+        (-0.7, 1.0, {"direction": "too high"}),
+        (0.7, 1.0, {"direction": "too low"}),
+        (0.0, 0.5, {"spread": "too extreme"}),
+        (0.0, 2.0, {"spread": "not extreme enough"}),
+    ],
+)
+def test_it_says_on_which_side_predictions_are(rng, shift, slope, sides):
+    p = rng.uniform(0.1, 0.9, 1500)
+    y = (rng.uniform(size=1500) < expit(shift + slope * logit(p))).astype(int)
+    result = calibration_test(y, p, n_resamples=199, random_state=0)
+    [(name, side)] = sides.items()
+    assert getattr(result, name) == side
+    assert f"predictions {side}" in str(result)
+    assert min(result.statistic_pvalues.values()) == result.pvalue <= 0.01
+
+
+def test_classes_are_adjusted_and_certainty_that_fails_refutes(rng):
+    proba = rng.dirichlet([1, 1, 1], 300)
+    y = rng.integers(0, 3, 300)
+    for notion in ("classwise", "top-label"):
+        result = calibration_test(y, proba, notion=notion, n_resamples=99, random_state=0)
+        assert result.pvalue == np.nanmin(result.class_pvalues)
+        assert min(result.statistic_pvalues.values()) == pytest.approx(result.pvalue)
+        assert result.null_distribution.shape == (3, 99)
+    assert calibration_test([0, 1, 1], [0.0, 1.0, 1.0], n_resamples=19).pvalue == 1
+    p = np.append(rng.uniform(size=199), 1.0)
+    y = np.append(rng.uniform(size=199) < p[:-1], 0).astype(int)
+    for groups in (None, np.arange(200) // 4):
+        result = calibration_test(y, p, n_resamples=99, random_state=0, groups=groups)
+        assert (result.n_impossible, result.pvalue) == (1, 0.01)
+        assert result.statistic_pvalues["bias"] > 0.05
+        assert result.direction == ""
+    options = {"n_resamples": 19, "random_state": 0}
+    for proba, notion in (([0.0, 1.0, 1.0, 0.5], "binary"), (np.eye(3)[[0, 1, 2, 2]], "canonical")):
+        labels = [0, 1, 2][: 1 + np.ndim(proba)]
+        wrong = calibration_test([1, 1, 0, 1], proba, notion=notion, labels=labels, **options)
+        assert wrong.pvalue == 0.05

@@ -1,0 +1,95 @@
+"""Fits to unions of blocks that share what they compute, against fits to each union alone."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from skcal import (
+    CalibrationErrorSearchCV,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    TwoStepKernelRidge,
+    Zero,
+)
+from skcal.datasets import make_tempered
+from skcal.functions import dirichlet_sums, kernel_ridge
+
+DENSITY = (DirichletKernelDensity(), [1e-5, 1e-3, "loo", 0.3])
+RIDGES = [(ridge(tol=1e-14), [1e-4, 1.0]) for ridge in (TwoStepKernelRidge, KroneckerKernelRidge)]
+
+
+def draw_blocks(rng, d, draw):
+    """Four blocks of features, residuals and weights; on the grid many features are 0 or 1."""
+    blocks = []
+    for n in (30, 41, 25, 38):
+        X = rng.dirichlet(np.full(max(d, 2), 0.3), size=n)
+        X = rng.multinomial(20, X) / 20 if draw == "grid" else X
+        outcomes = np.eye(max(d, 2))[rng.integers(0, max(d, 2), n)]
+        X, outcomes = (X[:, 1:], outcomes[:, 1:]) if d == 1 else (X, outcomes)
+        blocks.append((X, outcomes - X, rng.integers(0, 3, n).astype(float)))
+    return blocks
+
+
+@pytest.mark.parametrize("paths", [[DENSITY], RIDGES], ids=["density", "ridges"])
+@pytest.mark.parametrize("d", [1, 3, 20])
+@pytest.mark.parametrize("draw", ["grid", "inside"])
+@pytest.mark.parametrize("many", [True, False])
+def test_scores_on_a_block_are_those_of_fits_to_each_union(rng, monkeypatch, paths, d, draw, many):
+    monkeypatch.setattr(dirichlet_sums, "_MANY_PAIRS", 0 if many else np.inf)
+    blocks = draw_blocks(rng, d, draw)
+    shared = paths[0][0]._over_blocks(blocks)
+    trainings = list(combinations([0, 2, 3], 2))
+    scores = shared.scores(paths, 1, trainings)
+    X, residuals, weight = blocks[1]
+    for training, column in zip(trainings, scores.T, strict=True):
+        union = [np.concatenate(part) for part in zip(*(blocks[k] for k in training), strict=True)]
+        alone = [
+            clone(function).set_params(**{function.path_parameter: value}).fit(*union)
+            for function, values in paths
+            for value in values
+        ]
+        expected = [one.score(X, residuals, weight) for one in alone]
+        assert_allclose(column, expected, rtol=1e-8)
+        fitted = shared.fit(training)
+        function = alone[0].with_factor_of(fitted)
+        assert_allclose(function.predict(X), alone[0].predict(X), rtol=1e-6, atol=1e-9)
+
+
+@pytest.fixture
+def data():
+    data = make_tempered(240, n_classes=4, temperature=2.0, n_truth_draws=0, random_state=0)
+    return data.proba, data.labels
+
+
+def search_of_ridges(data, max_rank=None):
+    candidates = [(Zero(), {})] + [
+        (ridge(tol=1e-14, gamma=1.0, max_rank=max_rank), {"alpha": [1e-5, 1e-3, 1e-1]})
+        for ridge in (TwoStepKernelRidge, KroneckerKernelRidge)
+    ]
+    return CalibrationErrorSearchCV(candidates, "canonical", cv=4, random_state=0).fit(*data)
+
+
+def test_the_rank_doubles_until_the_lowest_risks_no_longer_show_it(monkeypatch, data):
+    exact = search_of_ridges(data)
+    monkeypatch.setattr(kernel_ridge, "_FIRST_RANK", 4)
+    doubled = search_of_ridges(data)
+    rank = doubled.families_[1].models[0].functions_[0].rank_
+    assert 4 < rank < exact.families_[1].models[0].functions_[0].rank_
+    for one, other in zip(exact.families_, doubled.families_, strict=True):
+        assert one.best_setting == other.best_setting
+        assert_allclose(one.scores.max(), other.scores.max(), rtol=1e-5)
+    limited = search_of_ridges(data, max_rank=6)
+    assert limited.families_[1].models[0].functions_[0].rank_ == 6
+
+
+def test_the_labels_of_a_block_do_not_choose_the_rank_that_tests_it(monkeypatch, data, rng):
+    monkeypatch.setattr(kernel_ridge, "_FIRST_RANK", 4)
+    search = search_of_ridges(data)
+    block, labels = search.outer_results_[0].outer.test, data[1].copy()
+    labels[block] = rng.permutation(labels[block])
+    one, same = search.outer_results_[0], search_of_ridges((data[0], labels)).outer_results_[0]
+    assert_array_equal(one.plug_ins, same.plug_ins)
+    assert_array_equal(one.corrections[0], same.corrections[0])

@@ -1,0 +1,418 @@
+"""Samples that belong together: what groups change, what they leave as it is, what they refuse."""
+
+import inspect
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, KFold
+
+import skcal
+from skcal import CalibrationErrorEstimator, compare_risks, hypothesis_tests, metrics
+from skcal._groups import GroupBlocks, Groups, read_groups
+from skcal.functions import Binning
+from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls
+from skcal.metrics.statistic import (
+    draw_codes,
+    flip_groups,
+    group_signs,
+    observed_codes,
+    observed_outcomes,
+    prepare,
+)
+from skcal.model_selection.adaptive import candidates_of, partitions_of
+from skcal.notions import Problems
+from skcal.sample import read_sample
+
+
+def clustered(n_groups=12, size=5, n_classes=None, seed=0):
+    """Labels, predictions and groups; a third of the samples are alone in theirs."""
+    rng = np.random.default_rng(seed)
+    n = n_groups * size
+    groups = np.repeat([f"unit {k:02}" for k in range(n_groups)], size).astype("U20")
+    groups[2 * n // 3 :] = [f"alone {k}" for k in range(n - 2 * n // 3)]
+    if n_classes is None:
+        proba = rng.uniform(size=n).round(2)
+        return (rng.uniform(size=n) < proba**1.5).astype(int), proba, groups
+    proba = rng.dirichlet(np.ones(n_classes), size=n)
+    return rng.integers(n_classes, size=n), proba, groups
+
+
+def functions_of_groups():
+    """Every public function that takes groups."""
+    modules = skcal, metrics, hypothesis_tests
+    functions = {name: getattr(module, name) for module in modules for name in module.__all__}
+    return {
+        name: function
+        for name, function in functions.items()
+        if not inspect.isclass(function)
+        and callable(function)
+        and name != "calibration_report"  # whose groups are subgroups
+        and "groups" in inspect.signature(function).parameters
+    }
+
+
+def arguments_of(name, y, proba):
+    """Further arguments that a function needs, and options that make it quick."""
+    function = functions_of_groups()[name]
+    takes = inspect.signature(function).parameters
+    options = {"n_resamples": 99, "random_state": 0}
+    options = {key: value for key, value in options.items() if key in takes}
+    feature = np.arange(len(y)) % 7
+    first = {"bootstrap_interval": [metrics.expected_calibration_error]}.get(name, [])
+    others = {
+        "bias_curve": [feature],
+        "segment_test": [{"feature": feature}],
+        "compare_calibration": [proba**2],
+    }
+    if name == "expected_calibration_error":
+        options |= {"norm": 2, "debias": True}
+    if name == "equivalence_test":
+        options["limit"] = 0.3
+    if name == "segment_test":
+        options["min_samples"] = 5
+    if name == "compare_risks":
+        fits = [CalibrationErrorEstimator(Binning(k)).fit(proba, y) for k in (5, 2)]
+        return [*fits, proba, y], {}
+    return [*first, y, proba, *others.get(name, [])], options
+
+
+def numbers_of(result):
+    """All arrays and numbers of a result."""
+    values = vars(result) if hasattr(result, "__dict__") else {"value": result}
+    return {name: repr(value) for name, value in values.items()}
+
+
+@pytest.mark.parametrize("name", functions_of_groups())
+@pytest.mark.filterwarnings("ignore:Too few")
+def test_groups_of_one_sample_change_no_bit_and_real_ones_change_the_result(name):
+    y, proba, groups = clustered(n_groups=20)
+    (arguments, options), function = arguments_of(name, y, proba), functions_of_groups()[name]
+    expected = numbers_of(function(*arguments, **options))
+    singles = np.random.default_rng(1).permutation(len(y))
+    assert numbers_of(function(*arguments, groups=singles, **options)) == expected
+    assert numbers_of(function(*arguments, groups=groups, **options)) != expected
+
+
+# At the door
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.arange(60) % 5, "groups holds 5 groups, and at least 6 are needed"),
+        (np.arange(59), "groups has 59 rows, not 60"),
+        (np.append(np.arange(59.0), np.nan), "groups row 59 is nan"),
+        (np.append(np.arange(59).astype(object), None), "groups row 59 is missing"),
+    ],
+)
+def test_groups_that_tell_nothing_are_refused(groups, message):
+    with pytest.raises(ValueError, match=message):
+        hypothesis_tests.monte_carlo_test(*clustered()[:2], groups=groups)
+
+
+def test_few_groups_are_warned_of_and_samples_of_weight_0_do_not_count():
+    with pytest.warns(UserWarning, match="9 groups. Of fewer than 10 levels"):
+        read_groups(np.arange(18) % 9, np.ones(18))
+    assert read_groups(np.arange(18) % 9, np.repeat([1.0, 0.0], 9)) is None
+    weight = np.r_[0.0, 0.0, np.ones(22)]
+    groups = read_groups(np.repeat(np.arange(12), 2), weight)
+    assert groups.n_groups == 11
+    assert_array_equal(groups.codes[2:], np.repeat(np.arange(11), 2))
+    y, proba, names = clustered()
+    weight = np.r_[np.zeros(7), np.ones(53)]
+    kept = read_sample(y, proba, sample_weight=weight, groups=names)
+    alike = read_sample(y[7:], proba[7:], groups=names[7:])
+    assert_array_equal(kept.groups.codes, alike.groups.codes)
+    assert_array_equal(kept.groups.alone, alike.groups.alone)
+    [problem] = kept.take(np.array([5, 1, 40])).problems()
+    assert_array_equal(problem.groups.codes, kept.groups.codes[[5, 1, 40]])
+
+
+# Flips
+
+
+@pytest.mark.parametrize("n_classes", [None, 3])
+def test_flips_change_the_signs_of_groups_and_redraw_samples_that_are_alone(n_classes):
+    y, proba, groups = clustered(n_classes=n_classes)
+    notion = "binary" if n_classes is None else "canonical"
+    [problem] = read_sample(y, proba, notion, groups=groups).problems()
+    signs = group_signs(range(40), problem.groups)
+    block = flip_groups(problem, signs, range(40, 80))
+    residuals = block.reshape(40, len(y), -1) - problem.features
+    for draw, kept, seed in zip(residuals, signs, range(40, 80), strict=True):
+        for group in np.unique(groups[~problem.groups.alone]):
+            rows = groups == group
+            sign = 1 if kept[problem.groups.codes[rows][0]] else -1
+            assert_allclose(draw[rows], sign * problem.residuals[rows], atol=1e-15)
+        alone = problem.groups.alone
+        [codes] = draw_codes(problem.features[alone], [seed])
+        happened = codes[:, None] if n_classes is None else np.eye(n_classes)[codes]
+        assert_allclose(draw[alone], happened - problem.features[alone], atol=1e-15)
+    assert 0.4 < signs.mean() < 0.6
+
+
+@pytest.mark.parametrize("notion", ["binary", "canonical"])
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_of_numbers_are_those_of_codes_and_of_residuals(name, notion):
+    y, proba, groups = clustered(n_classes=None if notion == "binary" else 3)
+    [problem] = read_sample(y, proba, notion, groups=groups).problems()
+    params = {"norm": 2, "debias": True} if name == "expected_calibration_error" else {}
+    for options in ({}, params):
+        try:
+            statistic = prepare(STATISTICS[name], problem, options)
+            [value] = statistic(observed_codes(problem))
+        except ValueError:
+            assert notion == "canonical"  # a metric of single probabilities
+            return
+        assert_allclose(statistic(observed_outcomes(problem)), value, rtol=1e-5, atol=1e-7)
+        if name == "kernel_density_calibration_error":
+            return  # which tells residuals from their opposites
+        flipped = flip_groups(problem, np.zeros((1, problem.groups.n_groups), bool), [0])
+        alone = problem.groups.alone
+        flipped[0][alone] = (2 * problem.features - problem.outcomes).reshape(flipped[0].shape)[
+            alone
+        ]
+        assert_allclose(statistic(flipped), value, rtol=1e-5, atol=1e-7)
+
+
+def test_pvalues_of_flips_meet_their_definition_and_never_pass_that_of_redraws():
+    y, proba, groups = clustered()
+    groups[40:] = np.repeat([f"pair {k}" for k in range(10)], 2)
+    result = hypothesis_tests.monte_carlo_test(y, proba, groups=groups, random_state=0)
+    [problem] = read_sample(y, proba, groups=groups).problems()
+    rng = np.random.default_rng(0)
+    signs = np.where(rng.integers(2, size=(4000, 18)) == 1, 1, -1)
+    residuals = signs[:, problem.groups.codes] * problem.residuals[:, 0]
+    bins = np.maximum(np.ceil(proba * 15).astype(int) - 1, 0)
+    sums = np.stack([residuals[:, bins == k].sum(axis=1) for k in range(15)])
+    flips = np.abs(sums).sum(axis=0) / len(y)
+    share = np.mean(flips >= result.statistic * (1 - 1e-9))
+    redrawn = hypothesis_tests.monte_carlo_test(y, proba, random_state=0).pvalue
+    # 5 standard errors of both resampled shares.
+    assert abs(result.pvalue - max(share, redrawn)) < 5 * np.sqrt(0.25 / 4000 + 0.25 / 1000)
+    assert result.pvalue >= redrawn
+
+
+def test_a_group_keeps_its_sign_in_the_problems_of_all_classes():
+    y, proba, groups = clustered(n_classes=3)
+    problems = read_sample(y, proba, "top-label", groups=groups).problems()
+
+    def sign_of(problem):
+        row = np.flatnonzero((problem.groups.codes == shared) & ~problem.groups.alone)[0]
+        return lambda block: np.sign(block[:, row] - problem.features[row, 0])
+
+    shared = next(
+        k for k in range(40) if all((p.groups.codes[~p.groups.alone] == k).any() for p in problems)
+    )
+    draws = draw_nulls(
+        [sign_of(problem) for problem in problems], problems, 60, np.random.RandomState(0)
+    )
+    signs = np.stack([draw.nulls[0] / draw.observed[0] for draw in draws])
+    assert_array_equal(signs[0], signs[1])
+    assert_array_equal(signs[0], signs[2])
+    assert 10 < (signs[0] > 0).sum() < 50
+
+
+def test_levels_that_flips_cannot_reach_are_refused():
+    y, proba, _ = clustered()
+    groups = np.arange(60) % 8
+    with pytest.warns(UserWarning, match="8 groups"):  # noqa: SIM117
+        with pytest.raises(ValueError, match=r"p-values of at least 0.0078, above the level 0.005"):
+            hypothesis_tests.scan_test(y, proba, groups=groups, confidence_level=0.995)
+    y, proba, _ = clustered(n_classes=3)
+    with pytest.warns(UserWarning, match="groups") as warned:
+        hypothesis_tests.monte_carlo_test(
+            y, proba, notion="classwise", groups=np.arange(60) % 6, n_resamples=59
+        )
+    assert "the smallest possible p-value of 3 tests is 0.0938" in str(warned[1].message)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("skce_test", {"method": "distribution-free"}),
+        ("skce_test", {"method": "asymptotic"}),
+        ("skce_test", {"method": "spectral"}),
+        ("skce_test", {"method": "block"}),
+        ("mean_embedding_test", {"method": "chi2"}),
+        ("mean_embedding_test", {"method": "hotelling"}),
+    ],
+)
+def test_what_holds_for_independent_samples_alone_refuses_groups(name, options):
+    y, proba, groups = clustered()
+    with pytest.raises(ValueError, match=r"groups is not for .* that of independent samples. Use"):
+        getattr(hypothesis_tests, name)(y, proba, groups=groups, **options)
+
+
+def test_the_debiased_error_and_its_interval_leave_out_pairs_of_one_group():
+    y, proba, groups = clustered(20)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    bins, delta = np.maximum(np.ceil(proba * 4).astype(int) - 1, 0), weight * (y - proba)
+    total = 0.0
+    for k in range(4):
+        own = bins == k
+        apart = groups[own][:, None] != groups[own]
+        products = np.outer(delta[own], delta[own])[apart].sum()
+        total += weight[own].sum() * products / np.outer(weight[own], weight[own])[apart].sum()
+    options = {"n_bins": 4, "sample_weight": weight, "groups": groups, "root": False}
+    ece = metrics.expected_calibration_error(y, proba, norm=2, debias=True, **options)
+    interval = metrics.calibration_error_interval(y, proba, **options)
+    assert_allclose([ece, interval.estimate], total / weight.sum(), rtol=1e-9)
+    assert_allclose(ece, interval.estimate, rtol=1e-9)
+
+
+def test_formulas_of_groups_are_those_of_samples_where_each_has_one():
+    y, proba, _ = clustered(80)
+    singles = Groups(np.random.default_rng(0).permutation(len(y)), np.zeros(len(y), bool), len(y))
+    for function, arguments, names in (
+        (metrics.calibration_error_interval, (), ("estimate", "low", "high", "standard_error")),
+        (metrics.cox_recalibration, (), ("slope", "slope_standard_error")),
+        (hypothesis_tests.compare_calibration, (proba**2,), ("estimate", "standard_error")),
+    ):
+        one, other = function(y, proba, *arguments), function(y, proba, *arguments, groups=singles)
+        rtol = 0.25 if function is metrics.cox_recalibration else 0.02
+        for name in names:
+            assert_allclose(getattr(other, name), getattr(one, name), rtol=rtol, err_msg=name)
+
+
+def test_comparisons_take_pairs_of_different_groups():
+    y, proba, groups = clustered(30)
+    result = hypothesis_tests.compare_calibration(y, proba, proba**2, degree=1, groups=groups)
+    kernels = []
+    for x in (proba, proba**2):
+        ranks = 2 * (np.argsort(np.argsort(x)) + 1) - 1
+        ranks = np.array([ranks[x == value].mean() for value in x]) / len(x) - 1
+        psi = np.linalg.qr(np.column_stack([np.ones(len(x)), ranks, x]))[0] * np.sqrt(len(x))
+        vectors = psi * (y - x)[:, None]
+        kernels.append(vectors @ vectors.T)
+    apart = groups[:, None] != groups
+    assert_allclose(result.estimate, (kernels[0] - kernels[1])[apart].mean(), rtol=1e-6)
+
+
+def in_problems(y, proba, groups):
+    sample = read_sample(y, proba, "auto", groups=groups)
+    return Problems(sample.problems(), sample.weight, sample.groups)
+
+
+@pytest.mark.parametrize("n_classes", [None, 3])
+def test_candidates_of_a_squared_error_take_pairs_of_different_groups(n_classes):
+    y, proba, groups = clustered(30, n_classes=n_classes)
+    data = in_problems(y, proba, groups)
+    [part] = data.parts
+    correction = 0.1 * np.sin(9 * part.features)
+    apart = groups[:, None] != groups
+    signs = np.random.default_rng(1).choice([-1.0, 1.0], size=(5, data.groups.n_groups))
+    products = part.residuals @ part.residuals.T
+    found = {one.name: one for one in candidates_of(data, [correction])}
+    for name, cells in partitions_of(data):
+        expected = sum(
+            np.mean(cells[0] == k) * products[same & apart].mean()
+            for k in np.unique(cells[0])
+            for same in [np.logical_and.outer(cells[0] == k, cells[0] == k)]
+        )
+        assert_allclose(found[name].value, expected, rtol=1e-9)
+    alone = np.ones((1, data.groups.n_groups))
+    for one in found.values():
+        assert_allclose(one.sums.flipped(alone), [one.value], rtol=1e-9, atol=1e-12)
+        flipped = part._replace(residuals=signs[0][data.groups.codes, None] * part.residuals)
+        others = candidates_of(data._replace(parts=[flipped]), [correction])
+        [other] = [other for other in others if other.name == one.name]
+        assert_allclose(one.sums.flipped(signs)[0], other.value, rtol=1e-9, atol=1e-12)
+        assert_allclose(other.variance, one.variance, rtol=1e-9)
+
+
+def test_blocks_hold_whole_groups_of_about_the_same_size():
+    sizes = np.r_[40, np.full(20, 9), np.full(60, 2)]
+    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(81), sizes))
+    splits = list(GroupBlocks(5, 0).split(groups, groups=groups))
+    assert_array_equal(np.sort(np.concatenate([test for _, test in splits])), np.arange(340))
+    for train, test in splits:
+        assert not set(groups[train]) & set(groups[test])
+        assert abs(len(test) - 68) <= 2
+    others = list(GroupBlocks(5, 1).split(groups, groups=groups))
+    pairs = zip(splits, others, strict=True)
+    assert not all(np.array_equal(one[1], other[1]) for one, other in pairs)
+    with pytest.raises(ValueError, match="makes 9 groups of 18 samples, and 5 blocks need 10"):
+        next(GroupBlocks(5, 0).split(np.arange(18), groups=np.arange(18) % 9))
+    with pytest.warns(UserWarning, match="One of the groups holds 12 of 30 samples"):
+        next(GroupBlocks(3, 0).split(np.arange(30), groups=np.maximum(np.arange(30) - 11, 0)))
+
+
+def quick(kind):
+    """An estimator that is fitted to predictions and groups, and what it tells."""
+    functions = [skcal.Zero(), skcal.PlugIn(skcal.TemperatureScaling())]
+    maps = [skcal.TemperatureScaling()]
+    return {
+        "search": skcal.CalibrationErrorSearchCV(functions, random_state=0, cv=3),
+        "nested": skcal.CalibrationErrorSearchCV(functions, random_state=0, cv=3, outer_cv=3),
+        "given": skcal.CalibrationErrorSearchCV(functions, cv=GroupKFold(3)),
+        "recalibrator": skcal.Recalibrator(maps, random_state=0, cv=3),
+        "classifier": skcal.RecalibratedClassifierCV(
+            LogisticRegression(), recalibrator=skcal.TemperatureScaling(), cv=3
+        ),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["search", "nested", "given", "recalibrator", "classifier"])
+def test_fits_keep_groups_together_and_tell_of_groups(kind):
+    rng = np.random.default_rng(0)
+    y, proba, groups = clustered(50, 6)
+    X = proba if kind != "classifier" else np.column_stack([proba, rng.normal(size=len(y))])
+    alone = np.arange(len(y))
+    passed = (groups,) if kind == "given" else (None, alone, groups)
+    fits = [quick(kind).fit(X, y, groups=one) for one in passed]
+    if kind in ("search", "nested", "given"):
+        if kind != "given":
+            assert fits[0].one_step_.value == fits[1].one_step_.value
+        assert np.isfinite(fits[-1].one_step_.degrees_of_freedom)
+        for result in fits[-1].outer_results_:
+            assert not set(groups[result.outer.train]) & set(groups[result.outer.test])
+    elif kind == "recalibrator":
+        assert numbers_of(fits[0].comparison_["log_loss"]) == numbers_of(
+            fits[1].comparison_["log_loss"]
+        )
+        tests = [one.test for one in fits[2]._cross_fits]
+        for test in tests:
+            assert not set(groups[test]) & set(np.delete(groups, test))
+    else:
+        assert_array_equal(fits[0].predict_proba(X), fits[1].predict_proba(X))
+        assert fits[2].out_of_fold_.groups is not None
+
+
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored by KFold")
+def test_splits_that_cut_groups_are_refused():
+    y, proba, groups = clustered(50, 6)
+    for kind, name in (("search", "cv"), ("recalibrator", "cv"), ("classifier", "cv")):
+        estimator = quick(kind).set_params(cv=KFold(3))
+        X = proba if kind != "classifier" else proba[:, None]
+        with pytest.raises(ValueError, match=f"{name} puts a group into both parts of split 0"):
+            estimator.fit(X, y, groups=groups)
+
+
+def test_sums_of_groups_meet_their_definition():
+    rng = np.random.default_rng(0)
+    codes, values = rng.integers(5, size=30), rng.normal(size=(30, 2))
+    groups = Groups(codes, np.zeros(30, bool), 5)
+    expected = np.stack([values[codes == k].sum(axis=0) for k in range(5)])
+    assert_allclose(groups.sums(values), expected)
+    assert_allclose(groups.sums(values[:, 0]), expected[:, 0])
+
+
+def test_compared_risks_are_of_pairs_of_different_groups():
+    rng = np.random.default_rng(5)
+    p, groups = rng.uniform(size=240), rng.integers(0, 30, 240)
+    y, weight = (rng.uniform(size=240) < p**1.5).astype(int), rng.integers(1, 3, 240)
+    a, b = (CalibrationErrorEstimator(f).fit(p[:120], y[:120]) for f in (Binning(5), Binning(2)))
+    found = compare_risks(a, b, p, y, weight, groups=groups)
+    products = np.multiply.outer(y - p, y - p)
+    losses = []
+    for one in (a, b):
+        phi, form = one.functions_[0].feature_map(p[:, None]), one.functions_[0].form_
+        h = phi @ (phi.T if form is None else form @ phi.T)
+        losses.append(np.asarray(h**2 - 2 * products * h))
+    pairs = np.multiply.outer(weight, weight) * (groups[:, None] != groups)
+    assert_allclose(found.difference, np.average(losses[0] - losses[1], weights=pairs), rtol=1e-9)
+    alone = compare_risks(a, b, p, y, weight, groups=np.arange(240))
+    assert vars(alone) == vars(compare_risks(a, b, p, y, weight))

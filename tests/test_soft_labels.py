@@ -1,0 +1,224 @@
+"""Shares and votes of the classes in place of labels: equal to labels, and to rows of votes."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
+from sklearn.base import clone
+
+from skcal import (
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    TemperatureScaling,
+    Zero,
+    calibration_report,
+)
+from skcal.functions import Binning, DirichletKernelDensity, PlugIn
+from skcal.hypothesis_tests import calibration_test, monte_carlo_test, scan_test, skce_test
+from skcal.metrics import (
+    CalibrationAccumulator,
+    cross_fitted_calibration_error,
+    cutoff_calibration_error,
+    expected_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    maximum_calibration_error,
+    score_decomposition,
+    smooth_calibration_error,
+    squared_kernel_calibration_error,
+)
+from skcal.monitoring import CalibrationMonitor
+from skcal.recalibration import IsotonicCalibration, VectorScaling
+
+RNG = np.random.default_rng(0)
+N, C = 60, 3
+PROBA = RNG.dirichlet(np.ones(C), N)
+VOTES = np.array([RNG.multinomial(n, p) for n, p in zip(RNG.integers(1, 6, N), PROBA, strict=True)])
+LABELS = VOTES.argmax(axis=1)
+METRICS = [
+    expected_calibration_error,
+    lambda y, p, **o: expected_calibration_error(y, p, norm=2, debias=True, **o),
+    maximum_calibration_error,
+    squared_kernel_calibration_error,
+    lambda y, p, **o: score_decomposition(y, p, **o).miscalibration,
+    lambda y, p, **o: score_decomposition(y, p, score="log-loss", **o).score,
+]
+SCALAR = [
+    smooth_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    cutoff_calibration_error,
+    lambda y, p, **o: score_decomposition(y, p, strategy="isotonic", **o).discrimination,
+]
+#: Those of pairs of samples leave out pairs of one sample, which the rows of its votes do not know.
+OF_PAIRS = {METRICS[1], squared_kernel_calibration_error}
+CASES = [
+    (metric, notion)
+    for notion in ("confidence", "classwise", "top-label", "canonical")
+    for metric in (METRICS[:4] if notion == "canonical" else [*METRICS, *SCALAR])
+]
+
+
+@pytest.mark.parametrize(("metric", "notion"), CASES)
+def test_one_hot_rows_are_labels_and_votes_are_rows(metric, notion):
+    one_hot = np.eye(C)[LABELS]
+    assert metric(one_hot, PROBA, notion=notion) == metric(LABELS, PROBA, notion=notion)
+    assert metric(one_hot.tolist(), PROBA, notion=notion) == metric(LABELS, PROBA, notion=notion)
+    rows, columns = np.nonzero(VOTES)
+    times = VOTES[rows, columns]
+    rows, columns = np.repeat(rows, times), np.repeat(columns, times)
+    if metric not in OF_PAIRS:
+        expected = metric(columns, PROBA[rows], notion=notion)
+        assert_allclose(metric(VOTES, PROBA, notion=notion), expected, rtol=1e-9, atol=1e-12)
+    shares = VOTES / VOTES.sum(axis=1, keepdims=True)
+    of_shares = metric(shares, PROBA, notion=notion, sample_weight=VOTES.sum(axis=1))
+    assert_allclose(metric(VOTES, PROBA, notion=notion), of_shares, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], [3, 1, 2]])
+@pytest.mark.parametrize("notion", ["confidence", "classwise"])
+def test_one_hot_rows_are_in_the_order_of_named_classes(names, notion):
+    options = {"notion": notion, "labels": names}
+    expected = expected_calibration_error(np.array(names)[LABELS], PROBA, **options)
+    assert expected_calibration_error(np.eye(C)[LABELS], PROBA, **options) == expected
+
+
+def test_soft_labels_in_another_order_or_of_other_classes_are_refused():
+    pd = pytest.importorskip("pandas")
+    proba = pd.DataFrame(PROBA, columns=["a", "b", "c"])
+    votes = pd.DataFrame(VOTES, columns=["a", "b", "c"])
+    expected = expected_calibration_error(VOTES, PROBA)
+    assert expected_calibration_error(votes, proba) == expected
+    with pytest.raises(ValueError, match=r"the columns \['c', 'b', 'a'\].*another order"):
+        expected_calibration_error(votes.set_axis(["c", "b", "a"], axis=1), proba)
+    with pytest.raises(ValueError, match="labels holds 2 distinct classes, y_proba has 3 columns"):
+        expected_calibration_error(VOTES, PROBA, labels=["a", "b"])
+
+
+def test_samples_of_weight_0_are_no_groups():
+    weight = np.where(np.arange(N) < 30, 0.0, 1.0)
+    tested = [
+        monte_carlo_test(VOTES, PROBA, sample_weight=weight, n_resamples=19, random_state=0),
+        monte_carlo_test(VOTES[30:], PROBA[30:], n_resamples=19, random_state=0),
+    ]
+    assert "signs of 30 groups" in tested[0].method
+    assert_allclose(*[one.null_distribution for one in tested], rtol=1e-12)
+
+
+def test_a_share_of_what_was_said_to_be_impossible_refutes():
+    p = np.linspace(0, 0.98, 50)
+    shares = np.column_stack([1 - p, p])
+    options = {"n_resamples": 19, "random_state": 0}
+    assert calibration_test(shares, p, **options).n_impossible == 0
+    shares[0] = [0.8, 0.2]
+    result = calibration_test(shares, p, **options)
+    assert (result.n_impossible, result.pvalue) == (1, 0.05)
+    assert result.statistic == pytest.approx(np.log(20))
+
+
+def test_debiased_votes_are_rows_in_groups():
+    rows, columns = np.nonzero(VOTES)
+    rows, columns = (np.repeat(one, VOTES[rows, columns]) for one in (rows, columns))
+    options = {"norm": 2, "debias": True, "notion": "confidence"}
+    expected = expected_calibration_error(columns, PROBA[rows], groups=rows, **options)
+    assert_allclose(expected_calibration_error(VOTES, PROBA, **options), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("test", [monte_carlo_test, calibration_test, skce_test])
+def test_one_hot_rows_are_tested_as_labels(test):
+    options = {"n_resamples": 19, "random_state": 0}
+    first = test(np.eye(C)[LABELS], PROBA, **options)
+    second = test(LABELS, PROBA, **options)
+    assert (first.statistic, first.pvalue) == (second.statistic, second.pvalue)
+    assert test(VOTES, PROBA, **options).pvalue > 0
+
+
+@pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as")
+def test_functions_and_searches_take_shares():
+    one_hot, shares = np.eye(C)[LABELS], VOTES / VOTES.sum(axis=1, keepdims=True)
+    functions = (Binning(), DirichletKernelDensity(0.1), PlugIn(TemperatureScaling()))
+    for function in (Zero(), *functions):
+        first, second = (
+            CalibrationErrorEstimator(function).fit(PROBA, y) for y in (LABELS, one_hot)
+        )
+        assert first.score(PROBA, LABELS) == second.score(PROBA, one_hot)
+        fitted = CalibrationErrorEstimator(function).fit(PROBA, shares)
+        assert np.isfinite(fitted.score(PROBA, shares))
+    search = CalibrationErrorSearchCV([Zero(), Binning()], cv=3, random_state=0)
+    first = search.fit(PROBA, LABELS).best_score_
+    assert search.fit(PROBA, one_hot).best_score_ == first
+    search.fit(PROBA, VOTES)
+    # Votes are rows of single votes, for functions whose fit is of sums.
+    rows, columns = np.nonzero(VOTES)
+    rows, columns = (np.repeat(one, VOTES[rows, columns]) for one in (rows, columns))
+    one_hot = np.eye(C)[columns]
+    for function in functions:
+        of_rows = clone(function).fit(PROBA[rows], one_hot - PROBA[rows])
+        of_votes = clone(function).fit(PROBA, shares - PROBA, sample_weight=VOTES.sum(axis=1))
+        assert_allclose(of_votes.residual(PROBA), of_rows.residual(PROBA), atol=1e-5)
+    one_hot = np.eye(C)[LABELS]
+    value = cross_fitted_calibration_error(one_hot, PROBA, random_state=0)
+    assert value == cross_fitted_calibration_error(LABELS, PROBA, random_state=0)
+
+
+@pytest.mark.parametrize("map", [TemperatureScaling(), VectorScaling(), IsotonicCalibration()])
+def test_maps_are_fitted_to_votes_as_to_rows(map):
+    one_hot = clone(map).fit(PROBA, np.eye(C)[LABELS]).predict_proba(PROBA)
+    assert_array_equal(one_hot, clone(map).fit(PROBA, LABELS).predict_proba(PROBA))
+    rows, columns = np.nonzero(VOTES)
+    rows, columns = (np.repeat(one, VOTES[rows, columns]) for one in (rows, columns))
+    expected = clone(map).fit(PROBA[rows], columns).predict_proba(PROBA)
+    assert_allclose(clone(map).fit(PROBA, VOTES).predict_proba(PROBA), expected, rtol=1e-4)
+
+
+def draw(seed, n_votes, spread=None, n=150):
+    """Votes of calibrated predictions: from the prediction, or from a law around it."""
+    rng = np.random.default_rng([seed, n_votes])
+    p = rng.dirichlet(np.ones(C), n)
+    law = p if spread is None else np.array([rng.dirichlet(spread * q + 1e-9) for q in p])
+    return np.array([rng.multinomial(n_votes, q) for q in law]), p
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_votes", [3, 50])
+@pytest.mark.parametrize("spread", [None, 2.0])
+@pytest.mark.parametrize("test", [monte_carlo_test, calibration_test, skce_test])
+def test_the_level_holds_for_votes(test, spread, n_votes):
+    options = {"n_resamples": 99, "random_state": 0}
+    rejected = sum(test(*draw(k, n_votes, spread), **options).pvalue <= 0.05 for k in range(200))
+    assert rejected <= binom.isf(1e-3, 200, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.ones((N, 2)), r"should be a 1d array, got an array of shape \(60, 2\)"),
+        (np.full((N, C), -1.0), "row 0, column 0 is -1: negative"),
+        (np.zeros((N, C)), "row 0 has no votes"),
+        (np.ones((N, C)), "row 0 has several classes"),
+        (np.full((N, C), 0.4), "row 0 sums to 1.2"),
+        (np.full((N, C), np.nan), "contains NaN"),
+    ],
+)
+def test_what_is_neither_shares_nor_votes_is_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        expected_calibration_error(y, PROBA)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: calibration_report(VOTES, PROBA),
+        lambda: CalibrationMonitor().update(PROBA, VOTES),
+        lambda: scan_test(VOTES, PROBA),
+        lambda: CalibrationAccumulator().partial_fit(VOTES, PROBA),
+    ],
+)
+def test_what_takes_labels_alone_says_so(call):
+    with pytest.raises(ValueError, match="holds shares or votes of the classes"):
+        call()
+
+
+def test_shares_of_two_classes_beside_one_column():
+    shares = np.array([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0]])
+    found = expected_calibration_error(shares, [0.5, 0.5, 0.25], n_bins=1)
+    assert_allclose(found, abs(1.25 - 1.25) / 3)
+    assert_array_equal(CalibrationErrorEstimator().fit(PROBA, VOTES).classes_, [0, 1, 2])
