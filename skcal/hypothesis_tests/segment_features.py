@@ -54,7 +54,8 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
     names = [name for own_names, _ in blocks for name in own_names]
     if not names:
         reason = f"make no segment of at least {min_samples} samples."
-        raise InputError("features", reason, "Lower min_samples, or n_bins.")
+        remedy = "Pass coarser features, or call segment_test with a lower min_samples or n_bins."
+        raise InputError("features", reason, remedy)
     left_out = sum(np.count_nonzero(np.diff(own.indptr)) for _, own in [*single, *paired])
     return _without_repetitions(Segments(names, members, int(left_out) - len(names)))
 

@@ -118,6 +118,10 @@ class SegmentTestResult(CalibrationTestResult):
             head += f", {self.n_left_out} too small to be tested"
         if len(self.segments) > _SHOWN:
             head += f", the worst {_SHOWN} below"
+        return f"{head}\np-value  {self.pvalue:.2g}\n\n{self.worst(_SHOWN).text()}"
+
+    def worst(self, n_worst: int) -> Table:
+        """Return a table of the first segments: what was expected, and what happened."""
         # What is expected: the prediction, or relative to all samples their calibration curve.
         expected = "all samples" if "relative" in self.method else "predicted"
         columns = ["segment", "outcome", "samples", expected]
@@ -126,16 +130,15 @@ class SegmentTestResult(CalibrationTestResult):
             [
                 segment.name,
                 segment.outcome,
-                str(segment.n_samples),
+                f"{segment.n_samples:,}",
                 number(segment.observed - segment.difference),
                 f"{number(segment.observed)} ({number(segment.low)} to {number(segment.high)})",
                 f"{segment.difference:+.4f}",
                 f"{segment.pvalue:.2g}",
             ]
-            for segment in self.segments[:_SHOWN]
+            for segment in self.segments[:n_worst]
         ]
-        table = Table(columns, rows, "lrrrrrr").text()
-        return f"{head}\np-value  {self.pvalue:.2g}\n\n{table}"
+        return Table(columns, rows, "llrrrrr")
 
 
 @validate_params(

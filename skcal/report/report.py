@@ -15,6 +15,7 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._files import replacing
 from skcal._show import as_json
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import InputError
 from skcal.displays.base import default_resamples
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.segments import SegmentTestResult
@@ -32,7 +33,7 @@ from skcal.report.measure import Measures, Settings, asked, dependent, measure
 from skcal.report.page import as_fragment, as_page
 from skcal.report.rows import records_table
 from skcal.report.views import as_data, as_latex, as_text
-from skcal.report.words import all_warnings, comparison_verdict, n_biased, verdict_of
+from skcal.report.words import all_warnings, comparison_verdict, n_different, verdict_of
 from skcal.sample import Sample, read_sample
 
 
@@ -126,10 +127,10 @@ class CalibrationReport:
         level = 1 - self.settings["confidence_level"]
         if self.segments is None or self.segments.pvalue > level:
             return text
-        biased, n_segments = n_biased(self.segments, level), len(self.segments.segments)
+        n_segments = len(self.segments.segments)
         return (
-            f"{text} Of {n_segments:,} segments of features {biased:,} are shown to be biased, "
-            f"first {self.segments.segments[0].name}."
+            f"{text} Beyond what holds for all samples, {n_different(self.segments, level):,} of "
+            f"{n_segments:,} segments of features are off, first {self.segments.segments[0].name}."
         )
 
     @property
@@ -288,8 +289,8 @@ def calibration_report(
         its ranges, the certificate and the intervals of ECE, of medicine and of net benefits take
         that into account. See :doc:`/guide/dependent_samples`.
     segments : data frame, arrow table, dict of columns or array-like, default=None
-        Features of each sample, whose segments are tested for bias all together, as by
-        :func:`skcal.hypothesis_tests.segment_test`.
+        Features of each sample, whose segments are compared with all samples, as by
+        :func:`skcal.hypothesis_tests.segment_test` with ``relative=True``.
     compare : array-like of the shape of ``y_proba``, default=None
         Predictions of a second model for the same samples.
     n_bins : int, default=15
@@ -438,14 +439,13 @@ def _seed(random_state) -> int:
 
 
 def _segments(sample, features, settings) -> SegmentTestResult:
-    return segment_test(
-        sample.labels,
-        sample.proba,
-        features,
-        **asked(sample),
-        **dependent(sample),
-        **settings.resampling,
-    )
+    given = asked(sample) | dependent(sample) | settings.resampling
+    try:
+        return segment_test(sample.labels, sample.proba, features, relative=True, **given)
+    except InputError as error:
+        if error.argument == "features":
+            error.argument = "segments"
+        raise
 
 
 def _options_as_data(settings: Settings, sample: Sample) -> dict:

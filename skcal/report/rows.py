@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,7 +34,6 @@ _OUTCOMES = (
     "calibration slope",
     "C-statistic",
 )
-_SEGMENTS = ("segment", "samples", "predicted", "observed", "95 % interval", "p-value")
 _BINS = (
     "samples",
     "mean prediction",
@@ -360,23 +359,9 @@ def _range_text(measure) -> str:
 
 def segments_table(test, settings) -> Table:
     """The worst of the segments of a test."""
-    rows = [
-        (
-            segment.name,
-            f"{segment.n_samples:,}",
-            number(segment.predicted),
-            number(segment.observed),
-            f"{number(segment.low)} to {number(segment.high)}",
-            f"{segment.pvalue:.2g}",
-        )
-        for segment in test.segments[:N_WORST]
-    ]
-    return Table(
-        _SEGMENTS,
-        rows,
-        "lrrrrr",
-        title=segment_verdict(test, len(rows), 1 - settings["confidence_level"]),
-    )
+    table = test.worst(N_WORST)
+    title = segment_verdict(test, len(table.rows), 1 - settings["confidence_level"])
+    return replace(table, title=title)
 
 
 def comparison_table(report) -> Table:

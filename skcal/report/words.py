@@ -260,16 +260,16 @@ def segment_verdict(test, n_shown: int, level: float) -> str:
     small = f", {test.n_left_out:,} more are too small" if test.n_left_out else ""
     several = len(test.segments) > 1
     shown = f"; the {n_shown} with the smallest p-values" if several else ""
-    biased = n_biased(test, level)
-    verdict = f"{biased:,} are shown to be biased" if biased else "none is shown to be biased"
+    different = n_different(test, level) or "none"
     return (
-        f"Of {len(test.segments):,} overlapping segments {verdict} ({pvalue_text(test.pvalue)}, "
-        f"adjusted for all of them){small}{shown}:"
+        f"Of {len(test.segments):,} overlapping segments {different} "
+        f"{'is' if different in (1, 'none') else 'are'} shown to be calibrated otherwise than all "
+        f"samples ({pvalue_text(test.pvalue)}, adjusted for all of them){small}{shown}:"
     )
 
 
-def n_biased(test, level: float) -> int:
-    """How many segments are shown to be biased, by p-values adjusted for all of them."""
+def n_different(test, level: float) -> int:
+    """How many segments differ from all samples, by p-values adjusted for all segments."""
     return sum(segment.pvalue <= level for segment in test.segments)
 
 
