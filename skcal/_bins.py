@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -27,18 +28,46 @@ class Intervals:
         """Number of bins."""
         return len(self.edges) - 1
 
+    @cached_property
+    def middles(self) -> np.ndarray:
+        """Middle of each bin, (n_bins, 1)."""
+        return ((self.edges[:-1] + self.edges[1:]) / 2)[:, None]
+
+    @cached_property
+    def _of_dtype(self) -> dict[np.dtype, tuple[np.ndarray, bool]]:
+        """By dtype of the values what :func:`_edges_in` returns."""
+        return {}
+
     def assign(self, X: np.ndarray) -> np.ndarray:
         """Return the bin of each row of X (n, 1)."""
-        return _places(self.edges.astype(X.dtype), X[:, 0])
+        known = self._of_dtype.get(X.dtype)
+        if known is None:
+            known = self._of_dtype[X.dtype] = _edges_in(self.edges, X.dtype)
+        return _places(*known, X[:, 0])
 
 
-def _places(edges: np.ndarray, x: np.ndarray) -> np.ndarray:
+@lru_cache(maxsize=64)
+def equal_intervals(n_bins: int) -> Intervals:
+    """Bins of equal width of [0, 1]."""
+    edges = np.arange(n_bins + 1) / n_bins
+    edges.flags.writeable = False
+    return Intervals(edges)
+
+
+def _edges_in(edges: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, bool]:
+    """Edges of a dtype, and whether the bins are so few and equal that a product finds them."""
+    n_bins, edges = len(edges) - 1, edges.astype(dtype)
+    few = n_bins * np.finfo(dtype).eps < 0.01
+    equal = (np.arange(n_bins + 1) / n_bins).astype(dtype)
+    return edges, bool(few and np.array_equal(edges, equal))
+
+
+def _places(edges: np.ndarray, equal: bool, x: np.ndarray) -> np.ndarray:
     """The bin of each x."""
-    n_bins = len(edges) - 1
-    few = n_bins * np.finfo(edges.dtype).eps < 0.01
-    if few and np.array_equal(edges, (np.arange(n_bins + 1) / n_bins).astype(edges.dtype)):
+    if equal:
         # Of equal bins the right one is found at once, or by a rounded product the one after it.
-        place = np.clip((x * n_bins).astype(np.intp), 0, n_bins - 1)
+        n_bins = len(edges) - 1
+        place = np.minimum(np.maximum((x * n_bins).astype(np.intp), 0), n_bins - 1)
         return place - ((x <= edges[place]) & (place > 0))
     return np.searchsorted(edges[1:-1], x, side="left")
 
@@ -71,7 +100,7 @@ def cell_keys(X: np.ndarray, edges: np.ndarray | None) -> np.ndarray:
     if edges is None:
         cells = (X + 0.0).astype(">f8")
     else:
-        cells = _places(edges.astype(X.dtype), X).astype(">u4")
+        cells = _places(*_edges_in(edges, X.dtype), X).astype(">u4")
     return np.ascontiguousarray(cells).view(f"S{cells.itemsize * X.shape[1]}").ravel()
 
 
@@ -111,10 +140,10 @@ def uniform(
     X: np.ndarray, outcomes: np.ndarray, weight: np.ndarray, *, n_bins: int, min_samples: int
 ) -> Intervals | Cells:
     """Bins of equal width; on the simplex, cells of equal widths in every class [W19]."""
-    edges = np.arange(n_bins + 1) / n_bins
+    intervals = equal_intervals(n_bins)
     if X.shape[1] == 1:
-        return Intervals(edges)
-    return Cells(edges, np.unique(cell_keys(X, edges)))
+        return intervals
+    return Cells(intervals.edges, np.unique(cell_keys(X, intervals.edges)))
 
 
 def quantile(
@@ -255,8 +284,9 @@ def find_partition(strategy: str, n_columns: int) -> Callable[..., _Partition]:
 
 def bin_sums(bins: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
     """Sums of each column of ``values`` (n, m) in each bin, float64 of shape (n_bins, m)."""
-    sums = [np.bincount(bins, column, minlength=n_bins) for column in values.T]
-    return np.stack(sums, axis=1)
+    if values.shape[1] == 1:
+        return np.bincount(bins, values[:, 0], minlength=n_bins)[:, None]
+    return np.stack([np.bincount(bins, column, minlength=n_bins) for column in values.T], axis=1)
 
 
 def variance_of_means(

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from skcal._bins import Intervals
+from skcal._bins import Intervals, equal_intervals
 from skcal._scores import bounded_log_losses, brier_losses, of_outcomes
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import naming
@@ -29,7 +29,6 @@ from skcal.metrics.bins import (
     CompensatedSum,
     given_edges,
     sample_blocks,
-    uniform_edges,
 )
 from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
 from skcal.metrics.decomposition import SCORES, prediction_variance, scaled_parts, sum_of_parts
@@ -208,7 +207,7 @@ class CalibrationAccumulator(BaseEstimator):
 
     def _intervals(self) -> Intervals:
         if self.edges is None:
-            return uniform_edges(self.n_bins)
+            return equal_intervals(self.n_bins)
         return given_edges(self.edges)
 
     def merge(self, other):

@@ -48,19 +48,24 @@ def combine_problems(powers, problems, norm: float, average: str | None, root: b
     root : bool
         Take the q-th root; a negative power, which debiasing can leave, has root 0.
     """
-    values: Any = np.asarray(powers, dtype=np.float64)
-    shares = np.array([problem.share for problem in problems])
-    present = ~np.isnan(values)
-    if not present.any():
+    present = [
+        (power, problem.share)
+        for power, problem in zip(powers, problems, strict=True)
+        if not np.isnan(power)
+    ]
+    if not present:
         raise ValueError("y_proba has too few samples of every class to estimate the error.")
+    values: Any
     if average is None:
-        pass
+        values = np.asarray(powers, dtype=np.float64)
     elif np.isinf(norm):
-        values = values[present].max()
+        values = max(power for power, _ in present)
     elif average == "macro":
-        values = values[present].mean()
+        values = np.mean([power for power, _ in present])
+    elif len(present) == 1:
+        values = present[0][0] * present[0][1]
     else:
-        values = np.sum(shares[present] * values[present])
+        values = np.sum([power * share for power, share in present])
     if root and norm != 1 and not np.isinf(norm):
         values = np.maximum(values, 0) ** (1 / norm)
     return values if average is None else float(values)

@@ -16,6 +16,7 @@ from skcal._bins import (
     SIMPLEX_PARTITIONS,
     Intervals,
     bin_sums,
+    equal_intervals,
     find_partition,
     variance_of_means,
 )
@@ -63,7 +64,7 @@ class BinRule(NamedTuple):
         if isinstance(self.strategy, Intervals):
             return self.strategy
         equal = self.strategy == "uniform" and self.n_bins != "cube_root"
-        return uniform_edges(int(self.n_bins)) if equal else None
+        return equal_intervals(int(self.n_bins)) if equal else None
 
     def partition(self, problem: Problem):
         """Return the partition of a problem's features."""
@@ -80,11 +81,6 @@ class BinRule(NamedTuple):
         outcomes = problem.outcomes if self.strategy == "sweep" else None
         find = find_partition(self.strategy, x.shape[1])
         return find(x, outcomes, weight, n_bins=n_bins, min_samples=self.min_samples)
-
-
-def uniform_edges(n_bins: int) -> Intervals:
-    """Bins of equal width of [0, 1]."""
-    return Intervals(np.arange(n_bins + 1) / n_bins)
 
 
 def given_edges(edges: Any) -> Intervals:
@@ -310,26 +306,21 @@ def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments
     """
     if sample.groups is not None:  # whose sums no blocks of samples tell
         return [problem_moments(problem, rule, names) for problem in sample.problems()]
-    if rule.known and sample.notion.scalar:
+    few = len(sample.proba) <= BLOCK_ROWS and sample.notion.shares_samples
+    if rule.known and sample.notion.scalar and not few:
         table = BinTable(rule.known, sample.notion, len(sample.classes), names)
         table.add(sample)  # bins known beforehand, so that blocks of samples will do
         return table.moments()
     return [problem_moments(problem, rule, names) for problem in sample.problems()]
 
 
-def _middles(partition: Intervals) -> np.ndarray:
-    """Middle of each bin, (n_bins, 1)."""
-    edges = partition.edges[:, None]
-    return (edges[:-1] + edges[1:]) / 2
-
-
 def problem_moments(problem: Problem, rule: BinRule, names=GAPS) -> BinMoments:
     """Bin a problem and sum over its bins, about their means or middles; arguments as above."""
-    partition = rule.partition(problem) if len(problem.weight) else uniform_edges(1)
+    partition = rule.partition(problem) if len(problem.weight) else equal_intervals(1)
     bins, size = partition.assign(problem.features), partition.n_bins
     centres = np.zeros((size, problem.features.shape[1]))
     if rule.known and centres.shape[1] == 1:
-        centres = _middles(partition)
+        centres = partition.middles
     elif "shift" in names:
         terms = RowTerms(problem)
         mass = bin_sums(bins, terms.values("weight"), size)
@@ -392,12 +383,9 @@ class BinTable:
     def _sums(self, problem: Problem) -> np.ndarray:
         """Sums over the bins, (n_bins, n_names)."""
         bins = self.partition.assign(problem.features)
-        return np.hstack(list(_sums_of_terms(problem, self.centres, bins, self.names).values()))
-
-    @property
-    def centres(self) -> np.ndarray:
-        """Middle of each bin, (n_bins, 1)."""
-        return _middles(self.partition)
+        return np.hstack(
+            list(_sums_of_terms(problem, self.partition.middles, bins, self.names).values())
+        )
 
     def moments(self) -> list[BinMoments]:
         """Return the sums, problem by problem."""
@@ -408,7 +396,7 @@ class BinTable:
             BinMoments.of(
                 float(share),
                 self.partition,
-                self.centres,
+                self.partition.middles,
                 {name: sums[k][:, None] for name, sums in values.items()},
             )
             for k, share in enumerate(shares)

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from skcal._bins import Intervals
+from skcal._bins import equal_intervals
 from skcal._groups import variance_of_sums
 from skcal._matrices import gram_square, rowwise_dot
 from skcal._show import ShownRounded
@@ -242,7 +242,7 @@ def partitions_of(data: Problems) -> Iterator[tuple[str, list[np.ndarray]]]:
     if data.parts[0].features.shape[1] > 1:
         return
     for n_bins in _WIDTHS:
-        bins = Intervals(np.arange(n_bins + 1) / n_bins)
+        bins = equal_intervals(n_bins)
         cells = [
             np.unique(bins.assign(part.features), return_inverse=True)[1] for part in data.parts
         ]
