@@ -226,7 +226,7 @@ class CumulativeStatistic:
 
     def __init__(self, problem: Problem, measure: Any = None):
         self.measure, self.x, self.weight = measure, problem.features[:, 0], problem.weight
-        self.order = np.argsort(self.x, kind="stable")
+        self.order = np.argsort(self.x)  # equal predictions count together, in any order
         self.last = np.append(np.diff(self.x[self.order]) > 0, True)  # of equal predictions
 
     def __call__(self, outcomes):
