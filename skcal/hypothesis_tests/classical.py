@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from skcal._bins import bin_sums
 from skcal._groups import effective_groups
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import InputError
+from skcal._validation import InputError, row_blocks
 from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls
 from skcal.hypothesis_tests.result import (
     CalibrationTestResult,
@@ -109,8 +109,36 @@ def spiegelhalter_test(
 
 def _excess_brier(problem):
     """Spiegelhalter's z; of vectors with the Brier score Σ_k (o_k - x_k)²."""
+    n, m = problem.features.shape
+    blocks = row_blocks(n, 64 * m, most=2**21)
+    sums = np.array([_moments_of_excess(problem, rows) for rows in blocks]).T
+    total, squares, variance, _ = sums.sum(axis=1).tolist()
+    deviation, mean = np.sqrt(variance), total / n
+    if deviation <= _ROUNDING * n:
+        raise ValueError(
+            "Spiegelhalter's z has a variance of 0: every prediction in y_proba is 0, 0.5 or 1. "
+            "Use monte_carlo_test."
+        )
+    warn_of_limit(*sums[2:])
+    z = float(total / deviation)
+    # "top-label" may have one sample of a class
+    seen = np.sqrt(max(squares - n * mean**2, 0) / (n - 1)) if n > 1 else 0.0
+    spread = max(seen * np.sqrt(n), deviation)
+    return CalibrationTestResult(
+        statistic=z,
+        pvalue=positive(2 * norm.sf(abs(z))),
+        estimate=float(mean),
+        method="Spiegelhalter's z, asymptotic level",
+        notion="",
+        standard_error=float(spread / n),
+    )
+
+
+def _moments_of_excess(problem, rows):
+    """Sums of the terms, of their squares, and of their moments of order 2 and 4 under H0."""
     X, delta = (
-        array.astype(np.float64, copy=False) for array in (problem.features, problem.residuals)
+        array[rows].astype(np.float64, copy=False)
+        for array in (problem.features, problem.residuals)
     )
     if X.shape[1] == 1:  # the moments of a hit's and a miss's term in closed form
         x = X[:, 0]
@@ -121,24 +149,7 @@ def _excess_brier(problem):
         terms = np.sum(delta * (1 - 2 * X), axis=1)
         values = 2 * (np.sum(X**2, axis=1, keepdims=True) - X)
         variances, fourth_moments = (np.sum(X * values**k, axis=1) for k in (2, 4))
-    deviation = np.sqrt(variances.sum())
-    if deviation <= _ROUNDING * len(X):
-        raise ValueError(
-            "Spiegelhalter's z has a variance of 0: every prediction in y_proba is 0, 0.5 or 1. "
-            "Use monte_carlo_test."
-        )
-    warn_of_limit(variances, fourth_moments)
-    z = float(terms.sum() / deviation)
-    seen = terms.std(ddof=1) if len(X) > 1 else 0.0  # "top-label" may have one sample of a class
-    spread = max(seen * np.sqrt(len(X)), deviation)
-    return CalibrationTestResult(
-        statistic=z,
-        pvalue=positive(2 * norm.sf(abs(z))),
-        estimate=float(terms.mean()),
-        method="Spiegelhalter's z, asymptotic level",
-        notion="",
-        standard_error=float(spread / len(X)),
-    )
+    return terms.sum(), terms @ terms, variances.sum(), fourth_moments.sum()
 
 
 @validate_params(
