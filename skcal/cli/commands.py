@@ -16,6 +16,7 @@ from pathlib import Path
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
 from skcal._show import Table, as_json, printable
+from skcal.cli.bounds import STANDARD_INPUT, FileError
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate, verdict_test
 from skcal.cli.gates import (
     gate_of_comparison,
@@ -25,9 +26,16 @@ from skcal.cli.gates import (
 )
 from skcal.cli.monitor import watch
 from skcal.cli.parser import MOST_RESAMPLES, parse
-from skcal.cli.predictions import Predictions, align, groups_of, read_predictions
+from skcal.cli.predictions import (
+    Predictions,
+    align,
+    features_of,
+    groups_of,
+    read_predictions,
+    subgroups_of,
+)
 from skcal.cli.recalibrate import check_targets, facts_of_map, recalibrate
-from skcal.cli.table import STANDARD_INPUT, FileError
+from skcal.cli.text import Dialect
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import default_resamples, require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues
@@ -171,17 +179,22 @@ def _shown_name(file) -> str:
 
 
 def _predictions_of(options, file=None, known=None) -> Predictions:
+    others = _other_columns(options)
+    if file is not None:  # a second file, which need not describe the samples again
+        others = {options.id: "--id"} if options.id is not None else {}
     return read_predictions(
         options.file if file is None else file,
         options.label,
-        _other_columns(options),
+        others,
         options.max_size * 2**30,
         pos_label=options.pos_label,
         normalize=options.normalize,
         ignored=options.ignore,
+        spared=() if file is None else tuple(_other_columns(options)),
         score=options.score,
         from_logits=getattr(options, "logits", False),
         known=known,
+        dialect=Dialect(options.sep, options.decimal),
     )
 
 
@@ -189,6 +202,7 @@ def _other_columns(options) -> dict[str, str]:
     """Columns that are neither classes nor labels, with the options that name them."""
     groups = getattr(options, "groups", None)
     named = dict.fromkeys(getattr(options, "by", None) or [], "--by")
+    named |= dict.fromkeys(getattr(options, "segments", None) or [], "--segments")
     if groups is not None:
         named[groups] = "--groups"
     if options.command == "compare" and options.id is not None:
@@ -254,10 +268,7 @@ def _report(options):
     _check_output(options.html, (".html",))
     predictions = _predictions_of(options)
     name = Path(_shown_name(options.file)).name
-    columns = {column: predictions.others[column] for column in options.by}
-    by = next(iter(columns.values())) if len(columns) == 1 else columns or None
-    groups = groups_of(predictions, options)
-    report = _report_on(predictions, options, name, by=by, groups=groups)
+    report = _report_on(predictions, options, name)
     options.print(report.to_json() if options.json else report.summary(options.detail))
 
 
@@ -283,11 +294,15 @@ def _compare(options):
 
 def _report_on(predictions, options, name, **more):
     """A report, saved as a page if that is asked for."""
+    columns = {name: subgroups_of(predictions, name) for name in options.by}
     report = calibration_report(
         predictions.labels,
         predictions.proba,
         labels=predictions.classes,
         notion=_only_notion(options),
+        by=next(iter(columns.values())) if len(columns) == 1 else columns or None,
+        groups=groups_of(predictions, options),
+        segments=features_of(predictions, options.segments) if options.segments else None,
         search=options.search,
         n_bins=options.bins,
         strategy=options.strategy,

@@ -20,6 +20,7 @@ from skcal._selection import LEVEL
 from skcal._show import printable
 from skcal.cli.gates import GATED_ERRORS
 from skcal.cli.predictions import Predictions, groups_of
+from skcal.displays.base import default_resamples
 from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import expected_calibration_error
 from skcal.metrics.cross_fitted import ece_without_bins
@@ -78,15 +79,15 @@ def evaluate(name, predictions, options) -> dict:
     return report
 
 
-def verdict_test(predictions, notion, options, n_resamples=999):
-    """The test that decides the verdict of reports, too."""
+def verdict_test(predictions, notion, options, n_resamples=None):
+    """The test that decides the verdict of reports, too; by default of as many resamples."""
     return calibration_test(
         predictions.labels,
         predictions.proba,
         notion=notion,
         labels=predictions.classes,
         groups=groups_of(predictions, options),
-        n_resamples=n_resamples,
+        n_resamples=n_resamples or default_resamples(len(predictions.labels)),
         random_state=options.seed,
         n_jobs=options.n_jobs,
     )

@@ -8,8 +8,8 @@ from dataclasses import asdict
 import numpy as np
 
 from skcal._show import number, percent
+from skcal.cli.bounds import FileError
 from skcal.cli.predictions import groups_of
-from skcal.cli.table import FileError
 from skcal.hypothesis_tests import compare_calibration, equivalence_test
 from skcal.notions import resolve_notion
 from skcal.sample import read_sample

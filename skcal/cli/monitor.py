@@ -14,8 +14,8 @@ import numpy as np
 
 from skcal._files import replacing
 from skcal._show import as_json
+from skcal.cli.bounds import FileError, listed, read_text
 from skcal.cli.predictions import Predictions
-from skcal.cli.table import FileError, listed, read_text
 from skcal.displays import MonitorDisplay
 from skcal.monitoring import CalibrationMonitor
 from skcal.report.figure import save_figure

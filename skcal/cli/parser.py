@@ -62,6 +62,8 @@ def parse(arguments=None) -> argparse.Namespace:
                 )
     if options.command == "evaluate":
         _check_limit(options, parser)
+    if getattr(options, "sep", None) == getattr(options, "decimal", "."):
+        parser.error("--decimal , needs another separator of the fields: pass --sep, such as ';'")
     if options.command == "compare" and options.alpha is not None and not options.fail_if_worse:
         parser.error("--alpha is the level of --fail-if-worse: pass that, too")
     if options.command == "recalibrate":
@@ -175,6 +177,19 @@ def _file_options() -> argparse.ArgumentParser:
         help="the one column of a table that holds P(positive class); others are left alone",
     )
     options.add_argument(
+        "--sep",
+        type=_separator,
+        default=",",
+        metavar="CHARACTER",
+        help="what separates the fields of a .csv file, such as ';' or tab (default: a comma)",
+    )
+    options.add_argument(
+        "--decimal",
+        default=".",
+        choices=(".", ","),
+        help="what stands before the decimals of a .csv file (default: a point)",
+    )
+    options.add_argument(
         "--max-size",
         type=_positive,
         default=4.0,
@@ -238,14 +253,6 @@ def _add_report(commands, parents):
         "predictions.csv --html report.html",
     )
     parser.add_argument("file", metavar="FILE")
-    parser.add_argument(
-        "--by",
-        metavar="COLUMN",
-        action="append",
-        default=[],
-        help="the same for each subgroup that this column names; may be repeated",
-    )
-    _add_groups(parser)
     _add_report_options(parser)
 
 
@@ -259,6 +266,23 @@ def _add_groups(parser):
 
 
 def _add_report_options(parser):
+    _add_groups(parser)
+    parser.add_argument(
+        "--by",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="the same for each subgroup that this column names, of two files for the first; may "
+        "be repeated",
+    )
+    parser.add_argument(
+        "--segments",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="test the segments that this column of numbers or names makes, alone and with the "
+        "others; may be repeated",
+    )
     parser.add_argument(
         "--detail", default="short", choices=("short", "full"), help="print one screen, or all"
     )
@@ -469,6 +493,13 @@ def _number(text):
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number, such as 0.05") from None
+
+
+def _separator(text):
+    sign = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(sign) != 1 or sign.isalnum() or not sign.isascii() or sign in '"\r\n\0+-._':
+        raise argparse.ArgumentTypeError(f"{text!r} is not one character, such as ';', or tab")
+    return sign
 
 
 def _share(text):

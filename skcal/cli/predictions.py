@@ -14,25 +14,16 @@ import numpy as np
 from skcal._labels import check_labels
 from skcal._validation import LOGITS, SWAPPED, InputError, check_proba
 from skcal._validation import check_predictions as check_floats
-from skcal.cli.table import (
-    NO_CLASS,
-    FileError,
-    FileTable,
-    Texts,
-    check_size,
-    errors_that_name,
-    is_number,
-    kind_of,
-    listed,
-    one_sentence,
-    read_arrays,
-    read_table,
-)
+from skcal.cli.bounds import FileError, check_size, errors_that_name, listed, one_sentence
+from skcal.cli.table import FileTable, kind_of, read_arrays, read_table
+from skcal.cli.text import NO_CLASS, Dialect, Texts
 from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
 
 MAX_BYTES = 4 * 2**30
+_COMMAS = Dialect()
+_MISSING = ("", "na", "nan", "null", "none")  # what stands for no value of a feature
 _MOST_NAMES = 1000  # names and labels whose likeness is looked for
-_SEPARATORS = {";": "semicolons", "\t": "tabulators", "|": "bars"}
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"}
 _REMEDIES = {
     "logits": "If these are logits, apply the softmax.",
     "range": LOGITS.format("the softmax, to a single column the logistic function"),
@@ -76,6 +67,27 @@ def groups_of(predictions: Predictions, options) -> np.ndarray | None:
     return None if column is None else predictions.others[column]
 
 
+def subgroups_of(predictions: Predictions, column: str) -> np.ndarray:
+    """The subgroup of each sample; those without a value are one."""
+    values = predictions.others[column]
+    return np.where(values == "", "missing", values) if values.dtype.kind == "U" else values
+
+
+def features_of(predictions: Predictions, columns: Sequence[str]) -> dict[str, np.ndarray]:
+    """Columns of numbers, as far as they hold nothing else, and of names; None is missing."""
+    features = {}
+    for column in columns:
+        values = predictions.others[column]
+        if values.dtype.kind == "U":
+            names, codes = np.unique(values, return_inverse=True)
+            known = [None if name.lower() in _MISSING else name for name in names.tolist()]
+            numeric = all(name is None or Dialect().is_number(name) for name in known)
+            parsed = [name if name is None or not numeric else float(name) for name in known]
+            values = np.array(parsed, dtype=np.float64 if numeric else object)[codes]
+        features[column] = values
+    return features
+
+
 def read_predictions(
     path,
     label: str = "label",
@@ -85,9 +97,11 @@ def read_predictions(
     pos_label: str | None = None,
     normalize: bool = False,
     ignored: Sequence[str] = (),
+    spared: Sequence[str] = (),
     score: str | None = None,
     from_logits: bool = False,
     known: np.ndarray | None = None,
+    dialect: Dialect = _COMMAS,
 ) -> Predictions:
     """Read predictions and labels from a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz`` file.
 
@@ -111,12 +125,16 @@ def read_predictions(
         Divide each row by its sum, which may miss 1 by 0.05: for rounded probabilities.
     ignored : sequence of str, default=()
         Columns of a table that are neither classes nor labels.
+    spared : sequence of str, default=()
+        Further such columns, which may be absent.
     score : str, default=None
         The only column of a table that holds predictions, where there are others as well.
     from_logits : bool, default=False
         Whether there are logits in place of probabilities.
     known : ndarray of shape (2,), default=None
         The classes (negative, positive) of earlier files: a single column may lack one of them.
+    dialect : Dialect, default=Dialect()
+        Of a text file: commas between fields and decimal points, unless told otherwise.
 
     Returns
     -------
@@ -134,7 +152,7 @@ def read_predictions(
             table, labels, classes, beside = _labelled_arrays(path, others, max_bytes)
         else:
             table, labels, classes, beside = _labelled_table(
-                path, label, others, tuple(ignored), score, max_bytes
+                path, label, others, tuple(ignored), spared, score, max_bytes, dialect
             )
         with errors_in_words_of(table):
             proba = _check_numbers(table.predictions, normalize, from_logits)
@@ -159,6 +177,7 @@ def read_unlabelled(
     score: str | None = None,
     normalize: bool = False,
     from_logits: bool = False,
+    dialect: Dialect = _COMMAS,
 ) -> tuple[np.ndarray, FileTable]:
     """Read predictions of the kinds of :func:`read_predictions`; labels may be absent.
 
@@ -175,6 +194,7 @@ def read_unlabelled(
     score : str, default=None
         The column that is, where there are others as well.
     normalize, from_logits : bool, default=False
+    dialect : Dialect, default=Dialect()
         As of :func:`read_predictions`.
 
     Returns
@@ -187,7 +207,8 @@ def read_unlabelled(
     path = Path(path)
 
     def choose(header, place):
-        _check_header(path, header, place, {} if score is None else {score: "--score"})
+        options = {} if score is None else {score: "--score"}
+        _check_header(path, header, place, options, sep=dialect.sep)
         if score is not None:
             return [header.index(score)], []
         if single:
@@ -199,7 +220,7 @@ def read_unlabelled(
         if archive:
             table = _unlabelled_arrays(path, classes, single, max_bytes)
         else:
-            table = read_table(path, max_bytes, choose, keep=True)
+            table = read_table(path, max_bytes, choose, keep=True, dialect=dialect)
         with errors_in_words_of(table):
             return _check_numbers(table.predictions, normalize, from_logits), table
 
@@ -265,18 +286,18 @@ def _joined(first, second, first_name, second_name, column) -> Predictions:
 # What the columns of a table mean
 
 
-def _labelled_table(path, label, others, ignored, score, max_bytes):
+def _labelled_table(path, label, others, ignored, spared, score, max_bytes, dialect):
     """The table of a file, and its labels, classes (None of a single column) and other columns."""
     options = {**dict.fromkeys(ignored, "--ignore"), **others, label: "--label"}
 
     def choose(header, place):
         known = options if score is None else {**options, score: "--score"}
-        _check_header(path, header, place, known, label)
-        numbers = [k for k, name in enumerate(header) if name not in options]
+        _check_header(path, header, place, known, label, dialect.sep)
+        numbers = [k for k, name in enumerate(header) if name not in {*options, *spared}]
         texts = [header.index(name) for name in dict.fromkeys([label, *others])]
         return numbers if score is None else [header.index(score)], texts
 
-    table = read_table(path, max_bytes, choose)
+    table = read_table(path, max_bytes, choose, dialect=dialect)
     found = table.texts[label]
     absent = [k for k, text in enumerate(found.values) if text is None or not text.strip()]
     if absent:
@@ -320,18 +341,19 @@ def _columns_of_classes(path, header, place, classes) -> list[int]:
     return [column_of[name] for name in classes]
 
 
-def _check_header(path, header, place, options, label=None) -> None:
+def _check_header(path, header, place, options, label=None, sep=",") -> None:
     """Raise unless every column has a name of its own, and those that options name are there."""
     if not any(header):
         raise FileError(
             f"{path}: {place} is empty. Give a header: the class of each column, and the column "
             "of labels."
         )
-    separator = next((sign for sign in _SEPARATORS if sign in header[0]), None)
-    if len(header) == 1 and separator:
+    other = next((sign for sign in _SEPARATORS if sign != sep and sign in header[0]), None)
+    if len(header) == 1 and other:
+        option = "tab" if other == "\t" else repr(other)
         raise FileError(
-            f"{path}: {place} is one column. Separate the fields by commas, not "
-            f"{_SEPARATORS[separator]}."
+            f"{path}: {place} is one column. Separate the fields by "
+            f"{_SEPARATORS.get(sep, repr(sep))}, not {_SEPARATORS[other]}, or pass --sep {option}."
         )
     for name, option in options.items():
         if name not in header:
@@ -356,7 +378,7 @@ def _check_header(path, header, place, options, label=None) -> None:
 
 
 def _remedy_without_labels(header) -> str:
-    if all(is_number(name) for name in header):
+    if all(Dialect().is_number(name) for name in header):
         return "Give a header: the class of each column, and the column of labels."
     return "Name the column of labels by --label."
 

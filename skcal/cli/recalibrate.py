@@ -7,15 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from skcal._files import replacing
+from skcal.cli.bounds import STANDARD_INPUT, FileError, errors_that_name, read_text
 from skcal.cli.predictions import Predictions, read_unlabelled
-from skcal.cli.table import (
-    STANDARD_INPUT,
-    FileError,
-    errors_that_name,
-    kind_of,
-    read_text,
-    write_table,
-)
+from skcal.cli.table import kind_of, write_table
+from skcal.cli.text import Dialect
 from skcal.recalibration import Recalibrator
 
 
@@ -66,6 +61,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
             score=options.score,
             normalize=options.normalize,
             from_logits=recalibrator.from_logits,
+            dialect=Dialect(options.sep, options.decimal),
         )
     if fit is not None:
         recalibrator.fit(fit.proba, fit.labels)

@@ -75,6 +75,60 @@ def test_report_by_columns_and_of_groups_of_samples(run, tmp_path):
     assert "groups flipped" in found["overall"]["test"]["method"]
 
 
+@pytest.fixture
+def patients(tmp_path):
+    """Two files of the same samples, the first with columns that describe them."""
+    labels, proba = predictions(240)
+    rng = np.random.default_rng(0)
+    columns = {
+        "age": rng.integers(20, 80, 240).astype(float),
+        "sex": rng.choice(["F", "M", ""], 240),
+        "patient": np.arange(240) // 2,
+        "id": np.arange(240),
+    }
+    columns["age"][:30] = np.nan
+    cells = {"label": labels, **dict(zip("012", proba.T, strict=True))}
+    for name, more in (("a.csv", columns), ("b.csv", {"id": columns["id"]}), ("c.csv", columns)):
+        every = cells | more
+        table = [["" if x != x else str(x) for x in own.tolist()] for own in every.values()]
+        rows = [",".join(row) for row in [list(every), *zip(*table, strict=True)]]
+        (tmp_path / name).write_text("\n".join(rows) + "\n")
+    return tmp_path, labels, proba, columns
+
+
+def test_report_of_segments_of_numbers_and_names(run, patients):
+    folder, labels, proba, columns = patients
+    columns["sex"] = np.where(columns["sex"] == "", None, columns["sex"].astype(object))
+    features = {name: columns[name] for name in ("age", "sex")}
+    expected = calibration_report(
+        labels, proba, segments=features, n_resamples=19, name="a.csv", by=columns["patient"] % 2
+    )
+    left = ["--ignore", "id", "--ignore", "patient"]
+    chosen = ["--segments", "age", "--segments", "sex"]
+    shown = json.loads(run("report", folder / "a.csv", *chosen, *left, "--json", *FEW))
+    assert shown["segments"] == json.loads(expected.to_json())["segments"]
+    names = [segment["name"] for segment in shown["segments"]["worst"]]
+    assert any(name.startswith("age in (") for name in names)
+    assert any("missing" in name for name in names)
+    assert run("report", folder / "a.csv", "--segments", "odds", status=2).endswith(
+        "Name a column by --segments.\n"
+    )
+
+
+@pytest.mark.parametrize("second", ["b.csv", "c.csv"])
+def test_compare_reads_what_describes_the_samples_from_the_first_file(run, patients, second):
+    folder, labels, proba, columns = patients
+    options = ["--id", "id", "--by", "sex", "--groups", "patient", "--segments", "age", "--json"]
+    shown = json.loads(run("compare", folder / "a.csv", folder / second, *options, *FEW))
+    assert {part["name"] for part in shown["subgroups"]} == {"F", "M", "missing"}
+    groups = columns["patient"].astype(str)
+    report = calibration_report(labels, proba, compare=proba, groups=groups, n_resamples=19)
+    expected = json.loads(report.to_json())
+    assert shown["overall"]["test"] == expected["overall"]["test"]
+    assert shown["comparison"]["tests"] == expected["comparison"]["tests"]
+    assert shown["segments"]["n_segments"] > 2
+
+
 def test_compare_is_a_report_of_two(run, npz, tmp_path):
     second = save(tmp_path / "second.npz", power=1.0)
     text = run("compare", npz, second, *FEW)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skcal import Zero
+from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
 from skcal.cli.predictions import read_predictions
-from skcal.cli.table import FileError
 from skcal.model_selection import candidates
 
 TABLE = "cat,dog,label\n0.25,0.75,dog\n1.0,0.0,cat\n0.5,0.5,dog\n"

@@ -10,8 +10,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skcal.cli import table
+from skcal.cli.bounds import FileError
 from skcal.cli.predictions import Predictions, align, read_predictions
-from skcal.cli.table import FileError
+from skcal.cli.text import Dialect
 
 GOOD = "cat,label,dog\n0.25,dog,0.75\n1.0,cat,0.0\n"
 
@@ -61,8 +62,13 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ("cat,dog,label\n\n0.5,0.5,cat\n\n0.5,0.6,cat\n", "line 5 sums to 1.1"),
         ("cat,dog,label\n50,50,cat\n", "line 2 sums to 100, not 1. If these are percentages"),
         (",cat,dog,label\n0,0.5,0.5,cat\n", "column without a name.*index=False"),
-        ("cat;dog;label\n0.5;0.5;cat\n", "by commas, not semicolons"),
-        ("cat\tdog\tlabel\n0.5\t0.5\tcat\n", "by commas, not tabulators"),
+        ("cat;dog;label\n0.5;0.5;cat\n", "by commas, not semicolons, or pass --sep ';'"),
+        ("cat\tdog\tlabel\n0.5\t0.5\tcat\n", "by commas, not tabulators, or pass --sep tab"),
+        (
+            'p,label\n"0,5",1\n',
+            "is '0,5'. Write decimal points, not commas, or pass --decimal ','",
+        ),
+        ("p,label\n7.2%,1\n", r"'7\.2%', a percentage\. Divide by 100 and leave out the sign\.$"),
         ("cat,dog,label\n0.5,0.5,cat\ncat,dog,label\n", r"line 3 repeats the header\. Remove it"),
         (
             "cat,dog,label\n0.5,0.5,cat\n0.5,n/a,cat\n",
@@ -109,6 +115,24 @@ def test_bad_csv_is_named_by_line_and_column(csv_file, text, message):
         read_predictions(path)
     assert str(error.value).startswith(str(path))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "p;label\n0.5;1\n",
+            "column 'p' is '0.5', with a point where --decimal says a comma",
+        ),
+        ("p,label\n0.5,1\n", "line 1 is one column.*by semicolons, not commas, or pass --sep ','"),
+        ("p;label\n7,2%;1\n", "'7,2%', a percentage. Divide by 100"),
+        ("p;label\n0,5;1\nx;1\n", "line 3, column 'p' is 'x', not a number"),
+        ("p;label\n0,5;1\n1.000,5;1\n", "line 3, column 'p' is '1.000,5', not a number"),
+    ],
+)
+def test_other_separators_and_decimals_have_hints_of_their_own(csv_file, text, message):
+    with pytest.raises(FileError, match=message):
+        read_predictions(csv_file(text), dialect=Dialect(";", ","))
 
 
 def test_an_absent_class_is_not_taken_for_a_column_too_many(csv_file):

@@ -10,10 +10,10 @@ import pytest
 from report_cases import CANDIDATES
 
 from skcal.cli import commands
+from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
 from skcal.cli.gates import resamples_needed
 from skcal.cli.predictions import read_predictions
-from skcal.cli.table import FileError
 from skcal.model_selection import candidates
 from skcal.report.compare import read_subgroups
 

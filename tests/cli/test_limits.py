@@ -16,9 +16,9 @@ from report_cases import predictions
 
 from skcal import Zero
 from skcal.cli import commands
+from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
 from skcal.cli.predictions import read_predictions
-from skcal.cli.table import FileError
 from skcal.model_selection import candidates
 from skcal.report import calibration_report
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from report_cases import CANDIDATES, binary
 from sklearn.metrics import brier_score_loss
 
 from skcal import CalibrationErrorSearchCV, Zero
+from skcal.cli import evaluate
 from skcal.cli.commands import main
 from skcal.cli.evaluate import LateLines, scores_line, scores_of
 from skcal.cli.predictions import Predictions
+from skcal.displays.base import default_resamples
 from skcal.metrics import expected_calibration_error
 from skcal.model_selection import candidates
 from skcal.notions import resolve_notion
@@ -249,3 +252,12 @@ def test_an_interrupt_is_one_line_and_a_status_that_no_gate_returns(npz, capsys,
     monkeypatch.setattr("skcal.cli.commands.evaluate", interrupted)
     assert main(["evaluate", str(npz), "--max-error", "0.1"]) == 130
     assert capsys.readouterr().err == "skcal: interrupted\n"
+
+
+@pytest.mark.parametrize(("n", "n_resamples"), [(100_000, 999), (100_001, 199)])
+def test_the_verdict_draws_as_many_resamples_as_that_of_a_report(n, n_resamples, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(evaluate, "calibration_test", lambda *_, **more: drawn.append(more))
+    options = SimpleNamespace(groups=None, seed=0, n_jobs=None)
+    evaluate.verdict_test(Predictions(np.full(n, 0.5), np.zeros(n), [0, 1]), "binary", options)
+    assert drawn[0]["n_resamples"] == n_resamples == default_resamples(n)

@@ -10,9 +10,9 @@ import tracemalloc
 
 import pytest
 
+from skcal.cli.bounds import FileError, read_text
 from skcal.cli.commands import main
 from skcal.cli.predictions import read_predictions
-from skcal.cli.table import FileError, read_text
 
 TABLE = "cat,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,cat\n" * 20
 
@@ -55,7 +55,7 @@ def test_the_standard_input_stays_open(monkeypatch):
 def test_a_device_without_an_end_is_refused(tmp_path):
     path = tmp_path / "predictions.csv"
     path.symlink_to("/dev/zero")
-    with pytest.raises(FileError, match=r"line 1 has more than 16,777,216 characters\. Save it"):
+    with pytest.raises(FileError, match=r"line 1 has more than 16,777,216 bytes\. Save it"):
         read_predictions(path)
     with pytest.raises(FileError, match="Raise --max-size"):
         read_text(path, 2**20)

@@ -1,0 +1,120 @@
+"""Files are read within the size that is allowed, and what is wrong with one is said in a line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import sys
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from skcal._show import printable
+
+STANDARD_INPUT = "-"
+_LONGEST_MESSAGE = 2000  # characters: names in files may be of any length
+
+
+class FileError(ValueError):
+    """A file that cannot be read as predictions; the message is one line of bounded length."""
+
+    def __init__(self, message):
+        message = printable(" ".join(message.splitlines()))
+        if len(message) > _LONGEST_MESSAGE:
+            start, end = _LONGEST_MESSAGE // 2, _LONGEST_MESSAGE // 4
+            message = f"{message[:start]} … {message[-end:]}"
+        super().__init__(message)
+
+
+@contextmanager
+def errors_that_name(path: Path, max_bytes: float):
+    """Refuse a file that is too large, and let every error name the file and a remedy."""
+    try:
+        if str(path) != STANDARD_INPUT:
+            check_size(path, path.stat().st_size, max_bytes)
+        yield
+    except FileError:
+        raise
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FileError(f"{path}: a damaged .gz file ({error}). Compress it again.") from error
+    except OSError as error:
+        reason = " ".join(str(error.strerror or error).split()).rstrip(".")
+        raise FileError(f"{path}: {reason}.") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: not UTF-8 text. Save it as UTF-8.") from error
+    except MemoryError as error:
+        raise FileError(f"{path}: its arrays do not fit into memory.") from error
+    except (LookupError, AttributeError) as error:  # of pyarrow's description of a data frame
+        raise FileError(f"{path}: a damaged file ({error!r}). Save it again.") from error
+    except csv.Error as error:
+        raise FileError(f"{path}: {error}. Save it as a table, one line a sample.") from error
+    except (ValueError, TypeError) as error:
+        raise FileError(f"{path}: {one_sentence(str(error))}") from error
+
+
+def one_sentence(message: str) -> str:
+    """The message on one line, with a remedy where numpy gives none."""
+    message = " ".join(message.split())
+    return message if message.endswith((".", "?")) else f"{message}. Give numbers and labels."
+
+
+def check_size(path, size, max_bytes) -> None:
+    """Refuse content of more bytes than the user allows."""
+    if size > max_bytes:
+        raise FileError(
+            f"{path}: holds {size / 2**30:.3g} GB, more than {max_bytes / 2**30:.3g}. "
+            "Raise --max-size if that is meant."
+        )
+
+
+def listed(names, most: int = 12) -> str:
+    """Return the first names, and how many more there are."""
+    more = f", … {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(map(str, names[:most])) or "none") + more
+
+
+def read_text(path, max_bytes: float) -> str:
+    """The whole text of a file; raises FileError where it holds more than ``max_bytes``."""
+    with open(path, "rb") as file:
+        return str(bounded(file, path, max_bytes).read(), "utf-8")
+
+
+def open_bytes(path, stack) -> IO[bytes]:
+    """The bytes of a file, which the stack closes, or of the standard input, which stays open."""
+    if str(path) != STANDARD_INPUT:
+        return stack.enter_context(open(path, "rb"))
+    if sys.stdin is None:
+        raise FileError("standard input: is closed. Pass the name of a file.")
+    return sys.stdin.buffer
+
+
+def bounded(stream, path, max_bytes) -> io.BufferedReader:
+    """The same bytes, refused once there are more than ``max_bytes``."""
+    return io.BufferedReader(_BoundedBytes(stream, path, max_bytes))
+
+
+class _BoundedBytes(io.RawIOBase):
+    """A stream that is refused once it has given more than ``max_bytes``; it stays open.
+
+    Parameters
+    ----------
+    stream : file object
+    path : path-like
+        What messages call it.
+    max_bytes : float
+    """
+
+    def __init__(self, stream, path, max_bytes):
+        self._stream, self._path, self._max_bytes = stream, path, max_bytes
+        self._size = 0
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        n_read = self._stream.readinto(buffer)
+        self._size += n_read
+        check_size(self._path, self._size, self._max_bytes)
+        return n_read
