@@ -154,9 +154,10 @@ _RULES = f"""
 _RESULT = """
 & { width: fit-content; max-width: 100%; padding: .5rem .75rem; font-size: .875rem; }
 & table { width: auto; font-size: .875rem; overflow-wrap: break-word; }
-& :is(td, th) { padding: .15rem 1.25rem .15rem 0; }
+& :is(td, th) { padding: .15rem 1rem .15rem 0; }
 & thead + tbody .skcal-number, & thead .skcal-number { text-align: right; white-space: nowrap; }
-& thead + tbody :is(td, th) { white-space: nowrap; }
+& thead + tbody td { white-space: nowrap; }
+& :is(td, th):last-child { padding-right: .25rem; }
 & .skcal-scroll + .skcal-scroll { margin-top: .75rem; }
 & .skcal-chosen :is(td, th) { font-weight: 600; }
 & p { margin: 0 0 .4rem; font-weight: 600; }

@@ -12,7 +12,11 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from warnings import warn
 
+import numpy as np
+
+from skcal._labels import check_labels
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
 from skcal._show import Table, as_json, printable
@@ -42,9 +46,15 @@ from skcal.hypothesis_tests import adjust_pvalues
 from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw, save_figure
+from skcal.report.words import are_reversed
 
 _DEFAULT_RESAMPLES = 999  # of tests
 _FIGURES = (".png", ".svg", ".pdf")
+_REVERSED = (
+    "{}: what happened has lower predictions than shuffled labels would have: columns may be "
+    "swapped, or the positive label be the other one. Check the names of the columns and "
+    "--pos-label."
+)
 _NO_MEMORY = (
     "The memory does not suffice. Pass fewer samples or classes, a lower --n-jobs or --bins, or "
     "--notion confidence."
@@ -182,20 +192,31 @@ def _predictions_of(options, file=None, known=None) -> Predictions:
     others = _other_columns(options)
     if file is not None:  # a second file, which need not describe the samples again
         others = {options.id: "--id"} if options.id is not None else {}
-    return read_predictions(
-        options.file if file is None else file,
+    file = options.file if file is None else file
+    found = read_predictions(
+        file,
         options.label,
         others,
         options.max_size * 2**30,
         pos_label=options.pos_label,
         normalize=options.normalize,
         ignored=options.ignore,
-        spared=() if file is None else tuple(_other_columns(options)),
+        spared=tuple(_other_columns(options)),
         score=options.score,
         from_logits=getattr(options, "logits", False),
         known=known,
         dialect=Dialect(options.sep, options.decimal),
     )
+    if options.command not in ("report", "compare") and _are_reversed(found):  # which tell it
+        warn(_REVERSED.format(_shown_name(file)), stacklevel=2)
+    return found
+
+
+def _are_reversed(predictions: Predictions) -> bool:
+    """Whether the predictions are worse than those of shuffled labels."""
+    proba, labels, classes, _ = predictions
+    codes, _ = check_labels(labels, proba, classes)
+    return are_reversed(np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba, codes)
 
 
 def _other_columns(options) -> dict[str, str]:
@@ -253,7 +274,7 @@ def _evaluate_file(options):
     predictions, gate = _predictions_of(options), None
     if options.max_error is not None:  # what it refuses is said before the search
         gate = gate_of_errors(predictions, options)
-    report = evaluate(_shown_name(options.file), predictions, options)
+    report = evaluate(_shown_name(options.file), predictions, options, gate)
     if options.json:
         options.print(as_json([report if gate is None else {**report, "gate": gate}]))
     if gate is None:

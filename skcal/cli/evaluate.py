@@ -18,7 +18,7 @@ from skcal._labels import check_labels
 from skcal._scores import brier_losses, of_outcomes
 from skcal._selection import LEVEL
 from skcal._show import printable
-from skcal.cli.gates import GATED_ERRORS
+from skcal.cli.gates import GATED_ERRORS, line_of_gate
 from skcal.cli.predictions import Predictions, groups_of
 from skcal.displays.base import default_resamples
 from skcal.hypothesis_tests import calibration_test
@@ -43,8 +43,11 @@ def demonstration(seed):
         yield name, Predictions(proba, y, np.arange(10))
 
 
-def evaluate(name, predictions, options) -> dict:
-    """Search each notion, print the summaries unless JSON is wanted, and return all numbers."""
+def evaluate(name, predictions, options, gate=None) -> dict:
+    """Search each notion, print the summaries unless JSON is wanted, and return all numbers.
+
+    The numbers of a gate, as of :func:`skcal.cli.gates.gate_of_errors`, are printed, too.
+    """
     notions = chosen_notions(options.notion, predictions.proba)
     report = {"name": name, **scores_of(predictions, notions), "searches": []}
     if not options.json:
@@ -75,6 +78,8 @@ def evaluate(name, predictions, options) -> dict:
             lines = [error_line(_agreeing(fact, test), 19) for fact in more]
             options.print("\n" + "\n".join([search.summary(), *lines, _verdict_line(test, search)]))
     if not options.json:
+        if gate is not None:
+            options.print("\n" + "\n".join(line_of_gate(facts) for facts in gate["results"]))
         options.print()
     return report
 

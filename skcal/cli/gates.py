@@ -98,16 +98,19 @@ def _rarest_outcome(predictions, notion) -> tuple[str, float]:
     return (names[0], share) if share <= 0.5 else (names[1], 1 - share)
 
 
+def _verdict(facts) -> str:
+    shown = {
+        "below": "shown to be below",
+        "above": "shown to be above",
+        "unknown": "not shown to be below or above",
+    }
+    return f"{shown[facts['verdict']]} {facts['limit']:g}"
+
+
 def _reading(name, facts) -> str:
     """Two sentences: the verdict with its bounds, and what helps to judge it."""
-    limit = f"{facts['limit']:g}"
-    verdict = {
-        "below": f"shown to be below {limit}",
-        "above": f"shown to be above {limit}",
-        "unknown": f"not shown to be below or above {limit}",
-    }[facts["verdict"]]
     first = (
-        f"{name} is {verdict}: the estimate is {number(facts['estimate'])}, at least "
+        f"{name} is {_verdict(facts)}: the estimate is {number(facts['estimate'])}, at least "
         f"{number(facts['low'])} and at most {number(facts['high'])} (each at "
         f"{percent(facts['confidence_level'])} confidence)."
     )
@@ -134,6 +137,16 @@ def _reading(name, facts) -> str:
         more += _beside_rate(facts)
     second = "; ".join(more)
     return f"{first} {second[0].upper()}{second[1:]}." if more else first
+
+
+def line_of_gate(facts) -> str:
+    """The bounds of an error as a line of the tables that are printed."""
+    kind = "ECE, 15 bins" if facts["error"] == "ece" else "cutoff error"
+    return (
+        f"{kind:19} {number(facts['estimate'])}   {_verdict(facts)}: at least "
+        f"{number(facts['low'])}, at most {number(facts['high'])}, each at "
+        f"{percent(facts['confidence_level'])} confidence ({facts['notion']})"
+    )
 
 
 def _beside_rate(facts) -> list[str]:

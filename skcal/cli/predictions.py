@@ -156,6 +156,8 @@ def read_predictions(
             )
         with errors_in_words_of(table):
             proba = _check_numbers(table.predictions, normalize, from_logits)
+            if pos_label is None and proba.ndim == 1 and table.header:
+                pos_label = _label_of(table.names[0], labels, known)
             predictions = _check_labels(proba, labels, classes, pos_label, known)
     if archive and classes is None and proba.ndim == 2 and labels.dtype.kind == "U":
         names = listed([str(name) for name in predictions.classes])
@@ -505,10 +507,18 @@ def _check_labels(proba, labels, classes, pos_label, known) -> Predictions:
     return Predictions(proba, labels, classes)
 
 
+def _label_of(name, labels, known):
+    """The name of a single column if it is that of a label, and not of the one that is implied."""
+    if known is not None:
+        return name if name == str(known[0]) else None
+    found = np.unique(labels).tolist()
+    return name if len(found) == 2 and name in found and (name, *found) != ("1", "0", "1") else None
+
+
 def _labels_of_one_column(labels, pos_label, known):
     """Labels of a single column, and the classes where they are known."""
     if known is not None and set(labels.tolist()) <= set(known.tolist()):
-        return labels, known
+        return labels, known[::-1] if pos_label == str(known[0]) else known
     if pos_label is not None:
         present = np.unique(labels)
         if len(present) != 2:

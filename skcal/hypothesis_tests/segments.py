@@ -6,7 +6,7 @@ of redrawn outcomes make step-down p-values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from skcal.recalibration import SplineScaling
 from skcal.sample import read_sample
 
 _METHODS = {"bias": "standardised bias", "ece": "standardised ECE"}
-_SHOWN = 5  # of the segments in the text
+_SHOWN, _SHOWN_IN_PAGES = 5, 10  # of the segments
 _N_BINS = 10  # of the ECE within a segment
 _N_SCALES = 200  # further draws by which it is standardised
 _BLOCK_BYTES = 2**27
@@ -107,10 +107,13 @@ class SegmentTestResult(CalibrationTestResult):
 
     def to_frame(self):
         """Return the segments as a pandas data frame, a row each."""
-        return self._parts()[0].frame()
+        return Table(Segment._fields, self.segments).frame()
 
     def _parts(self):
-        return (Table(Segment._fields, self.segments),)
+        more = len(self.segments) - _SHOWN_IN_PAGES
+        table = self.worst(_SHOWN_IN_PAGES)
+        notes = [f"… and {more:,} more segments: to_frame()"] if more > 0 else []
+        return (replace(table, notes=[*notes, *table.notes]),)
 
     def __str__(self):
         head = f"{self.method}; notion {self.notion}; {len(self.segments)} segments"
@@ -124,12 +127,13 @@ class SegmentTestResult(CalibrationTestResult):
         """Return a table of the first segments: what was expected, and what happened."""
         # What is expected: the prediction, or relative to all samples their calibration curve.
         expected = "all samples" if "relative" in self.method else "predicted"
-        columns = ["segment", "outcome", "samples", expected]
+        several = len({segment.outcome for segment in self.segments}) > 1
+        columns = ["segment", *["outcome"] * several, "samples", expected]
         columns += ["observed", "difference", "p-value"]
         rows = [
             [
                 segment.name,
-                segment.outcome,
+                *[segment.outcome] * several,
                 f"{segment.n_samples:,}",
                 number(segment.observed - segment.difference),
                 f"{number(segment.observed)} ({number(segment.low)} to {number(segment.high)})",
@@ -138,7 +142,8 @@ class SegmentTestResult(CalibrationTestResult):
             ]
             for segment in self.segments[:n_worst]
         ]
-        return Table(columns, rows, "llrrrrr")
+        note = "Intervals are of each segment by itself; p-values are adjusted for all segments."
+        return Table(columns, rows, "l" + "l" * several + "rrrrr", notes=[note])
 
 
 @validate_params(

@@ -369,8 +369,9 @@ def comparison_table(report) -> Table:
     comparison = report.comparison
     first, second = report.overall, comparison.second
     pairs = zip(*(headline_rows(part, report.settings) for part in (first, second)), strict=False)
+    remarks = _REMARKS | {"ECE without bins": _intervals_of_errors(report)}
     rows = [
-        (row.quantity, row.shown, other.shown, _REMARKS.get(row.quantity, ""))
+        (row.quantity, row.shown, other.shown, remarks.get(row.quantity, ""))
         for row, other in pairs
         if row.quantity == other.quantity
     ]
@@ -389,6 +390,16 @@ def comparison_table(report) -> Table:
         comparison_verdict(report),
         paired_lines(report),
     )
+
+
+def _intervals_of_errors(report) -> str:
+    """What is uncertain in the first row of a comparison."""
+    errors = [part.without_bins for part in (report.overall, report.comparison.second)]
+    if None in errors:
+        return ""
+    level = percent(report.settings["confidence_level"])
+    ends = [f"{number(error.low)} to {number(error.high)}" for error in errors]
+    return f"{level} intervals {' and '.join(ends)}"
 
 
 # All numbers in full

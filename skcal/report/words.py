@@ -12,6 +12,11 @@ from skcal._validation import is_significant
 from skcal.hypothesis_tests import adjust_pvalues
 
 MEDIAN_WIDTH = "the median width"
+_REVERSED = (
+    "What happened had lower probabilities than shuffled labels would have: the columns may be in "
+    "another order than the labels, or the positive class be the other one. Check labels= and "
+    "pos_label=."
+)
 UNADJUSTED = "by itself, not adjusted for the other numbers"
 #: Stands in every report.
 STANDING = (
@@ -301,8 +306,11 @@ def by_kind(parts, full: bool = True) -> list[str]:
         for text in shown_warnings(measures, full):
             kinds.setdefault(re.sub(r"[\d.,]*\d", "#", text), []).append((measures.name, text))
     texts = []
-    for (name, text), *more in kinds.values():
-        also = f" (and alike in {len(more)} more)" if more else ""
+    for (name, text), *others in kinds.values():
+        more = f", … {len(others) - _NAMES} more" if len(others) > _NAMES else ""
+        names = ", ".join(other for other, _ in others[:_NAMES]) + more
+        same = all(text == other for _, other in others)
+        also = f" (and {names}{'' if same else ', with other numbers'})" if others else ""
         texts.append(f"{name}{also}: {text}")
     return texts
 
@@ -319,7 +327,7 @@ def cautions(rows: np.ndarray, codes: np.ndarray, overview) -> list[str]:
     overview : skcal.report.measure.Overview
     """
     texts = [_few_samples(overview), *_rare_classes(codes, overview)]
-    texts += [_reversed(rows, codes), *_extreme_predictions(rows, codes)]
+    texts += [_REVERSED if are_reversed(rows, codes) else None, *_extreme_predictions(rows, codes)]
     return [text for text in texts if text]
 
 
@@ -366,18 +374,12 @@ def sparse_bins(ece) -> str | None:
     )
 
 
-def _reversed(rows, codes):
+def are_reversed(rows: np.ndarray, codes: np.ndarray) -> bool:
     """Whether outcomes and probabilities of classes are negatively correlated on the whole."""
     n = len(rows)
     share = np.bincount(codes, minlength=rows.shape[1]) / n
     gain = rows[np.arange(n), codes] - rows @ share
-    if gain.mean() >= -_SURE * max(gain.std() / math.sqrt(n), 1e-9):
-        return None
-    return (
-        "What happened had lower probabilities than shuffled labels would have: the columns may be "
-        "in another order than the labels, or the positive class be the other one. Check labels= "
-        "and pos_label=."
-    )
+    return bool(gain.mean() < -_SURE * max(gain.std() / math.sqrt(n), 1e-9))
 
 
 def _extreme_predictions(rows, codes):

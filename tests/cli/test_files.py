@@ -151,6 +151,36 @@ def test_pos_label_names_what_a_single_column_holds(csv_file, tmp_path, positive
     assert_array_equal(read_predictions(tmp_path / "p.npz", pos_label=positive).classes, classes)
 
 
+@pytest.mark.parametrize(
+    ("name", "labels", "classes"),
+    [
+        ("malignant", ["benign", "malignant"], ["benign", "malignant"]),
+        ("benign", ["benign", "malignant"], ["malignant", "benign"]),
+        ("0", ["0", "1"], ["1", "0"]),
+        ("1", ["0", "1"], [0, 1]),
+    ],
+)
+def test_a_single_column_named_by_a_label_is_its_probability(csv_file, name, labels, classes):
+    path = csv_file(f"id,{name},label\n7,0.25,{labels[0]}\n8,0.5,{labels[1]}\n")
+    for options in ({"ignored": ["id"]}, {"score": name}):
+        found = read_predictions(path, **options)
+        assert_array_equal(found.proba, [0.25, 0.5])
+        assert_array_equal(found.classes, classes)
+    other = read_predictions(path, ignored=["id"], pos_label=labels[0])
+    assert_array_equal(other.classes, labels[::-1])
+    with pytest.raises(FileError, match="--pos-label"):
+        read_predictions(csv_file("p,label\n0.25,benign\n0.5,malignant\n"))
+
+
+@pytest.mark.parametrize("name", ["ok", "fraud"])
+def test_a_later_batch_named_by_a_label_keeps_its_classes(csv_file, name):
+    first = read_predictions(csv_file(f"{name},label\n0.25,ok\n0.5,fraud\n"))
+    path = csv_file(f"{name},label\n0.25,ok\n0.5,ok\n")
+    assert_array_equal(read_predictions(path, known=first.classes).classes, first.classes)
+    other = read_predictions(path, known=first.classes[::-1])
+    assert_array_equal(other.classes, first.classes)  # the monitor refuses these
+
+
 def test_pos_label_means_numbers_too(tmp_path):
     path = tmp_path / "p.npz"
     np.savez(path, proba=[0.25, 0.5], labels=[1, 2])

@@ -83,6 +83,12 @@ def test_each_status_with_its_sentence(file, capsys, n, off, status, told):
     printed = capsys.readouterr()
     assert told in printed.err
     assert "Calibration" in printed.out or "calibration" in printed.out
+    p, truth, rng = predictions(n, off, 2)
+    bounds = equivalence_test((rng.random(n) < truth).astype(int), p, limit=0.05)
+    [row] = [line for line in printed.out.splitlines() if line.startswith("cutoff error  ")]
+    assert row.split()[2] == f"{bounds.estimate:.4f}"
+    assert f"{bounds.low:.4f}, at most {bounds.high:.4f}, each at 95 % confidence (binary)" in row
+    assert row.split("shown to be ")[1].startswith(("below", "above")[status == 1])
     assert main(["evaluate", path, "--cv", "3", "--max-error", "0.05", "--quiet"]) == status
     assert capsys.readouterr() == ("", "")
 

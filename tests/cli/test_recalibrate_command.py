@@ -77,6 +77,21 @@ def test_a_table_is_rewritten_with_the_probabilities_that_the_recalibrator_gives
     assert f"100 recalibrated predictions are in {out}." in text
 
 
+@pytest.mark.parametrize("command", ["recalibrate", "test", "monitor", "plot"])
+def test_swapped_columns_are_told(command, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=300)
+    y = np.where(rng.uniform(size=300) < p, "bad", "good")
+    out = {"recalibrate": "--save", "plot": "--out"}.get(command, "--seed")
+    for header, told in ((["good", "bad", "label"], False), (["bad", "good", "label"], True)):
+        path = write(tmp_path / "fit.csv", header, zip(1 - p, p, y, strict=True))
+        call = [command, *[tmp_path / f"{told}.json"] * (command == "monitor"), path]
+        if command != "monitor":
+            call += [out, 0 if out == "--seed" else tmp_path / "out.png"]
+        main([str(one) for one in call])
+        assert ("columns may be swapped" in capsys.readouterr().err) == told
+
+
 def test_json_tells_what_was_won(run, tmp_path):
     labels, proba = predictions(300)
     np.savez(tmp_path / "fit.npz", proba=proba[:200], labels=labels[:200])

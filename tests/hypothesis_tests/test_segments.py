@@ -1,5 +1,6 @@
 """Segments by their definition, their p-values by brute force, and the level of the whole test."""
 
+import re
 import sys
 
 import numpy as np
@@ -340,3 +341,29 @@ def test_relative_segments_differ_from_all_samples_not_from_their_predictions():
 def test_the_level_of_relative_segments_holds_where_all_are_off():
     rejected = sum(relative(seed).pvalue <= 0.05 for seed in range(400))
     assert rejected <= binom.isf(1e-3, 400, 0.05)
+
+
+def test_a_notebook_shows_few_segments_with_their_pvalues():
+    y, proba, features = draw(1500, wrong=0.5)
+    features["c"] = np.random.default_rng(1).choice(["u", "v", "w"], 1500)
+    result = segment_test(y, proba, features, n_resamples=19, random_state=0)
+    page = result._repr_html_()
+    assert len(result.segments) > 10
+    [head] = re.findall("<thead>.*</thead>", page)
+    names = re.findall(r"<th[^>]*>(?:<bdi>)?([^<]*)", head)
+    assert names == ["segment", "samples", "predicted", "observed", "difference", "p-value"]
+    assert page.split(head)[1].count("<tr") == 10
+    assert f"and {len(result.segments) - 10} more segments" in page
+    assert "p-values are adjusted for all segments" in page
+    assert "p-values are adjusted for all segments" in str(result)
+    assert list(result.to_frame().columns) == list(result.segments[0]._fields)
+
+
+def test_segments_of_several_outcomes_name_them():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([1, 1, 1], 300)
+    result = segment_test(
+        rng.integers(3, size=300), proba, rng.normal(size=300), notion="classwise", n_resamples=19
+    )
+    assert [row[1] for row in result.worst(5).rows] == [s.outcome for s in result.segments[:5]]
+    assert result.worst(5).columns[1] == "outcome"

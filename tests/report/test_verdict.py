@@ -28,7 +28,7 @@ from skcal.metrics.validation import DISTANCES
 from skcal.report import calibration_report
 from skcal.report.compare import read_subgroups
 from skcal.report.rows import measure_rows, records_table, subgroups_table
-from skcal.report.words import UNADJUSTED, all_warnings, in_a_hundred, powerless, where
+from skcal.report.words import UNADJUSTED, all_warnings, by_kind, in_a_hundred, powerless, where
 
 FAST = {"candidates": [Zero()], "cv": 2, "n_resamples": 39}
 IDEALS = {"O/E ratio": 1, "calibration in the large": 0, "calibration slope": 1}
@@ -186,7 +186,11 @@ def test_caveats_of_subgroups_stand_once_and_powerless_ones_say_so():
     report = calibration_report(labels, proba, by=by, **OPTIONS)
     few = [text for text in all_warnings(report) if "are few" in text]
     assert len(few) == 1
-    assert few[0].startswith("1 (and alike in 3 more): 20 samples are few")
+    assert few[0].startswith("1 (and 2, 3, 4): 20 samples are few")
+    by = np.repeat(np.arange(8), [380, 20, 20, 20, 19, 18, 17, 6])
+    parts = calibration_report(labels, proba, by=by, **FAST).subgroups
+    few = [text for text in by_kind(parts) if "are few" in text]
+    assert few[0].startswith("1 (and 2, 3, 4, … 3 more, with other numbers): 20 samples are few")
     remarks = subgroups_table(report).remarks
     assert 0 not in remarks
     assert set(remarks.values()) == {"too few samples to show an error as large as that of all"}
