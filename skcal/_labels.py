@@ -116,14 +116,7 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
 
     Rows are shares that sum to 1, of unknown numbers of votes (NaN), or counts of votes.
     """
-    if isinstance(y_true, list | tuple):
-        if not (len(y_true) and isinstance(y_true[0], list | tuple | np.ndarray)):
-            return None
-        shape: Any = (len(y_true), *np.shape(y_true[0]))
-    else:
-        shape = getattr(y_true, "shape", None)
-    is_table = isinstance(shape, tuple) and len(shape) == 2 and shape[1] > 1
-    if not is_table:
+    if not is_table(y_true):
         return None
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     array = plain_array(y_true, name)
@@ -155,6 +148,23 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
             remedy = "Of labels that hold together pass one column at a time, as 'binary'."
         raise InputError(name, f"{'has' if whole else ''} {several}.".strip(), remedy, row=row)
     return array / total[:, None], total
+
+
+def is_table(y_true) -> bool:
+    """Whether outcomes have several columns, so that they are not one label each."""
+    if isinstance(y_true, list | tuple):
+        if not (len(y_true) and isinstance(y_true[0], list | tuple | np.ndarray)):
+            return False
+        shape: Any = (len(y_true), *np.shape(y_true[0]))
+    else:
+        shape = getattr(y_true, "shape", None)
+    return isinstance(shape, tuple) and len(shape) == 2 and shape[1] > 1
+
+
+def rows_of_shares(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of labels that stand for shares (n, C): samples, columns, and their shares."""
+    rows, codes = np.nonzero(shares)
+    return rows, codes, shares[rows, codes]
 
 
 def classes_of_shares(y_true, proba, labels, columns, name: str, proba_name: str) -> np.ndarray:

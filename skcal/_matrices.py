@@ -117,3 +117,16 @@ def gram_square(U):
     transposed = V.T.tocsr()
     blocks = row_blocks(V.shape[0], 16 * V.shape[0])
     return sum(((V[rows] @ transposed).data ** 2).sum() for rows in blocks)
+
+
+def hits(codes: np.ndarray | None, happened: Any) -> Any:
+    """Whether the labels are these, or None of unknown ones; of outcomes (n, C) their entries."""
+    if codes is None or codes.ndim == 1:
+        return None if codes is None else codes == happened
+    columns = np.broadcast_to(happened, len(codes))[:, None]
+    return np.take_along_axis(codes, columns, axis=1)[:, 0]
+
+
+def two_columns(proba: np.ndarray) -> np.ndarray:
+    """The rows of 1-D predictions as columns of the negative and the positive class."""
+    return np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba

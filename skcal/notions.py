@@ -38,7 +38,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import logsumexp
 
-from skcal._matrices import one_hot
+from skcal._matrices import hits, one_hot, two_columns
 
 _Lens: TypeAlias = Callable[..., np.ndarray]
 _ALL = slice(None)
@@ -84,6 +84,11 @@ class Problem(NamedTuple):
     def has_pairs(self) -> bool:
         """Whether it has the samples that a risk needs, which a part of all samples may lack."""
         return self.of_all_samples or int(np.count_nonzero(self.weight)) >= 2
+
+    @property
+    def of_shares(self) -> bool:
+        """Whether outcomes are shares of votes, whose law is not known."""
+        return self.groups is not None and self.groups.of_shares
 
     @property
     def outcomes(self) -> np.ndarray:
@@ -176,14 +181,6 @@ def _scalar_problem(
     residuals = None if hit is None else (hit.astype(predicted.dtype) - predicted)[:, None]
     logits = None if logits is None else logits[:, None]
     return _problem(predicted[:, None], residuals, weight, logits, rows)
-
-
-def _hits(codes: np.ndarray | None, happened: Any) -> np.ndarray | None:
-    """Whether the labels are these, or None of unknown ones; of outcomes (n, C) their entries."""
-    if codes is None or codes.ndim == 1:
-        return None if codes is None else codes == happened
-    columns = np.broadcast_to(happened, len(codes))[:, None]
-    return np.take_along_axis(codes, columns, axis=1)[:, 0]
 
 
 def _top(proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -296,7 +293,7 @@ class _Confidence(Notion):
         self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
         top, confidence = _top(proba)
-        return [_scalar_problem(confidence, _hits(codes, top), weight, _top_logits(logits, top))]
+        return [_scalar_problem(confidence, hits(codes, top), weight, _top_logits(logits, top))]
 
 
 class _TopLabel(Notion):
@@ -310,7 +307,7 @@ class _TopLabel(Notion):
         problems = []
         for k in range(proba.shape[1]):
             rows = np.flatnonzero(top == k)
-            hit = None if codes is None else _hits(codes[rows], k)
+            hit = None if codes is None else hits(codes[rows], k)
             own = None if odds is None else odds[rows]
             problems.append(_scalar_problem(confidence[rows], hit, weight, own, rows))
         return problems
@@ -328,7 +325,7 @@ class _Classwise(Notion):
         odds = _class_logits(logits)
         return [
             _scalar_problem(
-                proba[:, k], _hits(codes, k), weight, None if odds is None else odds[:, k]
+                proba[:, k], hits(codes, k), weight, None if odds is None else odds[:, k]
             )
             for k in range(proba.shape[1])
         ]
@@ -346,7 +343,7 @@ class _Binary(Notion):
         positive = proba if proba.ndim == 1 else proba[:, 1]
         if logits is not None and logits.ndim == 2:
             logits = logits[:, 1] - logits[:, 0]
-        return [_scalar_problem(positive, _hits(codes, 1), weight, logits)]
+        return [_scalar_problem(positive, hits(codes, 1), weight, logits)]
 
     def check(self, n_classes: int) -> None:
         if n_classes > 2:
@@ -501,11 +498,6 @@ def _groups(lens: _Lens, proba: np.ndarray) -> np.ndarray:
     return groups.astype(np.intp)
 
 
-def _two_columns(proba: np.ndarray) -> np.ndarray:
-    """The rows of 1-D predictions as columns of the negative and the positive class."""
-    return np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
-
-
 def _log_columns(logits: np.ndarray | None) -> np.ndarray | None:
     """Return log(1 - p) and log p of 1-D logits."""
     if logits is None or logits.ndim == 2:
@@ -534,7 +526,7 @@ def _as_notion(notion: Any, proba: np.ndarray) -> Notion:
     if isinstance(notion, Notion):
         return notion
     if callable(notion):
-        return Lens.of(notion, _two_columns(proba))
+        return Lens.of(notion, two_columns(proba))
     if isinstance(notion, str) and notion in NOTIONS:
         return NOTIONS[notion]
     if isinstance(notion, str) and re.fullmatch(r"top-\d+", notion):
@@ -591,7 +583,7 @@ def make_problems(
     found = _as_notion(notion, proba)
     weight = np.ones(len(proba)) if weight is None else weight
     if not found.of_positive_class:
-        proba, logits = _two_columns(proba), _log_columns(logits)
+        proba, logits = two_columns(proba), _log_columns(logits)
     options = {} if logits is None else {"logits": logits}
     problems = found.problems(proba, codes, weight, **options)
     if type(found).__module__ != __name__:

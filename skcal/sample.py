@@ -15,6 +15,7 @@ from skcal._labels import (
     read_shares,
     refuse_another_order,
 )
+from skcal._matrices import hits, two_columns
 from skcal._validation import InputError, check_predictions, check_weight
 from skcal.notions import Notion, Problem, make_problems, resolve_notion
 
@@ -51,6 +52,9 @@ class Sample(NamedTuple):
         Which samples depend on each other; None where all are independent.
     outcomes : ndarray of shape (n_samples, n_classes) or None
         How much of each class happened, where that is not told by ``codes``.
+    votes : ndarray of shape (n_samples,) or None
+        Of outcomes that are shares of votes how many there were, NaN where that is not known. A
+        sample weighs as many as its votes.
     """
 
     proba: np.ndarray
@@ -62,19 +66,43 @@ class Sample(NamedTuple):
     positive_first: bool = False
     groups: Groups | None = None
     outcomes: np.ndarray | None = None
+    votes: np.ndarray | None = None
 
     def problems(self) -> list[Problem]:
         """Translate into problems; those of ``top-label`` may hold no samples."""
-        happened = self.codes if self.outcomes is None else self.outcomes
-        problems = make_problems(self.proba, happened, self.notion, self.weight, self.logits)
+        problems = make_problems(self.proba, self.happened, self.notion, self.weight, self.logits)
         if self.groups is None:
             return problems
         return [problem._replace(groups=self.groups.take(problem.rows)) for problem in problems]
 
     @property
-    def labels(self) -> np.ndarray:
-        """Labels, in place of the numbers of their columns."""
-        return self.classes[self.codes]
+    def happened(self) -> np.ndarray:
+        """The column of each label, (n_samples,), or how much of each class happened."""
+        return self.codes if self.outcomes is None else self.outcomes
+
+    @property
+    def y_true(self) -> np.ndarray:
+        """What public functions take: labels, or shares or counts of votes."""
+        if self.outcomes is None:
+            return self.classes[self.codes]
+        if self.votes is None or np.isnan(self.votes).any():
+            return self.outcomes
+        return np.rint(self.outcomes * self.votes[:, None])
+
+    @property
+    def accuracy(self) -> float:
+        """The weighted share of outcomes that are the first most probable class."""
+        likely = two_columns(self.proba).argmax(axis=1)
+        return float(np.average(hits(self.happened, likely), weights=self.weight))
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """The weighted share of each class among the outcomes, (n_classes,)."""
+        if self.outcomes is None:
+            sums = np.bincount(self.codes, self.weight, len(self.classes))
+        else:
+            sums = self.weight @ self.outcomes
+        return sums / self.weight.sum()
 
     @property
     def given_classes(self) -> np.ndarray:
@@ -95,6 +123,7 @@ class Sample(NamedTuple):
             logits=None if self.logits is None else self.logits[rows],
             groups=None if self.groups is None else self.groups.take(rows),
             outcomes=None if self.outcomes is None else self.outcomes[rows],
+            votes=None if self.votes is None else self.votes[rows],
         )
 
 
@@ -115,7 +144,6 @@ def read_sample(
     proba_name: str = "y_proba",
     label_name: str = "y_true",
     keep_weightless: bool = False,
-    soft: bool = False,
     estimator: Any = None,
     reset: bool = True,
 ) -> Sample:
@@ -124,7 +152,9 @@ def read_sample(
     Parameters
     ----------
     y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
-        The arguments as users pass them; ``from_logits=None`` where there is no such option.
+        The arguments as users pass them; ``from_logits=None`` where there is no such option. Of
+        shares and votes of the classes, (n_samples, n_classes), those of a sample belong together,
+        so that whoever needs independent labels refuses them by :func:`refuse_groups`.
     groups : array-like of shape (n_samples,), default=None
         The argument as users pass it.
     few_groups : int
@@ -139,9 +169,6 @@ def read_sample(
         What error messages call ``y_proba`` and ``y_true``.
     keep_weightless : bool, default=False
         Whether samples of weight 0 stay, so that rows are those of the arguments.
-    soft : bool, default=False
-        Whether ``y_true`` may hold shares or counts of votes of the classes, (n_samples,
-        n_classes). A sample weighs as many as its votes.
     estimator : object, default=None
         The estimator whose method got ``X``, the predictions, and ``y``. Its number and names of
         columns are set, or compared (``reset=False``); samples of weight 0 stay, so that rows are
@@ -160,9 +187,6 @@ def read_sample(
         y_proba, from_logits, name=proba_name, estimator=estimator, reset=reset
     )
     outcomes, votes = _read_outcomes(y_true, proba, label_name, proba_name)
-    if votes is not None and not soft:
-        reason = "holds shares or votes of the classes, which this does not take."
-        raise InputError(label_name, reason, "Pass the label of each sample.")
     if votes is not None and pos_label is not None:
         reason = "has no meaning for shares of the classes, whose columns are in order."
         raise InputError("pos_label", reason, "Leave it out.")
@@ -192,18 +216,18 @@ def read_sample(
         classes = classes_of_shares(y_true, proba, labels, columns, label_name, proba_name)
         codes = outcomes.argmax(axis=1)
     if votes is not None and (votes == 1).all():  # a label each, which the codes tell
-        outcomes = None
+        outcomes = votes = None
     weight = check_weight(sample_weight, len(proba), rescale=estimator is not None)
     if votes is not None:
         weight = weight * np.nan_to_num(votes, nan=1.0)
     if not _SMALLEST < weight.max() < 1 / _SMALLEST:  # metrics rescale no counts, but such
         weight = weight / weight.max()
     together = read_groups(groups, weight, few_groups)
-    if outcomes is not None and votes is not None:
+    if votes is not None:
         together = groups_of_votes(votes, weight, together)
     notion = resolve_notion(notion, proba)
     sample = Sample(
-        proba, codes, weight, classes, notion, logits, positive_first, together, outcomes
+        proba, codes, weight, classes, notion, logits, positive_first, together, outcomes, votes
     )
     if not keep_weightless and not weight.all():
         sample = sample.take(weight > 0)
@@ -232,11 +256,20 @@ def _read_outcomes(y_true, proba, name, proba_name):
     return read_shares(y_true, proba, name, proba_name) or (None, None)
 
 
-def refuse_groups(sample: Sample, who: str, remedy: str) -> None:
-    """Raise where samples belong together, for what holds for independent samples alone."""
-    if sample.groups is not None:
-        reason = f"is not for {who}, whose law is that of independent samples."
-        raise InputError("groups", reason, remedy)
+def refuse_groups(groups: Groups | None, who: str, remedy: str, name: str = "y_true") -> None:
+    """Raise where outcomes belong together, for what holds for independent labels alone."""
+    if groups is None:
+        return
+    if groups.of_shares:
+        raise error_of_shares(who, remedy, name)
+    reason = f"is not for {who}, whose law is that of independent samples."
+    raise InputError("groups", reason, remedy)
+
+
+def error_of_shares(who: str, remedy: str, name: str = "y_true") -> InputError:
+    """What is raised where shares are refused."""
+    reason = f"holds shares or votes of the classes, which are not for {who}: it needs labels."
+    return InputError(name, reason, remedy)
 
 
 def is_positive_first(proba, classes, pos_label) -> bool:

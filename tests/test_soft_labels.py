@@ -5,10 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom
 from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
 
 from skcal import (
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
+    Recalibrator,
     TemperatureScaling,
     Zero,
     calibration_report,
@@ -17,16 +19,25 @@ from skcal.functions import Binning, DirichletKernelDensity, PlugIn
 from skcal.hypothesis_tests import calibration_test, monte_carlo_test, scan_test, skce_test
 from skcal.metrics import (
     CalibrationAccumulator,
+    calibration_bins,
+    calibration_error_interval,
+    calibration_intercept,
+    calibration_slope,
+    cox_recalibration,
     cross_fitted_calibration_error,
     cutoff_calibration_error,
+    decision_curve,
     expected_calibration_error,
+    get_scorer,
+    integrated_calibration_index,
     kolmogorov_smirnov_calibration_error,
     maximum_calibration_error,
+    murphy_diagram,
+    net_benefit,
     score_decomposition,
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
-from skcal.monitoring import CalibrationMonitor
 from skcal.recalibration import IsotonicCalibration, VectorScaling
 
 RNG = np.random.default_rng(0)
@@ -169,10 +180,10 @@ def test_maps_are_fitted_to_votes_as_to_rows(map):
     assert_allclose(clone(map).fit(PROBA, VOTES).predict_proba(PROBA), expected, rtol=1e-4)
 
 
-def draw(seed, n_votes, spread=None, n=150):
+def draw(seed, n_votes, spread=None, concentration=(1, 1, 1), n=150):
     """Votes of calibrated predictions: from the prediction, or from a law around it."""
     rng = np.random.default_rng([seed, n_votes])
-    p = rng.dirichlet(np.ones(C), n)
+    p = rng.dirichlet(concentration, n)
     law = p if spread is None else np.array([rng.dirichlet(spread * q + 1e-9) for q in p])
     return np.array([rng.multinomial(n_votes, q) for q in law]), p
 
@@ -180,10 +191,12 @@ def draw(seed, n_votes, spread=None, n=150):
 @pytest.mark.slow
 @pytest.mark.parametrize("n_votes", [3, 50])
 @pytest.mark.parametrize("spread", [None, 2.0])
-@pytest.mark.parametrize("test", [monte_carlo_test, calibration_test, skce_test])
-def test_the_level_holds_for_votes(test, spread, n_votes):
+@pytest.mark.parametrize("concentration", [(1, 1, 1), (30, 0.6, 0.3)], ids=["even", "rare"])
+@pytest.mark.parametrize("test", [monte_carlo_test, calibration_test, skce_test, scan_test])
+def test_the_level_holds_for_votes(test, concentration, spread, n_votes):
     options = {"n_resamples": 99, "random_state": 0}
-    rejected = sum(test(*draw(k, n_votes, spread), **options).pvalue <= 0.05 for k in range(200))
+    samples = (draw(k, n_votes, spread, concentration) for k in range(200))
+    rejected = sum(test(*sample, **options).pvalue <= 0.05 for sample in samples)
     assert rejected <= binom.isf(1e-3, 200, 0.05)
 
 
@@ -203,18 +216,111 @@ def test_what_is_neither_shares_nor_votes_is_refused(y, message):
         expected_calibration_error(y, PROBA)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: calibration_report(VOTES, PROBA),
-        lambda: CalibrationMonitor().update(PROBA, VOTES),
-        lambda: scan_test(VOTES, PROBA),
-        lambda: CalibrationAccumulator().partial_fit(VOTES, PROBA),
+def as_rows(votes):
+    """A row for each vote: its sample and its class."""
+    samples, columns = np.nonzero(votes)
+    return (np.repeat(part, votes[samples, columns]) for part in (samples, columns))
+
+
+#: Numbers of metrics and tests that know groups, or need not know them.
+OF_GROUPS = {
+    "interval": lambda y, p, **o: calibration_error_interval(y, p, n_bins=4, **o).estimate,
+    "cox": lambda y, p, **o: [
+        *(found := cox_recalibration(y, p, **o)).slope_interval,
+        found.slope,
+        found.intercept,
     ],
-)
-def test_what_takes_labels_alone_says_so(call):
-    with pytest.raises(ValueError, match="holds shares or votes of the classes"):
-        call()
+    "decisions": lambda y, p, **o: decision_curve(y, p, **o).net_benefit,
+}
+ALONE = {
+    "slope": calibration_slope,
+    "intercept": calibration_intercept,
+    "index": integrated_calibration_index,
+    "benefit": net_benefit,
+    "bins": lambda y, p: (found := calibration_bins(y, p)).gap[found.weight > 0],
+    "murphy": lambda y, p: murphy_diagram(y, p, thresholds=[0.4, 0.6]).score,
+    "accumulator": lambda y, p: np.array(
+        [
+            (sums := CalibrationAccumulator().partial_fit(y[:9], p[:9]).partial_fit(y[9:], p[9:]))
+            .expected_calibration_error(),
+            sums.accuracy(),
+            sums.log_loss(),
+            sums.brier_score(),
+            sums.score_decomposition().discrimination,
+        ]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain")
+@pytest.mark.parametrize("name", [*OF_GROUPS, *ALONE])
+def test_votes_are_rows_whose_groups_are_the_samples(name):
+    samples, columns = as_rows(VOTES)
+    if name in OF_GROUPS:
+        measure = OF_GROUPS[name]
+        expected = measure(columns, PROBA[samples], groups=samples)
+    else:
+        measure = ALONE[name]
+        expected = measure(columns, PROBA[samples])
+    assert_allclose(measure(VOTES, PROBA), expected, rtol=1e-7, atol=1e-9)
+
+
+def test_an_accumulator_debiases_votes_as_the_metric_does():
+    sums = CalibrationAccumulator(n_bins=4).partial_fit(VOTES, PROBA)
+    options = {"norm": 2, "debias": True}
+    expected = expected_calibration_error(VOTES, PROBA, n_bins=4, **options)
+    assert_allclose(sums.expected_calibration_error(**options), expected, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"y_true holds shares or votes .* Use debias=True"):
+        sums.expected_calibration_error(norm=2, debias="labels")
+    merged = CalibrationAccumulator(n_bins=4) + sums
+    with pytest.raises(ValueError, match="debias='labels'"):
+        merged.expected_calibration_error(norm=2, debias="labels")
+
+
+def test_a_report_of_votes_says_what_the_functions_say():
+    report = calibration_report(VOTES, PROBA, n_resamples=99, n_bins=5)
+    assert report.overall.ece.estimate == expected_calibration_error(VOTES, PROBA, n_bins=5)
+    assert report.overall.test.pvalue == (
+        calibration_test(VOTES, PROBA, n_resamples=99, random_state=0).pvalue
+    )
+    assert report.overall.overview.n_groups is None
+    samples, columns = as_rows(VOTES)
+    of_rows = calibration_report(columns, PROBA[samples], groups=samples, n_resamples=99, n_bins=5)
+    for name in ("base_rates", "mean_predictions", "accuracy", "mean_confidence"):
+        values = [getattr(one.overall.overview, name) for one in (report, of_rows)]
+        assert_allclose(*values, rtol=1e-12)
+    assert_allclose(
+        [score.score for score in report.overall.scores],
+        [score.score for score in of_rows.overall.scores],
+    )
+
+
+def test_a_recalibrator_of_votes_is_that_of_rows():
+    """With the same folds: those of the rows hold whole samples."""
+    samples, columns = as_rows(VOTES)
+    folds = [(np.flatnonzero(np.arange(N) % 3 != k), np.arange(k, N, 3)) for k in range(3)]
+    of_rows = [tuple(np.flatnonzero(np.isin(samples, part)) for part in pair) for pair in folds]
+    maps = [TemperatureScaling(), VectorScaling()]
+    options = {"do_no_harm": False, "random_state": 0}
+    sharp = PROBA**2 / (PROBA**2).sum(axis=1, keepdims=True)
+    first = Recalibrator(maps, folds, **options).fit(sharp, VOTES)
+    second = Recalibrator(maps, of_rows, **options).fit(sharp[samples], columns, groups=samples)
+    scores = [one.cv_results_["mean_test_score"] for one in (first, second)]
+    # A map is mixed with a uniform one of weight 1 / (samples + 1), and rows are more than samples.
+    assert_allclose(*scores, atol=2e-3)
+    assert first.best_name_ == second.best_name_
+    assert_allclose(first.predict_proba(sharp), second.predict_proba(sharp), atol=0.02)
+
+
+def test_scorers_take_votes():
+    classifier = GaussianNB().fit(PROBA, LABELS)
+    proba = classifier.predict_proba(PROBA)
+    scorer = get_scorer("neg_expected_calibration_error")
+    assert scorer(classifier, PROBA, VOTES) == -expected_calibration_error(VOTES, proba)
+    binary = GaussianNB().fit(PROBA, LABELS == 1)
+    two = np.column_stack([VOTES[:, [0, 2]].sum(axis=1), VOTES[:, 1]])
+    expected = expected_calibration_error(two, binary.predict_proba(PROBA)[:, 1])
+    assert scorer(binary, PROBA, two) == -expected
 
 
 def test_shares_of_two_classes_beside_one_column():

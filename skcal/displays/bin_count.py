@@ -26,7 +26,7 @@ from skcal.metrics import expected_calibration_error
 from skcal.metrics.binned import BinnedStatistic
 from skcal.metrics.bins import BinRule
 from skcal.metrics.statistic import draw_codes
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample, read_sample, refuse_groups
 
 N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
 
@@ -171,6 +171,7 @@ class BinCountDisplay(FromEstimator, Display):
         """
         sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
         _require_one_law(sample)
+        refuse_groups(sample.groups, "BinCountDisplay", "Use ReliabilityDisplay.")
         n_bins = _check_n_bins(n_bins)
         error, debiased = (_errors(sample, n_bins, strategy, debias) for debias in (False, True))
         null = _null_errors(sample, n_bins, strategy, n_resamples, random_state)

@@ -256,8 +256,8 @@ class DecisionCurveDisplay(FromEstimator, Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels.
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
         thresholds : array-like of shape (n_thresholds,), default=None
@@ -410,8 +410,8 @@ class MurphyDisplay(FromEstimator, Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels.
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
         compare : array-like of the shape of ``y_proba``, default=None

@@ -117,8 +117,8 @@ class RecalibrationDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels.
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         y_before, y_after : array-like of shape (n_samples,) or (n_samples, n_classes)
             Probabilities before and after recalibration.
         notion : {"auto", "binary", "confidence"}, default="auto"

@@ -17,7 +17,7 @@ from skcal.metrics.bin_table import TABLE, tabulate
 from skcal.metrics.binned import BinnedStatistic, expected_error
 from skcal.metrics.bins import BinMoments, BinRule
 from skcal.metrics.smoothers import isotonic_curve, make_points
-from skcal.metrics.statistic import observed_codes
+from skcal.metrics.statistic import observed_draw
 from skcal.notions import NOTIONS, Problem
 from skcal.sample import Sample
 
@@ -195,7 +195,7 @@ def make_panel(label, problem: Problem, curve, rule: BinRule, level, pvalue, ran
     return ReliabilityPanel(
         label=label,
         n_samples=len(x),
-        n_events=int(problem.outcomes[:, 0].sum()),
+        n_events=round(float(problem.outcomes[:, 0].sum())),
         count=table.count[filled],
         prediction=prediction,
         frequency=frequency,
@@ -208,7 +208,7 @@ def make_panel(label, problem: Problem, curve, rule: BinRule, level, pvalue, ran
         histogram=np.bincount(place, minlength=_HISTOGRAM_BINS),
         histogram_edges=edges,
         n_bins=n_bins,
-        error=float(statistic(observed_codes(problem))[0]),
+        error=float(statistic(observed_draw(problem))[0]),
         pvalue=pvalue,
         ranges=ranges,
         without_bins=without_bins,

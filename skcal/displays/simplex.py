@@ -23,7 +23,7 @@ from skcal.functions.base import BilinearFunction, read_residual
 from skcal.metrics import calibration_bins
 from skcal.metrics.bins import BinRule, gap_distances, problem_moments
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
-from skcal.sample import Sample, read_sample
+from skcal.sample import Outcomes, Sample, read_sample
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 _DENSITY_CELLS = 30  # along a side
@@ -159,8 +159,8 @@ class SimplexDisplay(FromEstimator, Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels.
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         y_proba : array-like of shape (n_samples, n_classes)
             Probabilities in [0, 1]; rows sum to 1.
         groups : dict, default=None
@@ -300,7 +300,7 @@ def make_arrows(sample, problem, method, n_bins, min_samples) -> SimplexArrows:
     if n_bins == "auto":
         n_bins = int(np.clip(np.sqrt(len(problem.weight) / 50), 2, 10))
     table = calibration_bins(
-        problem.outcomes.argmax(axis=1),
+        problem.outcomes.astype(np.float64).view(Outcomes),
         problem.features,
         notion="canonical",
         labels=[0, 1, 2],

@@ -28,7 +28,7 @@ from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cox import check_overlap, fit_intercept, fit_logistic, log_likelihood, of_groups
 from skcal.metrics.cumulative import largest_over_ranges, largest_over_thresholds
 from skcal.metrics.statistic import prepare
-from skcal.sample import read_sample
+from skcal.sample import read_sample, refuse_groups
 
 _ROUNDING = 1e-14
 _TERMS = np.arange(20)  # of the series of Brownian motion; each needs 5 where it is used
@@ -104,6 +104,7 @@ def spiegelhalter_test(
     sample = read_sample(
         y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=2
     )
+    refuse_groups(sample.groups, "spiegelhalter_test", "Use monte_carlo_test.")
     return of_each_problem(sample, _excess_brier)
 
 
@@ -236,6 +237,7 @@ def hosmer_lemeshow_test(
     True
     """
     sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label, scalar=True)
+    refuse_groups(sample.groups, "hosmer_lemeshow_test", "Use monte_carlo_test.")
     rule = BinRule(n_bins, strategy)
     return of_each_problem(sample, lambda p: _hosmer_lemeshow(p, rule, min_expected, external))
 
@@ -307,8 +309,8 @@ def cox_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
@@ -453,8 +455,8 @@ def kolmogorov_smirnov_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"

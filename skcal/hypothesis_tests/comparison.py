@@ -54,8 +54,8 @@ def compare_calibration(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba_a, y_proba_b : array-like of shape (n_samples,) or (n_samples, n_classes)
         Predictions of the two classifiers for the same samples, in the same order.
     notion : str or callable, default="auto"
@@ -146,7 +146,7 @@ def compare_calibration(
         )
         name = f"paired projections on polynomials of degree {degree}"
     else:
-        refuse_groups(a, "method='skce'", "Use method='projection'.")
+        refuse_groups(a.groups, "method='skce'", "Use method='projection'.")
         row_sums, square = _skce_sums(a, b, kernel, bandwidth)
         name = "paired SKCE"
     if a.groups is None:

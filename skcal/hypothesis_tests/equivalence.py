@@ -21,7 +21,7 @@ from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cumulative import largest_over_ranges
 from skcal.metrics.limits import proportion_limits
 from skcal.notions import Problem
-from skcal.sample import read_sample, refuse_groups
+from skcal.sample import Outcomes, read_sample, refuse_groups
 
 _SCALES = np.geomspace(0.15, 1, 14)  # of standard deviations of sums over ranges
 _N_QUANTILES = 101  # between which ranges of groups are taken
@@ -143,8 +143,8 @@ def equivalence_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     limit : float in (0, 1)
@@ -247,7 +247,7 @@ def equivalence_test(
     question: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
     sample = read_sample(y_true, y_proba, notion, scalar=True, **question)
     if method == "exact":
-        refuse_groups(sample, "method='exact'", "Use method='asymptotic'.")
+        refuse_groups(sample.groups, "method='exact'", "Use method='asymptotic'.")
     problems = [problem for problem in sample.problems() if len(problem.weight)]
     alpha = (1 - confidence_level) / len(problems)
     bounds: Callable[..., _Bounds]
@@ -389,7 +389,7 @@ def _range_quantile(alpha) -> float:
 
 def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
     """ECE in uniform bins."""
-    x, y = problem.features[:, 0], problem.outcomes[:, 0].astype(np.int64)
+    x, y = problem.features[:, 0], problem.outcomes[:, 0].astype(np.float64).view(Outcomes)
     options: dict[str, Any] = {"notion": "binary", "n_bins": n_bins, "labels": [0, 1]}
     estimate, bins = expected_calibration_error(y, x, **options), calibration_bins(y, x, **options)
     filled = bins.count > 0

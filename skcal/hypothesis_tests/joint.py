@@ -101,8 +101,8 @@ def calibration_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
@@ -203,9 +203,7 @@ def calibration_test(
       kernel    0.001  squared kernel error, the largest of widths 0.01, 0.1 and 1
       scan      0.001  ranges of predictions
     """
-    sample = read_sample(
-        y_true, y_proba, notion, labels=labels, pos_label=pos_label, groups=groups, soft=True
-    )
+    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label, groups=groups)
     problems = sample.problems()
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
     warn_if_few(n_resamples, len(filled), sample.groups)

@@ -68,8 +68,8 @@ def mean_embedding_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
@@ -159,7 +159,7 @@ def mean_embedding_test(
         at_least=2,
     )
     if method != "monte-carlo":
-        refuse_groups(sample, f"method={method!r}", "Use method='monte-carlo'.")
+        refuse_groups(sample.groups, f"method={method!r}", "Use method='monte-carlo'.")
     rng = check_random_state(random_state)
     problems = nonempty(sample)
     statistics = []

@@ -7,7 +7,8 @@ sample size. Observed and resampled outcomes go through the same code, since rou
 Of groups of samples that depend on each other only the mean of the residuals is known under H0, 0
 given the features, so all residuals of a group keep or change their signs together [1]_. Flips know
 too little where events are rare, so the p-value is the larger of theirs and that of outcomes that
-are redrawn as if all samples were independent.
+are redrawn as if all samples were independent; shares of votes, whose law is not known, as shares
+that vary as much as those that are seen.
 
 .. [1] Hagemann, Placebo inference on treatment effects when the number of clusters is small,
    Journal of Econometrics 2019.
@@ -33,12 +34,12 @@ from skcal.hypothesis_tests.result import (
     warn_if_few,
 )
 from skcal.metrics.statistic import (
-    draw_codes,
     flip_groups,
     group_signs,
     observed_draw,
     observed_outcomes,
     prepare,
+    redraw,
 )
 from skcal.notions import Problem
 from skcal.sample import Sample, read_sample
@@ -78,8 +79,8 @@ def monte_carlo_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     statistic : str or callable, default="expected_calibration_error"
@@ -155,9 +156,7 @@ def monte_carlo_test(
     >>> monte_carlo_test(data.labels, data.proba, n_bins=10, random_state=0).pvalue
     0.001
     """
-    sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups, soft=True
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups)
     rng = check_random_state(random_state)
     problems = nonempty(sample)
     statistics = [
@@ -275,11 +274,9 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
     """
     pairs = list(zip(statistics, problems, strict=True))
     groups = problems[0].groups
-    redrawn: list[list] = [[] for _ in pairs]
-    if groups is None or not groups.of_shares:
-        redrawn = [[null_distribution(*pair, n_resamples, random_state, n_jobs)] for pair in pairs]
+    redrawn = [null_distribution(*pair, n_resamples, random_state, n_jobs) for pair in pairs]
     if groups is None:
-        return [Draws(null[None], np.array([seen]), slack) for [(null, seen, slack)] in redrawn]
+        return [Draws(null[None], np.array([seen]), slack) for null, seen, slack in redrawn]
     # All problems of a draw flip the same groups.
     signs = random_state.randint(2**31 - 1, size=n_resamples)
     draws = []
@@ -288,7 +285,7 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
         flips = _in_chunks(_flip_statistics, statistic, problem, seeds, n_jobs)
         [kept] = _statistic_values(statistic, observed_outcomes(problem))
         slack = np.maximum(getattr(statistic, "slack", 0.0), _ROUNDING * np.abs(kept))
-        nulls, observed, _ = zip((flips, kept, slack), *known, strict=True)
+        nulls, observed, _ = zip((flips, kept, slack), known, strict=True)
         draws.append(Draws(np.stack(nulls), np.array(observed), slack))
     return draws
 
@@ -307,7 +304,7 @@ def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None
     n_jobs : int or None
     """
     seeds = random_state.randint(2**31 - 1, size=n_resamples)
-    null = _in_chunks(_draw_statistics, statistic, problem.features, seeds, n_jobs)
+    null = _in_chunks(_draw_statistics, statistic, problem, seeds, n_jobs)
     [observed] = _statistic_values(statistic, observed_draw(problem))
     return null, observed, getattr(statistic, "slack", 0.0)
 
@@ -320,8 +317,8 @@ def _in_chunks(draw, statistic, problem, seeds, n_jobs) -> np.ndarray:
     return np.concatenate(over_jobs(calls, n_jobs))
 
 
-def _draw_statistics(statistic, X, seeds):
-    return _statistic_values(statistic, draw_codes(X, seeds))
+def _draw_statistics(statistic, problem, seeds):
+    return _statistic_values(statistic, redraw(problem, seeds))
 
 
 def _flip_statistics(statistic, problem, seeds):

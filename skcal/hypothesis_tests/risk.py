@@ -51,8 +51,8 @@ def risk_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     function : calibration-estimation function, default=None
@@ -127,7 +127,7 @@ def risk_test(
         default_function(sample) if function is None else function,
         notion=sample.notion,
         labels=range(len(sample.classes)) if sample.proba.ndim == 2 else [0, 1],
-    ).fit(sample.proba[train], sample.codes[train])
+    ).fit(sample.proba[train], sample.happened[train])
     held_out = sample.take(test)
     functions = [
         fitted

@@ -20,7 +20,7 @@ from skcal.hypothesis_tests.result import (
     require_reachable,
     warn_if_few,
 )
-from skcal.metrics.statistic import observed_codes
+from skcal.metrics.statistic import observed_draw
 from skcal.notions import Problem
 from skcal.sample import read_sample
 
@@ -131,8 +131,8 @@ def scan_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
@@ -315,7 +315,7 @@ class RangeScan:
         """Disjoint ranges whose limits leave out the most, and how much per sample of all."""
         if not value > critical_value:
             return [], 0.0
-        hits = self._over_ranges(observed_codes(self.problem)[0])
+        hits = self._over_ranges(observed_draw(self.problem)[0])
         tail = norm.sf(max(critical_value, 0.0) + self.penalty)
         low, high = np.zeros(len(tail)), np.ones(len(tail))
         some = (tail > _TINY) & (hits > 0)

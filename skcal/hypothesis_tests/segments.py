@@ -23,7 +23,7 @@ from skcal.hypothesis_tests.monte_carlo import level_of
 from skcal.hypothesis_tests.result import CalibrationTestResult, warn_if_few
 from skcal.hypothesis_tests.segment_features import make_segments
 from skcal.metrics.limits import clopper_pearson, proportion_limits
-from skcal.metrics.statistic import draw_codes, flip_groups, group_signs, observed_codes
+from skcal.metrics.statistic import draw_codes, flip_groups, group_signs, observed_draw, redraw
 from skcal.notions import Problem
 from skcal.recalibration import SplineScaling
 from skcal.sample import read_sample
@@ -182,8 +182,8 @@ def segment_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     features : data frame, arrow table, dict of columns, or array-like
@@ -341,7 +341,8 @@ def _worst_first(families, pvalues) -> list[Segment]:
 def _calibration_curve(problem: Problem) -> np.ndarray:
     """What happened as a smooth function of a single prediction, (n_rows, 1)."""
     outcomes = problem.outcomes[:, 0]
-    curve = SplineScaling().fit(problem.features, outcomes.astype(int), problem.weight)
+    happened = np.column_stack([1 - outcomes, outcomes]) if problem.of_shares else outcomes
+    curve = SplineScaling().fit(problem.features, happened, problem.weight)
     return curve.predict_proba(problem.features)[:, 1:]
 
 
@@ -372,7 +373,7 @@ class SegmentBias:
     Attributes
     ----------
     features : ndarray of shape (n_rows, d)
-    codes : ndarray of shape (1, n_rows)
+    codes : ndarray of shape (1, n_rows), of shares of vectors (1, n_rows, d)
         The observed outcomes.
     n_samples : ndarray of shape (n_segments,)
         Sizes of the segments that have enough samples of the problem.
@@ -389,7 +390,7 @@ class SegmentBias:
         if relative:
             curve = _calibration_curve(problem)
             problem = problem._replace(features=curve, residuals=problem.outcomes - curve)
-        self.features, self.codes = problem.features.astype(np.float64), observed_codes(problem)
+        self.features, self.codes = problem.features.astype(np.float64), observed_draw(problem)
         self._weight, self.problem = problem.weight, problem
         self._mass = (self._members @ self._weight)[:, None]
         self._squares = (self._members @ self._weight**2)[:, None]
@@ -524,7 +525,7 @@ def step_down(family, n_resamples, rng, n_jobs):
 
 
 def _redraw(family, seeds):
-    return [draw_codes(part.features, seeds[:, k]) for k, part in enumerate(family)]
+    return [redraw(part.problem, seeds[:, k]) for k, part in enumerate(family)]
 
 
 def _flip(family, seeds):

@@ -90,8 +90,8 @@ def skce_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
@@ -207,7 +207,7 @@ default="monte-carlo"
         )
     single: Any = "median" if isinstance(bandwidth, str) else bandwidth
     sample = read_sample(y_true, y_proba, **question, at_least=2)
-    refuse_groups(sample, f"method={method!r}", "Use method='monte-carlo'.")
+    refuse_groups(sample.groups, f"method={method!r}", "Use method='monte-carlo'.")
     name = str(sample.notion)
     problems = sample.problems()
     if len(problems) > 1:
@@ -231,7 +231,7 @@ def _monte_carlo(y_true, y_proba, question, draws, kernel, bandwidth, estimator)
     """Resampled labels, for the error of one width or the largest of several."""
     widths = _several_widths(kernel, bandwidth)
     if widths is not None:
-        sample = read_sample(y_true, y_proba, **question, soft=True)
+        sample = read_sample(y_true, y_proba, **question)
         return _of_widths(sample, kernel, widths, estimator == "biased", **draws)
     bandwidth = "median" if callable(kernel) else bandwidth
     options = {**question, **draws, "kernel": kernel, "bandwidth": bandwidth}

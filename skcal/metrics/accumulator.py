@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from skcal._bins import Intervals, equal_intervals
+from skcal._matrices import hits, two_columns
 from skcal._scores import bounded_log_losses, brier_losses, of_outcomes
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import naming
@@ -32,7 +33,7 @@ from skcal.metrics.bins import (
 )
 from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
 from skcal.metrics.decomposition import SCORES, prediction_variance, scaled_parts, sum_of_parts
-from skcal.sample import Sample
+from skcal.sample import Sample, error_of_shares
 
 _FAN_IN = 8  # states of dask chunks that one task merges
 
@@ -108,6 +109,7 @@ class CalibrationAccumulator(BaseEstimator):
     """
 
     _columns: Any = None  # Columns, once there are samples
+    _of_shares = False
     _parameter_constraints: dict = {
         "notion": [str, callable],
         "n_bins": [Interval(Integral, 1, None, closed="left")],
@@ -190,6 +192,7 @@ class CalibrationAccumulator(BaseEstimator):
             except ValueError as error:
                 raise ValueError(" ".join([str(error), chunk.place]).strip()) from error
             self._start(sample)
+            self._of_shares = self._of_shares or sample.outcomes is not None
             for block in sample_blocks(sample):
                 self._table.add(block)
                 self._scores.add(_score_sums(block))
@@ -240,6 +243,7 @@ class CalibrationAccumulator(BaseEstimator):
         self._columns.require(other._columns)
         self._table.sums.merge(other._table.sums)
         self._scores.merge(other._scores)
+        self._of_shares = self._of_shares or other._of_shares
         self.n_samples_seen_ += other.n_samples_seen_
         return self
 
@@ -251,6 +255,7 @@ class CalibrationAccumulator(BaseEstimator):
         if hasattr(other, "_table"):
             for name in ("_columns", "classes_", "notion_", "edges_", "n_samples_seen_"):
                 setattr(self, name, getattr(other, name))
+            self._of_shares = other._of_shares
             self._table, self._scores = deepcopy((other._table, other._scores))
 
     def __add__(self, other):
@@ -295,6 +300,8 @@ class CalibrationAccumulator(BaseEstimator):
         error : float, or ndarray of shape (n_classes,) for ``average=None``
         """
         distance = resolve_distance("auto", norm, debias)
+        if debias == "labels" and self._of_shares:
+            raise error_of_shares("debias='labels'", "Use debias=True.")
         return expected_error(self._moments(), norm, debias, distance, average, root)
 
     @validate_params(MIN_BIN_SAMPLES, prefer_skip_nested_validation=True)
@@ -389,12 +396,13 @@ class CalibrationAccumulator(BaseEstimator):
 
 def _score_sums(sample: Sample) -> np.ndarray:
     """Sums of the weights, of hits, of the logarithmic loss and of the Brier score."""
-    proba, codes = sample.columns, sample.codes
-    likely = proba[:, 0] > 1 - proba[:, 0] if proba.shape[1] == 1 else proba.argmax(axis=1)
+    proba, happened = sample.columns, sample.happened
+    likely = two_columns(sample.proba).argmax(axis=1)
     logits = None if sample.logits is None else sample.logits.reshape(proba.shape)
-    log_loss = bounded_log_losses(proba, codes, logits)
-    brier = of_outcomes(brier_losses(proba.astype(np.float64)), codes)
-    return np.stack([np.ones(len(codes)), codes == likely, log_loss, brier]) @ sample.weight
+    log_loss = bounded_log_losses(proba, happened, logits)
+    brier = of_outcomes(brier_losses(proba.astype(np.float64)), happened)
+    right = hits(happened, likely)
+    return np.stack([np.ones(len(proba)), right, log_loss, brier]) @ sample.weight
 
 
 def _accumulate_dask(

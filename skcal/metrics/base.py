@@ -115,7 +115,7 @@ def read_outcome(*arguments, **options) -> Outcome:
 
 def check_both(outcome):
     """Raise unless both outcomes occur."""
-    if outcome.min() == outcome.max():
+    if outcome.min() == outcome.max() and outcome[0] in (0, 1):
         raise ValueError(f"y_true shows one outcome only ({int(outcome[0])}); both are needed.")
 
 

@@ -130,8 +130,8 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
@@ -236,11 +236,11 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 2, 2], proba, notion="classwise"), 6)
     0.866667
     """
-    options: dict[str, Any] = {"from_logits": from_logits, "soft": True}
+    options: dict[str, Any] = {"from_logits": from_logits}
     options["groups"] = groups if debias else None
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     if debias == "labels":
-        refuse_groups(sample, "debias='labels'", "Use debias=True.")
+        refuse_groups(sample.groups, "debias='labels'", "Use debias=True.")
     distance = resolve_distance(distance, norm, debias)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, (*GAPS, *_DEBIAS[debias]))
@@ -295,8 +295,8 @@ def maximum_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
@@ -352,9 +352,7 @@ default="total-variation"
     >>> maximum_calibration_error(y, p, n_bins=2)
     0.125
     """
-    sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, soft=True
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     moments = bin_moments(sample, rule, GAPS)
     return largest_error(moments, min_bin_samples, distance)

@@ -18,7 +18,7 @@ from scipy.stats import bootstrap, poisson
 from sklearn.utils import check_consistent_length, check_random_state
 
 from skcal._groups import read_groups
-from skcal._labels import check_labels, column_names
+from skcal._labels import check_labels, classes_of_shares, column_names, is_table
 from skcal._running import over_jobs
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -89,8 +89,8 @@ def bootstrap_interval(
     metric : callable
         ``metric(y_true, y_proba, **metric_params) → float``, one of :mod:`skcal.metrics` or your
         own.
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     confidence_level : float in (0, 1), default=0.95
@@ -236,7 +236,9 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, par
     y = plain_array(y_true, "y_true")
     with naming("y_true"):
         check_consistent_length(y, proba)
-    if proba.ndim == 2:  # a resample may lack a class
+    if proba.ndim == 2 and is_table(y):
+        labels = classes_of_shares(y_true, proba, labels, columns, "y_true", "y_proba")
+    elif proba.ndim == 2:  # a resample may lack a class
         labels = check_labels(y, proba, labels, columns=columns)[1]
     takes = dict(list(inspect.signature(metric).parameters.items())[2:])
     any_option = any(option.kind is option.VAR_KEYWORD for option in takes.values())

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-from skcal._labels import column_names, plain_labels
+from skcal._labels import column_names, is_table, plain_labels
 from skcal._validation import check_weight, naming, row_blocks
 from skcal.notions import resolve_notion
 from skcal.sample import Sample, read_sample
@@ -160,7 +160,7 @@ class Columns:
         with naming("y_proba"):
             names, shape = column_names(proba), np.shape(proba)[1:]
         options = {"labels": labels, "from_logits": from_logits}
-        if len(chunks) > 1:  # slices of arrays
+        if len(chunks) > 1 and not is_table(y):  # slices of arrays
             n_classes = shape[0] if shape else 2
             y = np.concatenate([_telling_labels(chunk.y_true, n_classes) for chunk in chunks])
             proba, options["from_logits"] = np.full((len(y), *shape), 1 / max(n_classes, 1)), False
@@ -183,7 +183,7 @@ class Columns:
         sample = read_sample(y_true, y_proba, notion=self.notion, scalar=True, **options)
         weight = _check_chunk_weight(sample_weight, len(sample.proba))
         keep = slice(None) if weight.all() else weight > 0
-        return sample.take(keep, weight[keep])
+        return sample.take(keep, (sample.weight * weight)[keep])
 
     def _compare(self, shape, names) -> None:
         if shape != self.shape:

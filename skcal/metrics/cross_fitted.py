@@ -55,8 +55,8 @@ def cross_fitted_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     kind : {"l1", "l2", "rms", "squared", "log"}, default="l1"
@@ -129,7 +129,7 @@ def cross_fitted_calibration_error(
     >>> round(cross_fitted_calibration_error(y, P, random_state=0), 3)
     0.025
     """
-    options: dict[str, Any] = {"from_logits": from_logits, "groups": groups, "soft": True}
+    options: dict[str, Any] = {"from_logits": from_logits, "groups": groups}
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     data = _problems_of(sample)
     splits = _splits(sample, data, cv, random_state)

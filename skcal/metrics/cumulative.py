@@ -50,8 +50,8 @@ def cutoff_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str, default="auto"
@@ -113,7 +113,6 @@ def cutoff_calibration_error(
         pos_label,
         from_logits,
         scalar=True,
-        soft=True,
     )
     return estimate_problems(sample, largest_over_ranges, average=average)
 
@@ -135,8 +134,8 @@ def kolmogorov_smirnov_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str, default="auto"
@@ -193,7 +192,6 @@ def kolmogorov_smirnov_calibration_error(
         pos_label,
         from_logits,
         scalar=True,
-        soft=True,
     )
     return estimate_problems(sample, largest_over_thresholds, average=average)
 

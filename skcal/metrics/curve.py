@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, clone
 
 from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
-from skcal._validation import InputError
 from skcal.metrics.base import check_both, read_increasing, read_outcome
 from skcal.metrics.smoothers import (
     CURVES,
@@ -25,6 +24,7 @@ from skcal.metrics.smoothers import (
     point_gaps,
 )
 from skcal.notions import Notion
+from skcal.sample import refuse_groups
 
 _GRID = 101
 _TAIL = 10  # R's rms draws curves between the 10th predictions from both ends
@@ -223,9 +223,7 @@ def _frequency_and_limits(method, x, outcome, weight, groups, grid, level):
     if method != "isotonic":
         dependence = None if groups is None else Dependence(outcome, weight, groups)
         return CURVES[method](points, grid, level, dependence)
-    if groups is not None:
-        reason = "is not for method='isotonic', whose limits are those of independent samples."
-        raise InputError("groups", reason, "Use method='splines' or 'loess'.")
+    refuse_groups(groups, "method='isotonic'", "Use method='splines' or 'loess'.")
     if np.ptp(weight) > 1e-9 * weight.max():
         raise ValueError(
             "sample_weight differs among samples, but method='isotonic' counts outcomes for exact "
@@ -257,8 +255,8 @@ def integrated_calibration_index(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"

@@ -80,8 +80,8 @@ def score_decomposition(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     score : {"brier", "log-loss"}, default="brier"
@@ -150,9 +150,7 @@ default="isotonic"
     >>> parts.score, parts.miscalibration, parts.discrimination, parts.uncertainty
     (0.1875, 0.0625, 0.0625, 0.1875)
     """
-    sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, soft=True
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     if strategy == "isotonic":
         parts = _isotonic_parts(sample, score)
     else:
@@ -209,9 +207,7 @@ def sharpness(
     >>> sharpness([0, 1], [0.25, 0.75])
     0.0625
     """
-    sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, soft=True
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     return prediction_variance(bin_moments(sample, BinRule(1, "uniform"), _SPREAD))
 
 

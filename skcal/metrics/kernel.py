@@ -74,8 +74,8 @@ def squared_kernel_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
@@ -172,7 +172,6 @@ def squared_kernel_calibration_error(
         pos_label,
         from_logits,
         at_least=at_least,
-        soft=True,
     )
 
     standard_errors: list[float] = []
@@ -312,8 +311,8 @@ def maximum_mean_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class), and its
         confidence is max(p, 1 - p).
@@ -365,7 +364,6 @@ def maximum_mean_calibration_error(
         pos_label,
         from_logits,
         scalar=True,
-        soft=True,
     )
 
     def measure(problem):
@@ -408,8 +406,8 @@ def squared_mean_embedding_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
@@ -465,9 +463,7 @@ def squared_mean_embedding_calibration_error(
     >>> squared_mean_embedding_calibration_error([0, 1], [0.5, 0.5], locations=[0.5], bandwidth=1.0)
     0.0
     """
-    sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, soft=True
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     rng = check_random_state(random_state)
 
     def measure(problem):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._labels import plain_labels
+from skcal._labels import is_table, plain_labels
 from skcal._sklearn_compat import BaseScorer, validate_parameter_constraints
 from skcal._validation import InputError, plain_array, refuse_no_numbers
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
@@ -97,12 +97,14 @@ def predicted(estimator, X) -> np.ndarray:
 
 def align_columns(proba, classes, y_true, pos_label):
     """P(positive) for two classes; columns of zeros for labels that the classifier lacks."""
-    labels, y = np.asarray(classes), plain_labels(y_true, "y_true")
+    labels = np.asarray(classes)
     if proba.ndim != 2 or proba.shape[1] != len(labels):
         reason = f"has shape {proba.shape}, classes_ {len(labels)} entries."
         raise InputError("predict_proba", reason, "Use a classifier with a column per class.")
-    known = set(labels.tolist())
-    unknown = [label for label in dict.fromkeys(y.tolist()) if label not in known]
+    known, unknown = set(labels.tolist()), []
+    if not is_table(y_true):  # whose columns are those of the classes
+        y = plain_labels(y_true, "y_true")
+        unknown = [label for label in dict.fromkeys(y.tolist()) if label not in known]
     if len(unknown):
         _refuse_labels_of_other_types(unknown[0], labels[0])
         zeros = np.zeros((len(proba), len(unknown)), dtype=proba.dtype)

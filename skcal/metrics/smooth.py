@@ -51,8 +51,8 @@ def smooth_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str, default="auto"
@@ -115,7 +115,6 @@ def smooth_calibration_error(
         pos_label,
         from_logits,
         scalar=True,
-        soft=True,
     )
     return estimate_problems(
         sample, lambda problem: _smooth_error(problem, bandwidth), average=average
@@ -287,8 +286,8 @@ def kernel_density_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
@@ -349,7 +348,6 @@ def kernel_density_calibration_error(
         pos_label,
         from_logits,
         at_least=2,
-        soft=True,
     )
     # A class that is predicted once ("top-label") has no other samples.
     return estimate_problems(

@@ -23,6 +23,8 @@ from skcal._sklearn_compat import validate_parameter_constraints
 from skcal.notions import Problem
 from skcal.sample import Outcomes, read_sample
 
+_NEARLY_LABELS, _LEAST_RATIO = 0.95, 1e-9  # variances of shares, as parts of those of labels
+
 
 @dataclass(frozen=True)
 class Preparation:
@@ -187,8 +189,7 @@ def outcome_rows(draw: np.ndarray, m: int) -> np.ndarray:
 
 def observed_draw(problem: Problem) -> np.ndarray:
     """Outcomes as a block of one draw: of labels columns, of shares of votes numbers."""
-    of_shares = problem.groups is not None and problem.groups.of_shares
-    return observed_outcomes(problem) if of_shares else observed_codes(problem)
+    return observed_outcomes(problem) if problem.of_shares else observed_codes(problem)
 
 
 def observed_outcomes(problem: Problem) -> np.ndarray:
@@ -239,6 +240,40 @@ def observed_codes(problem: Problem) -> np.ndarray:
     outcomes = problem.outcomes
     codes = outcomes[:, 0] if outcomes.shape[1] == 1 else outcomes.argmax(axis=1)
     return codes.astype(np.int64)[None]
+
+
+def redraw(problem: Problem, seeds) -> np.ndarray:
+    """Outcomes of calibrated predictions, of shares those of :func:`draw_shares`."""
+    if not problem.of_shares:
+        return draw_codes(problem.features, seeds)
+    shares = draw_shares(problem, seeds)
+    return shares[:, :, 0] if shares.shape[2] == 1 else shares
+
+
+def draw_shares(problem: Problem, seeds) -> np.ndarray:
+    """Shares of calibrated predictions as uneven as the observed ones, (n_resamples, n_rows, m).
+
+    Their law is not known. Those of Dirichlet with the mean x have the variance ρ x (1 - x), and ρ
+    is Σ δ² / Σ x (1 - x); labels are redrawn where a sample has one vote.
+    """
+    X = problem.features.astype(np.float64)
+    columns = np.hstack([X, 1 - X]) if X.shape[1] == 1 else X
+    several = ~problem.groups.alone
+    chance = (X * (1 - X))[several].sum()
+    ratio = (problem.residuals[several] ** 2).sum() / chance if chance > 0 else 1.0
+    codes = draw_codes(columns, seeds)
+    if ratio > _NEARLY_LABELS:
+        several = np.zeros_like(several)
+    shape = columns * (1 - ratio) / max(ratio, _LEAST_RATIO)
+    block = np.empty((len(seeds), *X.shape))
+    for draw, seed, labels in zip(block, seeds, codes, strict=True):
+        rng = np.random.default_rng([seed, 1])
+        parts = rng.standard_gamma(shape[several])
+        total = parts.sum(axis=1, keepdims=True)
+        draw[:] = one_hot(labels, columns.shape[1])[:, : X.shape[1]]
+        drawn = np.where(total > 0, parts / np.where(total > 0, total, 1), columns[several])
+        draw[several] = drawn[:, : X.shape[1]]
+    return block
 
 
 def draw_codes(X: np.ndarray, seeds) -> np.ndarray:

@@ -23,6 +23,7 @@ from skcal.metrics.base import read_outcome
 from skcal.metrics.cox import recalibration_of
 from skcal.metrics.limits import clopper_pearson, proportion_limits
 from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
+from skcal.sample import refuse_groups
 
 _NOTE = (
     "ICI, E50, E90 and Emax are above 0 by noise alone; their lower limits are 0 where calibrated "
@@ -312,6 +313,9 @@ def validation_measures(
         pos_label=pos_label,
         from_logits=from_logits,
     )
+    if data.problem.of_shares:
+        remedy = "Pass a row for each vote, and groups= the sample of each row."
+        refuse_groups(data.problem.groups, "validation_measures", remedy)
     x, outcome, together = data.prediction, data.happened, data.problem.groups
     cox = recalibration_of(data, confidence_level)
     rate = _prevalence(outcome, together, confidence_level)

@@ -136,8 +136,8 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predictions.
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns

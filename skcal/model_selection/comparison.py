@@ -72,8 +72,8 @@ def compare_risks(a, b, X, y, sample_weight=None, groups=None) -> RiskComparison
         :class:`~skcal.CalibrationErrorSearchCV` stands for its best estimator.
     X : array-like of shape (n_samples,) or (n_samples, n_classes)
         Predictions.
-    y : array-like of shape (n_samples,)
-        Labels.
+    y : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights of the pairs, w_i w_j.
     groups : array-like of shape (n_samples,), default=None

@@ -153,8 +153,8 @@ class CalibrationErrorEstimator(BaseEstimator):
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predicted probabilities.
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -179,7 +179,6 @@ class CalibrationErrorEstimator(BaseEstimator):
             self.labels,
             self.pos_label,
             self.from_logits,
-            soft=True,
             estimator=self,
         )
         self.classes_, self.notion_ = sample.given_classes, sample.notion
@@ -227,8 +226,8 @@ class CalibrationErrorEstimator(BaseEstimator):
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predictions that neither the fit nor any choice has seen.
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other; those of training samples should be
@@ -249,8 +248,8 @@ class CalibrationErrorEstimator(BaseEstimator):
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predictions that neither the fit nor any choice has seen.
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         kind : {"squared", "rms", "l1", "l2", "log"}, default="l1"
             As in :meth:`CalibrationErrorSearchCV.error`.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -302,7 +301,6 @@ class CalibrationErrorEstimator(BaseEstimator):
             self.pos_label,
             self.from_logits,
             groups=groups,
-            soft=True,
             estimator=self,
             reset=False,
         )

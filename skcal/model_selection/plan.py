@@ -256,7 +256,7 @@ def _splitter(cv, seed, data: Sample):
 def _split(cv, data, name, n_test=0):
     groups = None if data.groups is None else data.groups.codes
     try:
-        pairs = cv.split(data.proba, data.labels, groups)
+        pairs = cv.split(data.proba, data.classes[data.codes], groups)
         everyone = np.arange(
             len(data.codes)
         )  # turns masks into numbers, and refuses what is neither

@@ -242,8 +242,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predicted probabilities of samples that the classifier was not trained on.
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other: blocks hold whole groups, and standard
@@ -269,7 +269,6 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
             self.pos_label,
             self.from_logits,
             groups=groups,
-            soft=True,
             estimator=self,
         )
         self.notion_, self.classes_ = sample.notion, sample.given_classes

@@ -13,7 +13,7 @@ from skcal._validation import InputError, naming, row_blocks
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.notions import NOTIONS, Notion, make_problems, resolve_notion
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample, read_sample, refuse_groups
 
 _PART_BYTES = 2**25
 
@@ -133,6 +133,8 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
         notion, labels = layout.notion, layout.classes
     options: dict[str, Any] = {"label_name": "y", "proba_name": "X", "keep_weightless": True}
     sample = read_sample(y, X, notion, sample_weight, labels, **options)
+    remedy = "Pass one vote of each sample, drawn at random."
+    refuse_groups(sample.groups, "a monitor", remedy, "y")
     _check_counts(sample.weight)
     if not sample.weight.all():
         sample = sample.take(np.flatnonzero(sample.weight))

@@ -17,9 +17,11 @@ from skcal._labels import (
     classes_of_shares,
     column_names,
     is_clearly_lower,
+    is_table,
     plain_labels,
     read_shares,
     refuse_another_order,
+    rows_of_shares,
 )
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context
 from skcal._validation import (
@@ -130,12 +132,11 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
         refuse_another_order(y, X, "y", "X")
         X = self._check(X, y)
         weight = check_weight(sample_weight, len(X))
-        votes = _rows_of_votes(y, X, columns)
-        if votes is None:
-            codes, self.classes_ = _read_labels(y, X, columns)
-        else:
-            rows, codes, shares, self.classes_ = votes
-            X, weight = X[rows], weight[rows] * shares
+        happened, votes, self.classes_ = _read_outcomes(y, X, columns)
+        codes = happened
+        if votes is not None:
+            rows, codes, shares = rows_of_shares(happened)
+            X, weight = X[rows], (weight * votes)[rows] * shares
         kept = weight > 0
         if not kept.all():
             X, codes, weight = X[kept], codes[kept], weight[kept]
@@ -404,30 +405,16 @@ def _smallest_positive(X):
     return float(lowest if lowest > 0 else np.min(X, where=X > 0, initial=1))
 
 
-def _rows_of_votes(y, X: np.ndarray, columns):
-    """Soft labels as rows of single votes: samples, columns, weights, and the classes; else None.
-
-    A row of shares becomes one row for each class that it gives a share to.
-    """
-    proba = X[:, 0] if X.shape[1] == 1 else X
-    soft = read_shares(y, proba, "y", "X")
-    if soft is None:
-        return None
-    shares, votes = soft
-    rows, codes = np.nonzero(shares)
-    weight = shares[rows, codes] * np.nan_to_num(votes, nan=1.0)[rows]
-    return rows, codes, weight, classes_of_shares(y, proba, None, columns, "y", "X")
-
-
-def _read_labels(y, X: np.ndarray, columns):
-    """Column numbers and classes; names of a data frame's columns count if they name all labels.
+def _read_outcomes(y, X: np.ndarray, columns):
+    """As :func:`outcomes_of`; names of a data frame's columns count if they name all labels.
 
     Maps have no option ``labels``, which the errors of others recommend.
     """
     try:
-        if columns is not None and not set(plain_labels(y, "y").tolist()) <= set(columns):
-            columns = None
-        return labels_of(y, X, columns=columns if X.shape[1] > 1 else None)
+        if columns is not None and not is_table(y):
+            named = set(plain_labels(y, "y").tolist()) <= set(columns)
+            columns = columns if named and X.shape[1] > 1 else None
+        return outcomes_of(y, X, columns=columns)
     except InputError as error:
         remedies = {
             "positive class": "Pass y == positive class.",
@@ -437,15 +424,24 @@ def _read_labels(y, X: np.ndarray, columns):
         raise ValueError(error.message(remedies.get(error.kind))) from None
 
 
-def labels_of(y, X: np.ndarray, labels=None, *, columns=None):
-    """Column numbers and classes of predictions (n, 1) or (n, C).
+def outcomes_of(y, X: np.ndarray, labels=None, *, columns=None):
+    """What happened of predictions (n, 1) or (n, C), how many votes tell it, and the classes.
 
-    Of a single column the second of two labels in order is positive, as ``classes_[1]`` of
+    Those are column numbers and None, or shares (n, C) and numbers of votes, 1 where unknown. Of a
+    single column the second of two labels in order is positive, as ``classes_[1]`` of
     scikit-learn's classifiers, unless ``labels`` tells the order.
     """
+    proba = X[:, 0] if X.shape[1] == 1 else X
+    soft = read_shares(y, proba, "y", "X")
+    if soft is not None:
+        shares, votes = soft
+        classes = classes_of_shares(y, proba, labels, columns, "y", "X")
+        if (votes == 1).all():
+            return shares.argmax(axis=1), None, classes
+        return shares, np.nan_to_num(votes, nan=1.0), classes
     codes, classes = check_labels(
         y,
-        X[:, 0] if X.shape[1] == 1 else X,
+        proba,
         labels,
         columns=columns,
         name="y",
@@ -455,7 +451,7 @@ def labels_of(y, X: np.ndarray, labels=None, *, columns=None):
     )
     if X.shape[1] == 1 and labels is None and classes.tolist() not in ([0, 1], [-1, 1]):
         _warn_if_reversed(X[:, 0].astype(np.float64), codes, classes)
-    return codes, classes
+    return codes, None, classes
 
 
 def _warn_if_reversed(x, codes, classes) -> None:

@@ -14,11 +14,11 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._groups import Groups
-from skcal._labels import plain_labels
+from skcal._labels import rows_of_shares
 from skcal._running import recorded_warnings
 from skcal._sklearn_compat import _num_samples
 from skcal._validation import FLOATS, check_weight, naming, refuse_no_numbers
-from skcal.recalibration.base import Identity
+from skcal.recalibration.base import Identity, outcomes_of
 
 _PACKAGE = str(Path(__file__).parents[1])
 _STEPS = 200
@@ -26,22 +26,37 @@ _SMALLEST = 0.02  # weight of a map that is worth its fit
 
 
 class LabelledPredictions(NamedTuple):
-    """Predictions (n, 1) or (n, C) that maps understand, column numbers, weights and groups."""
+    """Predictions (n, 1) or (n, C) that maps understand, what happened, weights and groups.
+
+    What happened is the column of each label, (n,), or shares of all classes, (n, C).
+    """
 
     X: np.ndarray
-    codes: np.ndarray
+    happened: np.ndarray
     weight: np.ndarray
     groups: Groups | None = None
 
     def take(self, rows) -> LabelledPredictions:
         """Return those of some samples."""
         groups = None if self.groups is None else self.groups.take(rows)
-        return LabelledPredictions(self.X[rows], self.codes[rows], self.weight[rows], groups)
+        return LabelledPredictions(self.X[rows], self.happened[rows], self.weight[rows], groups)
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
         return max(2, self.X.shape[1])
+
+    def as_labels(self) -> LabelledPredictions:
+        """Return a row for each class of a sample that has a share, instead of the shares."""
+        if not self.of_shares:
+            return self
+        rows, codes, shares = rows_of_shares(self.happened)
+        return LabelledPredictions(self.X[rows], codes, self.weight[rows] * shares)
+
+    @property
+    def of_shares(self) -> bool:
+        """Whether what happened are shares."""
+        return self.happened.ndim == 2
 
     @property
     def n_positive(self) -> int:
@@ -52,17 +67,18 @@ class LabelledPredictions(NamedTuple):
 def fit_map(estimator, data: LabelledPredictions):
     """Fit a clone; weights that are all equal are not passed on.
 
-    Of this package's own warnings only those of fits that did not converge are passed on: maps get
-    column numbers, of which one may be absent from a fold, and some candidates are for rounded
-    logarithms.
+    Shares become a row for each class that has one. Of this package's own warnings only those of
+    fits that did not converge are passed on: maps get column numbers, of which one may be absent
+    from a fold, and some candidates are for rounded logarithms.
     """
+    data = data.as_labels()
     estimator, weight = clone(estimator), data.weight
     options = {}
     if not (weight == weight[0]).all():
         last = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
         options = {f"{last}sample_weight": weight}
     with recorded_warnings() as caught:
-        estimator.fit(data.X, data.codes, **options)
+        estimator.fit(data.X, data.happened, **options)
     for one in caught:
         own = one.filename.startswith(_PACKAGE)
         if not own or issubclass(one.category, ConvergenceWarning):
@@ -131,8 +147,8 @@ class Mixture(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
-        y : array-like of shape (n_samples,)
-            Column numbers.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Column numbers, or shares of the classes, or counts of votes for them.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -142,8 +158,9 @@ class Mixture(ClassifierMixin, BaseEstimator):
         refuse_no_numbers(X, "X")
         with naming("X"):
             X = check_array(X, dtype=FLOATS, ensure_2d=False, input_name="X")
-        weight = check_weight(sample_weight, len(X))
-        data = LabelledPredictions(X.reshape(len(X), -1), plain_labels(y, "y"), weight)
+        weight, X = check_weight(sample_weight, len(X)), X.reshape(len(X), -1)
+        happened, votes, _ = outcomes_of(y, X)
+        data = LabelledPredictions(X, happened, weight if votes is None else weight * votes)
         self.estimators_ = [fit_map(one, data) for one in self.estimators]
         self.classes_ = np.arange(data.n_classes)
         return self

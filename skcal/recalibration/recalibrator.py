@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._groups import read_groups
+from skcal._groups import groups_of_votes, read_groups
 from skcal._labels import column_names, refuse_another_order
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
@@ -27,7 +27,7 @@ from skcal._validation import (
     plain_array,
     read_logits,
 )
-from skcal.recalibration.base import labels_of
+from skcal.recalibration.base import outcomes_of
 from skcal.recalibration.default_maps import default_max_samples
 from skcal.recalibration.mixture import LabelledPredictions, Mixture, fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
@@ -191,8 +191,8 @@ class Recalibrator(
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predictions for samples that the classifier was not trained on; one-dimensional ones are
             those of the positive class.
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other: folds hold whole groups, and losses are
@@ -239,9 +239,13 @@ class Recalibrator(
         columns = column_names(X)
         refuse_another_order(y, X, "y", "X")
         predictions = self._predictions(X, y, reset=True)
-        codes, self.classes_ = labels_of(y, predictions, self.labels, columns=columns)
-        weight = check_weight(sample_weight, len(codes))
-        return LabelledPredictions(predictions, codes, weight, read_groups(groups, weight))
+        happened, votes, self.classes_ = outcomes_of(y, predictions, self.labels, columns=columns)
+        weight = check_weight(sample_weight, len(happened))
+        together = read_groups(groups, weight)
+        if votes is not None:
+            weight = weight * votes
+            together = groups_of_votes(votes, weight, together)
+        return LabelledPredictions(predictions, happened, weight, together)
 
     def _predictions(self, X, y=None, reset=False) -> np.ndarray:
         """Checked predictions as maps read them, (n, 1) or (n, C)."""

@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 
 from skcal._groups import GroupBlocks, Groups, refuse_cut_groups, tail_quantile
+from skcal._labels import rows_of_shares
 from skcal._running import one_by_one, recorded_warnings
 from skcal._scores import LOSSES, log_losses, of_outcomes
 from skcal._selection import (
@@ -86,12 +87,13 @@ def splits_that_choose(
 
 def _given_splits(cv, data, chosen):
     """The splits of a splitter or an iterable, without what was not drawn."""
-    n_samples = len(data.codes)
+    n_samples = len(data.X)
     drawn = np.zeros(n_samples, dtype=bool)
     drawn[chosen] = True
     try:
         groups = None if data.groups is None else data.groups.codes
-        pairs = check_cv(cv, data.codes, classifier=True).split(data.X, data.codes, groups)
+        codes = data.happened.argmax(axis=1) if data.of_shares else data.happened
+        pairs = check_cv(cv, codes, classifier=True).split(data.X, codes, groups)
         splits = as_rows(pairs, n_samples)
     except (ValueError, IndexError) as error:
         raise ValueError(f"cv cannot split {n_samples} samples. ({error})") from error
@@ -166,9 +168,10 @@ def _for_input(estimator, from_logits, place):
 class JudgedMap(NamedTuple):
     """What a map says of samples that it was not fitted to.
 
+    ``log_losses`` are those of labels, of shares one for each class of a sample that has a share.
     ``surprise`` is the sum of what was gained over the identity, above its mean if the identity is
     calibrated, and ``variance`` the variance that the sum then has, of groups no less than that of
-    their sums.
+    their sums, of shares, whose law is not known, that of these sums.
     """
 
     fitted: Any
@@ -193,27 +196,29 @@ def _fit_and_judge(estimator, identity, data, train, test, scoring) -> JudgedMap
 def judge(fitted, identity, test, n_train, scoring, seconds=0.0) -> JudgedMap:
     """Judge a fitted map, beside the identity, on samples that it has not seen."""
     start = time.perf_counter()
-    n_test, n_classes = len(test.codes), test.n_classes
-    losses, logs, surprises, variance = np.empty(n_test), np.empty(n_test), np.empty(n_test), 0.0
+    n_test, n_classes = len(test.X), test.n_classes
+    losses, surprises, variance = np.empty(n_test), np.empty(n_test), 0.0
+    logs = []
     for rows in row_blocks(n_test, 8 * n_classes, most=2**22):
         p = identity.predict_proba(test.X[rows])
         q = mapped_proba(fitted, test.X[rows], n_train, n_classes)
-        codes, weight = test.codes[rows], test.weight[rows]
+        happened, weight = test.happened[rows], test.weight[rows]
         after = LOSSES[scoring](q)
-        losses[rows] = of_outcomes(after, codes)
-        logs[rows] = (
-            losses[rows] if scoring == "neg_log_loss" else of_outcomes(log_losses(q), codes)
-        )
+        losses[rows] = of_outcomes(after, happened)
+        each = after if scoring == "neg_log_loss" else log_losses(q)
+        labels = rows_of_shares(happened)[:2] if test.of_shares else None
+        logs.append(of_outcomes(each, happened) if labels is None else each[labels])
         with np.errstate(invalid="ignore"):
             gain = np.where(p > 0, LOSSES[scoring](p) - after, 0)
         mean = np.einsum("ij,ij->i", p, gain)
-        surprises[rows] = weight * (of_outcomes(gain, codes) - mean)
+        surprises[rows] = weight * (of_outcomes(gain, happened) - mean)
         variance += float(weight**2 @ (np.einsum("ij,ij,ij->i", p, gain, gain) - mean**2))
     times = seconds, time.perf_counter() - start
     if test.groups is not None:
-        variance = max(variance, float(np.sum(test.groups.sums(surprises) ** 2)))
+        of_groups = float(np.sum(test.groups.sums(surprises) ** 2))
+        variance = of_groups if test.of_shares else max(variance, of_groups)
     surprise = float(surprises.sum())
-    return JudgedMap(fitted, losses, logs, surprise, max(variance, 0.0), times)
+    return JudgedMap(fitted, losses, np.concatenate(logs), surprise, max(variance, 0.0), times)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +236,7 @@ class Trial:
         Test rows of the splits, which do not overlap.
     held_out : list of list of JudgedMap
         By setting and split.
-    weight : ndarray of shape (n_samples,)
-    groups : Groups or None
+    data : LabelledPredictions
     """
 
     candidates: list[MapCandidate]
@@ -240,8 +244,7 @@ class Trial:
     maps: list
     tests: list[np.ndarray]
     held_out: list[list[JudgedMap]]
-    weight: np.ndarray
-    groups: Groups | None = None
+    data: LabelledPredictions
 
     def losses(self, setting, splits) -> np.ndarray:
         """Losses of the test samples of some splits."""
@@ -249,17 +252,17 @@ class Trial:
 
     def weights(self, splits) -> np.ndarray:
         """Weights of the test samples of some splits."""
-        return np.concatenate([self.weight[self.tests[k]] for k in splits])
+        return np.concatenate([self.data.weight[self.tests[k]] for k in splits])
+
+    def _groups_of(self, splits) -> Groups | None:
+        if self.data.groups is None:
+            return None
+        return self.data.groups.take(np.concatenate([self.tests[k] for k in splits]))
 
     def compare(self, setting, other, splits) -> LossComparison:
         """Compare the losses of two settings on the test samples of some splits."""
         losses = self.losses(setting, splits), self.losses(other, splits)
         return LossComparison.of(*losses, self.weights(splits), self._groups_of(splits))
-
-    def _groups_of(self, splits) -> Groups | None:
-        if self.groups is None:
-            return None
-        return self.groups.take(np.concatenate([self.tests[k] for k in splits]))
 
     def setting(self, number) -> dict:
         """A map and its parameters, as ``cv_results_["params"]`` names them."""
@@ -356,7 +359,7 @@ def try_maps(candidates, data, splits, scoring, mix=False, n_jobs=None, progress
     warn_of_fits([one for each in judged for one in each.warnings], "{} fit(s) of maps", most=1)
     held_out = [judged[k : k + len(splits)] for k in range(0, len(judged), len(splits))]
     tests = [test for _, test in splits]
-    trial = Trial(candidates, owners, maps, tests, held_out, data.weight, data.groups)
+    trial = Trial(candidates, owners, maps, tests, held_out, data)
     if not mix:
         return trial
     with recorded_warnings():  # fitted maps have said what they say of these predictions
@@ -380,15 +383,15 @@ def _with_mixture(trial, identity, data, splits, scoring) -> Trial:
         [*trial.maps, mixture],
         trial.tests,
         [*trial.held_out, held_out],
-        trial.weight,
-        trial.groups,
+        data,
     )
 
 
 def _mixture(trial: Trial, splits) -> tuple[Mixture, np.ndarray]:
     """The mixture that some splits choose, unfitted, and the numbers of its maps."""
     columns = [np.concatenate([row[k].log_losses for k in splits]) for row in trial.held_out]
-    weights = mixture_weights(np.stack(columns, axis=1), trial.weights(splits))
+    judged = trial.data.take(np.concatenate([trial.tests[k] for k in splits])).as_labels()
+    weights = mixture_weights(np.stack(columns, axis=1), judged.weight)
     used = np.flatnonzero(weights)
     return Mixture([trial.maps[k] for k in used], weights[used]), used
 
@@ -440,11 +443,11 @@ def judge_choice(
         rows, after = cross_fitted(maps, data.X, data.n_classes)
         before = identity.predict_proba(data.X[rows])
     judged = data.take(rows)
-    codes, weight, groups = judged.codes, judged.weight, judged.groups
+    happened, weight, groups = judged.happened, judged.weight, judged.groups
     comparison = {
         name: LossComparison.of(
-            of_outcomes(LOSSES[score](before), codes),
-            of_outcomes(LOSSES[score](after), codes),
+            of_outcomes(LOSSES[score](before), happened),
+            of_outcomes(LOSSES[score](after), happened),
             weight,
             groups,
         )

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from skcal._labels import column_names, plain_labels
+from skcal._matrices import two_columns
 from skcal._scores import brier_losses, log_losses, of_outcomes
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test, compare_calibration
 from skcal.hypothesis_tests.joint import JointTestResult
@@ -19,7 +20,6 @@ from skcal.report.measure import (
     Attempts,
     Measures,
     Settings,
-    class_columns,
     dependent,
     measure,
     plain_label,
@@ -174,7 +174,7 @@ def compare_models(
 
 def _paired_test(first, second, settings, notion, method) -> PairedTest:
     test = compare_calibration(
-        first.labels,
+        first.y_true,
         first.proba,
         second.proba,
         notion=notion,
@@ -195,9 +195,10 @@ def _score_tests(first, second, scores, settings) -> list[PairedTest]:
     for score in (score for score in scores if score.name in _LOSSES):
         losses = _LOSSES[score.name]
         before, after = (
-            of_outcomes(losses(class_columns(sample)), sample.codes) for sample in (first, second)
+            of_outcomes(losses(two_columns(sample.proba)), sample.happened)
+            for sample in (first, second)
         )
-        gain = LossComparison.of(before, after, np.ones(len(before)))
+        gain = LossComparison.of(before, after, first.weight)
         if np.isfinite(gain.standard_error):
             half = z * gain.standard_error
             ends = gain.difference - half, gain.difference + half

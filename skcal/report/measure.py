@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import norm
 
+from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._validation import is_significant
 from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
@@ -236,7 +237,7 @@ def measure(
     }
     searches = {notion: search for notion, search in searches.items() if search is not None}
     tuned = [tuned_error(search, settings, refuted) for search in searches.values()]
-    overview, rows = _overview(sample), class_columns(sample)
+    overview = _overview(sample)
     return Measures(
         name=name,
         overview=overview,
@@ -247,7 +248,7 @@ def measure(
         ece=ece,
         scores=[part for part in scores if part is not None],
         sharpness=sharpness(
-            sample.labels, sample.proba, notion=_all_classes(sample), labels=sample.classes
+            sample.y_true, sample.proba, notion=_all_classes(sample), labels=sample.classes
         ),
         validation=validation,
         curve=curve,
@@ -256,28 +257,23 @@ def measure(
         searches=searches,
         tuned=tuned,
         diagram=diagram,
-        cautions=cautions(rows, sample.codes, overview),
+        cautions=cautions(two_columns(sample.proba), sample.happened, overview),
         warnings=[*filter(None, [sparse_bins(ece)]), *attempt.messages],
     )
 
 
-def class_columns(sample: Sample) -> np.ndarray:
-    """Probabilities with a column for each class."""
-    p = sample.proba
-    return np.column_stack([1 - p, p]) if p.ndim == 1 else p
-
-
 def _overview(sample) -> Overview:
-    rows, n_classes = class_columns(sample), len(sample.classes)
+    rows = two_columns(sample.proba)
     [problem] = sample.problems()
+    n_groups = 0 if sample.groups is None else len(np.unique(sample.groups.codes))
     return Overview(
         n_samples=len(rows),
-        n_groups=None if sample.groups is None else len(np.unique(sample.groups.codes)),
+        n_groups=n_groups if 0 < n_groups < len(rows) else None,
         classes=[plain_label(label) for label in sample.classes.tolist()],
-        base_rates=(np.bincount(sample.codes, minlength=n_classes) / len(rows)).tolist(),
-        mean_predictions=rows.mean(axis=0, dtype=np.float64).tolist(),
-        accuracy=float(np.mean(rows.argmax(axis=1) == sample.codes)),
-        mean_confidence=float(rows.max(axis=1).mean(dtype=np.float64)),
+        base_rates=sample.frequencies.tolist(),
+        mean_predictions=np.average(rows, axis=0, weights=sample.weight).tolist(),
+        accuracy=sample.accuracy,
+        mean_confidence=float(np.average(rows.max(axis=1), weights=sample.weight)),
         smallest=float(problem.features.min()),
         largest=float(problem.features.max()),
     )
@@ -316,7 +312,7 @@ def fit_search(sample: Sample, settings: Settings, notion):
         n_jobs=settings.n_jobs,
         verbose=settings.verbose,
         random_state=settings.random_state,
-    ).fit(sample.proba, sample.labels, **dependent(sample))
+    ).fit(sample.proba, sample.y_true, **dependent(sample))
 
 
 def tuned_error(search, settings: Settings, refuted: bool) -> dict:
@@ -343,7 +339,7 @@ def asked(sample: Sample) -> dict:
 
 def _given(sample) -> tuple[np.ndarray, np.ndarray]:
     """What public functions take first."""
-    return sample.labels, sample.proba
+    return sample.y_true, sample.proba
 
 
 def dependent(sample) -> dict:
@@ -473,8 +469,10 @@ def _curve_display(name, sample, settings) -> CalibrationCurveDisplay | None:
 
 def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
     """The decision curve of predictions of one outcome, and its limits at the prevalence."""
-    rate = float(np.mean(sample.codes == 1))
-    if not (sample.notion.of_positive_class and 0 < rate < 1):
+    if not sample.notion.of_positive_class:
+        return None
+    rate = float(sample.frequencies[1])
+    if not 0 < rate < 1:
         return None
     options = {"labels": sample.classes, "confidence_level": settings.confidence_level}
     options |= dependent(sample)

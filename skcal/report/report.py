@@ -441,7 +441,7 @@ def _seed(random_state) -> int:
 def _segments(sample, features, settings) -> SegmentTestResult:
     given = asked(sample) | dependent(sample) | settings.resampling
     try:
-        return segment_test(sample.labels, sample.proba, features, relative=True, **given)
+        return segment_test(sample.y_true, sample.proba, features, relative=True, **given)
     except InputError as error:
         if error.argument == "features":
             error.argument = "segments"

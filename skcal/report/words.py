@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 
+from skcal._scores import of_outcomes
 from skcal._show import number, percent
 from skcal._validation import is_significant
 from skcal.hypothesis_tests import adjust_pvalues
@@ -315,19 +316,20 @@ def by_kind(parts, full: bool = True) -> list[str]:
     return texts
 
 
-def cautions(rows: np.ndarray, codes: np.ndarray, overview) -> list[str]:
+def cautions(rows: np.ndarray, happened: np.ndarray, overview) -> list[str]:
     """Warnings about samples and predictions, from which every number suffers.
 
     Parameters
     ----------
     rows : ndarray of shape (n_samples, n_classes)
         The predictions, with a column for each class.
-    codes : ndarray of shape (n_samples,)
-        The column of each label.
+    happened : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        The column of each label, or how much of each class happened.
     overview : skcal.report.measure.Overview
     """
-    texts = [_few_samples(overview), *_rare_classes(codes, overview)]
-    texts += [_REVERSED if are_reversed(rows, codes) else None, *_extreme_predictions(rows, codes)]
+    texts = [_few_samples(overview), *_rare_classes(overview)]
+    texts += [_REVERSED if are_reversed(rows, happened) else None]
+    texts += _extreme_predictions(rows, happened)
     return [text for text in texts if text]
 
 
@@ -339,8 +341,8 @@ def _few_samples(overview):
     return few and f"{few} are few: every number here is uncertain, so read its interval."
 
 
-def _rare_classes(codes, overview):
-    count = np.bincount(codes, minlength=len(overview.classes))
+def _rare_classes(overview):
+    count = np.rint(np.array(overview.base_rates) * overview.n_samples)
     absent = np.flatnonzero(count == 0)
     rare = np.flatnonzero((count > 0) & (count < _FEW_OF_A_CLASS))
     if len(absent):
@@ -374,21 +376,22 @@ def sparse_bins(ece) -> str | None:
     )
 
 
-def are_reversed(rows: np.ndarray, codes: np.ndarray) -> bool:
+def are_reversed(rows: np.ndarray, happened: np.ndarray) -> bool:
     """Whether outcomes and probabilities of classes are negatively correlated on the whole."""
-    n = len(rows)
-    share = np.bincount(codes, minlength=rows.shape[1]) / n
-    gain = rows[np.arange(n), codes] - rows @ share
+    n, n_classes = rows.shape
+    codes = happened.ndim == 1
+    rates = np.bincount(happened, minlength=n_classes) / n if codes else happened.mean(axis=0)
+    gain = of_outcomes(rows, happened) - rows @ rates
     return bool(gain.mean() < -_SURE * max(gain.std() / math.sqrt(n), 1e-9))
 
 
-def _extreme_predictions(rows, codes):
+def _extreme_predictions(rows, happened):
     if (rows.max(axis=1) == 1).all():
         yield (
             "All probabilities are 0 or 1: these look like class predictions, which say nothing "
             "about confidence. Pass predict_proba output."
         )
-    impossible = np.count_nonzero(rows[np.arange(len(rows)), codes] == 0)
+    impossible = np.count_nonzero(of_outcomes((rows == 0) * 1.0, happened))
     if impossible:
         yield (
             f"{impossible:,} sample{'s' if impossible > 1 else ''} had probability 0 for the class "

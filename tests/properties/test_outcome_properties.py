@@ -1,0 +1,188 @@
+"""Every public entrance of labels: one-hot rows are labels, and shares are taken or refused.
+
+An entrance is what ``tests/public_surface.txt`` lists with ``y_true`` or ``y`` of labels.
+"""
+
+import re
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier
+
+import skcal
+from skcal.functions import Binning
+from skcal.metrics import expected_calibration_error
+from skcal.model_selection import FunctionCorrection
+from skcal.recalibration import Identity, Mixture, Smoothed, TemperatureScaling
+
+RNG = np.random.default_rng(0)
+N, C = 80, 3
+PROBA = RNG.dirichlet(np.ones(C), N)
+VOTES = np.array([RNG.multinomial(n, p) for n, p in zip(RNG.integers(1, 6, N), PROBA, strict=True)])
+SHARES = VOTES / VOTES.sum(axis=1, keepdims=True)
+LABELS = VOTES.argmax(axis=1)
+QUICK = {"n_resamples": 19, "random_state": 0}
+SECOND = PROBA[:, [1, 2, 0]]
+
+
+class Predictions(DummyClassifier):
+    """A classifier of three classes that passes on its X."""
+
+    classes_ = np.arange(C)
+
+    def predict_proba(self, X):
+        """Return X."""
+        return X
+
+
+def surface():
+    """Names of public callables that take labels: module, name, and the method that does."""
+    text = (Path(__file__).parents[1] / "public_surface.txt").read_text()
+    found, module, name = {}, "", ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            module = line.strip("[]")
+        elif match := re.match(r"(\w+)\((.*)\)$", line):
+            name = match[1]
+            if re.search(r"\by_true\b|\bX, y\b", match[2]):
+                found[name] = module
+        elif match := re.match(r"    \.(\w+)\(self, (.*)\)$", line):
+            if re.search(r"\by_true\b|\bX, y(?!=)\b", match[2]) and not match[1].startswith("set_"):
+                found[f"{name}.{match[1]}"] = module
+        elif match := re.match(r"    \.(from_predictions)\(y_true", line):
+            found[f"{name}.{match[1]}"] = module
+    return found
+
+
+#: Calibration-estimation functions take residuals for y, not labels.
+OF_RESIDUALS = {"Binning", "DirichletKernelDensity", "KroneckerKernelRidge", "PlugIn", "Stacking"}
+OF_RESIDUALS |= {"TwoStepKernelRidge", "Zero", "BilinearFunction"}
+#: Other arguments and options of a call.
+MORE = {
+    "compare_calibration": ((SECOND,), {}),
+    "segment_test": (({"first": PROBA[:, 0]},), QUICK | {"min_samples": 5}),
+    "bias_curve": ((PROBA[:, 0],), QUICK),
+    "equivalence_test": ((), {"limit": 0.1}),
+    "bootstrap_interval": ((), QUICK),
+    "validation_measures": ((), QUICK),
+    "calibration_report": ((), {"n_resamples": 19}),
+    "ReliabilityDisplay": ((), {"n_resamples": 19}),
+    "BinCountDisplay": ((), {"n_bins": [3], **QUICK}),
+    "RecalibrationDisplay": ((SECOND,), {"n_resamples": 19}),
+}
+ESTIMATORS = {
+    "Smoothed": Smoothed(TemperatureScaling()),
+    "Mixture": Mixture([Identity(), TemperatureScaling()], [0.5, 0.5]),
+    "FunctionCorrection": FunctionCorrection(
+        skcal.CalibrationErrorEstimator(Binning(n_bins=3), "canonical")
+    ),
+    "Recalibrator": skcal.Recalibrator(cv=3, random_state=0),
+    "CalibrationErrorEstimator": skcal.CalibrationErrorEstimator(Binning(n_bins=3)),
+    "CalibrationErrorSearchCV": skcal.CalibrationErrorSearchCV(
+        [skcal.Zero(), Binning(n_bins=3)], cv=3, random_state=0
+    ),
+}
+#: Whose classifiers take labels alone, so that one-hot rows are refused, too.
+LABELS_ALONE = {"RecalibratedClassifierCV": "should be a 1d array"}
+#: What refuses shares, and what it recommends.
+REFUSES = LABELS_ALONE | {
+    "hosmer_lemeshow_test": "Use monte_carlo_test",
+    "spiegelhalter_test": "Use monte_carlo_test",
+    "validation_measures": "Pass a row for each vote",
+    "BinCountDisplay": "Use ReliabilityDisplay",
+    "CalibrationMonitor": "Pass one vote of each sample",
+}
+ENTRANCES = {
+    name: module
+    for name, module in surface().items()
+    if name.split(".")[0] not in OF_RESIDUALS | {"RecalibrationMap"}
+}
+
+
+def ask(name, y):
+    """Call an entrance with predictions and outcomes."""
+    owner, _, method = name.partition(".")
+    thing = getattr(__import__(ENTRANCES[name], fromlist=["_"]), owner)
+    proba = PROBA
+    if owner == "validation_measures":
+        proba, y = (
+            PROBA[:, 0],
+            (y[:, [1, 0]] + y[:, [2, 0]] * [1, 0] if y.ndim == 2 else 1 * (y == 0)),
+        )
+    more, options = MORE.get(owner, ((), {}))
+    if owner == "bootstrap_interval":
+        return thing(expected_calibration_error, y, proba, **options)
+    if owner == "compare_risks":
+        fitted = [
+            skcal.CalibrationErrorEstimator(f).fit(SECOND, LABELS)
+            for f in (skcal.Zero(), Binning())
+        ]
+        return thing(*fitted, proba, y)
+    if method == "from_estimator":
+        return thing.from_estimator(Predictions(), proba, y, plot=False, **options)
+    if method == "from_predictions":
+        return thing.from_predictions(y, proba, *more, plot=False, **options)
+    if not isinstance(thing, type):
+        named = QUICK.keys() & set(signature(thing).parameters)
+        return thing(y, proba, *more, **{key: QUICK[key] for key in named} | options)
+    estimator = clone(ESTIMATORS[owner]) if owner in ESTIMATORS else thing()
+    if method in ("fit", "update", "partial_fit"):
+        arguments = (y, proba) if method == "partial_fit" else (proba, y)
+        return getattr(estimator, method)(*arguments)
+    if owner == "RecalibratedClassifierCV":
+        pytest.skip("it is fitted to labels alone")
+    return getattr(estimator.fit(SECOND, LABELS), method)(proba, y)
+
+
+def content(thing, depth=0):
+    """All that a result holds, as plain values that compare."""
+    if isinstance(thing, np.ndarray):
+        return content(thing.tolist(), depth)
+    if isinstance(thing, dict):
+        return {str(k): content(v, depth) for k, v in thing.items() if "time" not in str(k)}
+    if isinstance(thing, list | tuple):
+        return [content(part, depth) for part in thing]
+    if isinstance(thing, float) and thing != thing:
+        return "NaN"
+    if hasattr(thing, "__dict__") and depth < 8 and not callable(thing):
+        return {"of": type(thing).__name__, **content(vars(thing), depth + 1)}
+    return thing if isinstance(thing, str | int | float | bool | None) else repr(type(thing))
+
+
+quiet = [
+    pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as"),
+    pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain"),
+    pytest.mark.filterwarnings("ignore:.*n_resamples"),
+]
+
+
+def entrances(but=()):
+    return pytest.mark.parametrize(
+        "name", [pytest.param(n, marks=quiet) for n in ENTRANCES if n.split(".")[0] not in but]
+    )
+
+
+@entrances(but=LABELS_ALONE)
+def test_one_hot_rows_are_labels_to_the_last_bit(name):
+    assert content(ask(name, np.eye(C)[LABELS])) == content(ask(name, LABELS))
+
+
+@entrances()
+def test_shares_and_votes_are_taken_or_refused_by_name(name):
+    refusal = REFUSES.get(name.split(".")[0])
+    for y in (SHARES, VOTES):
+        if refusal is None:
+            ask(name, y)
+        else:
+            with pytest.raises(ValueError, match=refusal):
+                ask(name, y)
+
+
+def test_the_surface_is_read():
+    names = {name.split(".")[0] for name in ENTRANCES}
+    assert {"monte_carlo_test", "Recalibrator", "ReliabilityDisplay", "calibration_report"} < names
+    assert {*MORE, *ESTIMATORS, *REFUSES} <= names
+    assert isinstance(Predictions(), BaseEstimator)
