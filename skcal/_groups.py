@@ -19,6 +19,7 @@ from skcal._validation import InputError
 
 _FEWEST = 6  # fewer tell no variance
 _FEWEST_FREEDOM = 0.1  # below which quantiles of Student's distribution overflow
+_FEW_CELLS = 8  # of bins and groups, for each sample
 FEW_OF_TESTS, FEW_OF_COMPARISONS = 10, 20  # below which there is a warning
 
 
@@ -52,6 +53,16 @@ class Groups:
         sums = [np.bincount(self.codes, column, minlength=self.n_groups) for column in columns]
         return np.stack(sums, axis=-1).reshape(self.n_groups, *values.shape[1:])
 
+    def cells(self, bins: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
+        """The bin of each cell, the samples of a group in a bin, and the cell of each sample."""
+        places = bins * self.n_groups + self.codes
+        if n_bins * self.n_groups > _FEW_CELLS * len(places):
+            cells, place = np.unique(places, return_inverse=True)
+        else:  # an array of all cells costs less than to sort the samples
+            held = np.bincount(places, minlength=n_bins * self.n_groups) > 0
+            cells, place = np.flatnonzero(held), (np.cumsum(held) - 1)[places]
+        return cells // self.n_groups, place.reshape(-1)
+
     @property
     def smallest_pvalue(self) -> float:
         """The least p-value of a two-sided statistic whose groups change their signs.
@@ -59,6 +70,11 @@ class Groups:
         Samples that are alone have more than two outcomes.
         """
         return 0.0 if self.alone.any() else 2.0 ** (1 - len(np.unique(self.codes)))
+
+
+def singles(n_samples: int) -> Groups:
+    """Each sample a group of its own, of which weights make formulas of groups those of samples."""
+    return Groups(np.arange(n_samples), np.ones(n_samples, dtype=bool), n_samples)
 
 
 def read_groups(groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS) -> Groups | None:
@@ -75,11 +91,7 @@ def read_groups(groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS) -> Gro
     """
     if groups is None or isinstance(groups, Groups):
         return groups
-    present, codes = sorted_labels(groups, "groups")
-    if len(codes) != len(weight):
-        lead = "Found input variables with inconsistent numbers of samples: "
-        raise InputError("groups", f"has {len(codes)} rows, not {len(weight)}.", lead=lead)
-    sizes = np.bincount(codes[weight > 0], minlength=len(present))
+    codes, sizes = _codes_and_sizes(groups, weight)
     if (sizes <= 1).all():
         return None
     n_groups = int(np.count_nonzero(sizes))
@@ -95,7 +107,36 @@ def read_groups(groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS) -> Gro
             f"groups holds {n_groups} groups. Of fewer than {few} levels and intervals are rough.",
             stacklevel=2,
         )
+    mass = np.bincount(codes, weight)
+    effective = mass.sum() ** 2 / (mass @ mass)
+    if effective < _FEWEST:
+        warnings.warn(
+            f"groups holds {n_groups} groups, the largest with {mass.max() / mass.sum():.0%} of the "
+            f"samples, so that they tell as much as {effective:.1f} groups of equal size: "
+            "intervals, bounds and comparisons are rough.",
+            stacklevel=2,
+        )
     return Groups(np.maximum(np.cumsum(sizes > 0) - 1, 0)[codes], sizes[codes] <= 1, n_groups)
+
+
+def _codes_and_sizes(groups, weight) -> tuple[np.ndarray, np.ndarray]:
+    """The number of each sample's group, and how many samples of positive weight each holds."""
+    present, codes = sorted_labels(groups, "groups")
+    if len(codes) != len(weight):
+        lead = "Found input variables with inconsistent numbers of samples: "
+        raise InputError("groups", f"has {len(codes)} rows, not {len(weight)}.", lead=lead)
+    return codes, np.bincount(codes[weight > 0], minlength=len(present))
+
+
+def refuse_shared_groups(groups: Any, weight: np.ndarray, who: str, remedy: str) -> None:
+    """Raise where samples share a group, for what takes independent samples alone."""
+    if groups is None:
+        return
+    codes, sizes = _codes_and_sizes(groups, weight)
+    shared = (sizes > 1)[codes] & (weight > 0)
+    if shared.any():
+        reason = f"puts sample {int(np.argmax(shared))} and others into one group, and {who}."
+        raise InputError("groups", reason, remedy)
 
 
 class GroupBlocks:

@@ -20,6 +20,7 @@ from skcal._validation import InputError, check_predictions, check_weight
 from skcal.notions import Notion, Problem, make_problems, resolve_notion
 
 _SMALLEST = 1e-100
+_SAME = 1e-9  # by which weights may differ relatively that count as equal
 SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
 
 
@@ -270,6 +271,12 @@ def error_of_shares(who: str, remedy: str, name: str = "y_true") -> InputError:
     """What is raised where shares are refused."""
     reason = f"holds shares or votes of the classes, which are not for {who}: it needs labels."
     return InputError(name, reason, remedy)
+
+
+def refuse_weights(sample: Sample, who: str, remedy: str) -> None:
+    """Raise where weights differ, for what counts samples."""
+    if np.ptp(sample.weight) > _SAME * sample.weight.max():
+        raise InputError("sample_weight", f"is not for {who}, which counts samples.", remedy)
 
 
 def is_positive_first(proba, classes, pos_label) -> bool:

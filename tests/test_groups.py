@@ -1,6 +1,7 @@
 """Samples that belong together: what groups change, what they leave as it is, what they refuse."""
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold
 
 import skcal
+import skcal.displays
 from skcal import CalibrationErrorEstimator, compare_risks, hypothesis_tests, metrics
 from skcal._groups import GroupBlocks, Groups, read_groups
 from skcal.functions import Binning
@@ -22,6 +24,7 @@ from skcal.metrics.statistic import (
     prepare,
 )
 from skcal.model_selection.adaptive import candidates_of, partitions_of
+from skcal.monitoring import CalibrationMonitor
 from skcal.notions import Problems
 from skcal.sample import read_sample
 
@@ -39,17 +42,28 @@ def clustered(n_groups=12, size=5, n_classes=None, seed=0):
     return rng.integers(n_classes, size=n), proba, groups
 
 
+SURFACE = Path(__file__).with_name("public_surface.txt").read_text(encoding="utf-8")
+
+
+def public_takers_of_groups():
+    """Every public function and method of the listed surface that takes groups."""
+    found, owner = [], ""
+    for line in SURFACE.splitlines():
+        name = line.strip().split("(")[0]
+        owner = owner if line.startswith(" ") else name
+        if "groups=" in line and not name.startswith(".set_"):
+            found.append(owner + name if line.startswith(" ") else name)
+    return found
+
+
 def functions_of_groups():
     """Every public function that takes groups."""
     modules = skcal, metrics, hypothesis_tests
     functions = {name: getattr(module, name) for module in modules for name in module.__all__}
     return {
-        name: function
-        for name, function in functions.items()
-        if not inspect.isclass(function)
-        and callable(function)
-        and name != "calibration_report"  # whose groups are subgroups
-        and "groups" in inspect.signature(function).parameters
+        name: functions[name]
+        for name in public_takers_of_groups()
+        if "." not in name and name != "calibration_report"  # which is tried below
     }
 
 
@@ -93,6 +107,115 @@ def test_groups_of_one_sample_change_no_bit_and_real_ones_change_the_result(name
     singles = np.random.default_rng(1).permutation(len(y))
     assert numbers_of(function(*arguments, groups=singles, **options)) == expected
     assert numbers_of(function(*arguments, groups=groups, **options)) != expected
+
+
+def tables_of(display):
+    """The numbers of a display."""
+    return {name: repr(value) for name, value in vars(display).items()} | {
+        "curve": numbers_of(getattr(display, "curve", display)),
+        "panels": [numbers_of(panel) for panel in getattr(display, "panels", [])],
+        "diagram": numbers_of(getattr(display, "diagram", display)),
+    }
+
+
+def stacked(y, proba, groups):
+    fitted = skcal.Stacking([Binning(5), Binning(2)]).fit(proba[:, None], y - proba, groups=groups)
+    return {"weights": fitted.weights_.tolist()}
+
+
+def estimated(method):
+    def numbers(y, proba, groups):
+        half = len(y) // 2
+        estimator = CalibrationErrorEstimator(Binning(5)).fit(proba[:half], y[:half])
+        groups = None if groups is None else groups[half:]
+        return numbers_of(getattr(estimator, method)(proba[half:], y[half:], groups=groups))
+
+    return numbers
+
+
+def fitted_weights(y, proba, groups):
+    function = skcal.Stacking([Binning(5), Binning(2)])
+    estimator = CalibrationErrorEstimator(function).fit(proba, y, groups=groups)
+    return {"weights": estimator.functions_[0].weights_.tolist()}
+
+
+def shown(name):
+    display = getattr(skcal.displays, name)
+    options = {"n_resamples": 39} if name == "ReliabilityDisplay" else {}
+    return lambda y, proba, groups: tables_of(
+        display.from_predictions(y, proba, groups=groups, plot=False, **options)
+    )
+
+
+def reported(y, proba, groups):
+    return skcal.calibration_report(y, proba, groups=groups, n_resamples=19).to_dict()
+
+
+def searched(y, proba, groups):
+    search = quick("search").fit(proba, y, groups=groups)
+    return {
+        **numbers_of(search.one_step_),
+        "scores": search.cv_results_["mean_test_score"].tolist(),
+    }
+
+
+def recalibrated(y, proba, groups):
+    fitted = quick("recalibrator").fit(proba, y, groups=groups)
+    tests = [one.test.tolist() for one in fitted._cross_fits]
+    return {**numbers_of(fitted.comparison_["log_loss"]), "tests": tests}
+
+
+def classified(y, proba, groups):
+    fitted = quick("classifier").fit(proba[:, None], y, groups=groups)
+    shown = fitted.predict_proba(proba[:5, None]), fitted.out_of_fold_.after
+    return {"proba": [part.tolist() for part in shown]}
+
+
+#: What is no function of (y, proba, groups): its numbers.
+METHODS = {
+    "CalibrationErrorEstimator.error": estimated("error"),
+    "CalibrationErrorEstimator.one_step": estimated("one_step"),
+    "CalibrationErrorEstimator.fit": fitted_weights,
+    "CalibrationErrorSearchCV.fit": searched,
+    "RecalibratedClassifierCV.fit": classified,
+    "Recalibrator.fit": recalibrated,
+    "Stacking.fit": stacked,
+    "calibration_report": reported,
+    **{
+        f"{name}.from_predictions": shown(name)
+        for name in (
+            "CalibrationCurveDisplay",
+            "DecisionCurveDisplay",
+            "MurphyDisplay",
+            "ReliabilityDisplay",
+        )
+    },
+}
+REFUSES = {"CalibrationMonitor.update"}
+
+
+def test_every_public_function_and_method_that_takes_groups_is_tried():
+    assert set(functions_of_groups()) | set(METHODS) | REFUSES == set(public_takers_of_groups())
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.filterwarnings("ignore:Too few")
+def test_groups_of_one_sample_change_no_bit_of_fits_displays_and_reports(name):
+    y, proba, groups = clustered(n_groups=40)
+    singles = np.random.default_rng(1).permutation(len(y))
+    expected = METHODS[name](y, proba, None)
+    assert repr(METHODS[name](y, proba, singles)) == repr(expected)
+    assert repr(METHODS[name](y, proba, groups)) != repr(expected)
+
+
+def test_a_monitor_refuses_samples_that_share_a_group():
+    y, proba, groups = clustered()
+    monitor = CalibrationMonitor()
+    with pytest.raises(ValueError, match=r"puts sample 0 and others into one group, and bets hold"):
+        monitor.update(proba, y, groups=groups)
+    assert monitor.n_samples_seen_ == 0
+    alone = CalibrationMonitor().update(proba, y, groups=np.arange(len(y)))
+    assert alone.e_value_ == monitor.update(proba, y).e_value_
 
 
 # At the door

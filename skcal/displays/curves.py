@@ -102,6 +102,7 @@ class CalibrationCurveDisplay(FromEstimator, Display):
         notion="auto",
         confidence_level=0.95,
         sample_weight=None,
+        groups=None,
         labels=None,
         pos_label=None,
         name=None,
@@ -122,6 +123,8 @@ class CalibrationCurveDisplay(FromEstimator, Display):
             "auto" is "binary" for one and two columns and "confidence" for more.
         confidence_level : float in (0, 1), default=0.95
         sample_weight : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group may depend on each other; None: all are independent.
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
@@ -143,9 +146,8 @@ class CalibrationCurveDisplay(FromEstimator, Display):
             "labels": labels,
             "pos_label": pos_label,
         }
-        curve = flexible_calibration_curve(
-            y_true, y_proba, method=method, confidence_level=confidence_level, **options
-        )
+        limits = {"confidence_level": confidence_level, "groups": groups}
+        curve = flexible_calibration_curve(y_true, y_proba, method=method, **limits, **options)
         sample = read_sample(y_true, y_proba, **options)
         [problem], [label] = sample.problems(), problem_titles(sample)
         predictions = problem.features[:, 0]
@@ -246,6 +248,7 @@ class DecisionCurveDisplay(FromEstimator, Display):
         notion="auto",
         confidence_level=0.95,
         sample_weight=None,
+        groups=None,
         labels=None,
         pos_label=None,
         name=None,
@@ -268,6 +271,8 @@ class DecisionCurveDisplay(FromEstimator, Display):
             "auto" is "binary" for one and two columns and "confidence" for more.
         confidence_level : float in (0, 1), default=0.95
         sample_weight : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group may depend on each other; None: all are independent.
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
@@ -289,8 +294,8 @@ class DecisionCurveDisplay(FromEstimator, Display):
             "labels": labels,
             "pos_label": pos_label,
         }
-        limits = {"thresholds": thresholds, "confidence_level": confidence_level}
-        curve = decision_curve(y_true, y_proba, **limits, **options)
+        limits = {"confidence_level": confidence_level, "groups": groups}
+        curve = decision_curve(y_true, y_proba, thresholds=thresholds, **limits, **options)
         [label] = problem_titles(read_sample(y_true, y_proba, **options))
         display = cls(curve, name=name, label=label)
         return display.plot(ax=ax) if plot else display
@@ -399,6 +404,7 @@ class MurphyDisplay(FromEstimator, Display):
         notion="auto",
         confidence_level=0.95,
         sample_weight=None,
+        groups=None,
         labels=None,
         pos_label=None,
         name=None,
@@ -423,6 +429,8 @@ class MurphyDisplay(FromEstimator, Display):
             "auto" is "binary" for one and two columns and "confidence" for more.
         confidence_level : float in (0, 1), default=0.95
         sample_weight : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group may depend on each other; None: all are independent.
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
@@ -446,8 +454,9 @@ class MurphyDisplay(FromEstimator, Display):
             "labels": labels,
             "pos_label": pos_label,
         }
-        limits = {"thresholds": thresholds, "confidence_level": confidence_level}
-        diagram = murphy_diagram(y_true, y_proba, compare=compare, **limits, **options)
+        limits = {"confidence_level": confidence_level, "groups": groups}
+        asked = {"compare": compare, "thresholds": thresholds}
+        diagram = murphy_diagram(y_true, y_proba, **asked, **limits, **options)
         [label] = problem_titles(read_sample(y_true, y_proba, **options))
         display = cls(diagram, name=name, compare_name=compare_name, label=label)
         return display.plot(ax=ax) if plot else display

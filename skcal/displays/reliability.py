@@ -242,8 +242,8 @@ class ReliabilityDisplay(FromEstimator, Display):
             199, as in a report.
         sample_weight : array-like of shape (n_samples,), default=None
         groups : array-like of shape (n_samples,), default=None
-            Samples of one group may depend on each other: the ranges and the error without bins
-            know it, the band of the bins does not. None: all are independent.
+            Samples of one group may depend on each other, which the ranges, the limits of the bins
+            and the error without bins take into account. None: all are independent.
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
@@ -272,11 +272,11 @@ class ReliabilityDisplay(FromEstimator, Display):
         rules = {k: rule_of(p, n_bins, strategy, edges) for k, p in problems}
         shown = _with_largest_errors(problems, rules)
         scans: dict[int, tuple[float, list]] = {k: (np.nan, []) for k, _ in shown}
-        if sample_weight is None and len(shown) == len(problems):
+        if len(shown) == len(problems):
             n_resamples = n_resamples or default_resamples(len(sample.codes))
             options = {"n_resamples": n_resamples, "confidence_level": confidence_level}
             options |= {"labels": labels, "pos_label": pos_label, "random_state": random_state}
-            options["groups"] = groups
+            options |= {"sample_weight": sample_weight, "groups": groups}
             scans = _scan(scan_test(y_true, y_proba, notion=notion, **options), sample, shown)
         panels = []
         for k, problem in shown:

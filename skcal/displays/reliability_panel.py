@@ -16,6 +16,7 @@ from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics.bin_table import TABLE, tabulate
 from skcal.metrics.binned import BinnedStatistic, expected_error
 from skcal.metrics.bins import BinMoments, BinRule
+from skcal.metrics.limits import proportion_limits
 from skcal.metrics.smoothers import isotonic_curve, make_points
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import NOTIONS, Problem
@@ -43,7 +44,8 @@ class ReliabilityPanel:
     prediction, frequency : ndarray of shape (n_points,)
         Mean prediction and observed frequency of each bin.
     low, high : ndarray of shape (n_points,)
-        Clopper-Pearson limits of the frequency, of each bin by itself.
+        Clopper-Pearson limits of the frequency, of each bin by itself; of weights that differ and
+        of groups by the effective numbers of samples, of groups by Student's distribution.
     band_low, band_high : ndarray of shape (n_points,)
         The same for all bins at once, by Bonferroni's method.
     line_x, line_y : ndarray of shape (n_line,)
@@ -181,6 +183,11 @@ def make_panel(label, problem: Problem, curve, rule: BinRule, level, pvalue, ran
             "that a diagram can show. Use fewer bins, n_bins='auto' or method='isotonic'."
         )
     together = tabulate([statistic.moments], notion, np.arange(2), 1 - (1 - level) / n_filled)
+    limits = [table.low[filled, 0], table.high[filled, 0]]
+    limits += [together.low[filled, 0], together.high[filled, 0]]
+    if problem.groups is not None:
+        limits = _limits_of_groups(problem, statistic.moments.bins, limits, 1 - level)
+    low, high, band_low, band_high = limits
     prediction, frequency = table.prediction[filled, 0], table.frequency[filled, 0]
     x = problem.features[:, 0]
     points = make_points(x, problem.outcomes[:, 0], problem.weight)
@@ -199,10 +206,10 @@ def make_panel(label, problem: Problem, curve, rule: BinRule, level, pvalue, ran
         count=table.count[filled],
         prediction=prediction,
         frequency=frequency,
-        low=table.low[filled, 0],
-        high=table.high[filled, 0],
-        band_low=together.low[filled, 0],
-        band_high=together.high[filled, 0],
+        low=low,
+        high=high,
+        band_low=band_low,
+        band_high=band_high,
         line_x=line_x,
         line_y=line_y,
         histogram=np.bincount(place, minlength=_HISTOGRAM_BINS),
@@ -215,6 +222,20 @@ def make_panel(label, problem: Problem, curve, rule: BinRule, level, pvalue, ran
         limit=limit,
         n_above=int(np.count_nonzero(x > limit)),
     )
+
+
+def _limits_of_groups(problem: Problem, bins, limits, level) -> list[np.ndarray]:
+    """Limits of the frequency in each bin that holds samples, never inside those of samples."""
+    outcomes, order = problem.outcomes[:, 0], np.argsort(bins, kind="stable")
+    starts = np.flatnonzero(np.diff(bins[order], prepend=-1))
+    found = []
+    for rows in np.split(order, starts[1:]):
+        own = outcomes[rows], problem.weight[rows], problem.groups.take(rows)
+        tails = level / 2, level / 2 / len(starts)
+        found.append([end for tail in tails for end in proportion_limits(*own, tail)])
+    widest = (np.minimum, np.maximum, np.minimum, np.maximum)
+    pairs = zip(widest, limits, np.transpose(found), strict=True)
+    return [outer(one, other) for outer, one, other in pairs]
 
 
 def binned_error(moments: BinMoments) -> float:

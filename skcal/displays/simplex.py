@@ -72,7 +72,7 @@ class SimplexDisplay(FromEstimator, Display):
     density : ndarray of shape (1800,)
         Number of predictions in each small triangle.
     corners : list of str
-        Names of the three classes or groups.
+        Names of the three classes or superclasses.
     name : str, default=None
         The name of the classifier, for the title.
 
@@ -104,9 +104,9 @@ class SimplexDisplay(FromEstimator, Display):
     >>> from skcal.datasets import make_tempered
     >>> from skcal.displays import SimplexDisplay
     >>> data = make_tempered(1000, n_classes=5, temperature=2.0, n_truth_draws=0, random_state=0)
-    >>> groups = {"animal": [0, 1], "plant": [2], "mineral": [3, 4]}
+    >>> superclasses = {"animal": [0, 1], "plant": [2], "mineral": [3, 4]}
     >>> display = SimplexDisplay.from_predictions(
-    ...     data.labels, data.proba, groups=groups, labels=range(5), plot=False
+    ...     data.labels, data.proba, superclasses=superclasses, labels=range(5), plot=False
     ... )
     >>> display.corners
     ['animal', 'plant', 'mineral']
@@ -134,7 +134,7 @@ class SimplexDisplay(FromEstimator, Display):
             ],
             "n_bins": [Interval(Integral, 1, 50, closed="both"), StrOptions({"auto"})],
             "min_samples": [Interval(Integral, 1, None, closed="left")],
-            "groups": [dict, None],
+            "superclasses": [dict, None],
         },
         prefer_skip_nested_validation=False,
     )
@@ -143,7 +143,7 @@ class SimplexDisplay(FromEstimator, Display):
         y_true,
         y_proba,
         *,
-        groups=None,
+        superclasses=None,
         notion="canonical",
         method="bins",
         n_bins="auto",
@@ -163,7 +163,7 @@ class SimplexDisplay(FromEstimator, Display):
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         y_proba : array-like of shape (n_samples, n_classes)
             Probabilities in [0, 1]; rows sum to 1.
-        groups : dict, default=None
+        superclasses : dict, default=None
             The corners for more than three classes: three names, each with the list of its classes,
             whose probabilities are summed. Every class belongs to one.
         notion : "canonical", "top-2" or callable, default="canonical"
@@ -175,7 +175,7 @@ class SimplexDisplay(FromEstimator, Display):
             than 5,000 to means of small cells. A fitted :class:`skcal.CalibrationErrorEstimator`
             or :class:`skcal.CalibrationErrorSearchCV` of this notion is used as it stands. The
             residual of functions is drawn at the mean prediction of the same cells. An estimator of
-            groups comes with its lens as ``notion``.
+            superclasses comes with its lens as ``notion``.
         n_bins : int from 1 to 50 or "auto", default="auto"
             B; "auto" is √(n / 50), but at least 2 and at most 10.
         min_samples : int, default=10
@@ -184,7 +184,7 @@ class SimplexDisplay(FromEstimator, Display):
         labels : array-like of shape (n_classes,), default=None
             The class of each column.
         corners : list of three str, default=None
-            Names of the corners; None takes those of the classes or groups.
+            Names of the corners; None takes those of the classes or superclasses.
         name : str, default=None
             The name of the classifier, for the title.
         ax : matplotlib axes, default=None
@@ -196,8 +196,8 @@ class SimplexDisplay(FromEstimator, Display):
         -------
         display : SimplexDisplay
         """
-        if groups is not None:
-            labels, notion = _lens_of_groups(groups, notion, y_true, y_proba, labels)
+        if superclasses is not None:
+            labels, notion = _lens_of_superclasses(superclasses, notion, y_true, y_proba, labels)
         sample = read_sample(
             y_true, y_proba, notion=notion, sample_weight=sample_weight, labels=labels
         )
@@ -206,7 +206,7 @@ class SimplexDisplay(FromEstimator, Display):
         arrows = make_arrows(sample, problem, method, n_bins, min_samples)
         cells = cells_of(problem.features, _DENSITY_CELLS)
         density = np.bincount(cells, minlength=2 * _DENSITY_CELLS**2)
-        corners = _corner_names(sample, groups) if corners is None else list(corners)
+        corners = _corner_names(sample, superclasses) if corners is None else list(corners)
         if len(corners) != 3:
             raise ValueError(f"corners has {len(corners)} names; a triangle has three corners.")
         display = cls(arrows, density, corners, name=name)
@@ -249,14 +249,18 @@ class SimplexDisplay(FromEstimator, Display):
         return "\n".join(lines)
 
 
-def _lens_of_groups(groups, notion, y_true, y_proba, labels):
-    """The classes of the columns, and the lens that sums the groups."""
+def _lens_of_superclasses(superclasses, notion, y_true, y_proba, labels):
+    """The classes of the columns, and the lens that sums the superclasses."""
     if notion != "canonical":
-        raise ValueError("groups and notion both say how to group. Leave one of them out.")
-    if len(groups) != 3:
-        raise ValueError(f"groups has {len(groups)} names; a triangle has three corners.")
+        raise ValueError(
+            "superclasses and notion both say how to sum classes. Leave one of them out."
+        )
+    if len(superclasses) != 3:
+        raise ValueError(
+            f"superclasses has {len(superclasses)} names; a triangle has three corners."
+        )
     classes = read_sample(y_true, y_proba, notion, labels=labels).classes.tolist()
-    members = [(label, k) for k, group in enumerate(groups.values()) for label in group]
+    members = [(label, k) for k, own in enumerate(superclasses.values()) for label in own]
     group_of = dict(members)
     unknown = [label for label in group_of if label not in classes]
     missing = [label for label in classes if label not in group_of]
@@ -267,7 +271,7 @@ def _lens_of_groups(groups, notion, y_true, y_proba, labels):
         elif missing:
             problem = f"lacks the class {missing[0]!r}"
         raise ValueError(
-            f"groups {problem}. Put each of the classes {as_label(classes, 60)} into one group."
+            f"superclasses {problem}. Put each of the classes {as_label(classes, 60)} into one."
         )
     codes = np.array([group_of[label] for label in classes])
     return classes, lambda proba: np.broadcast_to(codes, proba.shape)
@@ -277,21 +281,21 @@ def _require_three(sample: Sample, width: int):
     if width == 3:
         return
     if width < 3:
-        shown = "a single probability" if width == 1 else "two classes or groups"
+        shown = "a single probability" if width == 1 else "two classes or superclasses"
         raise ValueError(
             f"notion={sample.notion!r} is about {shown}, but a triangle has three corners. "
             "Use ReliabilityDisplay."
         )
-    kind = "classes" if width == len(sample.classes) else "groups"
+    kind = "classes" if width == len(sample.classes) else "superclasses"
     raise ValueError(
-        f"y_proba has {width} {kind}, but a triangle has three corners. Pass groups="
+        f"y_proba has {width} {kind}, but a triangle has three corners. Pass superclasses="
         "{'name': [classes], …} with three names, or notion='top-2' (first, second, rest)."
     )
 
 
-def _corner_names(sample: Sample, groups) -> list[str]:
-    if groups is not None:
-        return [str(name) for name in groups]
+def _corner_names(sample: Sample, superclasses) -> list[str]:
+    if superclasses is not None:
+        return [str(name) for name in superclasses]
     return sample.notion.titles([str(name) for name in sample.classes])
 
 

@@ -10,9 +10,11 @@ from scipy.linalg import block_diag, eigh
 from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._groups import GroupBlocks, read_groups
 from skcal._sklearn_compat import Interval, _fit_context
 from skcal.functions.base import BilinearFunction, read_feature_map, read_residual
 from skcal.functions.plug_in import proba_of_logits
@@ -98,7 +100,7 @@ class Stacking(BilinearFunction):
         return X if same else proba_of_logits(X)
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None):
         """Choose the weights on held-out folds and fit every function on all samples.
 
         Parameters
@@ -108,6 +110,9 @@ class Stacking(BilinearFunction):
         y : array-like of shape (n_samples,) or (n_samples, m)
             Residuals.
         sample_weight : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group may depend on each other, so that folds hold whole groups. None:
+            all are independent.
 
         Returns
         -------
@@ -120,7 +125,8 @@ class Stacking(BilinearFunction):
         """
         self._check_functions()
         X, residuals, weight = self._validate(X, y, sample_weight)
-        products = self._held_out_products(X, residuals, weight)
+        together = read_groups(groups, weight)
+        products = self._held_out_products(X, residuals, weight, together)
         return self._combine(self.fit_parts(X, residuals, weight), products)
 
     @property
@@ -196,12 +202,17 @@ class Stacking(BilinearFunction):
                 fitted.append(function.with_factor_of(like))
         return fitted
 
-    def _held_out_products(self, X, residuals, weight):
-        count, n_splits = len(self.functions), min(self.cv, len(X) // 2)
+    def _held_out_products(self, X, residuals, weight, groups):
+        count, n_units = len(self.functions), len(X) if groups is None else groups.n_groups
+        n_splits = min(self.cv, n_units // 2)
         total = np.zeros((2, count, count + 1))
         if n_splits >= 2:
             folds = KFold(n_splits, shuffle=True, random_state=self.random_state)
-            for train, test in folds.split(X):
+            codes = None
+            if groups is not None:
+                seed = check_random_state(self.random_state).randint(2**31 - 1)
+                folds, codes = GroupBlocks(n_splits, seed), groups.codes
+            for train, test in folds.split(X, groups=codes):
                 fitted = self.fit_parts(X[train], residuals[train], weight[train])
                 total += self.products(fitted, X[test], residuals[test], weight[test])
         return total

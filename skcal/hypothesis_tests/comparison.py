@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
-from skcal._groups import FEW_OF_COMPARISONS, Groups, degrees_of_freedom, law_of_mean
+from skcal._groups import FEW_OF_COMPARISONS, degrees_of_freedom, law_of_mean, singles
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
@@ -46,6 +45,7 @@ def compare_calibration(
     degree: int = 3,
     kernel: str | Callable = "laplacian",
     bandwidth: float | str = "median",
+    sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -70,6 +70,10 @@ def compare_calibration(
     bandwidth : float > 0 or "median", default="median"
         The width of the kernel, for "skce"; "median" is that of both classifiers' predictions
         together.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Importance weights, of which ratios matter alone: the errors are those of a population in
+        which a sample stands for as many as its weight says, and pairs count w_i w_j. A weight of 2
+        is no repeated row, which would be another sample that agrees.
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other, for "projection"; None: all are independent.
         See :doc:`/guide/dependent_samples`.
@@ -82,8 +86,8 @@ def compare_calibration(
     -------
     result : CalibrationTestResult
         ``estimate`` is the squared calibration error of a minus that of b, as far as the method
-        sees it; negative: a is better. ``confidence_interval()`` is a normal one. Two-sided
-        p-value, asymptotic.
+        sees it; negative: a is better. ``confidence_interval()`` is a normal one, with weights or
+        ``groups`` one of Student's distribution. Two-sided p-value, asymptotic.
 
     Raises
     ------
@@ -103,8 +107,9 @@ def compare_calibration(
 
     The variance [1]_ is that of the linear part, 4 ζ₁/n, plus that of the degenerate part, the mean
     of 2 (h^a_ij - h^b_ij)² over pairs, divided by n (n - 1). Where both are calibrated only the
-    second is there, and the test is conservative. Measured rejections are on the
-    page "Levels and powers of single tests" of the documentation.
+    second is there, and the test is conservative. Samples whose weights differ are groups of one
+    each, of which Student's distribution has (Σ w)² / Σ w² - 1 degrees of freedom. Measured
+    rejections are on the page "Levels and powers of single tests" of the documentation.
 
     SKCE weighs an error by how many predictions are near, so that it differs between a sharp and a
     flat classifier of equal error, where it rejects 72 %. Of a few events no test of this kind
@@ -130,7 +135,8 @@ def compare_calibration(
     >>> result.estimate > 0, result.pvalue < 0.01
     (True, True)
     """
-    options = {"notion": notion, "labels": labels, "pos_label": pos_label, "at_least": 4}
+    options: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
+    options |= {"sample_weight": sample_weight, "at_least": 4}
     together: dict[str, Any] = {"groups": groups, "few_groups": FEW_OF_COMPARISONS}
     a = read_sample(y_true, y_proba_a, proba_name="y_proba_a", **options, **together)
     if np.shape(y_proba_a) != np.shape(y_proba_b):
@@ -140,19 +146,23 @@ def compare_calibration(
         )
     b = read_sample(y_true, y_proba_b, proba_name="y_proba_b", **options)
     _warn_if_sure(a, b)
+    if method == "skce":
+        refuse_groups(a.groups, "method='skce'", "Use method='projection'.")
+    a, b = (one._replace(weight=one.weight / one.weight.mean()) for one in (a, b))
+    if a.groups is None and (a.weight != 1).any():
+        a = a._replace(groups=singles(len(a.weight)))
     if method == "projection":
-        row_sums, square = _projection_sums(
-            _Projection(a, degree), _Projection(b, degree), a.groups
-        )
+        sums = _Vectors(_Projection(a, degree), _Projection(b, degree), a).sums()
         name = f"paired projections on polynomials of degree {degree}"
     else:
-        refuse_groups(a.groups, "method='skce'", "Use method='projection'.")
-        row_sums, square = _skce_sums(a, b, kernel, bandwidth)
+        sums = _skce_sums(a, b, kernel, bandwidth)
         name = "paired SKCE"
-    if a.groups is None:
-        estimate, error = _mean_of_pairs(row_sums, square)
-    else:
-        estimate, error = _mean_of_group_pairs(row_sums, square, a.groups)
+    estimate, error = (_mean_of_pairs if a.groups is None else _mean_of_group_pairs)(sums)
+    if estimate and error <= 1e-6 * abs(estimate):
+        raise ValueError(
+            "The difference is the same for every sample, so it has no standard error. More, and "
+            "more varied, samples are needed."
+        )
     freedom = degrees_of_freedom(a.weight, a.groups)
     z = estimate / error if error > 0 else 0.0
     return CalibrationTestResult(
@@ -175,35 +185,48 @@ def _warn_if_sure(a: Sample, b: Sample):
     warn_if_few_events(surprises, FEWEST_EVENTS, "the comparison", "Use more samples.")
 
 
-def _mean_of_pairs(row_sums, square):
-    """Mean of h_ij over pairs i ≠ j and its standard error, from Σ_j h_ij and the mean of h_ij²."""
-    n = len(row_sums)
-    means = row_sums / (n - 1)
+class _PairSums(NamedTuple):
+    """Sums over pairs g ≠ g' of h_gg', of samples, or of groups by all of their samples.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n,)
+        The weight of each.
+    rows : ndarray of shape (n,)
+        Σ_{g'≠g} h_gg' of each.
+    squares, mixed : float
+        Σ h_gg'² and Σ s_g s_g' h_gg' of the sizes s.
+    """
+
+    sizes: np.ndarray
+    rows: np.ndarray
+    squares: float
+    mixed: float
+
+
+def _mean_of_pairs(sums: _PairSums) -> tuple[float, float]:
+    """Mean over pairs of samples of equal weight, and its standard error."""
+    n = len(sums.rows)
+    means = sums.rows / (n - 1)
     estimate = means.mean()
     of_means = np.sum((means - estimate) ** 2) / (n - 1)
-    of_pairs = max(square - estimate**2, 0.0)
+    of_pairs = max(sums.squares / (n * (n - 1)) - estimate**2, 0.0)
     # Each mean has noise of its own pairs, besides ζ₁, the variance of E[h_ij | i].
     linear = max(of_means - (of_pairs - of_means) / (n - 2), 0.0)
-    error = np.sqrt((4 * (n - 2) * linear + 2 * of_pairs) / (n * (n - 1)))
-    if estimate and error <= 1e-6 * abs(estimate):
-        raise ValueError(
-            "The difference is the same for every sample, so it has no standard error. More, and "
-            "more varied, samples are needed."
-        )
-    return estimate, error
+    return estimate, np.sqrt((4 * (n - 2) * linear + 2 * of_pairs) / (n * (n - 1)))
 
 
-def _mean_of_group_pairs(row_sums, square, groups: Groups):
-    """Mean over pairs of different groups and its standard error, from sums over the groups.
-
-    Σ_{g'≠g} h_gg' and Σ_{g≠g'} (h_gg' - n_g n_g' θ)² / (Σ_{g≠g'} n_g n_g')², h_gg' the sum of h_ij
-    over the samples of both groups.
-    """
-    sizes = groups.sums(np.ones(len(groups.codes)))
-    n, n_groups = sizes.sum(), groups.n_groups
-    pairs = n**2 - sizes @ sizes
-    estimate = row_sums.sum() / pairs
-    influence = 2 * (row_sums - sizes * (n - sizes) * estimate) / pairs
+def _mean_of_group_pairs(sums: _PairSums) -> tuple[float, float]:
+    """Mean over pairs of different groups and its standard error, which sees groups alone."""
+    sizes, n_groups = sums.sizes, len(sums.sizes)
+    total, squared = sizes.sum(), sizes @ sizes
+    pairs = total**2 - squared
+    estimate = sums.rows.sum() / pairs
+    # Σ (h_gg' - s_g s_g' θ)²
+    centred = sums.squares - 2 * estimate * sums.mixed
+    centred += estimate**2 * (squared**2 - (sizes**4).sum())
+    square = max(centred, 0.0) / pairs**2
+    influence = 2 * (sums.rows - sizes * (total - sizes) * estimate) / pairs
     linear = max(float(influence @ influence) - 4 * square, 0.0)
     return estimate, np.sqrt(n_groups / (n_groups - 1) * linear + 2 * square)
 
@@ -223,7 +246,8 @@ class _Projection:
         X, m = problem.features, problem.features.shape[1]
         columns = [slice(0, m)] if m <= _SHARED_CLASSES else [slice(k, k + 1) for k in range(m)]
         for k in columns:
-            psi = _whitened_polynomials(X[:, k], 1 if m > _MANY_CLASSES else degree)
+            curved = 1 if m > _MANY_CLASSES else degree
+            psi = _whitened_polynomials(X[:, k], problem.weight, curved)
             # Samples of other problems (of "top-label") have vectors of zeros.
             polynomials = np.zeros((self.n, psi.shape[1]))
             residuals = np.zeros((self.n, problem.residuals[:, k].shape[1]))
@@ -237,66 +261,77 @@ class _Projection:
         return np.hstack([part.reshape(len(part), -1) for part in parts])
 
 
-def _whitened_polynomials(X, degree):
-    """The columns and polynomials of their mid-ranks, orthonormal over the samples."""
-    n, spread = len(X), X.std(axis=0, dtype=np.float64)
-    lines = (X - X.mean(axis=0, dtype=np.float64)) / np.where(spread > _ROUNDING, spread, np.inf)
-    ranks = (2 * rankdata(X, axis=0) - 1) / n - 1
+def _whitened_polynomials(X, weight, degree):
+    """The columns and polynomials of their mid-ranks, orthonormal over the weighted samples."""
+    n, share = len(X), weight / weight.sum()
+    centred = X - np.average(X, axis=0, weights=weight)
+    spread = np.sqrt(share @ centred**2)
+    lines = centred / np.where(spread > _ROUNDING, spread, np.inf)
+    ranks = np.column_stack([_mid_ranks(x, weight) for x in X.T])
     curves = legvander(ranks, degree)[:, :, 1:].reshape(n, -1)
     psi = np.hstack([np.ones((n, 1)), curves, lines])
-    eigenvalues, vectors = np.linalg.eigh(psi.T @ psi / n)
+    eigenvalues, vectors = np.linalg.eigh(psi.T @ (share[:, None] * psi))
     kept = eigenvalues > _DEPENDENT * eigenvalues[-1]
     return psi @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))
 
 
-def _projection_sums(a: _Projection, b: _Projection, groups: Groups | None) -> tuple:
-    """Σ_j h_ij and the mean of h_ij², h_ij = ⟨u^a_i, u^a_j⟩ - ⟨u^b_i, u^b_j⟩, over j ≠ i."""
-    signs = np.repeat([1.0, -1.0], [a.width, b.width])
-    if groups is not None:
-        return _group_sums(a, b, signs, groups)
-    products, total = np.zeros((len(signs), len(signs))), np.zeros(len(signs))
-    blocks = list(row_blocks(a.n, 16 * len(signs), most=_BLOCK_BYTES))
-    for rows in blocks:
-        U = np.hstack([a.block(rows), b.block(rows)])
-        products += U.T @ U
-        total += U.sum(axis=0)
-    row_sums, own = np.empty(a.n), np.empty(a.n)
-    for rows in blocks:
-        U = np.hstack([a.block(rows), b.block(rows)])
-        own[rows] = U**2 @ signs
-        row_sums[rows] = U @ (signs * total) - own[rows]
-    terms = products**2 * np.outer(signs, signs)
-    squares = terms.sum() - own @ own
-    if squares <= _ROUNDING * np.abs(terms).sum():  # the same predictions
-        return np.zeros(a.n), 0.0
-    return row_sums, squares / (a.n * (a.n - 1))
+def _mid_ranks(x, weight) -> np.ndarray:
+    """Ranks from -1 to 1: the weight of smaller values minus that of larger ones."""
+    _, place = np.unique(x, return_inverse=True)
+    mass = np.bincount(place, weight)
+    return ((2 * np.cumsum(mass) - mass) / mass.sum() - 1)[place]
 
 
-def _group_sums(a: _Projection, b: _Projection, signs, groups: Groups):
-    """What :func:`_mean_of_group_pairs` takes, by the sums U_g of the vectors of each group."""
-    U = np.zeros((groups.n_groups, len(signs)))
-    for rows in row_blocks(a.n, 16 * len(signs), most=_BLOCK_BYTES):
-        vectors = np.hstack([a.block(rows), b.block(rows)])
-        np.add.at(U, groups.codes[rows], vectors)
-    sizes = groups.sums(np.ones(a.n))
-    own, total = U**2 @ signs, U.sum(axis=0)
-    row_sums = U @ (signs * total) - own
-    terms = (U.T @ U) ** 2 * np.outer(signs, signs)
-    if terms.sum() - own @ own <= _ROUNDING * np.abs(terms).sum():  # the same predictions
-        return np.zeros(len(own)), 0.0
-    # Σ_{g≠g'} (h - n_g n_g' θ)²
-    pairs = a.n**2 - sizes @ sizes
-    estimate = row_sums.sum() / pairs
-    weighted = sizes @ U
-    mixed = weighted**2 @ signs - sizes**2 @ own
-    of_sizes = (sizes @ sizes) ** 2 - (sizes**4).sum()
-    squares = terms.sum() - own @ own - 2 * estimate * mixed + estimate**2 * of_sizes
-    return row_sums, max(squares, 0.0) / pairs**2
+class _Vectors:
+    """Vectors U of samples, w u of both classifiers, or their sums over groups, block by block.
+
+    h_gg' = Σ_k ±_k U_gk U_g'k, with + for the first classifier and - for the second.
+    """
+
+    def __init__(self, a: _Projection, b: _Projection, sample: Sample):
+        self.parts, self.weight, self.sizes = (a, b), sample.weight, sample.weight
+        self.signs = np.repeat([1.0, -1.0], [a.width, b.width])
+        self.of_groups, groups = None, sample.groups
+        if groups is not None and groups.n_groups < a.n:
+            U = np.zeros((groups.n_groups, len(self.signs)))
+            for rows in self._blocks(a.n):
+                np.add.at(U, groups.codes[rows], self._of(rows))
+            self.of_groups, self.sizes = U, groups.sums(sample.weight)
+
+    def _blocks(self, n):
+        return row_blocks(n, 16 * len(self.signs), most=_BLOCK_BYTES)
+
+    def _of(self, rows: slice) -> np.ndarray:
+        if self.of_groups is not None:
+            return self.of_groups[rows]
+        return self.weight[rows, None] * np.hstack([part.block(rows) for part in self.parts])
+
+    def sums(self) -> _PairSums:
+        """Sums over pairs, without a pair; all 0 of the same predictions."""
+        signs, n = self.signs, len(self.sizes)
+        products, total = np.zeros((len(signs), len(signs))), np.zeros(len(signs))
+        by_size = np.zeros(len(signs))
+        for rows in self._blocks(n):
+            U = self._of(rows)
+            products += U.T @ U
+            total += U.sum(axis=0)
+            by_size += self.sizes[rows] @ U
+        row_sums, own = np.empty(n), np.empty(n)
+        for rows in self._blocks(n):
+            U = self._of(rows)
+            own[rows] = U**2 @ signs
+            row_sums[rows] = U @ (signs * total) - own[rows]
+        terms = products**2 * np.outer(signs, signs)
+        squares = terms.sum() - own @ own
+        if squares <= _ROUNDING * np.abs(terms).sum():
+            return _PairSums(self.sizes, np.zeros(n), 0.0, 0.0)
+        mixed = by_size**2 @ signs - self.sizes**2 @ own
+        return _PairSums(self.sizes, row_sums, float(squares), float(mixed))
 
 
-def _skce_sums(a: Sample, b: Sample, kernel, bandwidth):
-    """The same for h_ij = k(x_i, x_j) ⟨δ_i, δ_j⟩ of a minus that of b, summed over problems."""
-    n = len(a.codes)
+def _skce_sums(a: Sample, b: Sample, kernel, bandwidth) -> _PairSums:
+    """The same for h_ij = w_i w_j k(x_i, x_j) ⟨δ_i, δ_j⟩ of a minus that of b, of all problems."""
+    n, weight = len(a.codes), a.weight
     pairs = list(zip(a.problems(), b.problems(), strict=True))
     if any(len(problem.weight) != n for pair in pairs for problem in pair):
         raise ValueError("notion='top-label' is not comparable by method='skce'.")
@@ -305,11 +340,14 @@ def _skce_sums(a: Sample, b: Sample, kernel, bandwidth):
     for p, q in pairs:
         width = Kernel.of(kernel, bandwidth, np.vstack([p.features, q.features]))
         for problem, sign in ((p, 1), (q, -1)):
-            X, delta = problem.features, problem.residuals.astype(np.float64, copy=False)
+            X = problem.features
+            delta = weight[:, None] * problem.residuals.astype(np.float64, copy=False)
             row_sums += sign * _row_sums(width, X, delta)
             H += sign * width.matrix(X[few], X[few]) * (delta[few] @ delta[few].T)
     np.fill_diagonal(H, 0)
-    return row_sums, np.vdot(H, H) / (len(few) * (len(few) - 1))
+    many = n * (n - 1) / (len(few) * (len(few) - 1))
+    mixed = weight[few] @ H @ weight[few]
+    return _PairSums(weight, row_sums, float(many * np.vdot(H, H)), float(many * mixed))
 
 
 def _row_sums(kernel, X, delta):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import beta, foldnorm, norm
 
-from skcal._groups import tail_quantile, variance_of_sums
+from skcal._groups import singles, tail_quantile, variance_of_sums
 from skcal._show import ShownRounded, number, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.classical import range_tail
@@ -21,7 +21,7 @@ from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cumulative import largest_over_ranges
 from skcal.metrics.limits import proportion_limits
 from skcal.notions import Problem
-from skcal.sample import Outcomes, read_sample, refuse_groups
+from skcal.sample import Outcomes, read_sample, refuse_groups, refuse_weights
 
 _SCALES = np.geomspace(0.15, 1, 14)  # of standard deviations of sums over ranges
 _N_QUANTILES = 101  # between which ranges of groups are taken
@@ -135,6 +135,7 @@ def equivalence_test(
     interval: tuple[float, float] | None = None,
     min_share: float = 0.1,
     confidence_level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -169,6 +170,9 @@ def equivalence_test(
         ``largest_gap`` is about ranges with at least this share of the samples.
     confidence_level : float in (0, 1), default=0.95
         Of each of the two bounds.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Importance weights, of which ratios matter alone: shares and numbers of events are those of
+        a population in which a sample stands for as many as its weight says. Not for "exact".
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. See
         :doc:`/guide/dependent_samples`.
@@ -185,7 +189,7 @@ def equivalence_test(
     ------
     ValueError
         If the input is not valid, the notion has vectors, "exact" is asked for another error than
-        "cutoff" or with ``groups``, or the interval holds no prediction.
+        "cutoff", with ``groups`` or weights that differ, or the interval holds no prediction.
 
     See Also
     --------
@@ -217,6 +221,10 @@ def equivalence_test(
     Student's distribution with n² / Σ_g n_g² - 1 degrees of freedom. Limits of an interval are
     those of as many independent samples as make the variance as large.
 
+    With weights w of mean 1, w δ takes the place of δ and w² p (1 - p) that of p (1 - p),
+    log(1 / α) / n is times the largest weight, and z a quantile of Student's distribution with
+    (Σ w)² / Σ w² - 1 degrees of freedom.
+
     The lower bounds subtract from the estimate the noise that calibrated predictions would show, at
     the same confidence. O(n log n) time.
 
@@ -245,10 +253,15 @@ def equivalence_test(
             f"interval={interval!r}. Use method='asymptotic'."
         )
     question: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, scalar=True, **question)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, scalar=True, **question)
     if method == "exact":
         refuse_groups(sample.groups, "method='exact'", "Use method='asymptotic'.")
-    problems = [problem for problem in sample.problems() if len(problem.weight)]
+        refuse_weights(sample, "method='exact'", "Use method='asymptotic'.")
+    problems = [
+        problem._replace(weight=problem.weight / problem.weight.mean())
+        for problem in sample.problems()
+        if len(problem.weight)
+    ]
     alpha = (1 - confidence_level) / len(problems)
     bounds: Callable[..., _Bounds]
     if interval is not None:
@@ -297,20 +310,28 @@ def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
         high, width = _exact_high(terms, rate), np.sqrt(2 * rate)
         low = estimate - np.sqrt(2 * np.log(2 / alpha) / terms.n)  # Hoeffding's inequality
     else:
-        z = tail_quantile(alpha, problem.weight, problem.groups)
-        high, width = _asymptotic_high(terms, alpha), z
+        z = _quantile(alpha, problem)
+        high, width = _asymptotic_high(terms, z if problem.groups is None else norm.isf(alpha)), z
         if problem.groups is not None:
             terms.sigma, between = _between_quantiles(problem, terms, z)
             high = max(high, between)
-        high += rate / terms.n
+        high += rate * terms.most / terms.n
         noise_of_range = _range_quantile(alpha) * z / norm.isf(alpha)
         low = estimate - noise_of_range * terms.sigma / np.sqrt(terms.n)
 
     def noise(n):
-        return (width + _EXCESS) * terms.sigma / np.sqrt(n) + rate / n
+        return (width + _EXCESS) * terms.sigma / np.sqrt(n) + rate * terms.most / n
 
     assumed = max(estimate - _MEAN_RANGE * terms.sigma / np.sqrt(terms.n), 0.0)
     return _Bounds(estimate, low, high, _samples_needed(limit, assumed, noise), assumed)
+
+
+def _quantile(tail, problem) -> float:
+    """The upper quantile of a studentised mean, of weights that differ as of groups of one."""
+    groups, weight = problem.groups, problem.weight
+    if groups is None and (weight != 1).any():
+        groups = singles(len(weight))
+    return tail_quantile(tail, weight, groups)
 
 
 def _between_quantiles(problem, terms, z) -> tuple[float, float]:
@@ -322,7 +343,8 @@ def _between_quantiles(problem, terms, z) -> tuple[float, float]:
     edges = np.unique(np.quantile(x, np.linspace(0, 1, _N_QUANTILES), method="inverted_cdf"))
     cells = np.searchsorted(edges, x)
     places = groups.codes * len(edges) + cells
-    sums = np.bincount(places, problem.residuals[:, 0], groups.n_groups * len(edges))
+    residuals = problem.weight * problem.residuals[:, 0]
+    sums = np.bincount(places, residuals, groups.n_groups * len(edges))
     paths = np.cumsum(sums.reshape(-1, len(edges)), axis=1) / n
     paths = np.pad(paths, ((0, 0), (1, 0)))
     products = groups.n_groups / (groups.n_groups - 1) * paths.T @ paths
@@ -339,24 +361,28 @@ class _Terms:
     ----------
     n : int
     residuals, squares, variances : ndarray of shape (n_distinct,)
-        Of δ, δ² and p (1 - p), each divided by n.
+        Of w δ, w² δ² and w² p (1 - p), each divided by n; weights w have mean 1.
     sigma : float
-        The standard deviation of a residual, by the larger of the means of δ² and p (1 - p).
+        The standard deviation of a term w δ, by the larger of the means of squares and variances.
+    most : float
+        The largest weight.
     """
 
     def __init__(self, problem: Problem):
         x, delta = problem.features[:, 0].astype(np.float64), problem.residuals[:, 0]
         _, places = np.unique(x, return_inverse=True)
-        self.n = len(x)
+        self.n, weight = len(x), problem.weight
         self.residuals, self.squares, self.variances = (
-            np.bincount(places, values) / self.n for values in (delta, delta**2, x * (1 - x))
+            np.bincount(places, values) / self.n
+            for values in (weight * delta, (weight * delta) ** 2, weight**2 * (x * (1 - x)))
         )
+        self.most = float(weight.max())
         self.sigma = float(np.sqrt(max(self.squares.sum(), self.variances.sum())))
 
 
-def _asymptotic_high(terms, alpha) -> float:
+def _asymptotic_high(terms, z) -> float:
     """Sup over ranges of the mean residual plus z standard errors, √V = min_a V / (2a) + a / 2."""
-    z, high = norm.isf(alpha), 0.0
+    high = 0.0
     for variances in (terms.variances / terms.n, terms.squares / terms.n):
         scales = np.sqrt(variances.sum()) * _SCALES
         for sign in (1, -1):
@@ -390,29 +416,34 @@ def _range_quantile(alpha) -> float:
 def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
     """ECE in uniform bins."""
     x, y = problem.features[:, 0], problem.outcomes[:, 0].astype(np.float64).view(Outcomes)
+    weight = problem.weight
     options: dict[str, Any] = {"notion": "binary", "n_bins": n_bins, "labels": [0, 1]}
+    options["sample_weight"] = weight
     estimate, bins = expected_calibration_error(y, x, **options), calibration_bins(y, x, **options)
-    filled = bins.count > 0
-    share, frequency = bins.count[filled] / len(x), bins.frequency[filled, 0]
+    moments = problem_moments(problem, BinRule(n_bins, "uniform"))
+    filled, inside = bins.count > 0, moments.bins
+    share, frequency = bins.weight[filled] / len(x), bins.frequency[filled, 0]
     prediction, gap = bins.prediction[filled, 0], np.abs(bins.gap[filled, 0])
     variance = np.maximum(prediction * (1 - prediction), frequency * (1 - frequency))
-    errors = np.sqrt(variance / (share * len(x)))  # standard errors of the gaps
+    squares = np.bincount(inside, weight**2, minlength=len(filled))[filled]
+    errors = np.sqrt(variance * squares) / bins.weight[filled]  # standard errors of the gaps
 
     terms, rate = _Terms(problem), np.log(1 / alpha)
-    z = tail_quantile(alpha, problem.weight, problem.groups)
-    variance = max(terms.sigma**2 - estimate**2, 0) / terms.n
+    z = _quantile(alpha, problem)
+    signed = np.sign(moments.gaps[inside, 0]) * problem.residuals[:, 0]
+    # Of the terms w (± δ - ECE), with the larger of the means of w² δ² and w² p (1 - p).
+    apart_from_mean = weight**2 @ (estimate**2 - 2 * estimate * signed) / terms.n
+    variance = max(terms.sigma**2 + apart_from_mean, 0) / terms.n
     if problem.groups is not None:
-        moments = problem_moments(problem, BinRule(n_bins, "uniform"))
-        delta, inside = problem.residuals[:, 0], moments.bins
-        signed = np.sign(moments.gaps[inside, 0]) * delta
-        of_groups = variance_of_sums(signed - estimate, problem.groups) / terms.n**2
+        of_groups = variance_of_sums(weight * (signed - estimate), problem.groups) / terms.n**2
         variance = max(variance, float(of_groups))
         terms.sigma = float(np.sqrt(terms.n * variance))
         apart = np.zeros((len(x), len(filled)))
-        apart[np.arange(len(x)), inside] = delta - moments.gaps[inside, 0]
+        centred = problem.residuals[:, 0] - moments.gaps[inside, 0]
+        apart[np.arange(len(x)), inside] = weight * centred
         deviations = np.sqrt(variance_of_sums(apart[:, filled], problem.groups))
-        errors = np.maximum(errors, deviations / (share * terms.n))
-    high = estimate + z * np.sqrt(variance) + rate / terms.n
+        errors = np.maximum(errors, deviations / bins.weight[filled])
+    high = estimate + z * np.sqrt(variance) + rate * terms.most / terms.n
     true_gaps = np.sqrt(np.maximum(gap**2 - errors**2, 0))
 
     def noise(n):
@@ -421,7 +452,7 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
             mean = foldnorm.mean(np.nan_to_num(true_gaps / own, posinf=1e9), scale=own)
         mean = np.where(own > 0, mean, true_gaps)
         width = (z + norm.ppf(_CHANCE)) * terms.sigma / np.sqrt(n)
-        return float(share @ (mean - true_gaps)) + width + rate / n
+        return float(share @ (mean - true_gaps)) + width + rate * terms.most / n
 
     assumed = float(share @ true_gaps)
     if problem.groups is None:
@@ -459,19 +490,21 @@ def _interval_bounds(problem: Problem, limit, alpha, interval) -> _Bounds:
     """
     (low, high), x = interval, problem.features[:, 0].astype(np.float64)
     inside = (low <= x) & (x <= high)
-    n, hits = np.count_nonzero(inside), problem.outcomes[inside, 0].sum()
-    if not n:
+    if not inside.any():
         raise ValueError(
             f"interval={interval} holds none of the predictions, which reach from {x.min():.4g} "
             f"to {x.max():.4g}."
         )
-    predicted, frequency = x[inside].mean(), hits / n
-    if problem.groups is None:
+    happened, weight = problem.outcomes[inside, 0], problem.weight[inside]
+    predicted, frequency = (np.average(part, weights=weight) for part in (x[inside], happened))
+    n = weight.sum() ** 2 / (weight @ weight)  # effective
+    if problem.groups is None and np.ptp(weight) == 0:
+        hits = happened.sum()
         least = beta.ppf(alpha, hits, n - hits + 1) if hits > 0 else 0.0
         most = beta.isf(alpha, hits + 1, n - hits) if hits < n else 1.0
     else:
-        happened, weight = problem.outcomes[inside, 0], problem.weight[inside]
-        least, most = proportion_limits(happened, weight, problem.groups.take(inside), alpha)
+        groups = singles(len(x)) if problem.groups is None else problem.groups
+        least, most = proportion_limits(happened, weight, groups.take(inside), alpha)
     sigma = np.sqrt(max(predicted * (1 - predicted), frequency * (1 - frequency)))
     gap = abs(frequency - predicted)
 

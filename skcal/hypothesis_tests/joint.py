@@ -91,6 +91,7 @@ def calibration_test(
     n_resamples: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
+    sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -113,6 +114,9 @@ def calibration_test(
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, default=None
         Workers; results do not depend on it.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the statistics, kept fixed, of which ratios matter alone; they must not depend on
+        the labels. Outcomes are redrawn sample by sample, so that the level is as without weights.
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. See
         :doc:`/guide/dependent_samples`.
@@ -203,7 +207,7 @@ def calibration_test(
       kernel    0.001  squared kernel error, the largest of widths 0.01, 0.1 and 1
       scan      0.001  ranges of predictions
     """
-    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label, groups=groups)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups)
     problems = sample.problems()
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
     warn_if_few(n_resamples, len(filled), sample.groups)
@@ -295,8 +299,9 @@ def smallest_pvalues(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class JointStatistics:
     """Statistics that see different errors, as a function of blocks of outcomes.
 
-    Predictions are merged into cells: single probabilities into cells of equal mass, equal ones
-    together; vectors by the nearest of evenly chosen ones. Few distinct ones have a cell each.
+    A residual counts with the weight of its sample, divided by the mean of all. Predictions are
+    merged into cells: single probabilities into cells of equally many, equal ones together; vectors
+    by the nearest of evenly chosen ones. Few distinct ones have a cell each.
 
     Attributes
     ----------
@@ -310,6 +315,7 @@ class JointStatistics:
 
     def __init__(self, problem: Problem):
         n, m = problem.features.shape
+        problem = problem._replace(weight=problem.weight / problem.weight.mean())
         self.scalar = m == 1
         if self.scalar:
             self.scan = RangeScan(problem)
@@ -319,15 +325,16 @@ class JointStatistics:
         self.names = ("bias", "slope", "kernel", "scan") if self.scalar else ("bias", "kernel")
         self.chunk = max(1, min(128, _BLOCK // n))
         self.cells = _cells_of_equal_mass(X[:, 0]) if self.scalar else _nearest_points(X)
-        sizes = np.bincount(self.cells).astype(np.float64)
-        self.sums = np.column_stack([np.bincount(self.cells, column) for column in X.T])
-        centres = self.sums / sizes[:, None]
-        self.spread = _roots((X * (1 - X)).sum(axis=0))
+        self.weight, self.squares = problem.weight, problem.weight**2
+        mass, sizes, fourth = (np.bincount(self.cells, self.weight**k) for k in (1, 2, 4))
+        self.sums = np.column_stack([np.bincount(self.cells, self.weight * x) for x in X.T])
+        centres = self.sums / mass[:, None]
+        self.spread = _roots((self.squares[:, None] * (X * (1 - X))).sum(axis=0))
         kernels = [Kernel.of("laplacian", width, centres) for width in _WIDTHS]
         self.kernels = [kernel.matrix(centres, centres) for kernel in kernels]
         # Standard deviations under H0, as if all predictions of a cell were its centre.
         products = np.outer(sizes, sizes) * covariance_products(centres, centres, None, all_pairs)
-        products[np.diag_indices(len(sizes))] *= np.maximum(1 - 1 / sizes, 0)
+        products[np.diag_indices(len(sizes))] *= np.maximum(1 - fourth / sizes**2, 0)
         self.scales = _roots([2 * np.vdot(K**2, products) for K in self.kernels])
         if self.scalar:
             z = logit(np.clip(centres[:, 0], _ENDS, 1 - _ENDS))
@@ -378,15 +385,17 @@ class JointStatistics:
         X, k = self.X, len(codes)
         if self.scalar or codes.ndim == 3:  # outcomes are numbers, perhaps of flipped residuals
             delta = (codes - (X[:, 0] if self.scalar else X)).reshape(k, *X.shape)
+            delta *= self.weight[:, None]
             gaps = [[np.bincount(self.cells, column) for column in row.T] for row in delta]
             squares = np.einsum("kim,kim->k", delta, delta)
             return np.swapaxes(gaps, 1, 2), squares
         n_cells, m = self.sums.shape
         counts = np.stack(
-            [np.bincount(self.cells * m + row, minlength=n_cells * m) for row in codes]
+            [np.bincount(self.cells * m + row, self.weight, n_cells * m) for row in codes]
         )
-        predicted = np.take_along_axis(X, codes.T, axis=1)  # the probability of what happened
-        squares = (X**2).sum() + len(X) - 2 * predicted.sum(axis=0)
+        squares, own = self.squares[:, None], np.take_along_axis(X, codes.T, axis=1)
+        # ‖e_c - x‖² = 1 + ‖x‖² - 2 x_c
+        squares = (squares * X**2).sum() + squares.sum() - 2 * (squares * own).sum(axis=0)
         return counts.reshape(k, n_cells, m) - self.sums, squares
 
 

@@ -123,6 +123,7 @@ def scan_test(
     confidence_level: float = 0.95,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
+    sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -145,6 +146,10 @@ def scan_test(
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, default=None
         Workers; results do not depend on it.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the statistic, kept fixed, of which ratios matter alone; they must not depend on
+        the labels. Outcomes are redrawn sample by sample, so that the level is as without weights;
+        limits of ranges count effective numbers of samples, (Σw)² / Σw².
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. See
         :doc:`/guide/dependent_samples`.
@@ -215,7 +220,7 @@ def scan_test(
     0.5338 to 0.9995      937     0.7670       0.5966 (0.5447 to 0.6470)
     """
     options: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, scalar=True, **options)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, scalar=True, **options)
     problems = sample.problems()
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
     titles = [""]
@@ -276,17 +281,18 @@ class RangeScan:
 
     def __init__(self, problem: Problem):
         self.order = order = np.argsort(problem.features[:, 0], kind="stable")
-        self.problem = problem.take(order, order, np.ones(len(problem.weight)))._replace(
+        self.problem = problem.take(order, order, problem.weight / problem.weight.mean())._replace(
             rows=slice(None), share=problem.share
         )
-        x = self.problem.features[:, 0].astype(np.float64)
+        x, weight = self.problem.features[:, 0].astype(np.float64), self.problem.weight
+        self.weight = None if (weight == 1).all() else weight
         edges = np.quantile(x, np.arange(1, _CELLS) / _CELLS, method="inverted_cdf")
         self.starts = np.unique(np.append(0, np.searchsorted(x, edges, side="right")))
         self.starts = self.starts[self.starts < len(x)]
         self.first, self.end = np.triu_indices(len(self.starts) + 1, 1)
-        self.sizes = self._over_ranges(np.ones(len(x)))
-        self.predicted = self._over_ranges(x)
-        variance = self._over_ranges(x * (1 - x))
+        self.mass, self.squares = self._over_ranges(weight), self._over_ranges(weight**2)
+        self.predicted = self._over_ranges(weight * x)
+        variance = self._over_ranges(weight**2 * x * (1 - x))
         self.deviation = np.sqrt(variance)
         with np.errstate(divide="ignore", invalid="ignore"):
             self.penalty = np.sqrt(2 * (1 + np.log(variance.max() / variance)))
@@ -301,7 +307,7 @@ class RangeScan:
 
     def __call__(self, codes):
         """Return the statistic of each row of outcomes."""
-        gap = np.abs(self._over_ranges(codes) - self.predicted)
+        gap = np.abs(self._happened(codes) - self.predicted)
         certain = self.deviation == 0  # where the predictions leave nothing to chance
         contradicted = (gap[:, certain] > 1e-6).any(axis=1)
         if certain.all():
@@ -311,28 +317,35 @@ class RangeScan:
             scores = (gap / deviation - self.penalty[~certain]).max(axis=1)
         return np.where(contradicted, np.finfo(np.float64).max, scores)
 
+    def _happened(self, codes) -> np.ndarray:
+        """Sums (k, n_ranges) of what happened, by weight."""
+        return self._over_ranges(codes if self.weight is None else codes * self.weight)
+
     def ranges(self, critical_value, value, title) -> tuple[list[ScanRange], float]:
         """Disjoint ranges whose limits leave out the most, and how much per sample of all."""
         if not value > critical_value:
             return [], 0.0
-        hits = self._over_ranges(observed_draw(self.problem)[0])
+        # Effective numbers of samples and of hits; of equal weights they are the numbers.
+        sizes, effective = self.mass**2 / self.squares, self.mass / self.squares
+        hits = self._happened(observed_draw(self.problem))[0]
+        frequency, hits = hits / self.mass, hits * effective
         tail = norm.sf(max(critical_value, 0.0) + self.penalty)
         low, high = np.zeros(len(tail)), np.ones(len(tail))
         some = (tail > _TINY) & (hits > 0)
-        low[some] = beta.ppf(tail[some], hits[some], (self.sizes - hits)[some] + 1)
-        some = (tail > _TINY) & (hits < self.sizes)
-        high[some] = beta.isf(tail[some], hits[some] + 1, (self.sizes - hits)[some])
-        mean = self.predicted / self.sizes
-        excess = self.sizes * np.maximum(np.maximum(low - mean, mean - high), 0)
+        low[some] = beta.ppf(tail[some], hits[some], (sizes - hits)[some] + 1)
+        some = (tail > _TINY) & (hits < sizes)
+        high[some] = beta.isf(tail[some], hits[some] + 1, (sizes - hits)[some])
+        mean = self.predicted / self.mass
+        excess = self.mass * np.maximum(np.maximum(low - mean, mean - high), 0)
         chosen = _best_disjoint(self.first, self.end, excess)
         x, ends = self.problem.features[:, 0], np.append(self.starts, len(self.problem.weight))
         found = [
             ScanRange(
                 float(x[ends[self.first[k]]]),
                 float(x[ends[self.end[k]] - 1]),
-                int(self.sizes[k]),
+                int(ends[self.end[k]] - ends[self.first[k]]),
                 float(mean[k]),
-                float(hits[k] / self.sizes[k]),
+                float(frequency[k]),
                 float(low[k]),
                 float(high[k]),
                 title,

@@ -335,9 +335,9 @@ def problem_moments(problem: Problem, rule: BinRule, names=GAPS) -> BinMoments:
 def _group_variances(problem: Problem, moments: BinMoments) -> np.ndarray:
     """Squared gaps less the mean of ⟨δ_i, δ_j⟩ over the pairs of different groups of each bin."""
     groups, terms = problem.groups, RowTerms(problem)
-    cells, place = np.unique(moments.bins * groups.n_groups + groups.codes, return_inverse=True)
-    bins, size = cells // groups.n_groups, len(moments.weight)
-    mass, residuals = (bin_sums(place.reshape(-1), terms.values(name), len(cells)) for name in GAPS)
+    size = len(moments.weight)
+    bins, place = groups.cells(moments.bins, size)
+    mass, residuals = (bin_sums(place, terms.values(name), len(bins)) for name in GAPS)
     squares, own = (
         np.bincount(bins, (sums**2).sum(axis=1), minlength=size) for sums in (mass, residuals)
     )

@@ -316,7 +316,7 @@ def integrated_calibration_index(
     if estimator is None or isinstance(estimator, str):
         grouped = {} if estimator else {"most": len(logit)}
         points = make_points(expit(logit), outcome, weight, **grouped)
-        gap, weight = point_gaps(estimator or "splines", points), points.mass
+        gap, weight = np.abs(point_gaps(estimator or "splines", points)), points.mass
     else:
         gap = _fitted_gap(estimator, logit, outcome, weight, sample_weight is not None)
     if quantile is None:

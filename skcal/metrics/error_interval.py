@@ -296,8 +296,7 @@ class _Cells:
     def __init__(self, bins, size, groups):
         self.bins, self.size, self.cell = bins, size, None
         if groups is not None:
-            cells, self.cell = np.unique(bins * groups.n_groups + groups.codes, return_inverse=True)
-            self.bins = cells // groups.n_groups
+            self.bins, self.cell = groups.cells(bins, size)
 
     def squares(self, terms):
         """Sums over each bin of the squares of the sums over its cells."""

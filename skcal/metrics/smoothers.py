@@ -347,5 +347,5 @@ CURVES: dict[str, Callable] = {
 
 
 def point_gaps(method: str, points: Points) -> np.ndarray:
-    """Distance of a curve from the prediction at each point."""
-    return np.abs(CURVES[method](points, points.prediction).frequency - points.prediction)
+    """A curve minus the prediction at each point."""
+    return CURVES[method](points, points.prediction).frequency - points.prediction

@@ -224,8 +224,9 @@ def flip_groups(problem: Problem, signs: np.ndarray, seeds) -> np.ndarray:
     if x.shape[1] == 1:
         x, residuals = x[:, 0], residuals[:, 0]
     block = np.empty((len(signs), *x.shape))
+    sign = np.empty(len(x))
     for draw, kept in zip(block, np.where(signs, 1.0, -1.0), strict=True):
-        sign = kept[problem.groups.codes]
+        np.take(kept, problem.groups.codes, out=sign, mode="clip")
         np.multiply(sign if x.ndim == 1 else sign[:, None], residuals, out=draw)
         draw += x
     alone = np.flatnonzero(problem.groups.alone)

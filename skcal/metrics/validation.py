@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
-from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
-from skcal._groups import tail_quantile, variance_of_sums
+from skcal._groups import singles, tail_quantile, variance_of_sums
 from skcal._scores import brier_losses, of_outcomes
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import is_significant
-from skcal.metrics.base import read_outcome
+from skcal.metrics.base import Outcome, read_outcome
 from skcal.metrics.cox import recalibration_of
 from skcal.metrics.limits import clopper_pearson, proportion_limits
 from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
@@ -100,7 +99,8 @@ class ValidationMeasures:
         What smoothed the curve.
     confidence_level : float
     n_samples, n_events : int
-        The predictions, and those of them with the positive outcome.
+        The predictions, and those of them with the positive outcome; with weights the events that
+        so many samples of the population would have.
     """
 
     prevalence: Measure
@@ -225,6 +225,7 @@ def validation_measures(
     method: str = "splines",
     confidence_level: float = 0.95,
     n_resamples: int = 199,
+    sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -244,6 +245,10 @@ def validation_measures(
     confidence_level : float in (0, 1), default=0.95
     n_resamples : int ≥ 19, default=199
         Bootstrap resamples for ICI, E50, E90 and Emax, and as many redrawn outcomes.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Importance weights, of which ratios matter alone: the measures are those of a population in
+        which a sample stands for as many as its weight says. A weight of 2 is no repeated row,
+        which would make intervals shorter.
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. See
         :doc:`/guide/dependent_samples`.
@@ -271,7 +276,9 @@ def validation_measures(
     Notes
     -----
     With ``groups`` means have standard errors by the sums over groups, proportions Korn and
-    Graubard's limits, and the bootstrap resamples groups.
+    Graubard's limits, slope and intercept those of :func:`cox_recalibration` with groups, and the
+    bootstrap resamples groups. A distance then has to exceed what the resampled curves are from the
+    curve, too, before its interval leaves out 0. Samples whose weights differ are groups of one.
 
     More than 1,000 distinct predictions are grouped for the curve into 1,000 of equal mass.
 
@@ -308,6 +315,7 @@ def validation_measures(
         y_true,
         y_proba,
         notion="binary",
+        sample_weight=sample_weight,
         groups=groups,
         labels=labels,
         pos_label=pos_label,
@@ -316,10 +324,15 @@ def validation_measures(
     if data.problem.of_shares:
         remedy = "Pass a row for each vote, and groups= the sample of each row."
         refuse_groups(data.problem.groups, "validation_measures", remedy)
-    x, outcome, together = data.prediction, data.happened, data.problem.groups
+    x, outcome, weight = data.prediction, data.happened, data.weight / data.weight.mean()
+    together = data.problem.groups
+    if together is None and (weight != 1).any():
+        together = singles(len(weight))
+    data = Outcome(data.problem._replace(weight=weight, groups=together), data.notion)
     cox = recalibration_of(data, confidence_level)
-    rate = _prevalence(outcome, together, confidence_level)
-    mean = float(x.mean())
+    about = outcome, weight, together, confidence_level
+    rate = _prevalence(*about)
+    mean = float(np.average(x, weights=weight))
     ratio = Measure(*(float(value / mean) if mean > 0 else np.inf for value in rate))
     return ValidationMeasures(
         prevalence=rate,
@@ -329,112 +342,159 @@ def validation_measures(
             cox.intercept_in_the_large, *cox.intercept_in_the_large_interval
         ),
         slope=Measure(cox.slope, *cox.slope_interval),
-        **_distances(method, x, outcome, together, confidence_level, n_resamples, random_state),
-        c_statistic=_c_statistic(x, outcome, together, confidence_level),
-        **_brier_measures(x, outcome, together, confidence_level),
+        **_distances(method, x, *about, n_resamples, random_state),
+        c_statistic=_c_statistic(x, *about),
+        **_brier_measures(x, *about),
         method=method,
         confidence_level=confidence_level,
         n_samples=len(x),
-        n_events=int(outcome.sum()),
+        n_events=round(float(rate.estimate * len(x))),
     )
 
 
-def _prevalence(outcome, groups, level) -> Measure:
+def _prevalence(outcome, weight, groups, level) -> Measure:
     n, hits = len(outcome), outcome.sum()
     if groups is not None:
-        limits = proportion_limits(outcome, np.ones(n), groups, (1 - level) / 2)
-        return Measure(float(hits / n), *limits)
+        limits = proportion_limits(outcome, weight, groups, (1 - level) / 2)
+        return Measure(float(np.average(outcome, weights=weight)), *limits)
     return Measure(*map(float, (hits / n, *clopper_pearson(hits, n, (1 - level) / 2))))
 
 
-def _distances(method, x, outcome, groups, level, n_resamples, random_state):
+def _distances(method, x, outcome, weight, groups, level, n_resamples, random_state):
     """ICI, E50, E90 and Emax, with intervals that hold them and begin at 0 unless shown."""
-    points = make_points(x, outcome, np.ones(len(x)))
-    estimates = distances(method, points)
+    points = make_points(x, outcome, weight)
+    gaps = point_gaps(method, points)
+    estimates = summarised(gaps, points.mass)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    draw = _resampled_points(points, outcome, groups)
+    resampled = _resampled_points if groups is None else _resampled_groups
+    draw = resampled(points, outcome, weight, groups)
     drawn: list[np.ndarray] = []
+    noise: list[np.ndarray] = []  # of the curve
     while len(drawn) < n_resamples:
-        found = _drawn_distances(method, points, *draw(rng))
-        if np.isfinite(found[0]):
-            drawn.append(found)
+        others, kept = _kept(points, *draw(rng))
+        if len(kept):
+            found = point_gaps(method, others)
+            drawn.append(summarised(found, others.mass))
+            noise.append(summarised(found - gaps[kept], others.mass))
     tail = (1 - level) / 2
     # Noise adds to the distances, once more in the resamples. The lower end leaves that out twice;
     # the upper end counts the spread alone, since that of the truth may be any part of it.
     middle, largest = np.quantile(drawn, [0.5, 1 - tail], axis=0)
     low, high = 2 * estimates - largest, estimates + largest - middle
-    size, rate = points.mass.astype(np.int64), np.clip(points.prediction, 0, 1)
+    redraw = _redrawn_points if groups is None else _redrawn_samples
     null = []
-    for hits in rng.binomial(size, rate, size=(n_resamples, len(size))):
-        null.append(_drawn_distances(method, points, hits, size - hits))
-    pvalues = (1 + (np.array(null) >= estimates).sum(axis=0)) / (1 + n_resamples)
+    for hits, misses in redraw(points, weight, n_resamples, rng):
+        others, kept = _kept(points, hits, misses, points.squares)
+        found = np.full(len(DISTANCES), np.inf)
+        if len(kept):
+            found = summarised(point_gaps(method, others), others.mass)
+        null.append(found)
+    larger = (np.array(null) >= estimates).sum(axis=0)
+    if groups is not None:
+        larger = np.maximum(larger, (np.array(noise) >= estimates).sum(axis=0))
+    pvalues = (1 + larger) / (1 + n_resamples)
     low = np.where(is_significant(pvalues, level), np.clip(low, 0, estimates), 0.0)
     high = np.minimum(high, 1)
     rows = np.column_stack([estimates, low, high])
     return {name: Measure(*map(float, row)) for name, row in zip(DISTANCES, rows, strict=True)}
 
 
-def _drawn_distances(method, points, hits, misses) -> np.ndarray:
-    """Distances under drawn outcomes of the points; infinite where one outcome does not occur."""
-    if not (hits.any() and misses.any()):
-        return np.full(len(DISTANCES), np.inf)
-    mass = (hits + misses).astype(np.float64)
-    kept = mass > 0
-    resampled = points._replace(
+def _kept(points, hits, misses, squares) -> tuple[Points, np.ndarray]:
+    """The points that hold samples, and their places; none where one outcome does not occur."""
+    mass = np.asarray(hits + misses, dtype=np.float64)
+    kept = np.flatnonzero(mass > 0) if hits.any() and misses.any() else np.arange(0)
+    return points._replace(
         prediction=points.prediction[kept],
         mass=mass[kept],
-        hits=hits[kept].astype(np.float64),
-        squares=mass[kept],
-    )
-    return distances(method, resampled)
+        hits=np.asarray(hits, dtype=np.float64)[kept],
+        squares=np.asarray(squares, dtype=np.float64)[kept],
+    ), kept
 
 
-def _resampled_points(points: Points, outcome, groups):
-    """Return a function that draws the numbers of hits and of misses at each point."""
-    n, size = len(outcome), len(points.mass)
-    if groups is None:
-        cells = np.concatenate([points.hits, points.mass - points.hits]) / n
-        return lambda rng: rng.multinomial(n, cells).reshape(2, -1)
+def _resampled_points(points: Points, outcome, weight, groups):
+    """Return a function that draws hits, misses and squared weights at each point."""
+    n = len(outcome)
+    cells = np.concatenate([points.hits, points.mass - points.hits]) / n
+
+    def draw(rng):
+        hits, misses = rng.multinomial(n, cells).reshape(2, -1)
+        return hits, misses, hits + misses
+
+    return draw
+
+
+def _resampled_groups(points: Points, outcome, weight, groups):
+    """The same where groups are drawn with all of their samples."""
+    size = len(points.mass)
     place = points.group + size * (1 - outcome.astype(np.intp)), groups.codes
-    cells = csr_array((np.ones(n), place), shape=(2 * size, groups.n_groups))
+    cells = csr_array((weight, place), shape=(2 * size, groups.n_groups))
+    squares = csr_array((weight**2, (points.group, groups.codes)), shape=(size, groups.n_groups))
     shares = np.full(groups.n_groups, 1 / groups.n_groups)
-    return lambda rng: (cells @ rng.multinomial(groups.n_groups, shares)).reshape(2, -1)
+
+    def draw(rng):
+        counts = rng.multinomial(groups.n_groups, shares)
+        return *(cells @ counts).reshape(2, -1), squares @ counts
+
+    return draw
 
 
-def distances(method: str, points: Points) -> np.ndarray:
-    """Mean, median, 90 % quantile and maximum of |curve - prediction|."""
-    gap, mass = point_gaps(method, points), points.mass
-    quantiles = np.quantile(gap, list(_QUANTILES.values()), method="inverted_cdf", weights=mass)
-    return np.append(mass @ gap / mass.sum(), quantiles)
+def _redrawn_points(points: Points, weight, n_resamples, rng):
+    """Hits and misses at each point if the outcomes follow the predictions."""
+    size, rate = points.mass.astype(np.int64), np.clip(points.prediction, 0, 1)
+    for hits in rng.binomial(size, rate, size=(n_resamples, len(size))):
+        yield hits, size - hits
 
 
-def _c_statistic(x, outcome, groups, level) -> Measure:
-    positive, negative = x[outcome == 1], x[outcome == 0]
-    m, n = len(positive), len(negative)
-    ranks = rankdata(np.concatenate([positive, negative]))
-    above = (ranks[:m] - rankdata(positive)) / n  # negatives below each positive
-    below = 1 - (ranks[m:] - rankdata(negative)) / m
-    area = float(above.mean())
-    variance = sum(one.var(ddof=1) / len(one) for one in (above, below) if len(one) > 1)
+def _redrawn_samples(points: Points, weight, n_resamples, rng):
+    """The same of samples whose weights may differ."""
+    rate = np.clip(points.prediction, 0, 1)[points.group]
+    for _ in range(n_resamples):
+        hits = np.bincount(points.group, weight * (rng.random(len(rate)) < rate), len(points.mass))
+        misses = points.mass - hits
+        yield hits, np.where(misses > 1e-12 * points.mass, misses, 0.0)
+
+
+def summarised(gaps: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Mean, median, 90 % quantile and maximum of the sizes of gaps."""
+    sizes = np.abs(gaps)
+    quantiles = np.quantile(sizes, list(_QUANTILES.values()), method="inverted_cdf", weights=mass)
+    return np.append(mass @ sizes / mass.sum(), quantiles)
+
+
+def _c_statistic(x, outcome, weight, groups, level) -> Measure:
+    parts = np.empty(len(x))  # of each sample: the share of the other outcome on its right side
+    for own in (0, 1):
+        other = outcome != own
+        values, place = np.unique(x, return_inverse=True)
+        mass = np.bincount(place, weight * other, len(values))
+        below = (np.cumsum(mass) - mass / 2)[place] / mass.sum()
+        parts[~other] = (below if own else 1 - below)[~other]
+    shares = [np.where(outcome == own, weight, 0) for own in (0, 1)]
+    shares = [share / share.sum() for share in shares]
+    area = float(shares[1] @ parts)
     if not 0 < area < 1:
         return Measure(area, np.nan, np.nan)
-    z = tail_quantile((1 - level) / 2, np.ones(len(x)), groups)
+    centred = (parts - area) ** 2
+    variance = sum(
+        float(share**2 @ centred) / (1 - share @ share) for share in shares if share @ share < 1
+    )
+    z = tail_quantile((1 - level) / 2, weight, groups)
     if groups is not None:
-        parts = np.empty(len(x))
-        parts[outcome == 1], parts[outcome == 0] = (above - area) / m, (below - area) / n
-        variance = max(variance, float(variance_of_sums(parts, groups)))
+        terms = (shares[0] + shares[1]) * (parts - area)
+        variance = max(variance, float(variance_of_sums(terms, groups)))
     half = z * np.sqrt(variance) / (area * (1 - area))
     low, high = expit(logit(area) - half), expit(logit(area) + half)
     return Measure(area, float(low), float(high))
 
 
-def _brier_measures(x, outcome, groups, level) -> dict[str, Measure]:
+def _brier_measures(x, outcome, weight, groups, level) -> dict[str, Measure]:
     losses = of_outcomes(brier_losses(x[:, None]), outcome.astype(np.intp))
-    rate, n = outcome.mean(), len(x)
-    score, variance = losses.mean(), rate * (1 - rate)
+    share = weight / weight.sum()
+    rate, score = share @ outcome, share @ losses
+    variance = rate * (1 - rate)
     influence = -losses / variance + score * (1 - 2 * rate) * outcome / variance**2
-    z = tail_quantile((1 - level) / 2, np.ones(n), groups)
-    half, wide = (z * _error_of_mean(terms, groups) for terms in (losses, influence))
+    z = tail_quantile((1 - level) / 2, weight, groups)
+    half, wide = (z * _error_of_mean(terms, share, groups) for terms in (losses, influence))
     scaled = 1 - score / variance
     return {
         "brier_score": Measure(float(score), float(score - half), float(score + half)),
@@ -442,10 +502,10 @@ def _brier_measures(x, outcome, groups, level) -> dict[str, Measure]:
     }
 
 
-def _error_of_mean(terms, groups) -> float:
-    """The standard error of a mean, of groups never below that of independent samples."""
-    error = terms.std() / np.sqrt(len(terms))
-    if groups is None:
-        return float(error)
-    of_groups = variance_of_sums(terms - terms.mean(), groups)
-    return float(max(error, np.sqrt(of_groups) / len(terms)))
+def _error_of_mean(terms, share, groups) -> float:
+    """The standard error of a weighted mean, of groups never below that of independent samples."""
+    terms = share * (terms - share @ terms)
+    variance = float(terms @ terms)
+    if groups is not None:
+        variance = max(variance, float(variance_of_sums(terms, groups)))
+    return float(np.sqrt(variance))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,16 +13,17 @@ from skcal._groups import degrees_of_freedom, law_of_mean, variance_of_sums
 from skcal._matrices import as_factor, rowwise_quadratic, sum_over_pairs, times
 from skcal._selection import LEVEL, simplest
 from skcal._show import ShownRounded
-from skcal._validation import InputError
+from skcal._validation import InputError, row_blocks
 from skcal.functions.base import read_feature_map
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import Spread
 from skcal.model_selection.estimator import CalibrationErrorEstimator
-from skcal.notions import Problems
-from skcal.pair_risk import PairRisk
+from skcal.notions import Problem, Problems
+from skcal.pair_risk import PairRisk, excess_risk
 
 #: Differences below this are rounding: residuals are probabilities, so risks are of order 1.
 ROUNDING = 1e-15
+_FEW_PAIRS = 256  # samples of a group, of which pairs cost less than the call of a function
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,14 +148,47 @@ def _between_groups(a, b, data: Problems, whole: PairRisk) -> PairRisk:
     weight, codes, n_groups = data.weight, data.groups.codes, data.groups.n_groups
     sums = _sums_over_others(whole, weight)
     mass = np.bincount(codes, weight, minlength=n_groups)
-    for rows in np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes)))[:-1]:
-        if np.count_nonzero(weight[rows]) > 1:
-            sums[rows] -= _sums_over_others(_difference(a, b, data.take(rows)), weight[rows])
+    for first, second, part in zip(a.functions_, b.functions_, data.parts, strict=True):
+        within = _sums_within_groups(first, part) - _sums_within_groups(second, part)
+        sums -= part.share * within
     others = weight.sum() - mass[codes]
     value = float(weight @ sums / (weight @ others))
     influence = 2 * weight / weight.sum() * (sums / others - value)
     error = float(np.sqrt(variance_of_sums(influence, data.groups)))
     return PairRisk(value, error, influence)
+
+
+def _sums_within_groups(function, part: Problem) -> np.ndarray:
+    """Σ_j w_j ℓ_ij of each sample over the others of its group, ℓ = h² - 2⟨δ_i, δ_j⟩h.
+
+    Pairs are formed, of groups of equal size together, where that is less than their trace.
+    """
+    phi, form = read_feature_map(function, part.seen_by(function)), as_factor(function.form_)
+    weight, delta = part.weight, part.residuals
+    width = phi.shape[1] + delta.shape[1]
+    order, sizes = np.argsort(part.groups.codes, kind="stable"), np.bincount(part.groups.codes)
+    starts, sums = np.cumsum(sizes) - sizes, np.zeros(len(weight))
+    for size in np.unique(sizes[sizes > 1]):
+        members = order[starts[sizes == size][:, None] + np.arange(size)]
+        if size > max(width, _FEW_PAIRS):
+            for rows in members[(weight[members] > 0).sum(axis=1) > 1]:
+                arguments = phi[rows], delta[rows], function.form_
+                risk = excess_risk(*arguments, sample_weight=weight[rows])
+                sums[rows] = _sums_over_others(risk, weight[rows])
+            continue
+        for some in row_blocks(len(members), 8 * size * (2 * size + 3 * width)):
+            rows = members[some]
+            h = _products(times(phi[rows.ravel()], form), phi[rows.ravel()], rows.shape)
+            loss = h * (h - 2 * _products(delta[rows.ravel()], delta[rows.ravel()], rows.shape))
+            loss[:, np.arange(size), np.arange(size)] = 0
+            sums[rows] = np.einsum("gij,gj->gi", loss, weight[rows])
+    return sums
+
+
+def _products(left, right, shape) -> np.ndarray:
+    """Inner products (n_groups, size, size) of the rows of each of some groups of equal size."""
+    left, right = (part.toarray() if sparse.issparse(part) else part for part in (left, right))
+    return left.reshape(*shape, -1) @ right.reshape(*shape, -1).transpose(0, 2, 1)
 
 
 def _sums_over_others(risk: PairRisk, weight) -> np.ndarray:

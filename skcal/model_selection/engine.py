@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from skcal._running import recorded_warnings
 from skcal.functions import BilinearFunction, Zero
@@ -29,7 +30,10 @@ def fit(template: BilinearFunction, data: Problems) -> Fit:
         if problem.has_pairs:
             function = clone(template)
             X = problem.seen_by(function)
-            function.fit(X, problem.residuals, sample_weight=problem.weight)
+            groups = {}
+            if problem.groups is not None and has_fit_parameter(function, "groups"):
+                groups = {"groups": problem.groups}  # of those whose fit divides the samples
+            function.fit(X, problem.residuals, sample_weight=problem.weight, **groups)
         else:
             function = no_correction()
         fitted.append(function)

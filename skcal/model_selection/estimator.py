@@ -146,7 +146,7 @@ class CalibrationErrorEstimator(BaseEstimator):
             return super().set_params(**params)
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None):
         """Fit the function on the pairs of training samples.
 
         Parameters
@@ -156,6 +156,10 @@ class CalibrationErrorEstimator(BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group may depend on each other: a function whose fit divides the samples,
+            such as :class:`skcal.Stacking`, keeps groups together; others fit as without. None: all
+            are independent.
 
         Returns
         -------
@@ -179,6 +183,7 @@ class CalibrationErrorEstimator(BaseEstimator):
             self.labels,
             self.pos_label,
             self.from_logits,
+            groups=groups,
             estimator=self,
         )
         self.classes_, self.notion_ = sample.given_classes, sample.notion

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from skcal._groups import refuse_shared_groups
 from skcal._show import (
     html_list,
     html_result,
@@ -172,7 +173,7 @@ class CalibrationMonitor(BaseEstimator):
 
     # Watching
 
-    def update(self, X, y, sample_weight=None):
+    def update(self, X, y, sample_weight=None, groups=None):
         """Bet on a batch of outcomes, and learn from it.
 
         Parameters
@@ -183,6 +184,10 @@ class CalibrationMonitor(BaseEstimator):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Counts, or weights of at most 1.
+        groups : array-like of shape (n_samples,), default=None
+            Refused where samples share a group: bets hold for samples that are independent given
+            the predictions and the past. Pass one sample of each group, or test a batch by
+            :func:`skcal.hypothesis_tests.calibration_test` with its groups.
 
         Returns
         -------
@@ -191,13 +196,20 @@ class CalibrationMonitor(BaseEstimator):
         Raises
         ------
         ValueError
-            If predictions, labels or weights are not valid, or columns are not those of earlier
-            batches; then nothing changes.
+            If predictions, labels or weights are not valid, columns are not those of earlier
+            batches, or samples share a group; then nothing changes.
         """
         self._validate_params()
         with naming("y"):
             if np.shape(y) == (0,) and np.shape(X)[:1] == (0,):
                 return self
+        counted = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        refuse_shared_groups(
+            groups,
+            counted,
+            "bets hold for samples that are independent of each other",
+            "Pass one sample of each group, or test a batch by calibration_test(…, groups=groups).",
+        )
         layout, sample = read_batch(X, y, sample_weight, self.notion, self.labels, self._layout)
         # What raises in the middle, such as a lens, leaves the evidence as it was.
         watched = deepcopy(self._evidence) or layout.evidence()

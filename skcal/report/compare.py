@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import norm
 
+from skcal._groups import tail_quantile
 from skcal._labels import column_names, plain_labels
 from skcal._matrices import two_columns
 from skcal._scores import brier_losses, log_losses, of_outcomes
@@ -20,7 +20,7 @@ from skcal.report.measure import (
     Attempts,
     Measures,
     Settings,
-    dependent,
+    beside,
     measure,
     plain_label,
     tested,
@@ -35,18 +35,22 @@ _LOSSES = {"Brier score": brier_losses, "log loss": log_losses}
 # Subgroups
 
 
-def read_subgroups(by, n_samples) -> list[tuple]:
-    """Name and rows of each subgroup; of several columns each makes its own."""
+def read_subgroups(by, n_samples, weight: np.ndarray | None = None) -> list[tuple]:
+    """Name and rows of each subgroup; of several columns each makes its own.
+
+    Given weights, rows are numbered among the samples of positive weight.
+    """
     names = list(by) if isinstance(by, Mapping) else column_names(by)
     if names is not None:
         return [
             (f"{name} = {value}", rows)
             for name in names
-            for value, rows in read_subgroups(by[name], n_samples)
+            for value, rows in read_subgroups(by[name], n_samples, weight)
         ]
     groups = plain_labels(by, "by")
     if len(groups) != n_samples:
         raise ValueError(f"by has {len(groups)} entries, y_proba {n_samples} rows.")
+    groups = groups if weight is None else groups[weight > 0]
     try:
         names, codes = np.unique(groups, return_inverse=True)
     except TypeError as error:
@@ -180,7 +184,7 @@ def _paired_test(first, second, settings, notion, method) -> PairedTest:
         notion=notion,
         labels=first.classes,
         method=method,
-        **dependent(first),
+        **beside(first),
     )
     measured = "SKCE" if method == "skce" else "squared error"
     low, high = test.confidence_interval(settings.confidence_level)
@@ -189,8 +193,9 @@ def _paired_test(first, second, settings, notion, method) -> PairedTest:
 
 
 def _score_tests(first, second, scores, settings) -> list[PairedTest]:
-    """Normal tests of equal scores; without that of a log loss that is infinite."""
-    z = norm.isf((1 - settings.confidence_level) / 2)
+    """Tests of equal scores; without that of a log loss that is infinite."""
+    z = tail_quantile((1 - settings.confidence_level) / 2, first.weight, first.groups)
+    method = "normal limit" if first.groups is None else "Student's limit of groups"
     tests = []
     for score in (score for score in scores if score.name in _LOSSES):
         losses = _LOSSES[score.name]
@@ -198,10 +203,10 @@ def _score_tests(first, second, scores, settings) -> list[PairedTest]:
             of_outcomes(losses(two_columns(sample.proba)), sample.happened)
             for sample in (first, second)
         )
-        gain = LossComparison.of(before, after, first.weight)
+        gain = LossComparison.of(before, after, first.weight, first.groups)
         if np.isfinite(gain.standard_error):
             half = z * gain.standard_error
             ends = gain.difference - half, gain.difference + half
             about = score.notion, score.name, gain.difference, *ends, gain.pvalue
-            tests.append(PairedTest(*about, "normal limit", len(before)))
+            tests.append(PairedTest(*about, method, len(before)))
     return tests

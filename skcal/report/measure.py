@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import norm
 
+from skcal._groups import tail_quantile
 from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._validation import is_significant
@@ -85,11 +85,13 @@ class Settings(NamedTuple):
 class Overview:
     """What was predicted and what happened; the ends are of what the notion is about.
 
-    ``n_groups`` is None where all samples are independent.
+    ``n_groups`` is None where all samples are independent. ``effective_size`` is (Σw)² / Σw² where
+    weights differ, by which shares and means are, else None.
     """
 
     n_samples: int
     n_groups: int | None
+    effective_size: float | None
     classes: list
     base_rates: list[float]
     mean_predictions: list[float]
@@ -248,7 +250,11 @@ def measure(
         ece=ece,
         scores=[part for part in scores if part is not None],
         sharpness=sharpness(
-            sample.y_true, sample.proba, notion=_all_classes(sample), labels=sample.classes
+            sample.y_true,
+            sample.proba,
+            notion=_all_classes(sample),
+            labels=sample.classes,
+            **weighted(sample),
         ),
         validation=validation,
         curve=curve,
@@ -263,13 +269,14 @@ def measure(
 
 
 def _overview(sample) -> Overview:
-    rows = two_columns(sample.proba)
+    rows, own = two_columns(sample.proba), weighted(sample).get("sample_weight")
     [problem] = sample.problems()
     n_groups = 0 if sample.groups is None else len(np.unique(sample.groups.codes))
     return Overview(
         n_samples=len(rows),
         n_groups=n_groups if 0 < n_groups < len(rows) else None,
         classes=[plain_label(label) for label in sample.classes.tolist()],
+        effective_size=None if own is None else float(own.sum() ** 2 / (own @ own)),
         base_rates=sample.frequencies.tolist(),
         mean_predictions=np.average(rows, axis=0, weights=sample.weight).tolist(),
         accuracy=sample.accuracy,
@@ -312,7 +319,7 @@ def fit_search(sample: Sample, settings: Settings, notion):
         n_jobs=settings.n_jobs,
         verbose=settings.verbose,
         random_state=settings.random_state,
-    ).fit(sample.proba, sample.y_true, **dependent(sample))
+    ).fit(sample.proba, sample.y_true, **beside(sample))
 
 
 def tuned_error(search, settings: Settings, refuted: bool) -> dict:
@@ -342,14 +349,25 @@ def _given(sample) -> tuple[np.ndarray, np.ndarray]:
     return sample.y_true, sample.proba
 
 
-def dependent(sample) -> dict:
-    """The groups of samples that depend on each other, for public functions."""
-    return {} if sample.groups is None else {"groups": sample.groups.codes}
+def weighted(sample) -> dict:
+    """The weights of samples where they differ, for public functions, which count votes again."""
+    weight = sample.weight
+    if sample.votes is not None and not np.isnan(sample.votes).any():
+        weight = np.divide(weight, sample.votes, out=np.zeros(len(weight)), where=weight > 0)
+    counted = weight[weight > 0]
+    same = len(counted) == len(weight) and np.ptp(counted) <= 1e-12 * counted.max()
+    return {} if same else {"sample_weight": weight}
+
+
+def beside(sample) -> dict:
+    """Weights, and the groups of samples that depend on each other, for public functions."""
+    groups = {} if sample.groups is None else {"groups": sample.groups.codes}
+    return {**weighted(sample), **groups}
 
 
 def tested(test, sample, settings):
     """The result of a test of calibration, as its public function gives it."""
-    options = {**asked(sample), **dependent(sample), **settings.resampling}
+    options = {**asked(sample), **beside(sample), **settings.resampling}
     if test is scan_test:
         options["confidence_level"] = settings.confidence_level
     return test(*_given(sample), **options)
@@ -359,7 +377,8 @@ def _certificate(sample, settings) -> EquivalenceTestResult:
     """Bounds of the cutoff error, and whether it is below the limit that the rate suggests."""
     limit = settings.max_error
     if limit is None:
-        share = float(sample.problems()[0].outcomes.mean())
+        [problem] = sample.problems()
+        share = float(np.average(problem.outcomes[:, 0], weights=problem.weight))
         rate = min(share, 1 - share) or 1.0
         limit = min(_LIMIT, float(f"{_SHARE_OF_RATE * rate:.1g}"))
     return equivalence_test(
@@ -367,7 +386,7 @@ def _certificate(sample, settings) -> EquivalenceTestResult:
         limit=limit,
         confidence_level=settings.confidence_level,
         **asked(sample),
-        **dependent(sample),
+        **beside(sample),
     )
 
 
@@ -381,7 +400,8 @@ def _without_bins(sample, settings, refuted) -> IntervalEstimate | None:
     facts = ece_without_bins(
         sample, random_state=settings.random_state, confidence_level=settings.confidence_level
     )
-    half = norm.isf((1 - settings.confidence_level) / 2) * (facts["standard_error"] or np.inf)
+    z = tail_quantile((1 - settings.confidence_level) / 2, sample.weight, sample.groups)
+    half = z * (facts["standard_error"] or np.inf)
     estimate = facts["estimate"]
     return IntervalEstimate(
         sample.notion, **_interval(estimate, estimate - half, estimate + half, refuted)
@@ -391,7 +411,7 @@ def _without_bins(sample, settings, refuted) -> IntervalEstimate | None:
 def _binned_ece(sample, settings, refuted) -> BinnedEce:
     given, bins, resampling = _given(sample), settings.bins(sample), settings.resampling
     level = settings.confidence_level
-    resampling |= dependent(sample)
+    resampling |= beside(sample)
     interval = bootstrap_interval(
         expected_calibration_error, *given, confidence_level=level, **bins, **resampling
     )
@@ -430,7 +450,7 @@ def _asked_scores(sample) -> list[tuple[str, Notion, str]]:
 
 def _decomposed(sample, name, notion, score) -> Score:
     """A score with its parts; that of whole vectors has none."""
-    options = {"score": score, "notion": notion, "labels": sample.classes}
+    options = {"score": score, "notion": notion, "labels": sample.classes, **weighted(sample)}
     if not notion.scalar:
         parts = score_decomposition(*_given(sample), strategy="median-variance", **options)
         return Score(name, notion, parts.score)
@@ -451,7 +471,7 @@ def _validated(sample, settings, refuted) -> ValidationMeasures | None:
         n_resamples=min(settings.n_resamples, _CURVES),
         labels=sample.classes,
         random_state=settings.random_state,
-        **dependent(sample),
+        **beside(sample),
     )
     if refuted:
         return found
@@ -463,7 +483,7 @@ def _curve_display(name, sample, settings) -> CalibrationCurveDisplay | None:
     if not sample.notion.of_positive_class:
         return None
     level = settings.confidence_level
-    options = {"labels": sample.classes, "confidence_level": level, "name": name}
+    options = {"labels": sample.classes, "confidence_level": level, "name": name, **beside(sample)}
     return CalibrationCurveDisplay.from_predictions(*_given(sample), plot=False, **options)
 
 
@@ -475,7 +495,7 @@ def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
     if not 0 < rate < 1:
         return None
     options = {"labels": sample.classes, "confidence_level": settings.confidence_level}
-    options |= dependent(sample)
+    options |= beside(sample)
     whole = decision_curve(*_given(sample), **options)
     return whole, decision_curve(*_given(sample), thresholds=[rate], **options)
 
@@ -485,7 +505,7 @@ def _diagram(name, sample, settings, ranges, test) -> ReliabilityPanel:
     display = ReliabilityDisplay.from_predictions(
         *_given(sample),
         **asked(sample),
-        **dependent(sample),
+        **beside(sample),
         confidence_level=settings.confidence_level,
         n_resamples=settings.n_resamples,
         random_state=settings.random_state,

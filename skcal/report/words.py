@@ -51,13 +51,17 @@ def heading(report) -> str:
     if not report.notion.of_positive_class:
         many = f"{_number_of_predictions(view)} of {len(view.classes)} classes"
         return f"{many}; is a prediction right as often as its largest probability says?"
-    n_events = round(view.base_rates[-1] * view.n_samples)
-    return f"{_number_of_predictions(view)} of {event(view)}, which happened {n_events:,} times"
+    happened = f"which happened {round(view.base_rates[-1] * view.n_samples):,} times"
+    if view.effective_size is not None:
+        happened = f"which happened in {share(view.base_rates[-1])} by weight"
+    return f"{_number_of_predictions(view)} of {event(view)}, {happened}"
 
 
 def _number_of_predictions(view) -> str:
     groups = "" if view.n_groups is None else f" in {view.n_groups:,} groups"
-    return f"{view.n_samples:,} predictions{groups}"
+    size = view.effective_size
+    weighted = "" if size is None else f" (weighted, worth {size:,.0f} of equal weight)"
+    return f"{view.n_samples:,} predictions{groups}{weighted}"
 
 
 def event(view) -> str:

@@ -81,10 +81,10 @@ def test_a_function_is_fitted_to_the_samples_also_through_cells():
 def test_groups_sum_their_classes():
     y, proba = tempered(1000, n_classes=5)
     names = np.array(list("abcde"))
-    groups = {"first": ["b", "d"], "second": ["a"], "third": ["c", "e"]}
+    superclasses = {"first": ["b", "d"], "second": ["a"], "third": ["c", "e"]}
     group_of = np.array([1, 0, 2, 0, 2])
     mass = np.stack([proba[:, group_of == k].sum(axis=1) for k in range(3)], axis=1)
-    one = numbers_of(names[y], proba, groups=groups)
+    one = numbers_of(names[y], proba, superclasses=superclasses)
     other = numbers_of(group_of[y], mass, labels=range(3))
     assert one.corners == ["first", "second", "third"]
     assert_allclose(one.arrows.residual, other.arrows.residual)
@@ -99,31 +99,31 @@ def test_ranks_are_three_groups():
 
 
 @pytest.mark.parametrize(
-    ("groups", "match"),
+    ("superclasses", "match"),
     [
-        ({"a": [0, 1], "b": [2, 3, 4]}, "groups has 2 names"),
+        ({"a": [0, 1], "b": [2, 3, 4]}, "superclasses has 2 names"),
         ({"a": [0, 1], "b": [2], "c": [3]}, "lacks the class 4"),
         ({"a": [0, 1], "b": [2], "c": [3, 4, 5]}, "holds 5, which is not a class"),
         ({"a": [0, 1], "b": [1, 2], "c": [3, 4]}, "holds a class twice"),
     ],
 )
-def test_bad_groups_are_named(groups, match):
+def test_bad_groups_are_named(superclasses, match):
     y, proba = tempered(300, n_classes=5)
     with pytest.raises(ValueError, match=match):
-        numbers_of(y, proba, groups=groups, labels=range(5))
+        numbers_of(y, proba, superclasses=superclasses, labels=range(5))
 
 
 def test_groups_and_a_notion_are_too_much():
     y, proba = tempered(300, n_classes=5)
-    groups = {"a": [0, 1], "b": [2], "c": [3, 4]}
-    with pytest.raises(ValueError, match="both say how to group"):
-        numbers_of(y, proba, groups=groups, notion="top-2", labels=range(5))
+    superclasses = {"a": [0, 1], "b": [2], "c": [3, 4]}
+    with pytest.raises(ValueError, match="both say how to sum classes"):
+        numbers_of(y, proba, superclasses=superclasses, notion="top-2", labels=range(5))
 
 
 def test_more_than_three_classes_say_how_to_group():
     y, proba = tempered(300, n_classes=5)
     for notion in ("canonical", "top-3"):
-        with pytest.raises(ValueError, match=r"Pass groups=.* or notion='top-2'"):
+        with pytest.raises(ValueError, match=r"Pass superclasses=.* or notion='top-2'"):
             numbers_of(y, proba, notion=notion, labels=range(5))
 
 

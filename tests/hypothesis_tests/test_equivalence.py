@@ -43,7 +43,7 @@ def test_asymptotic_bound_is_the_largest_mean_plus_half_width_of_all_ranges(seed
     y, p, _ = draw(seed, 200, slope=0.7)
     delta, order = y - p, np.argsort(p)
     delta, p = delta[order], p[order]
-    high = _asymptotic_high(terms_of(y[order], p), 0.05)
+    high = _asymptotic_high(terms_of(y[order], p), Z)
     naive = max(
         (sign * ranges(delta) / 200 + Z * np.sqrt(ranges(variance)) / 200).max()
         for sign in (1, -1)

@@ -465,14 +465,23 @@ def test_monte_carlo_is_the_default(estimator):
     assert (result.null_distribution == expected.null_distribution).all()
 
 
-def test_weights_go_to_the_monte_carlo_test():
+def test_weights_of_one_width_are_those_of_the_monte_carlo_test():
     y, proba = sample("canonical")
-    options = {"notion": "canonical", "n_resamples": 39, "random_state": 0}
-    with pytest.raises(TypeError, match=r"skce_test\(\) got .* 'sample_weight'"):
-        skce_test(y, proba, sample_weight=np.ones(len(y)), **options)
-    name = "squared_kernel_calibration_error"
-    weighted = monte_carlo_test(y, proba, name, sample_weight=np.ones(len(y)), **options)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    options = {"notion": "canonical", "n_resamples": 39, "random_state": 0, "sample_weight": weight}
+    weighted = monte_carlo_test(y, proba, "squared_kernel_calibration_error", **options)
     assert weighted.pvalue == skce_test(y, proba, bandwidth="median", **options).pvalue
+
+
+@pytest.mark.parametrize("method", ["distribution-free", "asymptotic", "spectral", "block"])
+def test_limits_refuse_weights_that_differ(method):
+    y, proba = sample("canonical")
+    options = {"notion": "canonical", "method": method, "random_state": 0}
+    same = skce_test(y, proba, sample_weight=np.full(len(y), 3.0), **options)
+    assert same.pvalue == skce_test(y, proba, **options).pvalue
+    weight = np.append(np.ones(len(y) - 1), 2.0)
+    with pytest.raises(ValueError, match=r"sample_weight is not for method=.* Use method='monte"):
+        skce_test(y, proba, sample_weight=weight, **options)
 
 
 @pytest.mark.parametrize("notion", ["classwise", "top-label"])
@@ -537,14 +546,16 @@ def test_few_samples_of_many_classes_take_no_matrix_of_classes(options):
 @pytest.mark.parametrize("biased", [True, False])
 def test_features_of_all_samples_as_landmarks_are_the_kernel(biased):
     data = make_dirichlet(120, n_classes=4, n_truth_draws=0, random_state=0)
-    problem = single_problem(data.labels, data.proba, "canonical")
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, 120)
+    problem = single_problem(data.labels, data.proba, "canonical", weight)
     kernel = Kernel.of("laplacian", 0.3, problem.features)
     codes = draw_codes(problem.features, range(5))
     exact = KernelStatistic(problem, kernel, biased)(codes)
-    features = FeatureStatistic(problem.features, kernel, biased)
+    features = FeatureStatistic(problem.features, problem.weight, kernel, biased)
     assert_allclose(features(codes), exact, atol=2e-6)
     assert_allclose(features(np.eye(4)[codes]), features(codes), rtol=1e-12, atol=1e-15)
-    assert features.null_squares() == pytest.approx(null_squares(problem.features, kernel))
+    squares = null_squares(problem.features, kernel, weight=weight)
+    assert features.null_squares() == pytest.approx(squares)
 
 
 def test_many_vectors_are_tested_by_features(monkeypatch):
