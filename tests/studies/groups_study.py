@@ -1,0 +1,278 @@
+"""What it costs to ignore that samples depend, and what `groups` makes of it.
+
+Eight designs of calibrated predictions whose samples depend within groups, a panel with
+autocorrelation and questions with several sampled answers. Every test, interval, bound and
+comparison is asked twice, without and with ``groups``; what is counted is how often a test at 5 %
+rejects or a 95 % interval misses. Run
+
+    python tests/studies/groups_study.py --out groups.csv                 # resumes; an hour
+    python tests/studies/groups_study.py --out groups.csv --tables OUT
+"""
+
+import argparse
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import binom, norm
+from study_tools import append, kept, rows_of, write_table
+
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    PlugIn,
+    TemperatureScaling,
+    Zero,
+    compare_risks,
+)
+from skcal.displays.reliability_panel import make_panel, rule_of
+from skcal.hypothesis_tests import (
+    calibration_test,
+    compare_calibration,
+    cox_test,
+    equivalence_test,
+    kolmogorov_smirnov_test,
+    monte_carlo_test,
+    skce_test,
+)
+from skcal.metrics import calibration_error_interval, cox_recalibration, validation_measures
+from skcal.sample import read_sample
+
+LEVEL = 0.05
+DRAWS = {"n_resamples": 199, "random_state": 0}
+
+
+# Designs: labels, predictions and groups
+
+
+def of_sizes(sizes, rng, shared=0.3, centre=0.0, slope=1.0):
+    """Groups of these sizes; predictions and what they miss have a part that is the group's."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+
+    def latent(share):
+        common, own = rng.normal(size=len(sizes))[groups], rng.normal(size=len(groups))
+        return np.sqrt(share) * common + np.sqrt(1 - share) * own
+
+    z = latent(0.5) + centre
+    return (latent(shared) < z).astype(int), norm.cdf(slope * z), groups
+
+
+def lognormal(rng):
+    return of_sizes(np.ceil(20 * rng.lognormal(size=20)).astype(int), rng)
+
+
+def panel(rng, n_units=40, n_times=15, correlation=0.8):
+    """What predictions miss follows an autoregression over the times of a unit."""
+    noise = rng.normal(size=(n_units, n_times))
+    for time in range(1, n_times):
+        fresh = np.sqrt(1 - correlation**2) * noise[:, time]
+        noise[:, time] = correlation * noise[:, time - 1] + fresh
+    z = rng.normal(size=(n_units, 1)) / 2 + rng.normal(size=(n_units, n_times))
+    groups = np.repeat(np.arange(n_units), n_times)
+    return (noise < z).astype(int).ravel(), norm.cdf(z).ravel(), groups
+
+
+def answers(rng, n_questions=80, n_answers=8):
+    """Sampled answers are right or wrong together; confidences are nearly those of the question."""
+    groups = np.repeat(np.arange(n_questions), n_answers)
+    known = rng.normal(size=n_questions)[groups]
+    z = known + 0.3 * rng.normal(size=len(groups)) + 0.5
+    miss = np.sqrt(0.6) * rng.normal(size=n_questions)[groups]
+    miss = miss + np.sqrt(0.4) * rng.normal(size=len(groups))
+    return (miss < z).astype(int), norm.cdf(z), groups
+
+
+DESIGNS = {
+    "10 of 20": partial(of_sizes, [20] * 10),
+    "60 of 20": partial(of_sizes, [20] * 60),
+    "300 of 20": partial(of_sizes, [20] * 300),
+    "20 of lognormal sizes": lognormal,
+    "10, one holds half": partial(of_sizes, [180] + [20] * 9),
+    "300, one holds half": partial(of_sizes, [1495] + [5] * 299),
+    "60 of 20, a dozen events": partial(of_sizes, [20] * 60, centre=-2.9),
+    "40 of 10, 275 alone": partial(of_sizes, [10] * 40 + [1] * 275),
+    "panel of 40 units, 15 times": panel,
+    "80 questions, 8 answers": answers,
+}
+INDEPENDENT = partial(of_sizes, [20] * 20, shared=0.0, slope=1.5)
+
+
+# Whether a test rejects, or an interval misses
+
+
+def rejects(test, y, p, groups, **options):
+    return test(y, p, groups=groups, **options).pvalue <= LEVEL
+
+
+TESTS = {
+    "ECE": partial(rejects, monte_carlo_test, **DRAWS),
+    "cutoff error": partial(rejects, kolmogorov_smirnov_test, statistic="kuiper", **DRAWS),
+    "SKCE": partial(rejects, skce_test, **DRAWS),
+    "calibration_test": partial(rejects, calibration_test, **DRAWS),
+    "cox_test": partial(rejects, cox_test),
+}
+
+
+def misses_squared_error(y, p, groups):
+    interval = calibration_error_interval(y, p, groups=groups, root=False)
+    return not interval.low <= 0 <= interval.high
+
+
+def misses_slope(y, p, groups):
+    low, high = cox_recalibration(y, p, groups=groups).slope_interval
+    return not low <= 1 <= high
+
+
+def misses_in_the_large(y, p, groups):
+    low, high = cox_recalibration(y, p, groups=groups).intercept_in_the_large_interval
+    return not low <= 0 <= high
+
+
+def exceeds_upper_bound(y, p, groups):
+    """Predictions p² of chances p: given the predictions the error is the mean of p - p²."""
+    return equivalence_test(y, p**2, limit=0.05, groups=groups).high < np.mean(p - p**2)
+
+
+def claims_an_error(y, p, groups):
+    functions = [Zero(), PlugIn(TemperatureScaling()), Binning(10)]
+    search = CalibrationErrorSearchCV(functions, cv=5, random_state=0).fit(p, y, groups=groups)
+    return search.lower_confidence_bound(1 - LEVEL) > 0
+
+
+def band_leaves_out_the_diagonal(y, p, groups):
+    """The band of all bins of a reliability diagram, at the mean predictions of the bins."""
+    [problem] = read_sample(y, p, groups=groups).problems()
+    rule = rule_of(problem, "auto", "quantile", None)
+    panel = make_panel("", problem, None, rule, 1 - LEVEL, np.nan, [], None)
+    outside = (panel.prediction < panel.band_low) | (panel.prediction > panel.band_high)
+    return outside.any()
+
+
+def shows_a_distance(y, p, groups):
+    return validation_measures(y, p, groups=groups, n_resamples=99, random_state=0).ici.low > 0
+
+
+INTERVALS = {
+    "squared error": misses_squared_error,
+    "slope": misses_slope,
+    "in the large": misses_in_the_large,
+    "cutoff error, at most": exceeds_upper_bound,
+    "band of a diagram": band_leaves_out_the_diagonal,
+    "ICI, at least": shows_a_distance,
+    "search, at least": claims_an_error,
+}
+
+
+def tells_equal_risks_apart(y, p, groups):
+    """Two functions of which each is the other's mirror image, as the predictions are their own."""
+    rng = np.random.default_rng(len(y))
+    seen = rng.uniform(size=400)
+    happened = (rng.uniform(size=400) < seen).astype(int)
+    a = CalibrationErrorEstimator(Binning(5)).fit(seen, happened)
+    b = CalibrationErrorEstimator(Binning(5)).fit(1 - seen, 1 - happened)
+    return compare_risks(a, b, p, y, groups=groups).pvalue <= LEVEL
+
+
+def tells_equal_errors_apart(y, p, groups):
+    """Two models of which one errs upwards as the other does downwards."""
+    return compare_calibration(y, p**1.5, 1 - (1 - p) ** 1.5, groups=groups).pvalue <= LEVEL
+
+
+def tells_calibrated_apart(y, p, groups):
+    """The model and a calibrated one that predicts the same for all."""
+    flat = np.full(len(p), 0.5)
+    return compare_calibration(y, p, flat, groups=groups).pvalue <= LEVEL
+
+
+COMPARISONS = {
+    "compare_risks": tells_equal_risks_apart,
+    "compare_calibration": tells_equal_errors_apart,
+    "both calibrated": tells_calibrated_apart,
+}
+SYMMETRIC = [name for name in DESIGNS if "events" not in name and "questions" not in name]
+QUESTIONS = {**TESTS, **INTERVALS, **COMPARISONS}
+
+
+def asked(design, question):
+    """Whether a question has a known answer for the design."""
+    return question not in COMPARISONS or design in SYMMETRIC
+
+
+def answer(question, design, seed):
+    """Whether the answer is wrong, without and with groups; NaN where it is refused."""
+    number = [*DESIGNS, "power"].index(design)
+    draw = {**DESIGNS, "power": INDEPENDENT}[design]
+    y, p, groups = draw(np.random.default_rng([seed, number]))
+    found = []
+    for told in (None, groups):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                found.append(float(QUESTIONS[question](y, p, told)))
+            except ValueError:
+                found.append(np.nan)
+    return design, question, seed, *found
+
+
+def run(path, n_sets, questions, designs):
+    """Ask what a file does not hold yet."""
+    done = kept(path, 3)
+    cells = [
+        (question, design, seed)
+        for seed in range(n_sets)
+        for design in designs
+        for question in questions
+        if (design, question, str(seed)) not in done
+        and (question in TESTS if design == "power" else asked(design, question))
+    ]
+    append(path, ([answer(*cell)] for cell in cells))
+
+
+def write_tables(path, folder):
+    """Rates in per cent of the sets, with a star where they are above the 99 % binomial band."""
+    rows = rows_of(path)
+    for name, questions in (
+        ("groups_of_tests", TESTS),
+        ("groups_of_intervals", INTERVALS),
+        ("groups_of_comparisons", COMPARISONS),
+    ):
+        table = []
+        for design in [*DESIGNS, "power"]:
+            cells = [_cell(rows, design, question) for question in questions]
+            if any(cells):
+                table.append([design, *cells])
+        write_table(folder, name, ["groups of samples", *questions], table)
+
+
+def _cell(rows, design, question):
+    own = [row[3:] for row in rows if row[:2] == [design, question]]
+    if not own:
+        return ""
+    values = np.array(own, dtype=float)
+    texts = []
+    for column in values.T:
+        column = column[np.isfinite(column)]
+        rate = f"{100 * column.mean():.0f}" if len(column) else "–"
+        outside = column.sum() > binom.isf(0.005, len(column), LEVEL)
+        texts.append(rate + "*" * bool(outside and design != "power"))
+    return " → ".join(texts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--sets", type=int, default=400)
+    parser.add_argument("--questions", nargs="+", default=list(QUESTIONS), choices=QUESTIONS)
+    parser.add_argument("--designs", nargs="+", default=[*DESIGNS, "power"])
+    parser.add_argument("--tables", type=Path)
+    options = parser.parse_args()
+    if options.tables:
+        write_tables(options.out, options.tables)
+    else:
+        run(options.out, options.sets, options.questions, options.designs)
+
+
+if __name__ == "__main__":
+    main()
