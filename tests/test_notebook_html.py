@@ -155,7 +155,7 @@ def test_segments_and_bias_curves_show_their_tables():
     found = segment_test(y == 0, p[:, 0], features, n_resamples=19, random_state=0)
     shown = text_of(found._repr_html_())
     worst = found.segments[0]
-    assert f"{worst.n_samples} {worst.predicted:.4g} {worst.observed:.4g}" in shown
+    assert f"{worst.n_samples} {worst.predicted:.4f} {worst.observed:.4f} (" in shown
     assert "<b>" not in found._repr_html_().replace("&lt;b&gt;", "")
     assert "estimate" not in shown  # which is not a number
     curve = bias_curve(y == 0, p[:, 0], features["x"], n_resamples=19, random_state=0)

@@ -21,6 +21,7 @@ _MAX_GROUPS = 100  # of isotonic limits, which take every interval of groups
 _DRAWS = 2000
 _RIDGE = 1e-9
 _STEPS = 60
+_CERTAIN = 8.0  # a logit beyond which a chance hardly tells
 _KNOTS = (  # fewest events and non-events, and the shares at whose quantiles the knots are
     (100, (0.05, 0.275, 0.5, 0.725, 0.95)),
     (30, (0.05, 0.35, 0.65, 0.95)),
@@ -199,7 +200,7 @@ class _Likelihood(NamedTuple):
 
         Of all coefficients whose log-likelihood is at most z² / 2 below the largest, by steps to
         the farthest point of a quadratic approximation [1]_, which move no predictor by more than
-        2 at a time.
+        2 at a time, beside what it moves where its chance is all but 0 or 1.
 
         .. [1] Venzon & Moolgavkar, A method for computing profile-likelihood-based confidence
            intervals, Applied Statistics 1988.
@@ -214,8 +215,14 @@ class _Likelihood(NamedTuple):
             room = 2 * (value - bound) + (newton * gradient).sum(axis=1)
             length = np.sqrt(np.maximum(room, 0) / (along * rows).sum(axis=1))
             step = (newton + sign * length[:, None] * along).T
-            moved = np.abs(np.vstack([self.design @ step, (rows.T * step).sum(axis=0)])).max(axis=0)
-            coefficients = coefficients + step * np.minimum(1, 2 / np.maximum(moved, 1e-300))
+            linear, move = (
+                np.vstack([self.design @ b, (rows.T * b).sum(axis=0)]) for b in (coefficients, step)
+            )
+            # Predictors that are certain already would else hold up those that tell something.
+            beyond = np.maximum(np.abs(linear) - _CERTAIN, 0)
+            outwards = (beyond > 0) & (move * linear > 0)
+            moved = np.where(outwards, 0, np.abs(move) / (2 + beyond)).max(axis=0)
+            coefficients = coefficients + step * np.minimum(1, 1 / np.maximum(moved, 1e-300))
             if moved.max() < 1e-6:
                 break
         farthest = (rows * coefficients.T).sum(axis=1)

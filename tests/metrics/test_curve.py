@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.linalg import null_space
 from scipy.optimize import brentq, minimize
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 from scipy.stats import beta, binom
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
@@ -13,6 +14,7 @@ from skcal.metrics import (
     cox_recalibration,
     flexible_calibration_curve,
     integrated_calibration_index,
+    smoothers,
     validation_measures,
 )
 from skcal.metrics.smoothers import isotonic_limits, make_points
@@ -280,3 +282,63 @@ def test_equal_weights_of_any_scale_change_no_curve(smoother, scale):
     weight = np.full(200, scale)
     found = integrated_calibration_index(y, p, estimator=smoother, sample_weight=weight)
     assert found == pytest.approx(integrated_calibration_index(y, p, estimator=smoother), rel=1e-9)
+
+
+FAR = {  # predictions whose logits are far apart, a case that no step of the same length suits
+    "many near 0": lambda rng: rng.beta(0.3, 0.7, 500),
+    "near 0 and 1": lambda rng: rng.beta(0.05, 0.05, 500).clip(1e-15, 1 - 1e-15),
+    "naive Bayes": lambda rng: expit(8 * rng.normal(size=500)),
+    "rare": lambda rng: rng.beta(1, 60, 2000),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", FAR)
+def test_limits_of_splines_are_where_the_profile_likelihood_falls_by_their_quantile(kind, seed):
+    rng = np.random.default_rng(seed)
+    p = FAR[kind](rng)
+    y = (rng.uniform(size=len(p)) < p**1.3).astype(int)
+    curve = flexible_calibration_curve(y, p)
+    points = make_points(p, y, np.ones(len(p)))
+    linear, at = logit(points.prediction), logit(curve.prediction)
+    knots = smoothers._knots(linear, points.mass, min(y.sum(), len(y) - y.sum()))
+    design = smoothers._natural_splines(linear, knots)
+    rows = smoothers._natural_splines(at, knots)
+    scale = np.abs(design).max(axis=0)
+    ridge = np.append(0, np.full(len(scale) - 1, smoothers._RIDGE * len(p))) / scale**2
+
+    def lowest(start, directions):
+        """The least deviance of start + directions @ c, by scipy's trust region."""
+        columns = design / scale @ directions
+
+        def chance(c):
+            return expit(design / scale @ start + columns @ c)
+
+        def loss(c):
+            beta = start + directions @ c
+            linear = design / scale @ beta
+            return 2 * (points.mass @ np.logaddexp(0, linear) - points.hits @ linear) + (
+                ridge @ beta**2
+            )
+
+        def slope(c):
+            rest = points.mass * chance(c) - points.hits
+            return 2 * (columns.T @ rest + directions.T @ (ridge * (start + directions @ c)))
+
+        def curvature(c):
+            spread = points.mass * chance(c) * (1 - chance(c))
+            return 2 * (columns.T * spread @ columns + directions.T * ridge @ directions)
+
+        nothing = np.zeros(directions.shape[1])
+        found = minimize(loss, nothing, jac=slope, hess=curvature, method="trust-exact", tol=1e-9,
+                         options={"maxiter": 5000, "max_trust_radius": 1e5})  # fmt: skip
+        return found.fun
+
+    least = lowest(0 * scale, np.eye(len(scale)))
+    for k in (10, 50, 90):
+        row = rows[k] / scale
+        for limit in (curve.low[k], curve.high[k]):
+            if 1e-6 < limit < 1 - 1e-6:
+                fixed = row * logit(limit) / (row @ row)
+                rise = lowest(fixed, null_space(row[None])) - least
+                assert_allclose(rise, ndtri(0.975) ** 2, rtol=0.02)
