@@ -111,8 +111,8 @@ def read_groups(groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS) -> Gro
     effective = mass.sum() ** 2 / (mass @ mass)
     if effective < _FEWEST:
         warnings.warn(
-            f"groups holds {n_groups} groups, the largest with {mass.max() / mass.sum():.0%} of the "
-            f"samples, so that they tell as much as {effective:.1f} groups of equal size: "
+            f"groups holds {n_groups} groups, the largest with {mass.max() / mass.sum():.0%} of "
+            f"the samples, so that they tell as much as {effective:.1f} groups of equal size: "
             "intervals, bounds and comparisons are rough.",
             stacklevel=2,
         )

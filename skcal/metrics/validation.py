@@ -475,8 +475,11 @@ def _c_statistic(x, outcome, weight, groups, level) -> Measure:
     if not 0 < area < 1:
         return Measure(area, np.nan, np.nan)
     centred = (parts - area) ** 2
+    squares = [float(share @ share) for share in shares]
     variance = sum(
-        float(share**2 @ centred) / (1 - share @ share) for share in shares if share @ share < 1
+        float(share**2 @ centred) / (1 - one)
+        for share, one in zip(shares, squares, strict=True)
+        if one < 1
     )
     z = tail_quantile((1 - level) / 2, weight, groups)
     if groups is not None:
