@@ -155,7 +155,8 @@ def bias_curve(
     windows = _windows(values, window, n_points)
     rng = check_random_state(random_state)
     [problem] = sample.problems()
-    segments = Segments([""] * len(windows), _members(windows, len(values)), 0)
+    each = np.arange(len(windows))
+    segments = Segments([""] * len(windows), _members(windows, len(values)), each, each)
     part = SegmentBias(problem, segments, sample.notion.titles(list(sample.classes)), 1, rng)
     pvalues, maxima = step_down([part], n_resamples, rng, n_jobs)
     described = part.describe(iter(pvalues.tolist()))
@@ -199,7 +200,8 @@ def _windows(values, window, n_points):
 
 
 def _members(windows, n_samples):
+    """Whether each sample, a row, is in each window, a column."""
     rows, sizes = np.concatenate(windows), [len(window) for window in windows]
     of = np.repeat(np.arange(len(windows)), sizes)
-    entries = np.ones(len(rows), dtype=np.float32), (of, rows)
-    return sparse.csr_array(entries, shape=(len(windows), n_samples))
+    entries = np.ones(len(rows), dtype=np.uint8), (rows, of)
+    return sparse.csr_array(entries, shape=(n_samples, len(windows)))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -11,22 +14,70 @@ from scipy import sparse
 from skcal._labels import column_names, is_missing
 from skcal._validation import InputError, decoded
 
+_DENSE = 256  # of more single segments the members are sparse
+_KEYS = 2**26  # sums of so large integers are exact up to 10⁸ samples
 
-class Segments(NamedTuple):
-    """Overlapping subsets of the samples, all different.
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Overlapping subsets of the samples: what two single segments, or one and itself, share.
 
     Attributes
     ----------
-    names : list of str
-    members : scipy.sparse.csr_array of shape (n_segments, n_samples)
-        1 where a sample belongs to a segment.
+    names : sequence of str
+    single : ndarray or scipy.sparse.csr_array of shape (n_samples, n_single)
+        1 where a sample belongs to a value or range of a feature.
+    first, second : ndarray of shape (n_segments,)
+        The columns of ``single`` that each segment has in common.
     n_left_out : int
-        The number of further ones, with fewer samples than asked for.
+        The number of further segments, with fewer samples than asked for.
     """
 
-    names: list[str]
-    members: sparse.csr_array
-    n_left_out: int
+    names: Sequence[str]
+    single: Any
+    first: np.ndarray
+    second: np.ndarray
+    n_left_out: int = 0
+
+    def take(self, rows) -> Segments:
+        """Return the segments of some of the samples."""
+        return replace(self, single=self.single[rows])
+
+    def keep(self, which: np.ndarray, n_left_out: int) -> Segments:
+        """Return some of the segments, by their numbers."""
+        names = [self.names[k] for k in which.tolist()]
+        return replace(
+            self,
+            names=names,
+            first=self.first[which],
+            second=self.second[which],
+            n_left_out=n_left_out,
+        )
+
+    @cached_property
+    def _members(self) -> dict[int, np.ndarray]:
+        """The samples of each single segment that is the first of some."""
+        return {k: self._column(k).nonzero()[0].astype(np.intp) for k in np.unique(self.first)}
+
+    def _column(self, k) -> np.ndarray:
+        return np.asarray((self.single[:, [k]] * np.uint8(1)).sum(axis=1)) > 0
+
+    def rows_of(self, segment: int) -> np.ndarray:
+        """The samples of a segment."""
+        rows = self._members[self.first[segment]]
+        return rows[self._column(self.second[segment])[rows]]
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the samples of each segment, (n_segments, k), of floats (n_samples, k).
+
+        By a product for each first single segment, so that no more than ``single`` is in memory.
+        """
+        sums = np.empty((len(self.first), values.shape[1]), dtype=values.dtype)
+        for first, rows in self._members.items():
+            at = np.flatnonzero(self.first == first)
+            members = self.single[rows][:, self.second[at]].astype(values.dtype)
+            sums[at] = members.T @ values[rows]
+        return sums
 
 
 def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20) -> Segments:
@@ -43,36 +94,72 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
     min_samples : int
         Smaller segments are left out.
     """
-    single = [
-        _of_column(name, column, n_bins) for name, column in read_columns(features, n_samples)
-    ]
-    kept = [_large(block, min_samples) for block in single]
-    pairs = combinations(kept, 2) if order == 2 else ()
-    paired = [_intersections(first, second) for first, second in pairs]
-    blocks = [*kept, *(_large(block, min_samples) for block in paired)]
-    members = sparse.csr_array(sparse.vstack([own for _, own in blocks], format="csr"))
-    names = [name for own_names, _ in blocks for name in own_names]
+    names: list[str] = []
+    feature, codes, n_left_out = [], [], 0
+    for k, (name, column) in enumerate(read_columns(features, n_samples)):
+        own_names, own = _of_column(name, column, n_bins)
+        size = np.bincount(own[own >= 0], minlength=len(own_names))
+        large = np.flatnonzero(size >= min_samples)
+        n_left_out += int(np.count_nonzero(size)) - len(large)
+        place = np.full(len(own_names) + 1, -1)
+        place[large] = len(names) + np.arange(len(large))
+        codes.append(place[own])
+        names += [own_names[one] for one in large.tolist()]
+        feature += [k] * len(large)
     if not names:
         reason = f"make no segment of at least {min_samples} samples."
         remedy = "Pass coarser features, or call segment_test with a lower min_samples or n_bins."
         raise InputError("features", reason, remedy)
-    left_out = sum(np.count_nonzero(np.diff(own.indptr)) for _, own in [*single, *paired])
-    return _without_repetitions(Segments(names, members, int(left_out) - len(names)))
+    single = _one_hot(codes, len(names))
+    each = np.arange(len(names))
+    if order == 1:
+        return _without_repetitions(Segments(names, single, each, each, n_left_out))
+    first, second, size = _pairs(single, np.array(feature))
+    large = size >= min_samples
+    n_left_out += int(np.count_nonzero(~large))
+    first, second = first[large], second[large]
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    names += [f"{names[a]} and {names[b]}" for a, b in pairs]
+    first, second = np.concatenate([each, first]), np.concatenate([each, second])
+    return _without_repetitions(Segments(names, single, first, second, n_left_out))
+
+
+def _one_hot(codes, width):
+    """Members (n_samples, width) of the columns that codes of several features tell; -1: none."""
+    n_samples = len(codes[0])
+    columns = np.concatenate(codes)
+    rows = np.tile(np.arange(n_samples), len(codes))[columns >= 0]
+    columns = columns[columns >= 0]
+    if width > _DENSE:
+        entries = np.ones(len(rows), dtype=np.uint8), (rows, columns)
+        return sparse.csr_array(entries, shape=(n_samples, width))
+    single = np.zeros((n_samples, width), dtype=np.uint8)
+    single[rows, columns] = 1
+    return single
+
+
+def _pairs(single, feature):
+    """The columns of two features that share samples, and how many, feature by feature."""
+    exact = single.astype(np.float32 if single.shape[0] < 2**24 else np.float64)
+    shared = sparse.coo_array(exact.T @ exact)
+    first, second = shared.coords
+    other = feature[first] < feature[second]
+    first, second, size = first[other], second[other], shared.data[other]
+    order = np.lexsort((second, first, feature[second], feature[first]))
+    return first[order], second[order], size[order].astype(int)
 
 
 def _without_repetitions(segments: Segments) -> Segments:
     """Make segments of the same samples one, with the names of all."""
-    members = segments.members
-    members.sort_indices()
-    rows = (members.indices[a:b].tobytes() for a, b in pairwise(members.indptr.tolist()))
+    rng = np.random.default_rng(0)  # for sums that no two sets of samples have in common
+    keys = segments.sums(rng.integers(_KEYS, size=(segments.single.shape[0], 3)).astype(np.float64))
     first_of: dict[bytes, int] = {}
-    same = np.array([first_of.setdefault(key, k) for k, key in enumerate(rows)])
+    same = np.array([first_of.setdefault(key.tobytes(), k) for k, key in enumerate(keys)])
     names: dict[int, list[str]] = {}
     for name, first in zip(segments.names, same.tolist(), strict=True):
         names.setdefault(first, []).append(name)
-    return Segments(
-        [_as_one_name(own) for own in names.values()], members[list(names)], segments.n_left_out
-    )
+    kept = segments.keep(np.array(list(names)), segments.n_left_out)
+    return replace(kept, names=[_as_one_name(own) for own in names.values()])
 
 
 def _as_one_name(names: list[str]) -> str:
@@ -80,23 +167,6 @@ def _as_one_name(names: list[str]) -> str:
     if len(names) < 3:
         return ", also ".join(names)
     return f"{names[0]}, also {names[1]} and {len(names) - 2} more"
-
-
-def _large(block, min_samples):
-    """The segments of a block with enough samples."""
-    names, members = block
-    rows = np.flatnonzero(np.diff(members.indptr) >= min_samples)
-    return [names[k] for k in rows], members[rows]
-
-
-def _intersections(first, second):
-    """The segments of the samples that are in one of the first and one of the second block."""
-    names = [f"{a} and {b}" for a in first[0] for b in second[0]]
-    belongs = [first[1][[row]].toarray()[0] > 0 for row in range(len(first[0]))]
-    members = [second[1] @ sparse.diags_array(rows.astype(np.float32)) for rows in belongs]
-    both = sparse.csr_array(sparse.vstack([second[1][:0], *members], format="csr"))
-    both.eliminate_zeros()
-    return names, both
 
 
 def read_columns(features, n_samples):
@@ -157,9 +227,9 @@ def _refuse_nested(name, column):
 
 
 def _of_column(name, column, n_bins):
-    """Names and members of the segments of one feature."""
+    """Names of the segments of one feature, and the number of that of each sample; -1: none."""
     if column.dtype.kind == "b":
-        return [name], sparse.csr_array(column[None].astype(np.float32))
+        return [name], np.where(column, 0, -1)
     if column.dtype.kind in "mMcV":
         raise InputError(
             "features",
@@ -177,8 +247,7 @@ def _of_column(name, column, n_bins):
     group[~missing] = codes
     if missing.any():
         names.append(f"{name} missing")
-    entries = np.ones(len(column), dtype=np.float32), (group, np.arange(len(column)))
-    return names, sparse.csr_array(entries, shape=(len(names), len(column)))
+    return names, group
 
 
 def _as_numbers(column):

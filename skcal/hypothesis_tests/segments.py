@@ -294,7 +294,7 @@ def segment_test(
     weighted = np.flatnonzero(sample.weight)
     if len(weighted) < len(sample.codes):
         sample = sample.take(weighted)
-        segments = segments._replace(members=segments.members[:, weighted])
+        segments = segments.take(weighted)
     rng = check_random_state(random_state)
     parts = _make_parts(_STATISTICS[statistic], sample, segments, min_samples, relative, rng)
     families = [parts] if sample.notion.joint_law else [[part] for part in parts]
@@ -349,11 +349,12 @@ def _calibration_curve(problem: Problem) -> np.ndarray:
 class _Sums:
     """Weighted sums over segments of whether something happens, minus what was predicted."""
 
-    def __init__(self, members, weight, predicted):
-        self._members = members
+    def __init__(self, segments, weight, predicted):
+        self._segments = segments
         self._weight = None if (weight == 1).all() else weight[:, None]
-        self.predicted = (members @ (weight * predicted))[:, None]
-        self.variance = (members @ (weight**2 * predicted * (1 - predicted)))[:, None]
+        variance = weight**2 * predicted * (1 - predicted)
+        sums = segments.sums(np.column_stack([weight * predicted, variance]))
+        self.predicted, self.variance = sums[:, :1], sums[:, 1:]
 
     def deviations(self, happens):
         """Sums (n_segments, k) of values (n_rows, k); booleans without weights count exactly."""
@@ -362,7 +363,7 @@ class _Sums:
             values = happens.astype(np.float32 if counts else np.float64)
         else:
             values = happens * self._weight
-        return (self._members @ values).astype(np.float64) - self.predicted
+        return self._segments.sums(values).astype(np.float64) - self.predicted
 
 
 class SegmentBias:
@@ -380,22 +381,22 @@ class SegmentBias:
     """
 
     def __init__(self, problem: Problem, segments, titles, min_samples, rng, relative=False):
-        members = segments.members[:, np.arange(segments.members.shape[1])[problem.rows]]
-        sizes = np.diff(members.indptr)
+        segments = segments.take(problem.rows)
+        sizes = segments.sums(np.ones((len(problem.weight), 1)))[:, 0].astype(int)
         large = np.flatnonzero(sizes >= min_samples)
         self.n_left_out = int(np.count_nonzero(sizes)) - len(large)
-        self.n_samples, self._members = sizes[large], members[large]
-        self._names, self._titles = [segments.names[k] for k in large], titles
+        self._segments = segments = segments.keep(large, self.n_left_out)
+        self.n_samples, self._titles = sizes[large], titles
         self._shown_features = problem.features.astype(np.float64)
         if relative:
             curve = _calibration_curve(problem)
             problem = problem._replace(features=curve, residuals=problem.outcomes - curve)
         self.features, self.codes = problem.features.astype(np.float64), observed_draw(problem)
         self._weight, self.problem = problem.weight, problem
-        self._mass = (self._members @ self._weight)[:, None]
-        self._squares = (self._members @ self._weight**2)[:, None]
+        sums = segments.sums(np.column_stack([self._weight, self._weight**2]))
+        self._mass, self._squares = sums[:, :1], sums[:, 1:]
         self._smallest = self._squares / self.n_samples[:, None]
-        self._columns = [_Sums(self._members, self._weight, x) for x in self.features.T]
+        self._columns = [_Sums(segments, self._weight, x) for x in self.features.T]
         single = len(self._columns) == 1
         self._labels = [1] if single else list(range(len(self._columns)))
         self._prepare(rng)
@@ -422,7 +423,7 @@ class SegmentBias:
         signed = np.hstack(list(self._signed(self.codes)))
         column = np.abs(signed).argmax(axis=1)
         worst = np.arange(len(column)), column
-        predicted = self._members @ (self._weight[:, None] * self._shown_features) / self._mass
+        predicted = self._segments.sums(self._weight[:, None] * self._shown_features) / self._mass
         expected = np.hstack([sums.predicted for sums in self._columns]) / self._mass
         happened = [
             sums.deviations(_happened(self.codes, label)) for label, sums in self._labelled()
@@ -437,13 +438,13 @@ class SegmentBias:
         values = [each[worst].tolist() for each in (predicted, observed, difference, low, high)]
         statistics = self._shown(signed[worst]).tolist()
         outcomes = [self._titles[k] for k in column.tolist()]
-        columns = [self._names, outcomes, self.n_samples.tolist(), *values, statistics]
+        columns = [self._segments.names, outcomes, self.n_samples.tolist(), *values, statistics]
         rows = zip(*columns, strict=True)
         return [Segment._make([*row, next(pvalues)]) for row in rows]
 
     def _limits_of_groups(self, segment, column):
         """Limits of the observed mean of a segment, whose groups depend on each other."""
-        rows = self._members[[segment]].indices
+        rows = self._segments.rows_of(segment)
         happened = self.problem.outcomes[rows, column]
         groups = self.problem.groups.take(rows)
         return proportion_limits(happened, self._weight[rows], groups, (1 - 0.95) / 2)
@@ -466,7 +467,7 @@ class SegmentECE(SegmentBias):
             bins = np.minimum((x * _N_BINS).astype(int), _N_BINS - 1)
             rows = [np.flatnonzero(bins == k) for k in np.unique(bins)]
             self._contrasts = [
-                (1, _Sums(self._members[:, own], self._weight[own], x[own]), own) for own in rows
+                (1, _Sums(self._segments.take(own), self._weight[own], x[own]), own) for own in rows
             ]
         seeds = rng.randint(2**31 - 1, size=_N_SCALES).tolist()
         draws = np.concatenate([self._errors(draw_codes(self.features, [s])) for s in seeds])

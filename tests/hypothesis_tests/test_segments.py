@@ -24,6 +24,14 @@ def draw(n, seed=0, wrong=0.0):
     return rng.uniform(size=n) < np.where(off, (1 - wrong) * proba, proba), proba, features
 
 
+def members_of(segments):
+    """Whether each sample, a column, belongs to each segment, a row."""
+    members = np.zeros((len(segments.names), segments.single.shape[0]), dtype=bool)
+    for k, row in enumerate(members):
+        row[segments.rows_of(k)] = True
+    return members
+
+
 def test_segments_are_categories_ranges_and_their_pairs():
     rng = np.random.default_rng(0)
     features = pd.DataFrame(
@@ -35,7 +43,7 @@ def test_segments_are_categories_ranges_and_their_pairs():
         }
     )
     found = make_segments(features, 80, n_bins=2, order=1, min_samples=1)
-    members = dict(zip(found.names, found.members.toarray().astype(bool), strict=True))
+    members = dict(zip(found.names, members_of(found), strict=True))
     number = features["number"].to_numpy()
     assert_array_equal(members["number ≤ 3"], number <= 3)
     assert_array_equal(members["number > 3"], number > 3)
@@ -46,7 +54,7 @@ def test_segments_are_categories_ranges_and_their_pairs():
     assert_array_equal(members["small = 2"], features["small"] == 2)
     assert len(members) == 3 + 3 + 1 + 2
     both = make_segments(features, 80, n_bins=2, order=2, min_samples=1)
-    pairs = dict(zip(both.names, both.members.toarray().astype(bool), strict=True))
+    pairs = dict(zip(both.names, members_of(both), strict=True))
     for name, rows in pairs.items():
         parts = name.split(" and ")
         assert_array_equal(rows, np.all([members[part] for part in parts], axis=0))
@@ -73,7 +81,7 @@ def test_statistics_and_step_down_pvalues_by_brute_force(weighted):
     options = {"sample_weight": w if weighted else None, "n_resamples": 99}
     result = segment_test(y, p, features, random_state=0, **options)
     segments = make_segments(features, 300)
-    members = segments.members.toarray().astype(bool)
+    members = members_of(segments)
     observed = dict(zip(segments.names, definition(y, p, w, members), strict=True))
     assert {one.name for one in result.segments} == set(observed)
     for one in result.segments:
@@ -309,7 +317,7 @@ def test_segments_of_the_same_samples_are_one_with_all_names():
         "c": np.tile([0, 1], 30),
     }
     segments = make_segments(features, 60, order=2, min_samples=5)
-    rows = {row.tobytes() for row in segments.members.toarray()}
+    rows = {row.tobytes() for row in members_of(segments)}
     assert len(segments.names) == len(rows) == 8
     assert "a = 0, also b = u and 1 more" in segments.names
 
@@ -367,3 +375,19 @@ def test_segments_of_several_outcomes_name_them():
     )
     assert [row[1] for row in result.worst(5).rows] == [s.outcome for s in result.segments[:5]]
     assert result.worst(5).columns[1] == "outcome"
+
+
+@pytest.mark.parametrize("n_kinds", [3, 90])
+def test_sums_of_segments_are_those_of_their_members_dense_and_sparse(n_kinds):
+    rng = np.random.default_rng(0)
+    features = {f"{k}": rng.integers(n_kinds, size=400).astype(str) for k in range(3)}
+    segments = make_segments(features, 400, min_samples=1)
+    assert isinstance(segments.single, np.ndarray) == (n_kinds == 3)
+    values = rng.normal(size=(400, 2))
+    assert_allclose(segments.sums(values), members_of(segments) @ values, atol=1e-12)
+    some = rng.permutation(400)[:150]
+    assert_allclose(
+        segments.take(some).sums(values[some]),
+        members_of(segments)[:, some] @ values[some],
+        atol=1e-12,
+    )
