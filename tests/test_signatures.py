@@ -46,8 +46,8 @@ Y, P = [0, 1], [[0.5, 0.5], [0.2, 0.8]]
         (
             skce_test,
             (Y, P),
-            {"sample_weight": Y},
-            r"^skce_test\(\) got .*'sample_weight'\. Use y_true, .*pos_label\.$",
+            {"from_logits": Y},
+            r"^skce_test\(\) got .*'from_logits'\. Use y_true, .*pos_label\.$",
         ),
         (calibration_report, (Y, P), {"n_job": 1}, r"^calibration_report\(\) .*'n_jobs'\?$"),
         (
