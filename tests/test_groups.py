@@ -15,6 +15,8 @@ from skcal import CalibrationErrorEstimator, compare_risks, hypothesis_tests, me
 from skcal._groups import GroupBlocks, Groups, read_groups
 from skcal.functions import Binning
 from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls
+from skcal.metrics.base import read_outcome
+from skcal.metrics.limits import proportion_limits
 from skcal.metrics.statistic import (
     draw_codes,
     flip_groups,
@@ -23,6 +25,7 @@ from skcal.metrics.statistic import (
     observed_outcomes,
     prepare,
 )
+from skcal.metrics.thresholds import _all_jumps, _deviation_of_groups
 from skcal.model_selection.adaptive import candidates_of, partitions_of
 from skcal.monitoring import CalibrationMonitor
 from skcal.notions import Problems
@@ -539,3 +542,85 @@ def test_compared_risks_are_of_pairs_of_different_groups():
     assert_allclose(found.difference, np.average(losses[0] - losses[1], weights=pairs), rtol=1e-9)
     alone = compare_risks(a, b, p, y, weight, groups=np.arange(240))
     assert vars(alone) == vars(compare_risks(a, b, p, y, weight))
+
+
+@pytest.mark.parametrize("few", [0, 256])
+@pytest.mark.parametrize("notion", ["classwise", "canonical"])
+def test_pairs_of_groups_are_the_same_one_by_one_and_by_their_trace(few, notion, monkeypatch):
+    y, proba, groups = clustered(24, 5, n_classes=3)
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    functions = skcal.TwoStepKernelRidge(), Binning(3)
+    a, b = (CalibrationErrorEstimator(f, notion).fit(proba, y) for f in functions)
+    expected = compare_risks(a, b, proba, y, weight, groups=groups)
+    monkeypatch.setattr(skcal.model_selection.comparison, "_FEW_PAIRS", few)
+    found = compare_risks(a, b, proba, y, weight, groups=groups)
+    assert_allclose(found.difference, expected.difference, rtol=1e-9)
+    assert_allclose(found.standard_error, expected.standard_error, rtol=1e-9)
+
+
+@pytest.mark.parametrize("thresholds", [None, [0.1, 0.25, 0.5, 0.51]])
+@pytest.mark.parametrize("compared", [False, True])
+def test_murphy_diagrams_sum_over_groups(compared, thresholds):
+    y, p, groups = clustered(40)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    q = (p**1.3).round(2) if compared else None
+    first, second = (
+        one if one is None else read_outcome(y, one, sample_weight=weight, groups=groups)
+        for one in (p, q)
+    )
+    if thresholds is None:
+        grid, strict = _all_jumps(p if q is None else np.concatenate([p, q]))
+    else:
+        grid, strict = np.array(thresholds), np.zeros(4, dtype=bool)
+    found, expected, share = [], [], weight / weight.sum()
+    codes, n = first.problem.groups.codes, first.problem.groups.n_groups
+    for t, above in zip(grid, strict, strict=True):
+        at = [(x > t) if above else (x >= t) for x in (p, q) if x is not None]
+        scores = [np.where(y == 1, (1 - t) * ~one, t * one) for one in at]
+        score = scores[0] - scores[1] if compared else scores[0]
+        found.append(share @ score)
+        sums = np.bincount(codes, share * (score - found[-1]))
+        expected.append(np.sqrt(n / (n - 1) * sums @ sums))
+    deviations = _deviation_of_groups(first, second, grid, strict, np.array(found))
+    assert_allclose(deviations, expected, atol=1e-7)
+    options = {"compare": q, "thresholds": thresholds, "sample_weight": weight}
+    told = metrics.murphy_diagram(y, p, groups=groups, **options)
+    ignored = metrics.murphy_diagram(y, p, **options)
+    assert_allclose(told.score, ignored.score)
+    assert (told.high - told.low >= ignored.high - ignored.low - 1e-12).all()
+
+
+def test_limits_of_bins_are_those_of_the_effective_number_of_samples():
+    y, p, groups = clustered(60, 8)
+    options = {"n_bins": 4, "strategy": "uniform", "n_resamples": 19, "plot": False}
+    show = skcal.displays.ReliabilityDisplay.from_predictions
+    [ignored] = show(y, p, **options).panels
+    [told] = show(y, p, groups=groups, **options).panels
+    sample = read_sample(y, p, groups=groups)
+    for k in range(4):
+        rows = np.maximum(np.ceil(p * 4).astype(int) - 1, 0) == k
+        own = y[rows].astype(float), np.ones(rows.sum()), sample.groups.take(rows)
+        for tail, low, high in ((0.025, "low", "high"), (0.025 / 4, "band_low", "band_high")):
+            limits = proportion_limits(*own, tail)
+            assert_allclose(getattr(told, low)[k], min(limits[0], getattr(ignored, low)[k]))
+            assert_allclose(getattr(told, high)[k], max(limits[1], getattr(ignored, high)[k]))
+
+
+@pytest.mark.parametrize("n_bins", [3, 4000])
+def test_cells_are_the_groups_in_each_bin(n_bins):
+    rng = np.random.default_rng(0)
+    bins, codes = rng.integers(n_bins, size=200), rng.integers(30, size=200)
+    of_cells, place = Groups(codes, np.zeros(200, bool), 30).cells(bins, n_bins)
+    assert_array_equal(of_cells[place], bins)
+    pairs = {(b, c): k for b, c, k in zip(bins, codes, place, strict=True)}
+    assert len(pairs) == len(of_cells) == len(set(place))
+    assert all(
+        pairs[one] == k for *one, k in zip(bins, codes, place, strict=True) for one in [tuple(one)]
+    )
+
+
+def test_groups_of_very_different_sizes_are_warned_of():
+    with pytest.warns(
+        UserWarning, match=r"largest with 50% of all samples.* as 3\.9 groups of eq"
+    ):
+        read_groups(np.repeat(np.arange(41), [200, *[5] * 40]), np.ones(400))
