@@ -6,6 +6,7 @@ import argparse
 
 from skcal import __version__
 from skcal.cli.gates import GATED_ERRORS
+from skcal.cli.recalibrate import MAPS
 from skcal.model_selection.errors import KINDS
 
 _FILES = (
@@ -443,6 +444,13 @@ def _add_recalibrate(commands, parents):
         help="FIT and APPLY hold logits, which lose no digit; NEW holds probabilities",
     )
     parser.add_argument(
+        "--method",
+        default=None,
+        choices=sorted(MAPS),
+        help="the only map to try: intercept, softmax(log p + b), where the base rate is new, or "
+        "slope, softmax(log p / T) (default: several, and the mean of them)",
+    )
+    parser.add_argument(
         "--scoring",
         default="neg_log_loss",
         choices=("neg_log_loss", "neg_brier_score"),
@@ -453,7 +461,7 @@ def _add_recalibrate(commands, parents):
 def _complete_recalibrate(options, parser):
     """Check which files there are; with --map the first is APPLY."""
     if options.map is not None:
-        for name in ("save", "logits", "pos_label"):
+        for name in ("save", "logits", "pos_label", "method"):
             if getattr(options, name):
                 option = f"--{name.replace('_', '-')}"
                 parser.error(f"{option} is not an option with --map, whose fit has settled that")

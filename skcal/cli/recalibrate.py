@@ -11,7 +11,9 @@ from skcal.cli.bounds import STANDARD_INPUT, FileError, errors_that_name, read_t
 from skcal.cli.predictions import Predictions, read_unlabelled
 from skcal.cli.table import kind_of, write_table
 from skcal.cli.text import Dialect
-from skcal.recalibration import Recalibrator
+from skcal.recalibration import InterceptCalibration, Recalibrator, TemperatureScaling
+
+MAPS = {"intercept": InterceptCalibration(), "slope": TemperatureScaling()}
 
 
 def check_targets(options) -> None:
@@ -44,6 +46,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
         classes, single = recalibrator.classes_, recalibrator.n_features_in_ == 1
     else:
         recalibrator = Recalibrator(
+            None if options.method is None else [MAPS[options.method]],
             scoring=options.scoring,
             labels=fit.classes,
             from_logits=options.logits,

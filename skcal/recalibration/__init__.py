@@ -9,6 +9,7 @@ from skcal.recalibration.recalibrator import Recalibrator
 from skcal.recalibration.scaling import (
     BetaCalibration,
     DirichletCalibration,
+    InterceptCalibration,
     MatrixScaling,
     QuadraticScaling,
     SplineScaling,
@@ -26,6 +27,7 @@ __all__ = [
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
     "Identity",
+    "InterceptCalibration",
     "IsotonicCalibration",
     "LogProbabilities",
     "MatrixScaling",

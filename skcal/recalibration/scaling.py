@@ -108,6 +108,74 @@ class PenalizedScaling(RecalibrationMap):
         return logits
 
 
+class InterceptCalibration(PenalizedScaling):
+    """Add a constant to the log-probability of each class, the maximum likelihood one.
+
+    c(p) = softmax(log p + b); for a single column σ(logit p + b). What is predicted on average is
+    then the share of each class among the training samples: calibration in the large. It suits
+    predictions of another population of which only the base rate is new, and few samples.
+
+    Parameters
+    ----------
+    C : float > 0, default=1e6
+        Inverse strength of the penalty ‖b‖² / (2 C), which keeps b finite where a class is absent.
+    max_iter : int, default=1000
+    tol : float, default=1e-6
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities.
+
+    Attributes
+    ----------
+    intercept_ : ndarray of shape (n_classes,) or, of two classes, (1,)
+        b, of two classes that of the second.
+    n_iter_ : int
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    See Also
+    --------
+    TemperatureScaling : of two classes the slope of the logit alone.
+    adjust_prevalence : the same by base rates that are known, without labels.
+
+    References
+    ----------
+    .. [1] Vergouwe et al., A closed testing procedure to select an appropriate method for updating
+       prediction models, Statistics in Medicine 2017.
+
+    Examples
+    --------
+    >>> from skcal.recalibration import InterceptCalibration
+    >>> p = [0.9, 0.8, 0.6, 0.2, 0.1, 0.4]
+    >>> fitted = InterceptCalibration().fit(p, [1, 1, 0, 0, 0, 0])
+    >>> new = fitted.predict_proba(p)[:, 1]
+    >>> new.round(2), float(new.sum().round(4))  # two events
+    (array([0.76, 0.59, 0.35, 0.08, 0.04, 0.19]), 2.0)
+    """
+
+    _saved_parameters = ("intercept",)
+    _formula = "softmax(z + intercept), of two classes softmax(z + (0, intercept))"
+
+    def __init__(self, C=1e6, max_iter=1000, tol=1e-6, from_logits=False):
+        super().__init__(C=C, max_iter=max_iter, tol=tol, from_logits=from_logits)
+
+    def _temperature(self, z, codes, weight):
+        return 1.0
+
+    def _features(self, z):
+        return z[:, :0]
+
+    def _keep(self, coefficients):
+        self.intercept_ = coefficients[-1]
+
+    def _formula_text(self):
+        return f"softmax(z + {'(0, intercept)' if len(self.intercept_) == 1 else 'intercept'})"
+
+    def _map(self, z):
+        logits = np.array(logits_of_all(z))
+        logits[:, -len(self.intercept_) :] += self.intercept_
+        return logits
+
+
 class SplineScaling(PenalizedScaling):
     """A cubic spline added to the logit of a single probability, shrunk towards a temperature.
 

@@ -10,10 +10,11 @@ import zipfile
 import numpy as np
 import pytest
 from report_cases import predictions
+from scipy.special import expit, logit
 
 from skcal import Recalibrator, TemperatureScaling
 from skcal.cli.commands import main
-from skcal.recalibration import trial
+from skcal.recalibration import InterceptCalibration, trial
 
 NAMES = ["a", "b", "c"]
 
@@ -75,6 +76,22 @@ def test_a_table_is_rewritten_with_the_probabilities_that_the_recalibrator_gives
     assert out.read_text().splitlines()[1].startswith("s0,")
     assert text.startswith(own.summary())
     assert f"100 recalibrated predictions are in {out}." in text
+
+
+@pytest.mark.parametrize("method", ["intercept", "slope"])
+def test_a_map_of_intercept_or_slope_alone_is_saved_and_applied(method, run, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=600)
+    y = (rng.uniform(size=600) < expit(0.4 * logit(p) - 1)).astype(int)
+    fit = write(tmp_path / "fit.csv", ["p", "label"], zip(p, y, strict=True))
+    new = write(tmp_path / "new.csv", ["p"], p[:5, None])
+    saved, out = tmp_path / "map.json", tmp_path / "out.csv"
+    told = json.loads(run("recalibrate", fit, "--method", method, "--save", saved, "--json"))
+    map = {"intercept": InterceptCalibration(), "slope": TemperatureScaling()}[method]
+    assert told["chosen"] == type(map).__name__
+    run("recalibrate", "--map", saved, new, "--out", out)
+    expected = (600 * map.fit(p, y).predict_proba(p[:5])[:, 1] + 0.5) / 601
+    assert np.allclose(values(out, ["p"])[:, 0], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("command", ["recalibrate", "test", "monitor", "plot"])

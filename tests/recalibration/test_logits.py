@@ -11,6 +11,7 @@ from skcal import TemperatureScaling
 from skcal.recalibration import (
     BetaCalibration,
     ClassBasedTemperatureScaling,
+    InterceptCalibration,
     MatrixScaling,
     SplineScaling,
     VectorScaling,
@@ -19,6 +20,7 @@ from skcal.recalibration import (
 MAPS = [
     TemperatureScaling(),
     ClassBasedTemperatureScaling(),
+    InterceptCalibration(),
     VectorScaling(),
     MatrixScaling(),
     MatrixScaling(structured=True, tol=1e-10),

@@ -17,6 +17,7 @@ from skcal import ClassifierProbabilities, TemperatureScaling
 from skcal.recalibration import (
     BetaCalibration,
     ClassBasedTemperatureScaling,
+    InterceptCalibration,
     LogProbabilities,
     MatrixScaling,
     SplineScaling,
@@ -27,6 +28,7 @@ from skcal.recalibration.features import PROBABILITY_FLOOR
 MAPS = [
     TemperatureScaling(),
     ClassBasedTemperatureScaling(),
+    InterceptCalibration(),
     VectorScaling(),
     MatrixScaling(),
     MatrixScaling(structured=True, tol=1e-10),

@@ -1,5 +1,7 @@
 """Maps with many parameters against an independent minimiser of their penalised likelihood."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from skcal import TemperatureScaling
-from skcal.recalibration import BetaCalibration, MatrixScaling, SplineScaling
+from skcal.metrics import cox_recalibration
+from skcal.recalibration import BetaCalibration, InterceptCalibration, MatrixScaling, SplineScaling
 
 FLOOR = 2.0**-52
 COORDINATES = ["probability", "square-root", "log", "log-ratio"]
@@ -342,3 +345,34 @@ def test_a_spline_catches_what_no_temperature_can(rng):
     )
     # 13 coefficients from 5,000 outcomes: variance some 13 / 5000 / 6 = 4e-4; 5 times that.
     assert error < 2e-3 < before
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_a_new_intercept_makes_the_mean_prediction_the_share_of_each_class(n_classes):
+    rng = np.random.default_rng(n_classes)
+    proba = rng.dirichlet(np.ones(n_classes), 300)
+    weight = rng.integers(0, 4, 300).astype(float)
+    y = rng.choice(n_classes, 300, p=np.arange(1, n_classes + 1) / sum(range(1, n_classes + 1)))
+    new = InterceptCalibration().fit(proba, y, weight).predict_proba(proba)
+    shares = np.bincount(y, weight, minlength=n_classes) / weight.sum()
+    assert_allclose(np.average(new, axis=0, weights=weight), shares, atol=2e-5)
+    odds = new[:, 1:] / new[:, :1] / (proba[:, 1:] / proba[:, :1])
+    assert_allclose(odds, np.broadcast_to(odds[0], odds.shape), rtol=1e-9)
+
+
+def test_a_new_intercept_is_that_of_logistic_recalibration():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.02, 0.6, 400)
+    y = (rng.uniform(size=400) < p**1.4).astype(int)
+    fitted = InterceptCalibration().fit(p, y)
+    assert_allclose(fitted.intercept_, cox_recalibration(y, p).intercept_in_the_large, atol=1e-5)
+
+
+def test_a_new_intercept_stays_finite_where_a_class_is_absent():
+    p = np.array([0.2, 0.4, 0.7])
+    proba = np.column_stack([p, (1 - p) / 2, (1 - p) / 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = InterceptCalibration().fit(np.vstack([proba, proba]), [0, 1, 1, 0, 1, 0])
+    assert np.isfinite(found.intercept_).all()
+    assert found.predict_proba(proba)[:, 2].max() < 1e-4

@@ -81,6 +81,9 @@ def evaluate(told, X):
         return np.column_stack([1 - c, c])
     if z.shape[1] == 1:
         z = np.hstack([0 * z, z])
+    if name == "InterceptCalibration":
+        n_left = z.shape[1] - len(par["intercept"])
+        return softmax(z + np.r_[np.zeros(n_left), par["intercept"]], axis=1)
     if name == "TemperatureScaling":
         return softmax(z / par["temperature"], axis=1)
     if name == "ClassBasedTemperatureScaling":
