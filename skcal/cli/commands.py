@@ -33,13 +33,13 @@ from skcal.cli.parser import MOST_RESAMPLES, parse
 from skcal.cli.predictions import (
     Predictions,
     align,
+    dialect_of,
     features_of,
-    groups_of,
     read_predictions,
+    samples_of,
     subgroups_of,
 )
 from skcal.cli.recalibrate import check_targets, facts_of_map, recalibrate
-from skcal.cli.text import Dialect
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import default_resamples, require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues
@@ -205,7 +205,7 @@ def _predictions_of(options, file=None, known=None) -> Predictions:
         score=options.score,
         from_logits=getattr(options, "logits", False),
         known=known,
-        dialect=Dialect(options.sep, options.decimal),
+        dialect=dialect_of(options),
     )
     if options.command not in ("report", "compare") and _are_reversed(found):  # which tell it
         warn(_REVERSED.format(_shown_name(file)), stacklevel=2)
@@ -224,8 +224,9 @@ def _other_columns(options) -> dict[str, str]:
     groups = getattr(options, "groups", None)
     named = dict.fromkeys(getattr(options, "by", None) or [], "--by")
     named |= dict.fromkeys(getattr(options, "segments", None) or [], "--segments")
-    if groups is not None:
-        named[groups] = "--groups"
+    weight = getattr(options, "weight", None)
+    named |= {} if groups is None else {groups: "--groups"}
+    named |= {} if weight is None else {weight: "--weight"}
     if options.command == "compare" and options.id is not None:
         named[options.id] = "--id"
     return named
@@ -303,7 +304,8 @@ def _compare(options):
         names = options.file, options.second
     gate = None
     if options.fail_if_worse:
-        gate = gate_of_comparison(first, second, _only_notion(options), options.alpha or 0.05)
+        level, samples = options.alpha or 0.05, samples_of(first, options)
+        gate = gate_of_comparison(first, second, _only_notion(options), level, samples)
     report = _report_on(first, options, names[0], compare=second.proba, compare_name=names[1])
     if options.json:
         facts = report.to_dict()
@@ -322,8 +324,8 @@ def _report_on(predictions, options, name, **more):
         labels=predictions.classes,
         notion=_only_notion(options),
         by=next(iter(columns.values())) if len(columns) == 1 else columns or None,
-        groups=groups_of(predictions, options),
-        segments=features_of(predictions, options.segments) if options.segments else None,
+        **samples_of(predictions, options),
+        segments=features_of(predictions, options) if options.segments else None,
         search=options.search,
         n_bins=options.bins,
         strategy=options.strategy,
@@ -355,7 +357,7 @@ def _plot(options):
         strategy=options.strategy,
         n_resamples=options.resamples or default_resamples(drawn),
         random_state=options.seed,
-        groups=groups_of(predictions, options),
+        **samples_of(predictions, options),
         name=Path(_shown_name(options.file)).name,
         plot=False,
     )

@@ -19,7 +19,7 @@ from skcal._scores import brier_losses, of_outcomes
 from skcal._selection import LEVEL
 from skcal._show import printable
 from skcal.cli.gates import GATED_ERRORS, line_of_gate
-from skcal.cli.predictions import Predictions, groups_of
+from skcal.cli.predictions import Predictions, samples_of
 from skcal.displays.base import default_resamples
 from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import expected_calibration_error
@@ -49,7 +49,8 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     The numbers of a gate, as of :func:`skcal.cli.gates.gate_of_errors`, are printed, too.
     """
     notions = chosen_notions(options.notion, predictions.proba)
-    report = {"name": name, **scores_of(predictions, notions), "searches": []}
+    weight = samples_of(predictions, options)["sample_weight"]
+    report = {"name": name, **scores_of(predictions, notions, weight), "searches": []}
     if not options.json:
         options.print(scores_line(report))
     for notion in notions:
@@ -60,7 +61,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             predictions.proba,
             notion,
             labels=predictions.classes,
-            groups=groups_of(predictions, options),
+            **samples_of(predictions, options),
         )
         without_bins = ece_without_bins(sample, random_state=options.seed)
         facts = [without_bins if kind == "l1" else error_facts(search, kind) for kind in kinds]
@@ -91,7 +92,7 @@ def verdict_test(predictions, notion, options, n_resamples=None):
         predictions.proba,
         notion=notion,
         labels=predictions.classes,
-        groups=groups_of(predictions, options),
+        **samples_of(predictions, options),
         n_resamples=n_resamples or default_resamples(len(predictions.labels)),
         random_state=options.seed,
         n_jobs=options.n_jobs,
@@ -139,11 +140,11 @@ def _search(predictions, notion, options) -> CalibrationErrorSearchCV:
         random_state=options.seed,
         verbose=int(not options.quiet),
     )
-    data, groups = (predictions.proba, predictions.labels), groups_of(predictions, options)
+    data, more = (predictions.proba, predictions.labels), samples_of(predictions, options)
     if options.quiet:
-        return search.fit(*data, groups=groups)
+        return search.fit(*data, **more)
     with redirect_stdout(LateLines()):  # the standard output itself has the results
-        return search.fit(*data, groups=groups)
+        return search.fit(*data, **more)
 
 
 class LateLines(io.TextIOBase):
@@ -160,7 +161,7 @@ class LateLines(io.TextIOBase):
         return len(text)
 
 
-def scores_of(predictions, notions) -> dict:
+def scores_of(predictions, notions, weight=None) -> dict:
     """Accuracy, Brier score and the ECE of 15 equal bins, over all samples.
 
     ECE is of the first scalar notion that is searched.
@@ -174,10 +175,12 @@ def scores_of(predictions, notions) -> dict:
     return {
         "n_samples": len(codes),
         "n_classes": len(classes),
-        "accuracy": float(hits.mean()),
-        "brier_score": float(of_outcomes(brier_losses(rows), codes).mean()),
+        "accuracy": float(np.average(hits, weights=weight)),
+        "brier_score": float(np.average(of_outcomes(brier_losses(rows), codes), weights=weight)),
         "brier_notion": brier_notion,
-        "ece_15_bins": expected_calibration_error(labels, proba, notion=notion, labels=classes),
+        "ece_15_bins": expected_calibration_error(
+            labels, proba, notion=notion, labels=classes, sample_weight=weight
+        ),
         "ece_notion": notion,
     }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from skcal._show import number, percent
 from skcal.cli.bounds import FileError
-from skcal.cli.predictions import groups_of
+from skcal.cli.predictions import samples_of
 from skcal.hypothesis_tests import compare_calibration, equivalence_test
 from skcal.notions import resolve_notion
 from skcal.sample import read_sample
@@ -33,7 +33,7 @@ def gate_of_errors(predictions, options) -> dict:
         be above, and 3 otherwise. ``results`` has an entry for each error and notion.
     """
     results = [
-        _bounds_of(predictions, notion, error, options.max_error, groups_of(predictions, options))
+        _bounds_of(predictions, notion, error, options.max_error, samples_of(predictions, options))
         for notion in _gated_notions(options.notion, predictions.proba)
         for error in dict.fromkeys(options.error or ["cutoff"])
     ]
@@ -55,7 +55,7 @@ def _gated_notions(notions, proba) -> list:
     return list(found)
 
 
-def _bounds_of(predictions, notion, error, limit, groups) -> dict:
+def _bounds_of(predictions, notion, error, limit, samples) -> dict:
     """The verdict on one error, its numbers and the sentences that tell them."""
     test = equivalence_test(
         predictions.labels,
@@ -63,10 +63,10 @@ def _bounds_of(predictions, notion, error, limit, groups) -> dict:
         limit=limit,
         error=error,
         notion=notion,
-        groups=groups,
         labels=predictions.classes,
+        **samples,
     )
-    outcome, rate = _rarest_outcome(predictions, notion)
+    outcome, rate = _rarest_outcome(predictions, notion, samples["sample_weight"])
     facts = {**asdict(test), "error": error}
     for name in ("n_samples_needed", "largest_gap"):
         if not np.isfinite(facts[name]):
@@ -82,15 +82,17 @@ def _bounds_of(predictions, notion, error, limit, groups) -> dict:
     return {**facts, "reading": _reading(name, facts)}
 
 
-def _rarest_outcome(predictions, notion) -> tuple[str, float]:
+def _rarest_outcome(predictions, notion, weight) -> tuple[str, float]:
     """What is called the rate of the rarest outcome, and that rate."""
     sample = read_sample(
         predictions.labels, predictions.proba, notion, labels=predictions.classes, scalar=True
     )
     if not notion.single:
-        shares = np.bincount(sample.codes) / len(sample.codes)
+        shares = np.bincount(sample.codes, weight) / (
+            len(sample.codes) if weight is None else weight.sum()
+        )
         return "rate of the rarest class", float(shares[shares > 0].min())
-    share = float(sample.problems()[0].outcomes.mean())
+    share = float(np.average(sample.problems()[0].outcomes[:, 0], weights=weight))
     if notion.of_positive_class:
         names = "event rate", "rate of no event"
     else:
@@ -192,10 +194,10 @@ def gate_of_tests(adjusted, alpha) -> dict:
 # compare --fail-if-worse
 
 
-def gate_of_comparison(first, second, notion, alpha) -> dict:
+def gate_of_comparison(first, second, notion, alpha, samples) -> dict:
     """Whether the calibration error of the second model is significantly larger."""
     test = compare_calibration(
-        first.labels, first.proba, second.proba, notion=notion, labels=first.classes
+        first.labels, first.proba, second.proba, notion=notion, labels=first.classes, **samples
     )
     worse = test.estimate < 0 and test.pvalue <= alpha
     shown = "is larger" if worse else "is not shown to be larger"

@@ -224,7 +224,7 @@ def _add_evaluate(commands, parents):
         "predictions.csv --label y --notion canonical",
     )
     parser.add_argument("file", metavar="FILE")
-    _add_groups(parser)
+    _add_samples(parser)
     parser.add_argument(
         "--error",
         action="append",
@@ -257,17 +257,20 @@ def _add_report(commands, parents):
     _add_report_options(parser)
 
 
-def _add_groups(parser):
+def _add_samples(parser):
     parser.add_argument(
         "--groups",
         metavar="COLUMN",
         help="column that names what samples belong to, such as a patient: samples of one may "
         "depend on each other",
     )
+    parser.add_argument(
+        "--weight", metavar="COLUMN", help="column of importance weights of the samples"
+    )
 
 
 def _add_report_options(parser):
-    _add_groups(parser)
+    _add_samples(parser)
     parser.add_argument(
         "--by",
         metavar="COLUMN",
@@ -328,7 +331,7 @@ def _add_test(commands, parents):
         "predictions.csv --notion canonical",
     )
     parser.add_argument("file", metavar="FILE")
-    _add_groups(parser)
+    _add_samples(parser)
     _add_notion(parser, _NOTION)
     parser.add_argument(
         "--resamples",
@@ -352,7 +355,7 @@ def _add_plot(commands, parents):
         "predictions.csv --out figure.svg --method isotonic",
     )
     parser.add_argument("file", metavar="FILE")
-    _add_groups(parser)
+    _add_samples(parser)
     parser.add_argument("--out", required=True, metavar="OUT", help=".png, .svg or .pdf")
     _add_notion(parser, "confidence, top-label, classwise (a panel a class) or binary")
     parser.add_argument(
@@ -433,6 +436,7 @@ def _add_recalibrate(commands, parents):
         "predictions stay as they are unless a map is significantly better. With --map the only "
         "file is APPLY.",
     )
+    _add_samples(parser)
     parser.add_argument("file", metavar="FIT")
     parser.add_argument("second", metavar="APPLY", nargs="?")
     parser.add_argument("--out", metavar="NEW", help="like APPLY, with recalibrated probabilities")
@@ -461,7 +465,7 @@ def _add_recalibrate(commands, parents):
 def _complete_recalibrate(options, parser):
     """Check which files there are; with --map the first is APPLY."""
     if options.map is not None:
-        for name in ("save", "logits", "pos_label", "method"):
+        for name in ("save", "logits", "pos_label", "method", "groups", "weight"):
             if getattr(options, name):
                 option = f"--{name.replace('_', '-')}"
                 parser.error(f"{option} is not an option with --map, whose fit has settled that")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
@@ -61,10 +61,36 @@ class Predictions(NamedTuple):
         return self._replace(proba=self.proba[:, order], classes=classes)
 
 
-def groups_of(predictions: Predictions, options) -> np.ndarray | None:
-    """The group of each sample, by the column that ``--groups`` names."""
-    column = getattr(options, "groups", None)
-    return None if column is None else predictions.others[column]
+def samples_of(predictions: Predictions, options) -> dict[str, Any]:
+    """``sample_weight`` and ``groups`` by the columns that ``--weight`` and ``--groups`` name."""
+    weight, groups = (getattr(options, name, None) for name in ("weight", "groups"))
+    others = predictions.others
+    return {
+        "sample_weight": None if weight is None else _weights(others[weight], weight, options),
+        "groups": None if groups is None else others[groups],
+    }
+
+
+def _weights(values, name, options) -> np.ndarray:
+    """Numbers of at least 0, of which one is above."""
+    dialect = dialect_of(options)
+    distinct, codes = np.unique(values, return_inverse=True)
+    texts = [str(one) for one in distinct.tolist()]
+    if values.dtype.kind != "U":
+        dialect = Dialect()
+    numbers = np.array([dialect.parse(one) if dialect.is_number(one) else -1.0 for one in texts])
+    wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
+    if len(wrong) or not numbers.any():
+        found = repr(texts[wrong[0]]) if len(wrong) else "0 alone"
+        raise FileError(
+            f"{options.file}: column {name!r} holds {found}. Give weights of at least 0."
+        )
+    return numbers[codes]
+
+
+def dialect_of(options) -> Dialect:
+    """What ``--sep`` and ``--decimal`` say."""
+    return Dialect(options.sep, options.decimal)
 
 
 def subgroups_of(predictions: Predictions, column: str) -> np.ndarray:
@@ -73,16 +99,22 @@ def subgroups_of(predictions: Predictions, column: str) -> np.ndarray:
     return np.where(values == "", "missing", values) if values.dtype.kind == "U" else values
 
 
-def features_of(predictions: Predictions, columns: Sequence[str]) -> dict[str, np.ndarray]:
-    """Columns of numbers, as far as they hold nothing else, and of names; None is missing."""
+def features_of(predictions: Predictions, options) -> dict[str, np.ndarray]:
+    """Columns of ``--segments``: numbers, as far as they hold nothing else, or names.
+
+    None is missing.
+    """
+    dialect = dialect_of(options)
     features = {}
-    for column in columns:
+    for column in options.segments:
         values = predictions.others[column]
         if values.dtype.kind == "U":
             names, codes = np.unique(values, return_inverse=True)
             known = [None if name.lower() in _MISSING else name for name in names.tolist()]
-            numeric = all(name is None or Dialect().is_number(name) for name in known)
-            parsed = [name if name is None or not numeric else float(name) for name in known]
+            numeric = all(name is None or dialect.is_number(name) for name in known)
+            parsed = [
+                None if one is None else dialect.parse(one) if numeric else one for one in known
+            ]
             values = np.array(parsed, dtype=np.float64 if numeric else object)[codes]
         features[column] = values
     return features

@@ -8,9 +8,8 @@ import numpy as np
 
 from skcal._files import replacing
 from skcal.cli.bounds import STANDARD_INPUT, FileError, errors_that_name, read_text
-from skcal.cli.predictions import Predictions, read_unlabelled
+from skcal.cli.predictions import Predictions, dialect_of, read_unlabelled, samples_of
 from skcal.cli.table import kind_of, write_table
-from skcal.cli.text import Dialect
 from skcal.recalibration import InterceptCalibration, Recalibrator, TemperatureScaling
 
 MAPS = {"intercept": InterceptCalibration(), "slope": TemperatureScaling()}
@@ -60,14 +59,14 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
             [str(name) for name in classes.tolist()],
             single,
             options.max_size * 2**30,
-            others=(options.label, *options.ignore),
+            others=(options.label, *options.ignore, options.weight, options.groups),
             score=options.score,
             normalize=options.normalize,
             from_logits=recalibrator.from_logits,
-            dialect=Dialect(options.sep, options.decimal),
+            dialect=dialect_of(options),
         )
     if fit is not None:
-        recalibrator.fit(fit.proba, fit.labels)
+        recalibrator.fit(fit.proba, fit.labels, **samples_of(fit, options))
     if options.save is not None:
         with replacing(options.save, "w", encoding="utf-8") as file:
             file.write(recalibrator.to_json())

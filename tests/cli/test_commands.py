@@ -115,6 +115,20 @@ def test_report_of_segments_of_numbers_and_names(run, patients):
     )
 
 
+def test_decimal_commas_are_those_of_every_column(run, patients):
+    folder = patients[0]
+    text = (folder / "a.csv").read_text().replace(",", ";").replace(".", ",")
+    (folder / "d.csv").write_text(text)
+    options = ["--segments", "age", "--weight", "age", "--ignore", "sex", "--json", *FEW]
+    options = [*options, "--ignore", "id", "--ignore", "patient"]
+    (folder / "a.csv").write_text((folder / "a.csv").read_text().replace(",,", ",30,"))
+    (folder / "d.csv").write_text((folder / "d.csv").read_text().replace(";;", ";30;"))
+    first = json.loads(run("report", folder / "a.csv", *options))
+    second = json.loads(run("report", folder / "d.csv", *options, "--sep", ";", "--decimal", ","))
+    assert first["segments"] == second["segments"]
+    assert first["overall"]["scores"] == second["overall"]["scores"]
+
+
 @pytest.mark.parametrize("second", ["b.csv", "c.csv"])
 def test_compare_reads_what_describes_the_samples_from_the_first_file(run, patients, second):
     folder, labels, proba, columns = patients

@@ -1,0 +1,131 @@
+"""``--weight`` and ``--groups``: what commands print is what functions say of such samples."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from report_cases import CANDIDATES
+from sklearn.metrics import brier_score_loss
+
+from skcal import CalibrationErrorSearchCV, Recalibrator
+from skcal.cli.commands import main
+from skcal.displays import ReliabilityDisplay
+from skcal.hypothesis_tests import calibration_test, compare_calibration, equivalence_test
+from skcal.metrics import expected_calibration_error
+from skcal.model_selection import candidates
+from skcal.report import calibration_report
+
+
+@pytest.fixture(autouse=True)
+def short_searches(monkeypatch):
+    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES[:1])
+
+
+@pytest.fixture
+def sample():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 300)
+    y = (rng.uniform(size=300) < p**1.3).astype(int)
+    return y, p, rng.integers(1, 4, 300) / 2, (np.arange(300) // 2).astype(str)
+
+
+@pytest.fixture
+def table(sample, tmp_path):
+    y, p, weight, groups = sample
+    for name, q in (("a.csv", p), ("b.csv", p**1.2)):
+        with (tmp_path / name).open("w", newline="") as file:
+            csv.writer(file).writerow(["label", "p", "w", "g"])
+            csv.writer(file).writerows(zip(y, q.tolist(), weight, groups, strict=True))
+    return tmp_path / "a.csv"
+
+
+OPTIONS = ["--weight", "w", "--groups", "g"]
+
+
+def told(capsys, *arguments, status=0):
+    assert main([str(one) for one in arguments]) == status
+    return json.loads(capsys.readouterr().out)
+
+
+def test_evaluate_weighs_every_number(sample, table, capsys):
+    y, p, weight, groups = sample
+    more = {"sample_weight": weight, "groups": groups}
+    [found] = told(capsys, "evaluate", table, *OPTIONS, "--max-error", 0.3, "--json")
+    assert found["brier_score"] == pytest.approx(brier_score_loss(y, p, sample_weight=weight))
+    assert found["accuracy"] == pytest.approx(np.average((p >= 0.5) == y, weights=weight))
+    ece = expected_calibration_error(y, p, sample_weight=weight)
+    assert found["ece_15_bins"] == pytest.approx(ece)
+    search = CalibrationErrorSearchCV(random_state=0).fit(p, y, **more)
+    assert found["searches"][0]["squared_error"] == search.squared_error_
+    test = calibration_test(y, p, random_state=0, **more)
+    assert found["searches"][0]["pvalue"] == test.pvalue
+    [bounds] = found["gate"]["results"]
+    expected = equivalence_test(y, p, limit=0.3, **more)
+    assert (bounds["low"], bounds["high"]) == (expected.low, expected.high)
+    rate = np.average(y, weights=weight)
+    assert bounds["rate_of_rarest_outcome"] == pytest.approx(min(rate, 1 - rate))
+
+
+def test_test_report_and_compare_take_both(sample, table, capsys):
+    y, p, weight, groups = sample
+    more = {"sample_weight": weight, "groups": groups}
+    [found] = told(capsys, "test", table, *OPTIONS, "--json", "--resamples", 99)
+    expected = calibration_test(y, p, n_resamples=99, random_state=0, **more)
+    assert found["pvalue"] == expected.pvalue
+    found = told(capsys, "report", table, *OPTIONS, "--json", "--resamples", 39)
+    report = calibration_report(y, p, n_resamples=39, name="a.csv", **more)
+    assert found["overall"] == json.loads(report.to_json())["overall"]
+    gate = ["--fail-if-worse", "--json", "--resamples", 39]
+    assert (
+        main(["compare", str(table), str(table.with_name("b.csv")), *OPTIONS, *map(str, gate)]) < 2
+    )
+    found = json.loads(capsys.readouterr().out)
+    expected = compare_calibration(y, p, p**1.2, **more)
+    assert found["gate"]["pvalue"] == pytest.approx(expected.pvalue, rel=1e-9)
+
+
+def test_plot_and_recalibrate_take_both(sample, table, capsys, tmp_path, monkeypatch):
+    y, p, weight, groups = sample
+    drawn = []
+    monkeypatch.setattr("skcal.cli.commands.draw", lambda display: drawn.append(display))
+    monkeypatch.setattr("skcal.cli.commands.save_figure", lambda *_: None)
+    assert main(["plot", str(table), *OPTIONS, "--out", str(tmp_path / "p.png")]) == 0
+    more = {"sample_weight": weight, "groups": groups}
+    expected = ReliabilityDisplay.from_predictions(y, p, plot=False, **more)
+    np.testing.assert_array_equal(drawn[0].panels[0].low, expected.panels[0].low)
+    found = told(capsys, "recalibrate", table, "--save", tmp_path / "m.json", "--json", *OPTIONS)
+    own = Recalibrator(random_state=0).fit(p, y, **more)
+    assert found["chosen"] == own.best_name_
+    assert found["comparison"]["log_loss"]["after"] == own.comparison_["log_loss"].after
+    out = tmp_path / "out.csv"
+    call = ["recalibrate", table, table.with_name("b.csv"), "--out", out, *OPTIONS]
+    assert main([str(one) for one in call]) == 0
+    with out.open() as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["label", "p", "w", "g"]
+    assert [row[2] for row in rows[1:]] == [str(one) for one in weight]
+    np.testing.assert_allclose(
+        [float(row[1]) for row in rows[1:]], own.predict_proba(p**1.2)[:, 1], rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("x", "column 'w' holds 'x'. Give weights of at least 0."),
+        ("", "column 'w' holds ''."),
+        ("-1", "column 'w' holds '-1'."),
+        ("nan", "column 'w' holds 'nan'."),
+        ("inf", "column 'w' holds 'inf'."),
+        ("0", "column 'w' holds 0 alone."),
+    ],
+)
+def test_what_is_no_weight_is_named(cell, message, tmp_path, capsys):
+    path = tmp_path / "p.csv"
+    first = "0" if cell == "0" else "1"
+    path.write_text(f"label,p,w\n1,0.5,{first}\n0,0.5,{cell}\n1,0.7,{first}\n")
+    assert main(["test", str(path), "--weight", "w"]) == 2
+    assert message in capsys.readouterr().err
+    assert main(["test", str(path), "--weight", "v"]) == 2
+    assert "Name a column by --weight" in capsys.readouterr().err
