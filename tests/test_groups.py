@@ -621,6 +621,6 @@ def test_cells_are_the_groups_in_each_bin(n_bins):
 
 def test_groups_of_very_different_sizes_are_warned_of():
     with pytest.warns(
-        UserWarning, match=r"largest with 50% of all samples.* as 3\.9 groups of eq"
+        UserWarning, match=r"largest with 50% of the samples.* as 3\.9 groups of eq"
     ):
         read_groups(np.repeat(np.arange(41), [200, *[5] * 40]), np.ones(400))

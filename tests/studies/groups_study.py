@@ -239,6 +239,7 @@ def write_tables(path, folder):
         ("groups_of_comparisons", COMPARISONS),
     ):
         table = []
+        questions = [one for one in questions if any(row[1] == one for row in rows)]
         for design in [*DESIGNS, "power"]:
             cells = [_cell(rows, design, question) for question in questions]
             if any(cells):
