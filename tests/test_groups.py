@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold
 
@@ -620,7 +621,23 @@ def test_cells_are_the_groups_in_each_bin(n_bins):
 
 
 def test_groups_of_very_different_sizes_are_warned_of():
-    with pytest.warns(
-        UserWarning, match=r"largest with 50% of the samples.* as 3\.9 groups of eq"
-    ):
+    with pytest.warns(UserWarning, match=r"largest with 50% of the samples.* as 3\.9 groups of eq"):
         read_groups(np.repeat(np.arange(41), [200, *[5] * 40]), np.ones(400))
+
+
+def test_a_comparison_in_a_report_knows_groups():
+    y, p, groups = clustered(40, 6)
+    options = {"groups": groups, "compare": p**2, "n_resamples": 19}
+    comparison = skcal.calibration_report(y, p, **options).comparison
+    paired = hypothesis_tests.compare_calibration(y, p, p**2, groups=groups)
+    assert [test.measure for test in comparison.tests] == ["squared error"]
+    assert comparison.tests[0].pvalue == paired.pvalue
+    gain = (y - p) ** 2 - (y - p**2) ** 2
+    codes = read_sample(y, p, groups=groups).groups
+    n = codes.n_groups
+    sums = codes.sums(gain - gain.mean()) / len(y)
+    error = np.sqrt(max(n / (n - 1) * sums @ sums, gain.var(ddof=1) / len(y)))
+    [brier] = [test for test in comparison.score_tests if test.measure == "Brier score"]
+    freedom = len(y) ** 2 / (np.bincount(codes.codes) ** 2).sum() - 1
+    assert_allclose(brier.high - brier.estimate, student.isf(0.025, freedom) * error, rtol=1e-9)
+    assert brier.method == "Student's limit of groups"
