@@ -189,8 +189,10 @@ def scan_test(
     so that small and large ranges compete on equal terms [1]_. The largest T is compared with that
     of outcomes redrawn from the predictions: P(p-value ≤ α) ≤ α at every sample size. With κ the
     critical value, the observed frequency of each range has binomial limits at the normal tail of
-    κ + √(2 log(e ΣV / V)); the binomial bounds sums of unequal probabilities [2]_. Of all sets of
-    disjoint ranges the one is reported whose limits leave out the most, which is the lower bound.
+    κ + √(2 log(e ΣV / V)); the binomial bounds sums of unequal probabilities [2]_. With ``groups``
+    V is no less than the sum over the groups of (Σ y - Σ p)² in the range, and limits are as much
+    wider. Of all sets of disjoint ranges the one is reported whose limits leave out the most, which
+    is the lower bound.
     The tails rest on the normal law. In simulations (15 kinds of scalar predictions, six of them
     calibrated, n = 300 to 3,000, 200 data sets each) the lower bound was above the truth in at most
     1.5 % of miscalibrated data sets, and of calibrated ones in no more than the test rejects.
@@ -292,7 +294,10 @@ class RangeScan:
         self.first, self.end = np.triu_indices(len(self.starts) + 1, 1)
         self.mass, self.squares = self._over_ranges(weight), self._over_ranges(weight**2)
         self.predicted = self._over_ranges(weight * x)
-        variance = self._over_ranges(weight**2 * x * (1 - x))
+        implied = variance = self._over_ranges(weight**2 * x * (1 - x))
+        if self.problem.groups is not None:
+            variance = np.maximum(implied, self._variance_of_groups())
+        self.certainty = np.divide(implied, variance, out=np.ones_like(implied), where=variance > 0)
         self.deviation = np.sqrt(variance)
         with np.errstate(divide="ignore", invalid="ignore"):
             self.penalty = np.sqrt(2 * (1 + np.log(variance.max() / variance)))
@@ -304,6 +309,20 @@ class RangeScan:
         total = np.zeros((*cells.shape[:-1], len(self.starts) + 1), dtype=cells.dtype)
         np.cumsum(cells, axis=-1, out=total[..., 1:])
         return total[..., self.end] - total[..., self.first]
+
+    def _variance_of_groups(self) -> np.ndarray:
+        """Σ_g (Σ w δ)² over the samples of group g in each range, which flips do not change."""
+        residuals = self.problem.weight * self.problem.residuals[:, 0]
+        cell = np.repeat(np.arange(len(self.starts)), np.diff([*self.starts, len(residuals)]))
+        n_groups = self.problem.groups.n_groups
+        place = self.problem.groups.codes * len(self.starts) + cell
+        sums = np.bincount(place, residuals, n_groups * len(self.starts))
+        total = np.zeros((n_groups, len(self.starts) + 1))
+        np.cumsum(sums.reshape(n_groups, -1), axis=1, out=total[:, 1:])
+        ranges = [
+            ((total[:, k + 1 :].T - total[:, k]) ** 2).sum(axis=1) for k in range(len(total[0]))
+        ]
+        return np.concatenate(ranges)
 
     def __call__(self, codes):
         """Return the statistic of each row of outcomes."""
@@ -326,7 +345,8 @@ class RangeScan:
         if not value > critical_value:
             return [], 0.0
         # Effective numbers of samples and of hits; of equal weights they are the numbers.
-        sizes, effective = self.mass**2 / self.squares, self.mass / self.squares
+        effective = self.certainty * self.mass / self.squares
+        sizes = effective * self.mass
         hits = self._happened(observed_draw(self.problem))[0]
         frequency, hits = hits / self.mass, hits * effective
         tail = norm.sf(max(critical_value, 0.0) + self.penalty)

@@ -165,3 +165,29 @@ def test_notions_with_vectors_and_few_resamples():
         scan_test([0, 1, 2], np.eye(3), notion="canonical")
     with pytest.warns(UserWarning, match="at least n_resamples=19"):
         scan_test([0, 1, 1], [0.2, 0.5, 0.6], n_resamples=9)
+
+
+def test_an_impossible_outcome_does_not_hide_ranges_from_a_scan_of_groups():
+    rng = np.random.default_rng(0)
+    p = np.append(np.zeros(500), rng.uniform(0.2, 0.8, 3500))
+    y = rng.uniform(size=4000) < np.where(p > 0.5, p - 0.2, p)
+    y[7] = True  # though its probability was 0
+    groups = rng.permutation(np.repeat(np.arange(400), 10))
+    result = scan_test(y, p, groups=groups, n_resamples=99, random_state=0)
+    assert result.pvalue == 0.01
+    assert all(one.low > 0.3 for one in result.ranges)
+
+
+def test_a_scan_of_groups_divides_by_the_larger_variance():
+    rng = np.random.default_rng(1)
+    p, groups = rng.uniform(size=300), rng.integers(20, size=300)
+    y = rng.uniform(size=300) < p
+    problem = read_sample(y, p, groups=groups).problems()[0]
+    scan = RangeScan(problem)
+    x, delta = np.sort(p), (y - p)[np.argsort(p)]
+    codes, cells = groups[np.argsort(p)], np.split(np.arange(300), scan.starts[1:])
+    for first, end, deviation in zip(scan.first, scan.end, scan.deviation, strict=True):
+        rows = np.concatenate(cells[first:end])
+        sums = np.bincount(codes[rows], delta[rows])
+        variance = max(np.sum(x[rows] * (1 - x[rows])), np.sum(sums**2))
+        assert deviation == pytest.approx(np.sqrt(variance))
