@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
@@ -15,6 +14,7 @@ from skcal._validation import row_blocks
 from skcal.recalibration.base import BLOCK_BYTES
 
 _FLOOR = 1e-4  # of the bound, which is added to a Hessian
+_FIRST_ITERATIONS = 12  # after which the Hessian may have changed so much that it pays anew
 _WHITENED_CLASSES = 15  # the Hessian has (C (C + 1))² entries
 
 
@@ -61,9 +61,10 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     """Coefficients of the highest penalised likelihood of softmax(offset + design.logits(…)).
 
     The penalty is Σ coefficients² / (2 inverse_penalty). Two classes have so few coefficients that
-    Newton steps in a trust region are cheap. For more classes L-BFGS does without further Hessians,
-    and where some tens of its iterations cost more than one Hessian, that at the offset makes the
-    curvature that it starts with the identity.
+    Newton steps in a trust region are cheap. For more classes L-BFGS takes the curvature where it
+    starts for the identity: that of all coefficients where a Hessian costs less than some tens of
+    iterations, class by class where the coefficients are so few. It starts anew after 12, 24, …
+    iterations.
 
     Parameters
     ----------
@@ -95,21 +96,32 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     # A bound of the Hessian's diagonal is 1/4 of the features' squares.
     bound = design.mean_squares(share) / 4 + precision
     units: _Scaled | _Whitened = _Scaled(1 / np.sqrt(bound))
-    if isinstance(design, Affine) and 1 < inverse_penalty.shape[1] <= _WHITENED_CLASSES:
-        # Where predictions are certain the Hessian at the offset says nothing of that elsewhere.
-        floor = precision + _FLOOR * (bound - precision)
-        units = _Whitened(_hessian_at_offset(offset, design.features, share), floor)
-    result = _minimize(problem, units, precision, scaling.max_iter, scaling.tol)
-    if result.nit < scaling.max_iter and np.isfinite(result.x).all():
-        return units.coefficients(result.x), result.nit
+    coefficients, n_iter, n_more = np.zeros_like(precision), 0, int(scaling.max_iter)
+    by_class = isinstance(design, ClassByClass)
+    whitened = by_class or 1 < inverse_penalty.shape[1] <= _WHITENED_CLASSES
+    converged, until_whitened = False, _FIRST_ITERATIONS
+    while not converged and n_iter < scaling.max_iter and np.isfinite(coefficients).all():
+        if whitened:
+            # Where predictions are certain the Hessian says nothing of that elsewhere.
+            floor = precision + _FLOOR * (bound - precision)
+            hessian = _class_hessians if by_class else _hessian
+            units = _Whitened(hessian(offset, design, coefficients, share), floor)
+            n_more = min(until_whitened, int(scaling.max_iter) - n_iter)
+            until_whitened *= 2
+        result = _minimize(problem, units, coefficients, precision, n_more, scaling.tol)
+        coefficients, n_iter = units.coefficients(result.x), n_iter + result.nit
+        converged = result.nit < n_more and bool(np.isfinite(coefficients).all())
+    problem.clear()  # older versions of scipy keep the objective until a collection
+    if converged:
+        return coefficients, n_iter
     name = " ".join(str(scaling).split())  # which scikit-learn breaks into lines
     warnings.warn(
-        f"{name} did not converge in {result.nit} iterations and stays the identity. Lower C or "
+        f"{name} did not converge in {n_iter} iterations and stays the identity. Lower C or "
         "raise max_iter.",
         ConvergenceWarning,
         stacklevel=2,
     )
-    return None, result.nit
+    return None, n_iter
 
 
 class _Scaled:
@@ -117,6 +129,10 @@ class _Scaled:
 
     def __init__(self, scale):
         self.scale = scale
+
+    def numbers(self, coefficients):
+        """Numbers of which these are the coefficients."""
+        return (coefficients / self.scale).ravel()
 
     def coefficients(self, x):
         """Coefficients of numbers of unit curvature (n_coefficients,)."""
@@ -128,38 +144,61 @@ class _Scaled:
 
 
 class _Whitened:
-    """Coefficients as linear functions of numbers whose curvature at the offset is the identity."""
+    """Coefficients as linear functions of numbers in which the curvature is about the identity.
+
+    The Hessian (n_blocks, k, k) is that of blocks of coefficients, class after class.
+    """
 
     def __init__(self, hessian, floor):
         self.shape = floor.shape
-        self.root = cholesky(hessian + np.diag(floor.T.ravel()), lower=True)
+        diagonal = floor.T.reshape(len(hessian), -1)
+        hessian = hessian + diagonal[:, :, None] * np.eye(diagonal.shape[1])
+        self.root = np.linalg.cholesky(hessian)
+        self.inverse = np.linalg.inv(self.root)
+
+    def numbers(self, coefficients):
+        """Numbers of which these are the coefficients."""
+        return self._times(self.root.swapaxes(1, 2), coefficients.T)
 
     def coefficients(self, x):
         """Coefficients of the numbers."""
-        by_class = solve_triangular(self.root, x, lower=True, trans="T")
-        return by_class.reshape(self.shape[::-1]).T
+        return self._times(self.inverse.swapaxes(1, 2), x).reshape(self.shape[::-1]).T
 
     def gradient(self, gradient):
         """Derivative in the numbers, by that in the coefficients."""
-        return solve_triangular(self.root, gradient.T.ravel(), lower=True)
+        return self._times(self.inverse, gradient.T)
+
+    def _times(self, blocks, values):
+        return (blocks @ values.reshape(len(blocks), -1, 1)).ravel()
 
 
-def _hessian_at_offset(offset, features, share):
-    """Second derivatives of the likelihood at 0, class after class: Σ (diag p - ppᵀ) ⊗ ffᵀ."""
-    p = softmax(offset, axis=1)
-    n_classes, width = p.shape[1], features.shape[1]
+def _hessian(offset, design, coefficients, share):
+    """Second derivatives of the likelihood, one block: Σ (diag p - ppᵀ) ⊗ ffᵀ."""
+    n_classes, width = offset.shape[1], design.features.shape[1]
     hessian = np.zeros((n_classes * width, n_classes * width))
-    for rows in row_blocks(len(p), 8 * len(hessian), most=BLOCK_BYTES):
-        weighted = np.sqrt(share[rows])[:, None] * features[rows]
-        products = (p[rows, :, None] * weighted[:, None]).reshape(len(weighted), -1)
+    for rows in row_blocks(len(offset), 8 * len(hessian), most=BLOCK_BYTES):
+        p = softmax(offset[rows] + design.logits(coefficients, rows), axis=1)
+        weighted = np.sqrt(share[rows])[:, None] * design.features[rows]
+        products = (p[:, :, None] * weighted[:, None]).reshape(len(weighted), -1)
         hessian -= products.T @ products
         for k in range(n_classes):
             own = slice(k * width, (k + 1) * width)
-            hessian[own, own] += (p[rows, k, None] * weighted).T @ weighted
-    return hessian
+            hessian[own, own] += (p[:, k, None] * weighted).T @ weighted
+    return hessian[None]
 
 
-def _minimize(problem, units, precision, max_iter, tol):
+def _class_hessians(offset, design, coefficients, share):
+    """Second derivatives in the two coefficients of each class, (n_classes, 2, 2)."""
+    sums = np.zeros((3, offset.shape[1]))
+    for rows in row_blocks(len(offset), 8 * offset.shape[1], most=BLOCK_BYTES):
+        z, p = design.z[rows], softmax(offset[rows] + design.logits(coefficients, rows), axis=1)
+        spread = share[rows, None] * p * (1 - p)
+        for total, moment in zip(sums, (spread * z * z, spread * z, spread), strict=True):
+            total += moment.sum(axis=0)
+    return sums.T[:, [[0, 1], [1, 2]]]
+
+
+def _minimize(problem, units, start, precision, max_iter, tol):
     """Minimise the loss and its penalty Σ precision coefficients² / 2 in units of coefficients."""
 
     def objective(x):
@@ -172,15 +211,12 @@ def _minimize(problem, units, precision, max_iter, tol):
         inner = problem["hessian"](units.coefficients(x)) + np.diag(precision[:, 0])
         return inner * np.outer(units.scale, units.scale)
 
-    options = {"maxiter": int(max_iter), "gtol": tol} | problem["options"]
+    options = {"maxiter": max_iter, "gtol": tol} | problem["options"]
     if "hessian" in problem:
         solver = {"method": "trust-exact", "hess": hessian}
     else:
         solver = {"method": "L-BFGS-B"}
-    start = np.zeros(precision.size)
-    result = minimize(objective, start, jac=True, options=options, **solver)
-    problem.clear()  # older versions of scipy keep the objective until a collection
-    return result
+    return minimize(objective, units.numbers(start), jac=True, options=options, **solver)
 
 
 def _two_classes(offset, features, codes, share):

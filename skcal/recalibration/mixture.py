@@ -133,8 +133,8 @@ class Mixture(ClassifierMixin, BaseEstimator):
     >>> from skcal.recalibration import Identity, Mixture
     >>> p, y = [[0.9], [0.9], [0.9], [0.1]], [1, 1, 0, 0]
     >>> mixture = Mixture([Identity(), TemperatureScaling()], [0.5, 0.5]).fit(p, y)
-    >>> mixture.predict_proba([[0.9]]).round(2)
-    array([[0.18, 0.82]])
+    >>> mixture.predict_proba([[0.9]]).round(3)
+    array([[0.175, 0.825]])
     """
 
     def __init__(self, estimators, weights):

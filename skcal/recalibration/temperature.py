@@ -12,6 +12,9 @@ from skcal._sklearn_compat import Interval
 from skcal._validation import row_blocks
 from skcal.recalibration.base import BLOCK_BYTES, RecalibrationMap, logits_of_all
 
+_ACCURACY = 1e-12  # of log T
+_NEWTON_STEPS = 10  # in log T, before its limits are tried
+
 
 class TemperatureScaling(RecalibrationMap):
     """Divide log-probabilities by one temperature, the maximum likelihood one.
@@ -221,30 +224,51 @@ def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0)
     """1/T of the highest log-likelihood less ``penalty`` (1/(center T) - 1)² / 2."""
     top = logits.max(axis=1, keepdims=True)  # rows without information are 0
     chosen = weight @ (np.take_along_axis(logits, codes[:, None], axis=1) - top)[:, 0]
-    # Not a closure: brentq's cycle of references would keep its arrays until a collection.
     sample = logits, top, weight, chosen, center, penalty
-    limit = np.log(max_temperature)
-    if _slope(np.log(center), *sample) == 0:
-        return center
+    limit, log_scale = np.log(max_temperature), np.log(center)
+    for _ in range(_NEWTON_STEPS):
+        scale = np.exp(log_scale)
+        slope, curvature = _derivatives(scale, *sample)
+        if slope == 0:
+            return scale
+        curvature *= scale  # in log 1/T
+        step = -slope / curvature if abs(slope) < curvature else -np.sign(slope)
+        log_scale = np.clip(log_scale + step, -limit, limit)
+        if abs(step) <= _ACCURACY:
+            return np.exp(log_scale)
+    # There may be no maximum between the limits.
     if _slope(-limit, *sample) >= 0:
         return np.exp(-limit)
     if _slope(limit, *sample) <= 0:
         return np.exp(limit)
-    return np.exp(brentq(_slope, -limit, limit, args=sample, xtol=1e-12))
+    # The sample is no closure: brentq's cycle of references would keep it until a collection.
+    return np.exp(brentq(_slope, -limit, limit, args=sample, xtol=_ACCURACY))
 
 
-def _slope(log_scale, logits, top, weight, chosen, center, penalty):
+def _slope(log_scale, *sample):
     """Minus the likelihood's derivative in the scale, 1/T."""
-    scale, mean = np.exp(log_scale), 0.0
+    return _derivatives(np.exp(log_scale), *sample)[0]
+
+
+def _derivatives(scale, logits, top, weight, chosen, center, penalty):
+    """First and second derivative of minus the likelihood in the scale, 1/T."""
+    mean, variance = 0.0, 0.0
     for rows in row_blocks(len(logits), 8 * logits.shape[1], most=BLOCK_BYTES):
-        below = logits[rows] - top[rows]
+        below, own = logits[rows] - top[rows], weight[rows]
         if logits.shape[1] == 2:
             margin = below[:, 1] - below[:, 0]
-            mean += weight[rows] @ (below[:, 0] + margin * expit(scale * margin))
+            share = expit(scale * margin)
+            mean += own @ (below[:, 0] + margin * share)
+            variance += own @ (margin**2 * share * (1 - share))
         else:
             share = np.exp(scale * below)
-            mean += weight[rows] @ (np.einsum("ij,ij->i", share, below) / share.sum(axis=1))
-    return mean - chosen + penalty * (scale / center - 1) / center
+            total = share.sum(axis=1)
+            share *= below
+            means = share.sum(axis=1) / total
+            mean += own @ means
+            variance += own @ (np.einsum("ij,ij->i", share, below) / total - means**2)
+    slope = mean - chosen + penalty * (scale / center - 1) / center
+    return slope, variance + penalty / center**2
 
 
 def _weights_of_parts(chances, share):

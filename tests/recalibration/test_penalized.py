@@ -14,7 +14,15 @@ from sklearn.linear_model import LogisticRegression
 
 from skcal import TemperatureScaling
 from skcal.metrics import cox_recalibration
-from skcal.recalibration import BetaCalibration, InterceptCalibration, MatrixScaling, SplineScaling
+from skcal.recalibration import (
+    BetaCalibration,
+    InterceptCalibration,
+    MatrixScaling,
+    SplineScaling,
+    VectorScaling,
+    likelihood,
+)
+from skcal.recalibration.likelihood import Affine, ClassByClass
 
 FLOOR = 2.0**-52
 COORDINATES = ["probability", "square-root", "log", "log-ratio"]
@@ -376,3 +384,36 @@ def test_a_new_intercept_stays_finite_where_a_class_is_absent():
         found = InterceptCalibration().fit(np.vstack([proba, proba]), [0, 1, 1, 0, 1, 0])
     assert np.isfinite(found.intercept_).all()
     assert found.predict_proba(proba)[:, 2].max() < 1e-4
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+def test_curvatures_are_derivatives_of_the_gradient(rng, by_class):
+    """Of all coefficients, or of the two of each class."""
+    X, y = sample(rng, 40, 3)
+    z, share = np.log(X), rng.dirichlet(np.ones(40))
+    design = ClassByClass(z) if by_class else Affine(np.hstack([z, np.ones((40, 1))]))
+    shape = (2 if by_class else 4, 3)
+    coefficients = 0.3 * rng.normal(size=shape)
+    gradient_at = likelihood._many_classes(z, design, y, share)["likelihood"]
+    numerical = np.empty((coefficients.size, coefficients.size))
+    for k, step in enumerate(1e-5 * np.eye(coefficients.size)):
+        step = step.reshape(shape[::-1]).T  # class after class
+        change = gradient_at(coefficients + step)[1] - gradient_at(coefficients - step)[1]
+        numerical[k] = change.T.ravel() / 2e-5
+    hessian = likelihood._class_hessians if by_class else likelihood._hessian
+    blocks = hessian(z, design, coefficients, share)
+    width = blocks.shape[1]
+    for k, block in enumerate(blocks):
+        own = slice(k * width, (k + 1) * width)
+        assert_allclose(block, numerical[own, own], atol=1e-8)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("classes", [3, 12, 20])
+def test_maps_of_certain_predictions_reach_the_optimum_of_a_strict_tolerance(rng, classes, C):
+    """Such as naive Bayes makes, whose curvature is another one where they are mended."""
+    X, y = sample(rng, 400, classes, temperature=8.0)
+    for scaling in (VectorScaling(C), MatrixScaling(C, structured=True)):
+        loose = scaling.fit(X, y).predict_proba(X)
+        strict = clone(scaling).set_params(tol=1e-11, max_iter=10_000).fit(X, y).predict_proba(X)
+        assert np.abs(loose - strict).max() < 1e-4
