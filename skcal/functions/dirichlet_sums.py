@@ -8,8 +8,9 @@ from scipy.special import gammaln
 from skcal._validation import row_blocks
 from skcal.functions.beta_sums import beta_sums, log_peak
 
-# exp of less underflows, which costs ten times as much, and e^-700 is nothing beside e^0.
-_LOWEST_EXPONENT = -700.0
+# e^-100 is nothing beside e^0, also where weights of samples differ by a factor of 1e20.
+_LOWEST_EXPONENT = -100.0
+_FEW = 0.3  # share of exponents above that, up to which to pick them costs less than to take all
 _BLOCK_BYTES = 2**20  # one block of weights stays in the processor's cache
 _BLOCK_ROWS = 16  # but so many rows at least, or a product reads all training points for few
 _CLASS_SUMS = 16  # from so many classes on, summing each by itself is faster than a product
@@ -145,13 +146,21 @@ def _weights(products, bandwidth, log_norm):
     exponents = products / bandwidth
     exponents += log_norm
     top = exponents.max(axis=1)
-    return _exp_in_place(exponents, top), top
+    return _exp_below(exponents, top), top
 
 
-def _exp_in_place(values, top):
+def _exp_below(values, top):
+    """exp(values - top) of contiguous rows; 0 stands for what is nothing beside 1."""
     values -= top[:, None]
-    np.maximum(values, _LOWEST_EXPONENT, out=values)
-    return np.exp(values, out=values)
+    counts = values > _LOWEST_EXPONENT
+    if np.count_nonzero(counts) > _FEW * values.size:
+        np.maximum(values, _LOWEST_EXPONENT, out=values)
+        np.exp(values, out=values)
+        values *= counts
+        return values
+    weights, places = np.zeros_like(values), np.flatnonzero(counts)
+    weights.ravel()[places] = np.exp(values.ravel()[places])
+    return weights
 
 
 def simplex_points(proba: np.ndarray) -> np.ndarray:
@@ -217,7 +226,7 @@ def _sums_without_self(proba, weight, targets, bandwidth, train, norm):
             rows = first[block]
             exponents = train.raw_products(simplex_points(proba[rows])) / bandwidth + norm
             top[block, 0] = exponents.max(axis=1)
-            weights = _exp_in_place(exponents, top[block, 0])
+            weights = _exp_below(exponents, top[block, 0])
             of_values[block], own[block, 0] = weights @ targets, weights[np.arange(len(rows)), rows]
         sums[repeated] = of_values[place] - own[place] * one_copy[repeated]
         log_scale[repeated] = top[place, 0]
@@ -293,6 +302,7 @@ def _loo_log_densities(values, weight, rows):
     mass[np.arange(len(rows)), rows] = np.maximum(weight[rows] - 1, 0)
     values[mass == 0] = 2 * _LOG_ZERO
     top = values.max(axis=1)
-    density = np.einsum("ij,ij->i", mass, _exp_in_place(values, top))
+    density = np.einsum("ij,ij->i", mass, _exp_below(values, top))
     isolated = top < _LOG_ZERO * _NEGLIGIBLE_MASS
-    return np.where(isolated, 0.0, np.log(density) + top)
+    logs = np.log(density, out=np.zeros_like(density), where=~isolated)
+    return np.where(isolated, 0.0, logs + top)

@@ -129,8 +129,8 @@ class DirichletKernelDensity(BilinearFunction):
 
     def with_factor_of(self, fitted):
         """See ``BilinearFunction``; it has the samples of ``fitted``."""
-        function = clone(self)
-        vars(function).update({k: v for k, v in vars(fitted).items() if k != "bandwidth"})
+        function = copy.copy(self)
+        function.__dict__.update({k: v for k, v in vars(fitted).items() if k != "bandwidth"})
         function.bandwidth_ = function._width(function.bandwidth)
         return function
 

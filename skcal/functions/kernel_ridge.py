@@ -175,9 +175,15 @@ class _KernelRidge(BilinearFunction):
 
     def with_factor_of(self, fitted):
         """See ``BilinearFunction``; it takes O(r²)."""
-        function = clone(self)
-        own = {*self.get_params(), "form_", "coef_"}
-        vars(function).update({k: v for k, v in vars(fitted).items() if k not in own})
+        function = copy.copy(self)
+        own = {*self._parameter_constraints, "form_", "coef_"}
+        function.__dict__.update({k: v for k, v in vars(fitted).items() if k not in own})
+        function._solve()
+        return function
+
+    def _with_alpha(self, alpha):
+        function = copy.copy(self)
+        function.alpha = alpha
         function._solve()
         return function
 
@@ -192,7 +198,7 @@ class _KernelRidge(BilinearFunction):
 
     def _risks(self, features, y, alphas, sample_weight):
         """Risks for each ``alpha`` by features of the factor."""
-        return self._path_risks(self._along_path(alphas), features, y, sample_weight)
+        return self._path_risks(map(self._with_alpha, alphas), features, y, sample_weight)
 
     def _rank_limit(self, n_samples):
         """The rank that was asked for, or at which the (n, r) factor fills ``working_memory``."""
@@ -394,6 +400,9 @@ class TwoStepKernelRidge(_KernelRidge):
         self.form_ = None
 
     def _path_risks(self, functions, features, y, sample_weight):
+        if y.shape[1] > features.shape[1]:  # M of the features is smaller than ĝ of many classes
+            forms = (function.coef_ @ function.coef_.T for function in functions)
+            return pair_risk_path(features, y, forms, sample_weight=sample_weight)
         phis = (features @ function.coef_ for function in functions)
         return plug_in_risks(phis, y, sample_weight=sample_weight)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from numbers import Integral
 
 import numpy as np
@@ -123,7 +124,6 @@ class Stacking(BilinearFunction):
         ValueError
             If there is no function, or one cannot be fitted.
         """
-        self._check_functions()
         X, residuals, weight = self._validate(X, y, sample_weight)
         together = read_groups(groups, weight)
         products = self._held_out_products(X, residuals, weight, together)
@@ -148,7 +148,7 @@ class Stacking(BilinearFunction):
         -------
         stack : Stacking
         """
-        stack = clone(self)
+        stack = copy.copy(self)
         stack._n_residuals, stack.n_features_in_ = fitted[0]._n_residuals, fitted[0].n_features_in_
         return stack._combine(fitted, products)
 
@@ -192,6 +192,7 @@ class Stacking(BilinearFunction):
         -------
         fitted : list of fitted functions
         """
+        self._check_functions()
         fitted: list[BilinearFunction] = []
         for function in self.functions:
             like = next((other for other in fitted if function.shares_factor(other)), None)

@@ -479,12 +479,14 @@ def try_families(families, problem, rows, n_rows=30):
 
 
 def _fit_error(function, problem, rows):
-    arguments = [problem.seen_by(function)[rows], problem.residuals[rows]]
-    if problem.weight[rows].any():
-        arguments.append(problem.weight[rows])
+    X, residuals = problem.seen_by(function)[rows], problem.residuals[rows]
+    weight = problem.weight[rows] if problem.weight[rows].any() else np.ones(len(residuals))
     try:
         with recorded_warnings():
-            clone(function).fit(*arguments)
+            if function.parts:  # whose combination comes from what searches hold out
+                clone(function).fit_parts(X, residuals, weight)
+            else:
+                clone(function).fit(X, residuals, weight)
     except (ValueError, TypeError) as error:
         return error
     return None

@@ -66,6 +66,20 @@ def test_residual_is_the_ratio_of_direct_sums(rng, d, bandwidth):
     assert_allclose(function.predict_pairs(Z), expected @ expected.T, rtol=0, atol=3 * tolerance)
 
 
+@pytest.mark.parametrize("d", [1, 4])
+@pytest.mark.parametrize("bandwidth", [1e-4, 1e-2, 0.3])
+def test_what_a_sum_leaves_out_is_nothing_beside_points_of_tiny_weight(rng, d, bandwidth):
+    X, residuals = sample(rng, 60, d)
+    Z, _ = sample(rng, 8, d)
+    weight = 10.0 ** -rng.uniform(0, 15, 60)
+    expected = []
+    for z in Z:
+        logs = np.array([naive_log_kernel(z, point, bandwidth) for point in X]) + np.log(weight)
+        expected.append(np.exp(logs - logsumexp(logs)) @ (X + residuals) - z)
+    function = DirichletKernelDensity(bandwidth).fit(X, residuals, weight)
+    assert_allclose(function.residual(Z), expected, rtol=0, atol=1e-12 + 2e-15 / bandwidth)
+
+
 @pytest.mark.parametrize("bandwidth", [1e-3, 0.1])
 def test_kernel_is_the_dirichlet_and_the_beta_density(rng, bandwidth):
     X, residuals = sample(rng, 9, 3)

@@ -218,6 +218,16 @@ def test_score_path_equals_single_fits_and_scores(rng, ridge, weighted):
     assert_allclose(path, single, rtol=1e-10)
 
 
+def test_a_path_of_fewer_features_than_residuals_equals_single_scores(rng):
+    X, residuals = sample(rng, 60)
+    Z, new = sample(rng, 50)
+    many, new = np.repeat(residuals, 5, axis=1), np.repeat(new, 5, axis=1)
+    ridge = TwoStepKernelRidge(max_rank=4).fit(X, many)
+    single = [TwoStepKernelRidge(a, max_rank=4).fit(X, many).score(Z, new) for a in ALPHAS]
+    assert many.shape[1] > ridge.rank_
+    assert_allclose(ridge.score_path(Z, new, ALPHAS), single, rtol=1e-10)
+
+
 @pytest.mark.parametrize("ridge", RIDGES)
 @pytest.mark.parametrize("other", RIDGES)
 def test_with_factor_of_equals_a_fresh_fit(rng, ridge, other):
