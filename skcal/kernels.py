@@ -32,7 +32,7 @@ KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
 _UNIT_DIAGONAL = ("rbf", "laplacian")  # k(x, x) = 1
 _DIAGONAL_BLOCK = 32
 _CACHE_BYTES = 2**23  # blocks of a kernel matrix
-_FORM_ROWS = 512  # of a block of forms
+_FORM_ROWS = 64  # of a block of forms
 _FORGOTTEN = 745.2  # exp of its negative is 0
 _SEGMENT = 500.0  # exp of it and of its negative are finite with room for sums
 _MEDIAN_ROWS, _BRACKET_ROWS = 3000, 60
@@ -158,9 +158,9 @@ class Kernel(NamedTuple):
         """Σ_ij k(x_i, x_j) ⟨v_i, v_j⟩; blocks of half the pairs."""
         if self.name == "laplacian" and X.shape[1] == 1:
             order = np.argsort(X[:, 0])
-            return float(
-                laplacian_forms(X[order, 0].astype(np.float64), V[order], self.gamma).sum()
-            )
+            z, columns = X[order, 0].astype(np.float64), V.T
+            sums = laplacian_forms(z, lambda rows: columns[:, order[rows]], self.gamma)
+            return float(np.sum(sums))
         return float(sum(_over_blocks(self._rows_form, X, V)))
 
     def _rows_form(self, rows: slice, X: np.ndarray, V: np.ndarray) -> float:
@@ -191,27 +191,40 @@ def laplacian_times(z: np.ndarray, V: np.ndarray, gamma: float = 1.0) -> np.ndar
     return product
 
 
-def laplacian_forms(z: np.ndarray, V: np.ndarray, gamma: float = 1.0) -> np.ndarray:
-    """``Σ_ij exp(-gamma |z_i - z_j|) v_i v_j`` for ascending z and each column of V, in O(n).
+def laplacian_forms(
+    z: np.ndarray, rows_at: Callable[[slice], np.ndarray], gamma: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Σ exp(-gamma |z_i - z_j|) v_i v_j over i ≠ j and over i = j, in O(n).
 
-    Blocks of rows stay in cache: Σ_{j<i} exp(-gamma (z_i - z_j)) v_j is what earlier blocks carry
-    to the first row of the block, and a cumulative sum inside, both times exp(-gamma (z_i - z_1)).
+    Parameters
+    ----------
+    z : ndarray of shape (n,)
+        Ascending.
+    rows_at : callable
+        Gives the v of a slice of samples, one form a row, (n_forms, n_samples).
+    gamma : float
+
+    Returns
+    -------
+    apart, own : ndarray of shape (n_forms,)
+
+    Notes
+    -----
+    Pairs within a block are a product with a small matrix; of the blocks before it, what counts is
+    Σ_j exp(-gamma (z_1 - z_j)) v_j, which each block carries to the first sample of the next.
     """
-    gaps = gamma * np.diff(z)
-    travelled = np.append(0.0, np.cumsum(np.minimum(gaps, 2 * _SEGMENT)))
-    piece = np.floor(travelled / _SEGMENT) + np.arange(len(z)) // _FORM_ROWS
-    starts = np.append(0, 1 + np.flatnonzero(np.diff(piece)))
-    total, carried = np.zeros(V.shape[1]), np.zeros(V.shape[1])
-    for start, stop in zip(starts, np.append(starts[1:], len(z)), strict=True):
-        grow = np.exp(gamma * (z[start:stop] - z[start]))[:, None]
-        grown = grow * V[start:stop]
-        before = np.cumsum(grown, axis=0)
-        sums = before - grown
-        sums += carried
-        total += np.einsum("ij,ij->j", V[start:stop] / grow, sums)
-        if stop < len(z):
-            carried = (carried + before[-1]) * np.exp(-gamma * (z[stop] - z[start]))
-    return 2 * total + np.einsum("ij,ij->j", V, V)
+    apart = own = carried = np.zeros(1)
+    for rows in (slice(i, i + _FORM_ROWS) for i in range(0, len(z), _FORM_ROWS)):
+        v, places = rows_at(rows), z[rows]
+        inside = np.exp(-gamma * np.abs(places[:, None] - places))
+        from_first, to_last = inside[0].copy(), inside[-1].copy()
+        np.fill_diagonal(inside, 0.0)
+        apart = apart + np.einsum("ij,ij->i", v @ inside, v) + 2 * carried * (v @ from_first)
+        own = own + np.einsum("ij,ij->i", v, v)
+        carried = carried * to_last[0] + v @ to_last
+        if rows.stop < len(z):
+            carried = carried * np.exp(-gamma * (z[rows.stop] - z[rows.stop - 1]))
+    return apart, own
 
 
 def _decayed_sums(z: np.ndarray, V: np.ndarray, gamma: float) -> np.ndarray:

@@ -25,6 +25,7 @@ _KERNEL = {
 _SMALL_BLOCK = 16  # up to here the pairs of all blocks are taken at once
 _BLOCK_BYTES = 2**24
 _SINGLE = 1e-6  # rounding of float32 sums
+_DOUBLE = 1e-14  # of float64 sums, which scalars have, beside the variances of outcomes
 _UNSEEN = 1e-18  # of the largest number
 
 
@@ -533,35 +534,46 @@ class KernelStatistic:
         self.diagonal = kernel.paired(self.X, self.X) * self.weight**2
         pairs = self.weight.sum() ** 2
         self.pairs = pairs if biased else pairs - self.weight @ self.weight
-        vectors = self.X.shape[1] > 1
-        self.slack = _SINGLE * self.diagonal.sum() / len(self.X) ** 1.5 if vectors else 0.0
+        if self.X.shape[1] > 1:
+            self.slack = _SINGLE * self.diagonal.sum() / len(self.X) ** 1.5
+        else:  # equal outcomes round otherwise among other numbers of draws
+            spread = self.diagonal @ (self.X[:, 0] * (1 - self.X[:, 0]))
+            self.slack = _DOUBLE * float(spread) / len(self.X) ** 1.5
 
     def __call__(self, codes):
         """Return the statistic of each row of outcomes; 0 where there are no pairs."""
         if not self.pairs:
             return np.zeros(len(codes))
-        n, m = self.X.shape
-        if m == 1:
-            residuals = codes.T - self.X
-            total = self._forms_of_scalars(self.weight[:, None] * residuals)
-            squares = residuals**2
-        else:
-            residuals = np.broadcast_to(-_single(self.X)[:, None], (n, len(codes), m)).copy()
-            if codes.ndim == 3:
-                residuals += codes.transpose(1, 0, 2)
-            else:
-                happened = codes.T[:, :, None]
-                hits = 1 + np.take_along_axis(residuals, happened, axis=2)
-                np.put_along_axis(residuals, happened, hits, axis=2)
-            squares = np.einsum("ijk,ijk->ij", residuals, residuals)
-            total = self._quadratic_forms(residuals * self.weight[:, None, None].astype(np.float32))
-        return (total if self.biased else total - self.diagonal @ squares) / self.pairs
+        apart, own = (self._sums_of_scalars if self.X.shape[1] == 1 else self._sums)(codes)
+        return (apart + own if self.biased else apart) / self.pairs
 
-    def _forms_of_scalars(self, V):
-        if self.kernel.name != "laplacian":
-            return np.einsum("ij,ij->j", V, self.kernel.times(self.X, V))
-        z = self.X[self.ascending, 0].astype(np.float64)
-        return laplacian_forms(z, V[self.ascending], self.kernel.gamma)
+    def _sums_of_scalars(self, codes):
+        """Sums over pairs of two samples, and over samples with themselves, of each resample."""
+        if self.kernel.name == "laplacian":
+            z, weight = self.X[self.ascending, 0].astype(np.float64), self.weight[self.ascending]
+            ordered = codes.take(self.ascending, axis=1)
+
+            def rows_at(rows):
+                return weight[rows] * (ordered[:, rows] - z[rows])
+
+            return laplacian_forms(z, rows_at, self.kernel.gamma)
+        V = self.weight * (codes - self.X[:, 0])
+        own = (codes - self.X[:, 0]) ** 2 @ self.diagonal
+        return np.einsum("ji,ij->j", V, self.kernel.times(self.X, V.T)) - own, own
+
+    def _sums(self, codes):
+        """The same of vectors."""
+        n, m = self.X.shape
+        residuals = np.broadcast_to(-_single(self.X)[:, None], (n, len(codes), m)).copy()
+        if codes.ndim == 3:
+            residuals += codes.transpose(1, 0, 2)
+        else:
+            happened = codes.T[:, :, None]
+            hits = 1 + np.take_along_axis(residuals, happened, axis=2)
+            np.put_along_axis(residuals, happened, hits, axis=2)
+        own = self.diagonal @ np.einsum("ijk,ijk->ij", residuals, residuals)
+        residuals *= self.weight[:, None, None].astype(np.float32)
+        return self._quadratic_forms(residuals) - own, own
 
     def _quadratic_forms(self, V):
         """Σ_ij k_ij ⟨v_i, v_j⟩ of each resample, from half of the pairs."""
