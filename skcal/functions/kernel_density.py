@@ -269,21 +269,24 @@ class _SumsOverBlocks(BlockFits):
             places = [numbers.index(k) for k in training]
             top = log_factors[places].max(axis=0)
             total = sum(sums[k] * np.exp(log_factors[k] - top)[..., None] for k in places)
-            union = self._union(training)
-            lost = self._lost_rows(X, union.proba_, widths, top)
+            lost = self._lost_rows(X, training, widths, top)
             total[lost] = 1.0
             path = _residuals_of(total, X)
+            union = self._union(training) if lost.any() else self._function
             for width, residuals, rows in zip(widths, path, lost, strict=True):
                 if rows.any():
                     residuals[rows] = union._residuals(X[rows], [width])[0]
             yield path
 
-    def _lost_rows(self, X, proba, widths, log_factors):
+    def _lost_rows(self, X, training, widths, log_factors):
         """Rows whose sums over all points of a training set only this itself tells, by width.
 
         They are limits of zeros, or far from the points where the others are interpolated.
         """
         lost = np.array([is_limit(*one) for one in zip(log_factors, widths, strict=True)])
+        if X.shape[1] > 1:
+            return lost
+        proba = np.concatenate([self._points[k][0] for k in training])
         interpolated = np.flatnonzero(suits_interpolation(X, proba))
         if len(interpolated):
             z, points = simplex_points(X[interpolated]), simplex_points(proba)
