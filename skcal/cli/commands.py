@@ -323,7 +323,7 @@ def _report_on(predictions, options, name, **more):
         predictions.proba,
         labels=predictions.classes,
         notion=_only_notion(options),
-        by=next(iter(columns.values())) if len(columns) == 1 else columns or None,
+        by=columns or None,
         **samples_of(predictions, options),
         segments=features_of(predictions, options) if options.segments else None,
         search=options.search,

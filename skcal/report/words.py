@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from skcal._scores import of_outcomes
-from skcal._show import number, percent
+from skcal._show import percent
 from skcal._validation import is_significant
 from skcal.hypothesis_tests import adjust_pvalues
 
@@ -188,7 +188,7 @@ def certificate_sentence(measures) -> str:
         return f"{text}: the error is shown to be below {test.limit:g}."
     if math.isfinite(test.n_samples_needed) and test.verdict == "unknown":
         needed, error = float(f"{test.n_samples_needed:.2g}"), test.assumed_error
-        if_so = f"its error is {number(error, 3)}" if error >= 0.0005 else "it is calibrated"
+        if_so = f"its error is {error:.2g}" if error >= 0.0005 else "it is calibrated"
         return (
             f"{text}. About {needed:,.0f} samples would show fewer than "
             f"{per_thousand(test.limit)} of a model like this, if {if_so}."

@@ -67,7 +67,7 @@ def test_report_by_columns_and_of_groups_of_samples(run, tmp_path):
     where, site = np.where(np.arange(200) % 2, "odd", "even"), np.arange(200) // 100
     path = save(tmp_path / "p.npz", where=where, site=site, patient=np.arange(200) // 5)
     found = json.loads(run("report", path, "--by", "where", "--json", *FEW))
-    assert [part["name"] for part in found["subgroups"]] == ["even", "odd"]
+    assert [part["name"] for part in found["subgroups"]] == ["where = even", "where = odd"]
     options = ["--by", "where", "--by", "site", "--groups", "patient"]
     found = json.loads(run("report", path, *options, "--json", *FEW))
     names = ["where = even", "where = odd", "site = 0", "site = 1"]
@@ -134,7 +134,7 @@ def test_compare_reads_what_describes_the_samples_from_the_first_file(run, patie
     folder, labels, proba, columns = patients
     options = ["--id", "id", "--by", "sex", "--groups", "patient", "--segments", "age", "--json"]
     shown = json.loads(run("compare", folder / "a.csv", folder / second, *options, *FEW))
-    assert {part["name"] for part in shown["subgroups"]} == {"F", "M", "missing"}
+    assert {part["name"] for part in shown["subgroups"]} == {"sex = F", "sex = M", "sex = missing"}
     groups = columns["patient"].astype(str)
     report = calibration_report(labels, proba, compare=proba, groups=groups, n_resamples=19)
     expected = json.loads(report.to_json())
