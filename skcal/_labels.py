@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import column_or_1d
 
 from skcal._validation import (
@@ -148,6 +149,46 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
             remedy = "Of labels that hold together pass one column at a time, as 'binary'."
         raise InputError(name, f"{'has' if whole else ''} {several}.".strip(), remedy, row=row)
     return array / total[:, None], total
+
+
+def read_label_sets(y_true, proba: np.ndarray, name: str) -> np.ndarray:
+    """Which of several labels hold, (n, K) floats of 0 and 1, as scikit-learn's multilabel y."""
+    array = plain_array(y_true.toarray() if sparse.issparse(y_true) else y_true, name)
+    n_labels = proba.shape[1]
+    if array.dtype.kind not in "biuf" or array.shape != (len(proba), n_labels):
+        raise InputError(
+            name,
+            f"has shape {array.shape}, where 0 or 1 for each of {n_labels} labels is needed, shape "
+            f"{proba.shape}.",
+            "Pass sklearn.preprocessing.MultiLabelBinarizer().fit_transform(…) of sets of labels.",
+        )
+    array = array.astype(np.float64)
+    check_finite(array, name)
+    wrong = (array != 0) & (array != 1)
+    if wrong.any():
+        where = first_of(wrong)
+        reason = f"is {array[tuple(where.values())]:.6g}, not 0 or 1."
+        raise InputError(name, reason, "Pass whether each label holds.", **where)
+    return array
+
+
+def columns_of_labels(y_proba, name: str):
+    """Predictions of several labels as columns: lists of arrays (n, 2), a label each, as (n, K).
+
+    Such lists are what ``MultiOutputClassifier.predict_proba`` returns; other input stays.
+    """
+    listed = isinstance(y_proba, list | tuple) and len(y_proba)
+    if not (listed and all(np.ndim(one) == 2 for one in y_proba)):
+        return y_proba
+    for k, one in enumerate(y_proba):
+        if np.shape(one)[1] != 2:
+            raise InputError(
+                name,
+                f"holds an array of shape {np.shape(one)} for label {k}, where two columns are "
+                "needed.",
+                "If the classifier saw one outcome of that label alone, leave the label out.",
+            )
+    return np.column_stack([np.asarray(one)[:, 1] for one in y_proba])
 
 
 def is_table(y_true) -> bool:

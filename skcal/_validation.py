@@ -155,7 +155,13 @@ def read_features(estimator, X, y=None, reset: bool = True) -> np.ndarray:
 
 
 def check_proba(
-    y_proba, *, name: str = "y_proba", estimator=None, reset: bool = True, option: str = ""
+    y_proba,
+    *,
+    name: str = "y_proba",
+    estimator=None,
+    reset: bool = True,
+    option: str = "",
+    sums: bool = True,
 ) -> np.ndarray:
     """Return probabilities as a float array, (n,) or (n, C), or say which row is not one.
 
@@ -171,6 +177,8 @@ def check_proba(
         Whether to set them instead of comparing.
     option : str, default=""
         What error messages add for those who have logits.
+    sums : bool, default=True
+        Whether rows must sum to 1; those of several labels need not.
 
     Returns
     -------
@@ -182,12 +190,19 @@ def check_proba(
     if proba.ndim == 2:
         _check_columns(proba, name)
         half = _is_half(y_proba)
-        _check_rows(proba, 2e-3 if half else SUM_TOLERANCE, name, option)
+        if sums:
+            _check_rows(proba, 2e-3 if half else SUM_TOLERANCE, name, option)
     return _check_range(proba, name)
 
 
 def check_predictions(
-    predictions, from_logits: bool | None, *, name: str = "y_proba", estimator=None, reset=True
+    predictions,
+    from_logits: bool | None,
+    *,
+    name: str = "y_proba",
+    estimator=None,
+    reset=True,
+    sums: bool = True,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return probabilities and, of logits, these without loss.
 
@@ -197,7 +212,7 @@ def check_predictions(
         Probabilities or logits, those of the positive class if 1-D.
     from_logits : bool or None
         Whether they are logits; None where the caller has no such option.
-    name, estimator, reset
+    name, estimator, reset, sums
         As of :func:`check_proba`.
 
     Returns
@@ -205,17 +220,18 @@ def check_predictions(
     proba : ndarray of the same shape
         As of :func:`check_proba`; of logits the softmax, or the logistic function, in float64.
     logits : ndarray of the same shape, float64, or None
-        Logarithms of the rows' probabilities, or the 1-D logits as they are.
+        Logarithms of the rows' probabilities, or the logits as they are where each entry has one.
     """
     if not from_logits:
         option = "" if from_logits is None else " or from_logits=True"
-        proba = check_proba(predictions, name=name, estimator=estimator, reset=reset, option=option)
-        return proba, None
+        named = {"name": name, "estimator": estimator, "reset": reset, "option": option}
+        return check_proba(predictions, sums=sums, **named), None
     logits = _check_floats(predictions, name, estimator, reset).astype(np.float64, copy=False)
     _warn_of_probabilities(logits, name)
-    if logits.ndim == 1:
+    if logits.ndim == 2:
+        _check_columns(logits, name)
+    if logits.ndim == 1 or not sums:
         return expit(logits), logits
-    _check_columns(logits, name)
     return softmax(logits, axis=1), normalized_logits(logits)
 
 

@@ -13,8 +13,13 @@ notion          problems feature x                            residual δ
 ``classwise``   C        p_k                                  1[y = k] − p_k
 ``top-K``       1        the K largest, sorted, and the rest  e_rank − x
 ``binary``      1        P(positive)                          y − P(positive)
+``multi-label`` K        p_k                                  y_k − p_k
 a callable      1        sums of p over groups of classes     e_group − x
 =============== ======== ==================================== ===========================
+
+In ``multi-label`` any of K labels may hold, so that rows of y are of 0 and 1 and rows of p have no
+sum. ``precision-at-K`` is one problem of the same: the mean of the K largest predictions of a
+sample, and the share of these labels that hold.
 
 ``top-K`` stands for ``"top-1"``, ``"top-2"``, …. A callable *lens* maps (n, C) probabilities to
 (n, C) integers, the group of each class for each sample; it sees no labels. Ties of the arg max
@@ -38,11 +43,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import logsumexp
 
+from skcal._groups import Groups
 from skcal._matrices import hits, one_hot, two_columns
 
 _Lens: TypeAlias = Callable[..., np.ndarray]
 _ALL = slice(None)
 _ROUNDING = 1e-5  # of features plus residuals
+_PRECISION = r"precision-at-\d+"
 
 
 class Problem(NamedTuple):
@@ -231,6 +238,10 @@ class Notion(str):
         Outcomes are classes as they are named, not those that the predictions rank.
     of_largest : bool, default=False
         Features are the largest probability alone, so that errors are over- and underconfidence.
+    of_labels : bool, default=False
+        Columns are labels of which any may hold, not classes of which one does.
+    of_shares : bool, default=False
+        Outcomes are shares whose law is not known, given the predictions.
     """
 
     scalar = True
@@ -240,6 +251,8 @@ class Notion(str):
     of_positive_class = False
     of_given_classes = False
     of_largest = False
+    of_labels = False
+    of_shares = False
 
     def problems(
         self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
@@ -322,7 +335,7 @@ class _Classwise(Notion):
     def problems(
         self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
-        odds = _class_logits(logits)
+        odds = self.odds(logits)
         return [
             _scalar_problem(
                 proba[:, k], hits(codes, k), weight, None if odds is None else odds[:, k]
@@ -330,8 +343,24 @@ class _Classwise(Notion):
             for k in range(proba.shape[1])
         ]
 
+    def odds(self, logits: Any) -> Any:
+        """Logits of the columns, by those of the predictions."""
+        return _class_logits(logits)
+
     def of_one_column(self) -> Notion:
         return NOTIONS["binary"]
+
+
+class _MultiLabel(_Classwise):
+    """Each label by itself; how those of one sample depend on each other is not known."""
+
+    of_labels = True
+
+    def odds(self, logits: Any) -> Any:
+        return logits
+
+    def titles(self, classes: list[str]) -> list[str]:
+        return [f"label {name}" for name in classes]
 
 
 class _Binary(Notion):
@@ -363,7 +392,33 @@ NOTIONS: dict[str, Notion] = {
     "top-label": _TopLabel("top-label"),  # condition on (max p, arg max p)
     "classwise": _Classwise("classwise"),  # each p_k by itself, summed
     "binary": _Binary("binary"),  # P(positive class)
+    "multi-label": _MultiLabel("multi-label"),  # each of several labels, of which any may hold
 }
+
+
+class _PrecisionAtK(Notion):
+    """The mean of the K largest predictions of labels, and how many of these labels hold."""
+
+    of_labels, of_shares = True, True
+
+    @property
+    def k(self) -> int:
+        return int(self.rpartition("-")[2])
+
+    def problems(
+        self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
+    ) -> list[Problem]:
+        """Ties go to the first label; means have no logits."""
+        first = np.argsort(-proba, axis=1, kind="stable")[:, : self.k]
+        predicted = np.take_along_axis(proba, first, axis=1).mean(axis=1)
+        held = None
+        if codes is not None:
+            held = np.mean([hits(codes, first[:, rank]) for rank in range(self.k)], axis=0)
+        return [_scalar_problem(predicted, held, weight, None)]
+
+    def check(self, n_classes: int) -> None:
+        if not 1 <= self.k <= n_classes:
+            raise ValueError(f"notion={self!r}: K must be from 1 to {n_classes}, the labels.")
 
 
 class _TopK(Notion):
@@ -522,6 +577,28 @@ def resolve_notion(notion: str | _Lens, proba: np.ndarray) -> Notion:
     return found
 
 
+def is_of_labels(notion: Any) -> bool:
+    """Whether columns are labels of which any may hold, by the notion as users pass it."""
+    if isinstance(notion, str) and not isinstance(notion, Notion):
+        return notion == "multi-label" or re.fullmatch(_PRECISION, notion) is not None
+    return getattr(notion, "of_labels", False)
+
+
+def pooled(problems: list[Problem]) -> Problem:
+    """Scalar problems about the same samples as one, whose groups are the samples."""
+    first, n_problems = problems[0], len(problems)
+    groups = first.groups
+    if groups is None:
+        rows = np.arange(len(first.weight))
+        groups = Groups(rows, np.zeros(len(rows), dtype=bool), len(rows))
+    return Problem(
+        np.concatenate([problem.features for problem in problems]),
+        np.concatenate([problem.residuals for problem in problems]),
+        np.tile(first.weight, n_problems),
+        groups=groups.take(np.tile(np.arange(len(first.weight)), n_problems)),
+    )
+
+
 def _as_notion(notion: Any, proba: np.ndarray) -> Notion:
     if isinstance(notion, Notion):
         return notion
@@ -531,9 +608,11 @@ def _as_notion(notion: Any, proba: np.ndarray) -> Notion:
         return NOTIONS[notion]
     if isinstance(notion, str) and re.fullmatch(r"top-\d+", notion):
         return _TopK(notion)
+    if isinstance(notion, str) and re.fullmatch(_PRECISION, notion):
+        return _PrecisionAtK(notion)
     raise ValueError(
         f"notion={notion!r} is unknown. Use one of {', '.join(map(repr, NOTIONS))}, "
-        "'top-K' for an integer K, or a callable."
+        "'top-K' or 'precision-at-K' for an integer K, or a callable."
     )
 
 

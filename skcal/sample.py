@@ -11,13 +11,15 @@ from skcal._labels import (
     check_labels,
     classes_of_shares,
     column_names,
+    columns_of_labels,
     plain_labels,
+    read_label_sets,
     read_shares,
     refuse_another_order,
 )
 from skcal._matrices import hits, two_columns
 from skcal._validation import InputError, check_predictions, check_weight
-from skcal.notions import Notion, Problem, make_problems, resolve_notion
+from skcal.notions import Notion, Problem, is_of_labels, make_problems, resolve_notion
 
 _SMALLEST = 1e-100
 _SAME = 1e-9  # by which weights may differ relatively that count as equal
@@ -182,14 +184,20 @@ def read_sample(
     """
     if estimator is not None:
         label_name, proba_name, keep_weightless = "y", "X", True
-    columns = column_names(y_proba)
+    columns, of_labels = column_names(y_proba), is_of_labels(notion)
     refuse_another_order(y_true, y_proba, label_name, proba_name)
     proba, logits = check_predictions(
-        y_proba, from_logits, name=proba_name, estimator=estimator, reset=reset
+        columns_of_labels(y_proba, proba_name) if of_labels else y_proba,
+        from_logits,
+        name=proba_name,
+        estimator=estimator,
+        reset=reset,
+        sums=not of_labels,
     )
-    outcomes, votes = _read_outcomes(y_true, proba, label_name, proba_name)
-    if votes is not None and pos_label is not None:
-        reason = "has no meaning for shares of the classes, whose columns are in order."
+    of_labels = of_labels and proba.ndim == 2
+    outcomes, votes = _read_outcomes(y_true, proba, of_labels, label_name, proba_name)
+    if outcomes is not None and pos_label is not None:
+        reason = "has no meaning for outcomes of all classes, whose columns are in order."
         raise InputError("pos_label", reason, "Leave it out.")
     positive_first = False
     if pos_label is not None:
@@ -223,10 +231,11 @@ def read_sample(
         weight = weight * np.nan_to_num(votes, nan=1.0)
     if not _SMALLEST < weight.max() < 1 / _SMALLEST:  # metrics rescale no counts, but such
         weight = weight / weight.max()
-    together = read_groups(groups, weight, few_groups)
-    if votes is not None:
+    together, notion = read_groups(groups, weight, few_groups), resolve_notion(notion, proba)
+    if notion.of_shares:
+        together = groups_of_votes(np.full(len(weight), np.nan), weight, together)
+    elif votes is not None:
         together = groups_of_votes(votes, weight, together)
-    notion = resolve_notion(notion, proba)
     sample = Sample(
         proba, codes, weight, classes, notion, logits, positive_first, together, outcomes, votes
     )
@@ -249,8 +258,10 @@ def read_sample(
     return sample
 
 
-def _read_outcomes(y_true, proba, name, proba_name):
+def _read_outcomes(y_true, proba, of_labels, name, proba_name):
     """How much of each class happened, (n, C), and the votes (n,) of shares; None of labels."""
+    if of_labels:
+        return read_label_sets(y_true, proba, name), None
     if isinstance(y_true, Outcomes):
         outcomes = np.asarray(y_true)
         return np.column_stack([1 - outcomes, outcomes]) if outcomes.ndim == 1 else outcomes, None
@@ -269,7 +280,7 @@ def refuse_groups(groups: Groups | None, who: str, remedy: str, name: str = "y_t
 
 def error_of_shares(who: str, remedy: str, name: str = "y_true") -> InputError:
     """What is raised where shares are refused."""
-    reason = f"holds shares or votes of the classes, which are not for {who}: it needs labels."
+    reason = f"holds shares or votes, where {who} needs labels."
     return InputError(name, reason, remedy)
 
 

@@ -11,7 +11,7 @@ from skcal.hypothesis_tests import monte_carlo_test
 from skcal.metrics import expected_calibration_error
 from skcal.notions import NOTIONS, Lens, Notion, Problem, make_problems, resolve_notion
 
-EVERY_NOTION = [*NOTIONS, "top-1", "top-2", "top-3"]
+EVERY_NOTION = [*NOTIONS, "top-1", "top-2", "top-3", "precision-at-2"]
 MULTICLASS = ["canonical", "confidence", "top-label", "classwise", "top-1", "top-2", "top-3"]
 
 
@@ -51,7 +51,10 @@ def naive_cases(row, label, notion):
         yield 0, [row[best]], [float(label == best)]
     elif notion == "top-label":
         yield best, [row[best]], [float(label == best)]
-    elif notion == "classwise":
+    elif notion == "precision-at-2":
+        top = ranking(row)[:2]
+        yield 0, [(row[top[0]] + row[top[1]]) / 2], [float(label in top) / 2]
+    elif notion in ("classwise", "multi-label"):
         for k in range(len(row)):
             yield k, [row[k]], [float(label == k)]
     elif notion == "binary":
@@ -76,7 +79,7 @@ def test_problems_match_the_definition_sample_by_sample(notion):
     proba, codes = predictions(2 if notion == "binary" else 5)
     naive = naive_problems(proba, codes, notion)
     problems = make_problems(proba, codes, notion)
-    assert len(problems) == (5 if notion in ("classwise", "top-label") else 1)
+    assert len(problems) == (5 if notion in ("classwise", "top-label", "multi-label") else 1)
     for k, problem in enumerate(problems):
         rows, features, residuals = (np.array(part) for part in zip(*naive[k], strict=True))
         np.testing.assert_array_equal(np.arange(len(proba))[problem.rows], rows)
@@ -107,7 +110,9 @@ def test_features_plus_residuals_are_outcomes_of_the_same_dtype(notion, dtype):
         assert (problem.features.shape[1] == 1) == resolve_notion(notion, proba).scalar
         outcome = problem.features + problem.residuals
         # outcome - feature and its sum with the feature are rounded once each, at most eps / 2.
-        np.testing.assert_allclose(outcome, np.rint(outcome), rtol=0, atol=np.finfo(dtype).eps)
+        halves = 2 if notion == "precision-at-2" else 1
+        whole = np.rint(halves * outcome) / halves
+        np.testing.assert_allclose(outcome, whole, rtol=0, atol=np.finfo(dtype).eps)
         if not resolve_notion(notion, proba).scalar:
             np.testing.assert_array_equal(np.rint(outcome).sum(axis=1), 1)
 

@@ -270,7 +270,7 @@ def test_an_accumulator_debiases_votes_as_the_metric_does():
     options = {"norm": 2, "debias": True}
     expected = expected_calibration_error(VOTES, PROBA, n_bins=4, **options)
     assert_allclose(sums.expected_calibration_error(**options), expected, rtol=1e-9)
-    with pytest.raises(ValueError, match=r"y_true holds shares or votes .* Use debias=True"):
+    with pytest.raises(ValueError, match=r"y_true holds shares or votes.* Use debias=True"):
         sums.expected_calibration_error(norm=2, debias="labels")
     merged = CalibrationAccumulator(n_bins=4) + sums
     with pytest.raises(ValueError, match="debias='labels'"):

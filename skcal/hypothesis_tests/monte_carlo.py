@@ -93,7 +93,8 @@ def monte_carlo_test(
         "auto" is "binary" for one and two columns and "confidence" for more:
         errors of the two classes that cancel show in "binary" only. "classwise" tests each class
         and adjusts by Holm's method, since the outcomes of several classes have no joint law under
-        it; "top-label" sums the classes' statistics, each times its share of the samples.
+        it; "top-label" sums the classes' statistics, each times its share of the samples. See
+        :doc:`/guide/multi_label` for "multi-label" and "precision-at-K".
     n_resamples : int, default=999
         The p-value is (1 + #{T_b ≥ T}) / (1 + n_resamples), so never 0.
     random_state : int, RandomState instance or None, default=None

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from skcal._bins import Intervals, equal_intervals
+from skcal._labels import columns_of_labels
 from skcal._matrices import hits, two_columns
 from skcal._scores import bounded_log_losses, brier_losses, of_outcomes
 from skcal._sklearn_compat import Interval, validate_params
@@ -29,10 +30,12 @@ from skcal.metrics.bins import (
     BinTable,
     CompensatedSum,
     given_edges,
+    moments_together,
     sample_blocks,
 )
 from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
 from skcal.metrics.decomposition import SCORES, prediction_variance, scaled_parts, sum_of_parts
+from skcal.notions import is_of_labels
 from skcal.sample import Sample, error_of_shares
 
 _FAN_IN = 8  # states of dask chunks that one task merges
@@ -162,6 +165,8 @@ class CalibrationAccumulator(BaseEstimator):
             earlier chunks, or the chunks of dask arrays differ; then nothing is added.
         """
         self._validate_params()
+        if is_of_labels(self.notion):
+            y_proba = columns_of_labels(y_proba, "y_proba")
         part = self._empty()
         if any(is_dask(array) for array in (y_true, y_proba, sample_weight)):
             part = _accumulate_dask(part, dask_chunks(y_true, y_proba, sample_weight))
@@ -290,8 +295,8 @@ class CalibrationAccumulator(BaseEstimator):
         debias : bool or "labels", default=False
             Whether, for ``norm=2``, to subtract the estimated variance of each bin's mean residual,
             or of the labels.
-        average : {"sum", "macro"} or None, default="sum"
-            The average over the classes of "classwise" and "top-label".
+        average : {"sum", "macro", "micro"} or None, default="sum"
+            The average over the classes of "classwise" and "top-label" and over labels.
         root : bool, default=True
             False returns the q-th power.
 
@@ -299,10 +304,17 @@ class CalibrationAccumulator(BaseEstimator):
         -------
         error : float, or ndarray of shape (n_classes,) for ``average=None``
         """
-        distance = resolve_distance("auto", norm, debias)
+        distance, moments = resolve_distance("auto", norm, debias), self._moments()
+        if average == "micro" and len(moments) > 1:
+            if debias:
+                raise ValueError(
+                    "average='micro' is debiased where all samples are seen at once: use "
+                    "skcal.metrics.expected_calibration_error."
+                )
+            moments = [moments_together(moments)]
         if debias == "labels" and self._of_shares:
             raise error_of_shares("debias='labels'", "Use debias=True.")
-        return expected_error(self._moments(), norm, debias, distance, average, root)
+        return expected_error(moments, norm, debias, distance, average, root)
 
     @validate_params(MIN_BIN_SAMPLES, prefer_skip_nested_validation=True)
     def maximum_calibration_error(self, *, min_bin_samples=None):
@@ -390,12 +402,18 @@ class CalibrationAccumulator(BaseEstimator):
 
     def _mean_score(self, k):
         self._moments()
+        if self.notion_.of_labels:
+            raise ValueError(
+                f"notion={self.notion_!r} has no class of a sample. Use score_decomposition."
+            )
         sums = self._scores.value
         return float(sums[k] / sums[0])
 
 
 def _score_sums(sample: Sample) -> np.ndarray:
     """Sums of the weights, of hits, of the logarithmic loss and of the Brier score."""
+    if sample.notion.of_labels:  # which have no class
+        return np.zeros(4)
     proba, happened = sample.columns, sample.happened
     likely = two_columns(sample.proba).argmax(axis=1)
     logits = None if sample.logits is None else sample.logits.reshape(proba.shape)

@@ -28,7 +28,7 @@ from skcal.metrics.bins import (
     problem_moments,
 )
 from skcal.metrics.statistic import prepared_by
-from skcal.notions import Problem
+from skcal.notions import Problem, pooled
 from skcal.sample import Sample, read_sample, refuse_groups
 
 # Sums that debiasing takes besides the gaps.
@@ -40,7 +40,7 @@ _DEBIAS = {
 ERROR_OPTIONS = {
     "norm": [Interval(Real, 1, np.inf, closed="both")],
     "debias": ["boolean", StrOptions({"labels"})],
-    "average": [StrOptions({"sum", "macro"}), None],
+    "average": [StrOptions({"sum", "macro", "micro"}), None],
     "root": ["boolean"],
 }
 MIN_BIN_SAMPLES = {"min_bin_samples": [Interval(Integral, 1, None, closed="left"), None]}
@@ -77,7 +77,7 @@ def prepare_bins(
 
 def _count_expected_error(sample, *, norm, debias, **others):
     """The error as a function of how often each row counts."""
-    if debias and sample.groups is not None:
+    if others["average"] == "micro" or (debias and sample.groups is not None):
         return None
     rule = _pop_rule(others)
     distance = resolve_distance(others.pop("distance"), norm, debias)
@@ -160,10 +160,11 @@ def expected_calibration_error(
         ‖·‖ for notions with vectors. "auto" is total variation, half the sum of absolute
         differences [2]_, for ``norm=1`` and ``inf``, and Euclidean otherwise. Scalar notions take
         the absolute difference.
-    average : {"sum", "macro"} or None, default="sum"
-        The average over classes, for "classwise" and "top-label": sum the classes' q-th powers
-        ("top-label": each times its share of the samples), take their plain mean, or return one
-        error a class (shape (1,) for other notions). The class-wise ECE of Kull et al. (2019) and
+    average : {"sum", "macro", "micro"} or None, default="sum"
+        The average over classes or labels, for "classwise", "top-label" and "multi-label": sum
+        their q-th powers ("top-label": each times its share of the samples), take their plain
+        mean, put the predictions of all into the same bins ("micro"), or return one error each
+        (shape (1,) for other notions). The class-wise ECE of Kull et al. (2019) and
         the static calibration error of Nixon et al. (2019) are "macro". For ``norm=inf`` both are
         the largest.
     root : bool, default=True
@@ -241,9 +242,18 @@ def expected_calibration_error(
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     if debias == "labels":
         refuse_groups(sample.groups, "debias='labels'", "Use debias=True.")
+        if average == "micro":
+            raise ValueError(
+                "debias='labels' is not for average='micro', whose bins hold several outcomes of a "
+                "sample. Use debias=True."
+            )
     distance = resolve_distance(distance, norm, debias)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
-    moments = bin_moments(sample, rule, (*GAPS, *_DEBIAS[debias]))
+    names = (*GAPS, *_DEBIAS[debias])
+    if average == "micro" and len(problems := sample.problems()) > 1:
+        moments = [problem_moments(pooled(problems), rule, names)]
+    else:
+        moments = bin_moments(sample, rule, names)
     return expected_error(moments, norm, debias, distance, average, root)
 
 

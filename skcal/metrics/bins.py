@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -287,6 +287,17 @@ class CompensatedSum:
     def value(self):
         """The sum."""
         return self.total + self.carry
+
+
+def moments_together(moments: list[BinMoments]) -> BinMoments:
+    """Sums over several problems in the same bins."""
+    first, *others = moments
+    added = {
+        name: reduce(np.add, [getattr(one, name) for one in others], getattr(first, name))
+        for name in MOMENTS
+        if getattr(first, name) is not None
+    }
+    return replace(first, share=1.0, bins=None, **added)
 
 
 def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments]:

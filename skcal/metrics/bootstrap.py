@@ -18,13 +18,14 @@ from scipy.stats import bootstrap, poisson
 from sklearn.utils import check_consistent_length, check_random_state
 
 from skcal._groups import read_groups
-from skcal._labels import check_labels, classes_of_shares, column_names, is_table
+from skcal._labels import check_labels, classes_of_shares, column_names, columns_of_labels, is_table
 from skcal._running import over_jobs
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import check_predictions, check_weight, naming, plain_array, row_blocks
 from skcal.metrics.limits import surprises, warn_if_few_events
 from skcal.metrics.statistic import prepare_counts
+from skcal.notions import is_of_labels
 from skcal.sample import read_sample
 
 _FEWEST_EVENTS = 15  # below that 95 % intervals cover 60 % to 90 %
@@ -231,7 +232,9 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, par
     """
     columns = column_names(y_proba)
     logits = bool(params.get("from_logits", False))
-    proba, checked_logits = check_predictions(y_proba, logits)
+    of_labels = is_of_labels(params.get("notion"))
+    y_proba = columns_of_labels(y_proba, "y_proba") if of_labels else y_proba
+    proba, checked_logits = check_predictions(y_proba, logits, sums=not of_labels)
     proba = proba if checked_logits is None else checked_logits
     y = plain_array(y_true, "y_true")
     with naming("y_true"):

@@ -172,7 +172,10 @@ def surprises(sample: Sample) -> float:
     Never above the sum of the Brier losses, since where nothing has happened all are small, and
     alike.
     """
-    errors = of_outcomes(brier_losses(sample.columns), sample.happened)
+    if sample.notion.of_labels:
+        errors = ((sample.columns - sample.happened) ** 2).sum(axis=1)
+    else:
+        errors = of_outcomes(brier_losses(sample.columns), sample.happened)
     most, errors = errors.sum(), sample.weight**2 * errors
     return float(min(effective_number(errors, errors**2), most))
 

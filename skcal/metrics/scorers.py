@@ -25,6 +25,7 @@ from skcal.metrics.kernel import (
     squared_kernel_calibration_error,
 )
 from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
+from skcal.notions import is_of_labels
 from skcal.sample import another
 
 _MEAN_OF_CLASSES = {"notion": "classwise", "average": "macro"}
@@ -77,6 +78,8 @@ class CalibrationScorer(BaseScorer):
                 f"{type(estimator).__name__} has no predict_proba, which this scorer needs. Use "
                 "another classifier, or CalibratedClassifierCV around it."
             )
+        if is_of_labels(options.get("notion")):
+            return self._sign * self._score_func(y_true, estimator.predict_proba(X), **options)
         proba = predicted(estimator, X)
         proba, labels = align_columns(proba, estimator.classes_, y_true, options.get("pos_label"))
         score = self._score_func(y_true, proba, labels=labels, **options)

@@ -156,6 +156,11 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
 
     def _set(self, fitted, n_samples):
         """Take a fitted estimator."""
+        if fitted.notion_.of_labels:
+            raise ValueError(
+                f"notion={fitted.notion_!r} is not of one class a sample. Fit a correction, or a "
+                "map, to each label by itself."
+            )
         lacking = [one for one in fitted.functions_ if not hasattr(one, "residual")]
         if lacking:
             raise ValueError(

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._labels import columns_of_labels
 from skcal._selection import telling_parameters
 from skcal._sklearn_compat import _fit_context
 from skcal._validation import check_predictions, check_weight
@@ -321,7 +322,12 @@ class CalibrationErrorEstimator(BaseEstimator):
         """Checked probabilities, their logits, and whether ``pos_label`` turned two columns."""
         check_is_fitted(self)
         proba, logits = check_predictions(
-            X, self.from_logits, name="X", estimator=self, reset=False
+            columns_of_labels(X, "X") if self.notion_.of_labels else X,
+            self.from_logits,
+            name="X",
+            estimator=self,
+            reset=False,
+            sums=not self.notion_.of_labels,
         )
         turned = is_positive_first(proba, self.classes_, self.pos_label)
         if turned:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from contextlib import nullcontext
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._labels import columns_of_labels
 from skcal._running import one_blas_thread
 from skcal._selection import cv_results
 from skcal._show import Summarized, Summary
@@ -520,7 +522,10 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     def _checked(self, X):
         """Compare the columns with those of ``fit``; return an array."""
         check_is_fitted(self)
-        check_predictions(X, self.from_logits, name="X", estimator=self, reset=False)
+        of_labels = self.notion_.of_labels
+        X = columns_of_labels(X, "X") if of_labels else X
+        options: dict[str, Any] = {"name": "X", "estimator": self, "reset": False}
+        check_predictions(X, self.from_logits, sums=not of_labels, **options)
         return plain_array(X, "X")
 
     def _summary(self) -> Summary:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 CLASSES = [0, 1, 2]
 NAMES = np.array(["b", "c", "a"])
 NOTIONS = ("binary", "confidence", "top-label", "classwise", "canonical", "top-2", "lens")
+NOTIONS += ("multi-label",)
 
 
 def first_two_together(proba):
@@ -19,6 +20,8 @@ def ask(notion, y, proba):
     """Return labels, predictions and options that put the question of a notion."""
     if notion == "binary":
         return (y == 1).astype(int), proba[:, 1], {"notion": "binary"}
+    if notion == "multi-label":
+        return np.eye(3)[y], proba, {"notion": notion, "labels": CLASSES}
     notion = first_two_together if notion == "lens" else notion
     return y, proba, {"notion": notion, "labels": CLASSES}
 

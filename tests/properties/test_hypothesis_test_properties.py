@@ -174,7 +174,7 @@ every_test = pytest.mark.parametrize("name", TESTS)
 
 def run(name, notion, y, proba, **options):
     y, proba, question = ask(notion, y, proba)
-    adjusted = notion == "classwise" or (
+    adjusted = notion in ("classwise", "multi-label") or (
         notion == "top-label" and name in ("calibration_test", "scan_test")
     )
     if adjusted and "n_resamples" in TESTS[name].keywords:

@@ -74,7 +74,7 @@ class Facts:
 
 
 CLASSES_ALONE = ("binary", "confidence")  # one problem of single numbers
-SCALAR = (*CLASSES_ALONE, "top-label", "classwise")
+SCALAR = (*CLASSES_ALONE, "top-label", "classwise", "multi-label")
 VECTORS = ("canonical", "top-2", "lens")
 ECE, SKCE = "expected_calibration_error", "squared_kernel_calibration_error"
 PAIRS = {"copies": "a U-statistic of pairs of samples"}
