@@ -34,8 +34,9 @@ _PARAGRAPH = (
     "was {intercept_in_the_large} and the calibration slope {slope}. The smooth calibration curve "
     "(by {method}) was off by {ici} on average (ICI), with an E50 of {e50} and an E90 of {e90}. "
     "The C-statistic was {c_statistic}, the Brier score {brier_score} and the scaled Brier score "
-    "{scaled_brier_score}. Ranges in parentheses are {level} confidence intervals. " + _NOTE
+    "{scaled_brier_score}. Ranges in parentheses are {level} confidence intervals. "
 )
+_FEW = 100  # events, or samples without one: what a validation is advised to have at least
 MEASURE_NAMES = {
     "prevalence": "prevalence",
     "mean_prediction": "mean prediction",
@@ -160,7 +161,7 @@ class ValidationMeasures:
             for name, measure in self.measures.items()
         }
         words["prevalence"] = f"{100 * self.prevalence.estimate:.1f}"
-        return _PARAGRAPH.format(
+        said = _PARAGRAPH.format(
             **words,
             n=self.n_samples,
             events=self.n_events,
@@ -168,6 +169,20 @@ class ValidationMeasures:
             method=self.method,
             level=percent(self.confidence_level),
         )
+        return said + " ".join(self._notes())
+
+    def _notes(self) -> list[str]:
+        """What to know when the numbers are read: that events are few, that distances are noisy."""
+        few, what = min(
+            (self.n_events, "events"), (self.n_samples - self.n_events, "samples without an event")
+        )
+        if few >= _FEW:
+            return [_NOTE]
+        return [
+            f"{few:,} {what} are few for a validation, which is advised to have {_FEW} at least: "
+            "the curve and its distances say little.",
+            _NOTE,
+        ]
 
     def _numbers(self) -> Table:
         """The measures by the names of their fields; None for what is not known."""
@@ -181,12 +196,12 @@ class ValidationMeasures:
         """The measures in three decimals."""
         rows = [(MEASURE_NAMES[name], *_cells(one)) for name, one in self.measures.items()]
         columns = ("measure", "estimate", f"{percent(self.confidence_level)} interval")
-        return Table(columns, rows, "lrr", self._title(), [_NOTE])
+        return Table(columns, rows, "lrr", self._title(), self._notes())
 
     def _table(self) -> Table:
         """The measures in four digits."""
         rows = [(MEASURE_NAMES[name], *measure) for name, measure in self.measures.items()]
-        return Table(("measure", *Measure._fields), rows, "lrrr", self._title(), [_NOTE])
+        return Table(("measure", *Measure._fields), rows, "lrrr", self._title(), self._notes())
 
     def _title(self) -> str:
         what = f"Validation of {self.n_samples:,} predictions, {self.n_events:,} events"
@@ -299,6 +314,9 @@ def validation_measures(
        quantifying the calibration of logistic regression models, Statistics in Medicine 2019.
     .. [3] DeLong, DeLong & Clarke-Pearson, Comparing the areas under two or more correlated
        receiver operating characteristic curves, Biometrics 1988.
+    .. [4] Collins, Ogundimu & Altman, Sample size considerations for the external validation of a
+       multivariable prognostic model: a resampling study, Statistics in Medicine 2016: at least
+       100 events and 100 non-events, below which summaries say so.
 
     Examples
     --------

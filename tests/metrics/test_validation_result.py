@@ -53,3 +53,21 @@ def test_every_view_says_what_noise_adds_and_estimates_lie_in_their_intervals():
     for name in ("ici", "e50", "e90", "emax"):
         estimate, low, high = getattr(found, name)
         assert 0 <= low <= estimate <= high
+
+
+@pytest.mark.parametrize(
+    ("n", "n_events", "told"),
+    [
+        (60, 15, "15 events are few for a validation, which is advised to have 100 at least"),
+        (300, 250, "50 samples without an event are few for a validation"),
+        (220, 110, None),
+    ],
+)
+def test_every_view_says_that_events_are_few(n, n_events, told):
+    rng = np.random.default_rng(0)
+    y = np.arange(n) < n_events
+    found = validation_measures(y, rng.uniform(0.05, 0.95, n) * 0.5 + 0.4 * y, n_resamples=19)
+    for view in str(found), found._repr_html_(), found.summary("paragraph"), found.summary("latex"):
+        view = " ".join(view.split())
+        assert ("few for a validation" in view) == (told is not None)
+        assert told is None or told in view
