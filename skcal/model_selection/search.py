@@ -168,12 +168,12 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     above the truth in at most 3.8 % of 400 data sets in every cell, rare events at n = 200 to
     5,000 included. Risks rank functions on the *same* samples; they do not compare classifiers.
 
-    The default candidates take seconds for 10,000 samples of a scalar notion and a minute or two
-    for 10⁶; of "canonical" some 20 seconds for 10,000 samples of 10 classes, growing as n² C by the
-    kernel density, so that 20,000 of 300 take minutes and 50,000 of 1,000 the better part of an
-    hour. ``verbose=1`` and callbacks show how far a search is. Without ``DirichletKernelDensity``
-    time grows as n C²: pass ``candidates=[Zero(), PlugIn(TemperatureScaling()), …]``, or fit one
-    function by :class:`CalibrationErrorEstimator`.
+    The default candidates take some seconds for 10,000 samples of a scalar notion; of "canonical"
+    some 20 seconds for 10,000 samples of 10 classes, and minutes for 20,000 of 300. Kernel
+    densities of vectors grow as n² C: of 50,000 samples of 1,000 classes leave them out. Maps
+    alone, such as ``candidates=[Zero(), PlugIn(TemperatureScaling())]``, or one function by
+    :class:`CalibrationErrorEstimator`, grow as n C². ``verbose=1`` and callbacks show how far a
+    search is.
 
     Searches of less than 2²² features (samples × classes) leave BLAS one thread: more of them wait
     for each other on matrices of this size. Workers of ``n_jobs`` share the processors. BLAS is one
