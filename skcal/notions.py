@@ -41,9 +41,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import log_expit, logsumexp
 
-from skcal._groups import Groups
 from skcal._matrices import hits, one_hot, two_columns
 
 _Lens: TypeAlias = Callable[..., np.ndarray]
@@ -408,13 +407,16 @@ class _PrecisionAtK(Notion):
     def problems(
         self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
-        """Ties go to the first label; means have no logits."""
+        """Ties go to the first label."""
         first = np.argsort(-proba, axis=1, kind="stable")[:, : self.k]
         predicted = np.take_along_axis(proba, first, axis=1).mean(axis=1)
         held = None
         if codes is not None:
             held = np.mean([hits(codes, first[:, rank]) for rank in range(self.k)], axis=0)
-        return [_scalar_problem(predicted, held, weight, None)]
+        if logits is not None:
+            z = np.take_along_axis(logits, first, axis=1)
+            logits = logsumexp(log_expit(z), axis=1) - logsumexp(log_expit(-z), axis=1)
+        return [_scalar_problem(predicted, held, weight, logits)]
 
     def check(self, n_classes: int) -> None:
         if not 1 <= self.k <= n_classes:
@@ -575,28 +577,6 @@ def resolve_notion(notion: str | _Lens, proba: np.ndarray) -> Notion:
         found = found.of_one_column()
     found.check(n_classes)
     return found
-
-
-def is_of_labels(notion: Any) -> bool:
-    """Whether columns are labels of which any may hold, by the notion as users pass it."""
-    if isinstance(notion, str) and not isinstance(notion, Notion):
-        return notion == "multi-label" or re.fullmatch(_PRECISION, notion) is not None
-    return getattr(notion, "of_labels", False)
-
-
-def pooled(problems: list[Problem]) -> Problem:
-    """Scalar problems about the same samples as one, whose groups are the samples."""
-    first, n_problems = problems[0], len(problems)
-    groups = first.groups
-    if groups is None:
-        rows = np.arange(len(first.weight))
-        groups = Groups(rows, np.zeros(len(rows), dtype=bool), len(rows))
-    return Problem(
-        np.concatenate([problem.features for problem in problems]),
-        np.concatenate([problem.residuals for problem in problems]),
-        np.tile(first.weight, n_problems),
-        groups=groups.take(np.tile(np.arange(len(first.weight)), n_problems)),
-    )
 
 
 def _as_notion(notion: Any, proba: np.ndarray) -> Notion:

@@ -19,7 +19,7 @@ from skcal._labels import (
 )
 from skcal._matrices import hits, two_columns
 from skcal._validation import InputError, check_predictions, check_weight
-from skcal.notions import Notion, Problem, is_of_labels, make_problems, resolve_notion
+from skcal.notions import Notion, Problem, make_problems, resolve_notion
 
 _SMALLEST = 1e-100
 _SAME = 1e-9  # by which weights may differ relatively that count as equal
@@ -256,6 +256,13 @@ def read_sample(
             f"notion={notion!r} is several problems or a vector. Use 'binary' or 'confidence'."
         )
     return sample
+
+
+def is_of_labels(notion: Any) -> bool:
+    """Whether columns are labels of which any may hold, by the notion as users pass it."""
+    if isinstance(notion, Notion):
+        return notion.of_labels
+    return isinstance(notion, str) and notion.startswith(("multi-label", "precision-at-"))
 
 
 def _read_outcomes(y_true, proba, of_labels, name, proba_name):

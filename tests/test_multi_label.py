@@ -38,6 +38,7 @@ from skcal.metrics import (
     squared_kernel_calibration_error,
 )
 from skcal.model_selection import FunctionCorrection
+from skcal.notions import make_problems
 
 RNG = np.random.default_rng(0)
 N, K = 120, 4
@@ -87,6 +88,23 @@ def test_micro_puts_all_labels_into_the_same_bins(options):
     assert_allclose(found, expected, rtol=1e-9)
     with pytest.raises(ValueError, match="debias='labels' is not for average='micro'"):
         expected_calibration_error(Y, P, average="micro", norm=2, debias="labels", **LABELS)
+
+
+def test_micro_of_predicted_classes_puts_their_samples_into_the_same_bins():
+    proba = P / P.sum(axis=1, keepdims=True)
+    y, options = RNG.integers(0, K, N), {"sample_weight": RNG.uniform(1, 2, N)}
+    expected = expected_calibration_error(y, proba, notion="confidence", **options)
+    options |= {"notion": "top-label", "average": "micro"}
+    assert_allclose(expected_calibration_error(y, proba, **options), expected, rtol=1e-12)
+
+
+def test_logits_of_a_precision_are_those_of_its_probability():
+    z = logit(P)
+    [problem] = make_problems(P, Y.astype(float), "precision-at-3", logits=z)
+    assert_allclose(problem.logits, logit(problem.features), rtol=1e-9)
+    options = {"notion": "precision-at-3", "n_bins": 4}
+    expected = expected_calibration_error(Y, P, **options)
+    assert_allclose(expected_calibration_error(Y, z, from_logits=True, **options), expected)
 
 
 def test_micro_of_one_problem_is_its_error():

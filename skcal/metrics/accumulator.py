@@ -35,8 +35,7 @@ from skcal.metrics.bins import (
 )
 from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
 from skcal.metrics.decomposition import SCORES, prediction_variance, scaled_parts, sum_of_parts
-from skcal.notions import is_of_labels
-from skcal.sample import Sample, error_of_shares
+from skcal.sample import Sample, error_of_shares, is_of_labels
 
 _FAN_IN = 8  # states of dask chunks that one task merges
 

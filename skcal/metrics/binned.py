@@ -25,10 +25,11 @@ from skcal.metrics.bins import (
     RowTerms,
     bin_moments,
     gap_distances,
+    pooled,
     problem_moments,
 )
 from skcal.metrics.statistic import prepared_by
-from skcal.notions import Problem, pooled
+from skcal.notions import Problem
 from skcal.sample import Sample, read_sample, refuse_groups
 
 # Sums that debiasing takes besides the gaps.
@@ -250,8 +251,8 @@ def expected_calibration_error(
     distance = resolve_distance(distance, norm, debias)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     names = (*GAPS, *_DEBIAS[debias])
-    if average == "micro" and len(problems := sample.problems()) > 1:
-        moments = [problem_moments(pooled(problems), rule, names)]
+    if average == "micro" and sample.notion.by_class:
+        moments = [problem_moments(pooled(sample), rule, names)]
     else:
         moments = bin_moments(sample, rule, names)
     return expected_error(moments, norm, debias, distance, average, root)

@@ -20,6 +20,7 @@ from skcal._bins import (
     find_partition,
     variance_of_means,
 )
+from skcal._groups import Groups
 from skcal._scores import bounded_log_losses
 from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import naming, row_blocks
@@ -287,6 +288,20 @@ class CompensatedSum:
     def value(self):
         """The sum."""
         return self.total + self.carry
+
+
+def pooled(sample: Sample) -> Problem:
+    """All problems of a scalar notion as one, whose groups are the samples."""
+    problems, everyone = sample.problems(), np.arange(len(sample.weight))
+    rows = np.concatenate([everyone[problem.rows] for problem in problems])
+    alone = np.zeros(len(everyone), dtype=bool)
+    groups = sample.groups or Groups(everyone, alone, len(everyone))
+    return Problem(
+        np.concatenate([problem.features for problem in problems]),
+        np.concatenate([problem.residuals for problem in problems]),
+        sample.weight[rows],
+        groups=groups.take(rows),
+    )
 
 
 def moments_together(moments: list[BinMoments]) -> BinMoments:

@@ -25,8 +25,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import check_predictions, check_weight, naming, plain_array, row_blocks
 from skcal.metrics.limits import surprises, warn_if_few_events
 from skcal.metrics.statistic import prepare_counts
-from skcal.notions import is_of_labels
-from skcal.sample import read_sample
+from skcal.sample import is_of_labels, read_sample
 
 _FEWEST_EVENTS = 15  # below that 95 % intervals cover 60 % to 90 %
 _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs

@@ -25,8 +25,7 @@ from skcal.metrics.kernel import (
     squared_kernel_calibration_error,
 )
 from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
-from skcal.notions import is_of_labels
-from skcal.sample import another
+from skcal.sample import another, is_of_labels
 
 _MEAN_OF_CLASSES = {"notion": "classwise", "average": "macro"}
 # Name without "neg_": the metric by its defaults, or options that the name says.

@@ -340,7 +340,8 @@ def test_logits_give_the_answer_of_their_probabilities(name, check):
         y, proba = sample
         z = np.log((16 * proba + 1) / 19)
         y, z, question = ask(notion, y, z if notion != "binary" else z - z[:, [0]])
-        proba = softmax(z, axis=1) if z.ndim == 2 else expit(z)
+        of_classes = z.ndim == 2 and notion != "multi-label"
+        proba = softmax(z, axis=1) if of_classes else expit(z)
         one = outcome(ask_metric, name, y, proba, **question)
         other = outcome(ask_metric, name, y, z, from_logits=True, **question)
         if FACTS[name].undefined and isinstance(one, str) != isinstance(other, str):
