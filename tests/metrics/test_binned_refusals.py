@@ -75,7 +75,7 @@ def test_errors_name_the_argument_and_the_remedy(metric, y, proba, options, matc
         ({"norm": 0.5}, r"'norm' parameter .* \[1.0, inf.* Got 0.5"),
         ({"norm": np.nan}, r"'norm' parameter .* Got nan"),
         ({"distance": "l2"}, "'distance' parameter .*'total-variation'.* Got 'l2'"),
-        ({"average": "micro"}, "'average' parameter .*'macro'.* Got 'micro'"),
+        ({"average": "mean"}, "'average' parameter .*'macro'.* Got 'mean'"),
     ],
 )
 def test_options_that_do_not_go_together_raise(options, match):
