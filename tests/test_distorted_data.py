@@ -15,6 +15,7 @@ from skcal.pair_risk import one_step_terms
 SIGMAS = 4.5
 KINDS = ["class-dependent", "non-monotone", "confused-pair"]
 every_kind = pytest.mark.parametrize("kind", KINDS)
+SLOW = pytest.mark.slow
 
 
 def conditional(p, kind):
@@ -46,9 +47,10 @@ def explained(feature, gap, n_bins=400):
 
 @every_kind
 @pytest.mark.parametrize(("n_classes", "concentration"), [(2, 1.0), (5, 0.3)])
-def test_truths_are_those_of_an_independent_monte_carlo(kind, n_classes, concentration):
+@pytest.mark.parametrize("n", [40_000, pytest.param(100_000, marks=SLOW)])
+def test_truths_are_those_of_an_independent_monte_carlo(kind, n_classes, concentration, n):
     rng = np.random.default_rng(12345)
-    p = rng.gamma(concentration, size=(100_000, n_classes))
+    p = rng.gamma(concentration, size=(n, n_classes))
     p /= p.sum(axis=1, keepdims=True)
     gap = conditional(p, kind) - p
     top = p.argmax(axis=1)
@@ -95,15 +97,16 @@ def test_labels_are_drawn_from_the_distorted_probabilities(kind):
 
 
 @every_kind
-def test_one_step_terms_at_the_distortion_have_the_truth_as_mean(kind):
-    data = make_distorted(120_000, distortion=kind, random_state=3)
+@pytest.mark.parametrize(("n", "errors"), [(40_000, 25), pytest.param(120_000, 50, marks=SLOW)])
+def test_one_step_terms_at_the_distortion_have_the_truth_as_mean(kind, n, errors):
+    data = make_distorted(n, distortion=kind, random_state=3)
     gap = conditional(data.proba, kind) - data.proba
     [problem] = make_problems(data.proba, data.labels, "canonical")
     terms = one_step_terms(gap, problem.residuals)
     truth = data.true_squared_errors["canonical"]
     error = np.hypot(terms.std() / np.sqrt(len(terms)), truth.standard_error)
     assert abs(terms.mean() - truth.value) < SIGMAS * error  # false alarms 1.4e-5
-    assert truth.value > 50 * error
+    assert truth.value > errors * error
 
 
 def test_no_temperature_expresses_a_distortion():

@@ -245,10 +245,13 @@ def pairs_and_methods():
             yield pytest.param(*pair.values, method, id=f"{pair.id}-{method}", marks=marks)
 
 
+@pytest.mark.parametrize("n_sets", [20, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("draw", "method"), [*pairs_and_methods()])
-def test_of_two_calibrated_classifiers_neither_is_named_more_often_than_nominal(draw, method):
+def test_of_two_calibrated_classifiers_neither_is_named_more_often_than_nominal(
+    draw, method, n_sets
+):
     rejections, estimates = 0, []
-    for seed in range(50):
+    for seed in range(n_sets):
         rng = np.random.default_rng([seed, 5])
         truth, a, b = draw(rng)
         if truth.ndim == 1:
@@ -264,8 +267,8 @@ def test_of_two_calibrated_classifiers_neither_is_named_more_often_than_nominal(
         rejections += result.pvalue <= 0.05
         estimates.append(result.estimate)
     # A level of 6 % passes this number with probability below 1e-4.
-    assert rejections <= binom.isf(1e-4, 50, 0.06)
-    assert abs(np.mean(estimates)) < 4 * np.std(estimates) / np.sqrt(50)
+    assert rejections <= binom.isf(1e-4, n_sets, 0.06)
+    assert abs(np.mean(estimates)) < 4 * np.std(estimates) / np.sqrt(n_sets)
 
 
 # Refusals

@@ -205,11 +205,12 @@ def test_no_correction_leaves_the_mean_residual():
     assert error.lower_confidence_bound() <= 0
 
 
-# Of bounds at level 95 % more than 5 of 30 are above the truth with probability 0.003.
+# Bounds at level 95 % are above the truth more often with probability 0.002 of 12, 0.003 of 30.
+@pytest.mark.parametrize(("n_sets", "most"), [(12, 3), pytest.param(30, 5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("truth", ["calibrated", "too high", "rare and calibrated"])
-def test_bounds_hold(truth):
+def test_bounds_hold(truth, n_sets, most):
     above = dict.fromkeys(KINDS, 0)
-    for seed in range(30):
+    for seed in range(n_sets):
         rng = np.random.default_rng([seed, 7])
         p = rng.uniform(0.02, 0.98, 200)
         if truth == "rare and calibrated":
@@ -238,4 +239,4 @@ def test_bounds_hold(truth):
                 bound = error.lower_confidence_bound(level)
                 assert bound <= error.estimate
                 assert bound <= 0 or max(error.one_step.pvalue, error.squared.pvalue) < 1 - level
-    assert max(above.values()) <= 5, above
+    assert max(above.values()) <= most, above
