@@ -96,7 +96,7 @@ FACTS = {
     "calibration_slope": Facts(**LOGISTIC),
     "cox_recalibration": Facts(**LOGISTIC, scale="standard errors"),
     "cross_fitted_calibration_error": Facts(
-        options={"random_state": 0},
+        options={"cv": 3, "random_state": 0},
         classes="folds are those of the sorted samples",
         copies="copies may fall into different folds, and form pairs",
         logits="maps stop elsewhere: test_search_of_logits.py",

@@ -289,7 +289,7 @@ def test_what_is_read_from_json_predicts_the_same(n_classes, from_logits, temper
     P, y = tempered(300, temperature, n_classes)
     P[0], names = np.eye(n_classes)[0], np.array(["a", "b", "c", "d"])[:n_classes]
     X = np.log(np.maximum(P, 1e-9)) if from_logits else P
-    fitted = Recalibrator(from_logits=from_logits, random_state=0).fit(X, names[y])
+    fitted = Recalibrator(cv=2, from_logits=from_logits, random_state=0).fit(X, names[y])
     read = Recalibrator.from_json(fitted.to_json())
     assert_array_equal(read.predict_proba(X), fitted.predict_proba(X))
     assert_array_equal(read.predict(X), fitted.predict(X))

@@ -6,7 +6,7 @@ import pytest
 from skcal import Zero, calibration_report
 from skcal.datasets import make_tempered
 
-OPTIONS = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0}
+OPTIONS = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0, "cv": 2}
 
 
 def is_warned_of(y, proba):
