@@ -195,10 +195,17 @@ class Evidence:
         return float(np.logaddexp.reduce(self.log_prior + self.log_starts))
 
     @property
-    def learned_slope(self) -> float:
-        """The slope a that all samples taught; below 0 predictions are too extreme."""
+    def leanings(self) -> tuple[float, float]:
+        """Standardised deviations of the mean of all samples, and of the slope beside it.
+
+        Below 0 events are fewer than predicted, and predictions too extreme.
+        """
         [learned] = (family for family in self.families if isinstance(family, LearnedTilt))
-        return float(learned.pairs()[-1, 0])
+        slope, mean, of_slope, shared, of_mean = learned.sums[-1].tolist()
+        if of_mean <= 0:
+            return 0.0, 0.0
+        slope, of_slope = slope - shared / of_mean * mean, of_slope - shared**2 / of_mean
+        return mean / np.sqrt(of_mean), slope / np.sqrt(of_slope) if of_slope > 0 else 0.0
 
     def estimate(self, alpha: float) -> Estimate:
         """Means so far; the limits of each hold at all times with probability 1 - alpha."""

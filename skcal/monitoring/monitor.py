@@ -476,12 +476,10 @@ def _direction(monitor) -> str | None:
         return None
     estimate = next(iter(monitor.estimates_.values()))
     event = "the event happens" if notion.of_positive_class else "the predicted class is right"
-    if estimate.bias_low > 0:
-        return f"{event} more often than predicted"
-    if estimate.bias_high < 0:
-        return f"{event} less often than predicted"
-    slope = monitor._evidence[0].learned_slope
-    return f"predictions are {'too extreme' if slope < 0 else 'not extreme enough'}"
+    of_mean, of_slope = monitor._evidence[0].leanings
+    if not estimate.bias_low <= 0 <= estimate.bias_high or abs(of_mean) >= abs(of_slope):
+        return f"{event} {'more' if estimate.bias > 0 else 'less'} often than predicted"
+    return f"predictions are {'too extreme' if of_slope < 0 else 'not extreme enough'}"
 
 
 def _three_digits(value: float) -> str:

@@ -31,6 +31,8 @@ def stream(n_batches, notion="confidence", temperature=1.0, size=50, seed=0):
             proba = data.proba[:, 0] / data.proba[:, :2].sum(axis=1)
             keep = data.labels < 2
             yield proba[keep], 1 - data.labels[keep]
+        elif notion == "multi-label":
+            yield data.proba, np.eye(4)[data.labels]
         else:
             yield data.proba, data.labels
 
@@ -384,3 +386,23 @@ def test_what_is_printed_and_shown_is_short():
     named = CalibrationMonitor("classwise", labels=["a\x1b", "b<"]).update([[1.0, 0]], ["b<"])
     assert "class a\\x1b" in str(named)
     assert "b&lt;" in named._repr_html_()
+
+
+def test_an_alarm_names_the_mean_where_that_is_off_and_else_the_slope():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.01, 0.2, 4000)
+    low = CalibrationMonitor().update(p, (rng.uniform(size=4000) < 1.8 * p).astype(int))
+    assert low.alarm_ is not None
+    assert "more often than predicted" in str(low)
+    p = rng.uniform(size=4000)
+    sharp = CalibrationMonitor().update(
+        p, (rng.uniform(size=4000) < expit(logit(p) / 2)).astype(int)
+    )
+    assert sharp.alarm_ is not None
+    assert "predictions are too extreme" in str(sharp)
+    p = rng.uniform(0.3, 0.7, 4000)
+    flat = CalibrationMonitor().update(
+        p, (rng.uniform(size=4000) < expit(3 * logit(p))).astype(int)
+    )
+    assert flat.alarm_ is not None
+    assert "predictions are not extreme enough" in str(flat)
