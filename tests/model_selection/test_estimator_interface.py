@@ -146,12 +146,11 @@ def test_routed_weights_reach_fit_and_score_through_grid_search(data, weight):
 
 
 @pytest.mark.parametrize("estimator", [CalibrationErrorEstimator(), CalibrationErrorSearchCV()])
-def test_sample_weight_is_the_only_metadata(estimator):
+def test_weights_and_groups_of_fit_are_the_only_metadata(estimator):
     with config_context(enable_metadata_routing=True):
         requests = estimator.get_metadata_routing()
     names = {name: set(getattr(requests, name).requests) for name in ("fit", "predict", "score")}
-    groups = {"groups"} if isinstance(estimator, CalibrationErrorSearchCV) else set()
-    fit = {"sample_weight"} | groups
+    fit = {"sample_weight", "groups"}
     assert names == {"fit": fit, "predict": set(), "score": {"sample_weight"}}
 
 
