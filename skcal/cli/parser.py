@@ -299,7 +299,9 @@ def _add_report_options(parser):
     )
     _add_notion(parser, "confidence, or binary for one or two columns")
     parser.add_argument(
-        "--search", action="store_true", help="also tune the canonical and the class-wise error"
+        "--search",
+        action="store_true",
+        help="also tune the canonical and the class-wise error, and those of subgroups",
     )
     _add_bins(parser)
 

@@ -217,9 +217,17 @@ class Attempts:
 
 
 def measure(
-    name: str, sample: Sample, settings: Settings, test: JointTestResult | None = None
+    name: str,
+    sample: Sample,
+    settings: Settings,
+    test: JointTestResult | None = None,
+    *,
+    of_part: bool = False,
 ) -> Measures:
-    """Compute all that a report says of one set of predictions, which may be tested already."""
+    """Compute all that a report says of one set of predictions, which may be tested already.
+
+    Errors of a part of the samples are tuned only if the settings ask for more searches.
+    """
     attempt = Attempts(name, settings.verbose)
     test = test or attempt("test", tested, calibration_test, sample, settings)
     refuted = test is not None and is_significant(test.pvalue, settings.confidence_level)
@@ -235,7 +243,9 @@ def measure(
     validation = attempt("validation", _validated, sample, settings, refuted)
     searches = {
         notion: attempt(f"risk-tuned {notion} error", fit_search, sample, settings, notion)
-        for notion in _searched_notions(sample, settings)
+        for notion in (
+            _searched_notions(sample, settings) if settings.search or not of_part else []
+        )
     }
     searches = {notion: search for notion, search in searches.items() if search is not None}
     tuned = [tuned_error(search, settings, refuted) for search in searches.values()]

@@ -281,10 +281,12 @@ def calibration_report(
         The notion of the verdict, ECE, the figure and the tuned error; "auto" is "binary" for one
         and two columns and "confidence" for more.
     search : bool, default=False
-        Whether to tune the canonical and the class-wise error too, which takes longer.
+        Whether to tune the canonical and the class-wise error too, and the errors of subgroups,
+        which takes longer.
     by : array-like of shape (n_samples,), default=None
-        The subgroup of each sample; the report holds the same numbers for each subgroup. A data
-        frame or a dict of several columns makes the subgroups of each.
+        The subgroup of each sample; the report holds the same numbers for each subgroup, without
+        ``search`` but for the tuned error. A data frame or a dict of several columns makes the
+        subgroups of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights, of which ratios matter alone: every rate, error, interval, curve and
         test is that of a population in which a sample stands for as many as its weight says, and
@@ -417,7 +419,7 @@ def calibration_report(
     names, samples = [label for label, _ in parts], [sample.take(rows) for _, rows in parts]
     tests, warnings = test_subgroups(names, samples, settings) if parts else ([], [])
     subgroups = [
-        measure(label, part, settings, test)
+        measure(label, part, settings, test, of_part=True)
         for label, part, test in zip(names, samples, tests, strict=True)
     ]
     comparison = None
