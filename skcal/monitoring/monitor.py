@@ -19,7 +19,7 @@ from skcal._show import (
     percent,
     printable,
 )
-from skcal._sklearn_compat import Interval
+from skcal._sklearn_compat import Interval, _num_samples
 from skcal._validation import naming
 from skcal.monitoring import state
 from skcal.monitoring.evidence import Estimate, Evidence, History, add_bets, as_e_value
@@ -203,14 +203,14 @@ class CalibrationMonitor(BaseEstimator):
         with naming("y"):
             if np.shape(y) == (0,) and np.shape(X)[:1] == (0,):
                 return self
-        counted = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        layout, sample = read_batch(X, y, sample_weight, self.notion, self.labels, self._layout)
+        counted = np.ones(_num_samples(X)) if sample_weight is None else np.asarray(sample_weight)
         refuse_shared_groups(
             groups,
             counted,
             "bets hold for samples that are independent of each other",
             "Pass one sample of each group, or test a batch by calibration_test(…, groups=groups).",
         )
-        layout, sample = read_batch(X, y, sample_weight, self.notion, self.labels, self._layout)
         # What raises in the middle, such as a lens, leaves the evidence as it was.
         watched = deepcopy(self._evidence) or layout.evidence()
         for rows in _stages(len(sample.codes), self.n_samples_seen_):
