@@ -274,12 +274,13 @@ def free_corner(ax) -> str:
     )
 
 
-def axis_limit(predictions, x, y) -> float:
+def axis_limit(predictions, x, y, at_least: float = 0.0) -> float:
     """Where both axes of probabilities end: 1, of rare events a round number below.
 
-    That number holds 99 % of the predictions, and of the points (x, y) those at them.
+    That number is not below a given one, holds 99 % of the predictions, and of the points (x, y)
+    those at them.
     """
-    most = np.quantile(predictions, 0.99)
+    most = max(np.quantile(predictions, 0.99), at_least)
     for limit in _LIMITS:
         inside = x <= limit
         if most <= limit and inside.any() and (y[inside] <= limit).all():

@@ -195,7 +195,8 @@ def make_panel(label, problem: Problem, curve, rule: BinRule, level, pvalue, ran
     if curve is not None:
         line_x = np.linspace(points.prediction[0], points.prediction[-1], _GRID_POINTS).clip(0, 1)
         line_y = curve(points, line_x)
-    limit = axis_limit(x, line_x, line_y)
+    seen = [(part.predicted, part.observed) for part in ranges]
+    limit = axis_limit(x, line_x, line_y, at_least=max(map(max, seen), default=0.0))
     edges = limit * np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS
     # Values on an edge belong to the interval below it, as in the bins.
     place = np.searchsorted(edges[1:-1].astype(x.dtype), x[x <= limit], side="left")

@@ -20,12 +20,15 @@ from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import as_label, as_percent, with_error
 from skcal.displays.reliability_panel import informative_edges, make_panel, rule_of
 from skcal.hypothesis_tests import scan_test
+from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics import (
     calibration_bins,
     cross_fitted_calibration_error,
     expected_calibration_error,
 )
+from skcal.metrics.bins import BinRule
 from skcal.notions import make_problems
+from skcal.sample import read_sample
 
 BINS = {"n_bins": 15, "strategy": "uniform"}
 
@@ -384,3 +387,13 @@ def test_curves_of_many_predictions_are_fitted_to_groups_of_them():
     [panel] = numbers_of(y, proba, method="isotonic", n_resamples=99).panels
     expected = IsotonicRegression().fit(proba, y).predict(panel.line_x)
     assert np.abs(panel.line_y - expected).mean() < 0.01
+
+
+def test_axes_that_end_before_1_hold_the_points_of_all_ranges():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 40, 2000)
+    problem = read_sample(rng.uniform(size=2000) < p, p).problems()[0]
+    rule = BinRule(10, "quantile")
+    for observed, expected in ((None, 0.1), (0.15, 0.2), (0.57, 1.0)):
+        ranges = [] if observed is None else [ScanRange(0.1, 0.2, 9, 0.14, observed, 0.0, 1.0, "")]
+        assert make_panel("", problem, None, rule, 0.95, 0.01, ranges, None).limit == expected
