@@ -194,7 +194,7 @@ def laplacian_times(z: np.ndarray, V: np.ndarray, gamma: float = 1.0) -> np.ndar
 def laplacian_forms(
     z: np.ndarray, rows_at: Callable[[slice], np.ndarray], gamma: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Σ exp(-gamma |z_i - z_j|) v_i v_j over i ≠ j and over i = j, in O(n).
+    """Σ exp(-gamma abs(z_i - z_j)) v_i v_j over i ≠ j and over i = j, in O(n).
 
     Parameters
     ----------
