@@ -14,9 +14,7 @@ from functools import partial
 from pathlib import Path
 from warnings import warn
 
-import numpy as np
-
-from skcal._labels import check_labels
+from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
 from skcal._show import Table, as_json, printable
@@ -47,6 +45,7 @@ from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw, save_figure
 from skcal.report.words import are_reversed
+from skcal.sample import read_sample
 
 _DEFAULT_RESAMPLES = 999  # of tests
 _FIGURES = (".png", ".svg", ".pdf")
@@ -203,20 +202,22 @@ def _predictions_of(options, file=None, known=None) -> Predictions:
         ignored=options.ignore,
         spared=tuple(_other_columns(options)),
         score=options.score,
+        soft=getattr(options, "soft", None),
         from_logits=getattr(options, "logits", False),
         known=known,
         dialect=dialect_of(options),
     )
-    if options.command not in ("report", "compare") and _are_reversed(found):  # which tell it
+    if options.command not in ("report", "compare") and _are_reversed(found, options):
         warn(_REVERSED.format(_shown_name(file)), stacklevel=2)
     return found
 
 
-def _are_reversed(predictions: Predictions) -> bool:
+def _are_reversed(predictions: Predictions, options) -> bool:
     """Whether the predictions are worse than those of shuffled labels."""
+    logits = getattr(options, "logits", False) or None
     proba, labels, classes, _ = predictions
-    codes, _ = check_labels(labels, proba, classes)
-    return are_reversed(np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba, codes)
+    sample = read_sample(labels, proba, labels=classes, from_logits=logits)
+    return are_reversed(two_columns(sample.proba), sample.happened)
 
 
 def _other_columns(options) -> dict[str, str]:

@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
-from skcal._labels import check_labels
+from skcal._matrices import two_columns
 from skcal._scores import brier_losses, of_outcomes
 from skcal._selection import LEVEL
 from skcal._show import printable
@@ -169,14 +169,13 @@ def scores_of(predictions, notions, weight=None) -> dict:
     proba, labels, classes = predictions[:3]
     notion = next((one for one in notions if one.scalar), resolve_notion("auto", proba))
     brier_notion = notion if notion.of_positive_class else resolve_notion("classwise", proba)
-    codes, _ = check_labels(labels, proba, classes)
-    rows = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
-    hits = rows.argmax(axis=1) == codes
+    sample = read_sample(labels, proba, sample_weight=weight, labels=classes)
+    losses = of_outcomes(brier_losses(two_columns(sample.proba)), sample.happened)
     return {
-        "n_samples": len(codes),
+        "n_samples": len(labels),
         "n_classes": len(classes),
-        "accuracy": float(np.average(hits, weights=weight)),
-        "brier_score": float(np.average(of_outcomes(brier_losses(rows), codes), weights=weight)),
+        "accuracy": sample.accuracy,
+        "brier_score": float(np.average(losses, weights=sample.weight)),
         "brier_notion": brier_notion,
         "ece_15_bins": expected_calibration_error(
             labels, proba, notion=notion, labels=classes, sample_weight=weight

@@ -85,14 +85,13 @@ def _bounds_of(predictions, notion, error, limit, samples) -> dict:
 def _rarest_outcome(predictions, notion, weight) -> tuple[str, float]:
     """What is called the rate of the rarest outcome, and that rate."""
     sample = read_sample(
-        predictions.labels, predictions.proba, notion, labels=predictions.classes, scalar=True
+        predictions.labels, predictions.proba, notion, weight, predictions.classes, scalar=True
     )
     if not notion.single:
-        shares = np.bincount(sample.codes, weight) / (
-            len(sample.codes) if weight is None else weight.sum()
-        )
+        shares = sample.frequencies
         return "rate of the rarest class", float(shares[shares > 0].min())
-    share = float(np.average(sample.problems()[0].outcomes[:, 0], weights=weight))
+    problem = sample.problems()[0]
+    share = float(np.average(problem.outcomes[:, 0], weights=problem.weight))
     if notion.of_positive_class:
         names = "event rate", "rate of no event"
     else:

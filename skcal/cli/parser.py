@@ -267,6 +267,13 @@ def _add_samples(parser):
     parser.add_argument(
         "--weight", metavar="COLUMN", help="column of importance weights of the samples"
     )
+    parser.add_argument(
+        "--soft",
+        metavar="PREFIX",
+        type=_prefix,
+        help="in place of labels, shares or votes of the classes, in columns whose names are this "
+        "and the class; of an .npz file the array that holds them",
+    )
 
 
 def _add_report_options(parser):
@@ -467,7 +474,7 @@ def _add_recalibrate(commands, parents):
 def _complete_recalibrate(options, parser):
     """Check which files there are; with --map the first is APPLY."""
     if options.map is not None:
-        for name in ("save", "logits", "pos_label", "method", "groups", "weight"):
+        for name in ("save", "logits", "pos_label", "method", "groups", "weight", "soft"):
             if getattr(options, name):
                 option = f"--{name.replace('_', '-')}"
                 parser.error(f"{option} is not an option with --map, whose fit has settled that")
@@ -514,6 +521,12 @@ def _separator(text):
     if len(sign) != 1 or sign.isalnum() or not sign.isascii() or sign in '"\r\n\0+-._':
         raise argparse.ArgumentTypeError(f"{text!r} is not one character, such as ';', or tab")
     return sign
+
+
+def _prefix(text):
+    if not text:
+        raise argparse.ArgumentTypeError("is empty, and so no beginning of the names of shares")
+    return text
 
 
 def _share(text):

@@ -11,12 +11,12 @@ from warnings import warn
 
 import numpy as np
 
-from skcal._labels import check_labels
+from skcal._labels import check_labels, read_shares
 from skcal._validation import LOGITS, SWAPPED, InputError, check_proba
 from skcal._validation import check_predictions as check_floats
 from skcal.cli.bounds import FileError, check_size, errors_that_name, listed, one_sentence
 from skcal.cli.table import FileTable, kind_of, read_arrays, read_table
-from skcal.cli.text import NO_CLASS, Dialect, Texts
+from skcal.cli.text import NO_CLASS, Dialect, Texts, require_cells
 from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
 
 MAX_BYTES = 4 * 2**30
@@ -40,7 +40,8 @@ class Predictions(NamedTuple):
     ----------
     proba : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Logits if these were asked for.
-    labels : ndarray of shape (n_samples,)
+    labels : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes.
     classes : ndarray of shape (n_classes,)
         The class of each column; of a single column (negative class, positive class).
     others : dict of str to ndarray of shape (n_samples,)
@@ -58,7 +59,8 @@ class Predictions(NamedTuple):
         if here == there:
             return self
         order = [here.index(name) for name in there]
-        return self._replace(proba=self.proba[:, order], classes=classes)
+        labels = self.labels if self.labels.ndim == 1 else self.labels[:, order]
+        return self._replace(proba=self.proba[:, order], labels=labels, classes=classes)
 
 
 def samples_of(predictions: Predictions, options) -> dict[str, Any]:
@@ -131,6 +133,7 @@ def read_predictions(
     ignored: Sequence[str] = (),
     spared: Sequence[str] = (),
     score: str | None = None,
+    soft: str | None = None,
     from_logits: bool = False,
     known: np.ndarray | None = None,
     dialect: Dialect = _COMMAS,
@@ -161,6 +164,9 @@ def read_predictions(
         Further such columns, which may be absent.
     score : str, default=None
         The only column of a table that holds predictions, where there are others as well.
+    soft : str, default=None
+        What the names of columns of shares or votes begin with, before the class; no labels are
+        read then. Of an archive the array that holds them.
     from_logits : bool, default=False
         Whether there are logits in place of probabilities.
     known : ndarray of shape (2,), default=None
@@ -181,17 +187,20 @@ def read_predictions(
     archive = kind_of(path) == "npz"
     with errors_that_name(path, max_bytes):
         if archive:
-            table, labels, classes, beside = _labelled_arrays(path, others, max_bytes)
+            table, labels, classes, beside = _labelled_arrays(path, others, soft, max_bytes)
         else:
             table, labels, classes, beside = _labelled_table(
-                path, label, others, tuple(ignored), spared, score, max_bytes, dialect
+                path, label, others, tuple(ignored), spared, score, soft, max_bytes, dialect
             )
         with errors_in_words_of(table):
             proba = _check_numbers(table.predictions, normalize, from_logits)
-            if pos_label is None and proba.ndim == 1 and table.header:
-                pos_label = _label_of(table.names[0], labels, known)
-            predictions = _check_labels(proba, labels, classes, pos_label, known)
-    if archive and classes is None and proba.ndim == 2 and labels.dtype.kind == "U":
+            if isinstance(labels, FileTable):
+                predictions = _check_shares(proba, table.names, labels, classes, pos_label)
+            else:
+                if pos_label is None and proba.ndim == 1 and table.header:
+                    pos_label = _label_of(table.names[0], labels, known)
+                predictions = _check_labels(proba, labels, classes, pos_label, known)
+    if archive and classes is None and proba.ndim == 2 and predictions.classes.dtype.kind == "U":
         names = listed([str(name) for name in predictions.classes])
         warn(
             f"{path}: without an array 'classes' the columns are taken to be in the order of the "
@@ -209,6 +218,7 @@ def read_unlabelled(
     *,
     others: Sequence[str] = (),
     score: str | None = None,
+    soft: str | None = None,
     normalize: bool = False,
     from_logits: bool = False,
     dialect: Dialect = _COMMAS,
@@ -227,6 +237,8 @@ def read_unlabelled(
         Columns of a table that are no single column of predictions.
     score : str, default=None
         The column that is, where there are others as well.
+    soft : str, default=None
+        What the names of columns of shares begin with, which are not used.
     normalize, from_logits : bool, default=False
     dialect : Dialect, default=Dialect()
         As of :func:`read_predictions`.
@@ -246,7 +258,8 @@ def read_unlabelled(
         if score is not None:
             return [header.index(score)], []
         if single:
-            return _only_column(path, header, place, others), []
+            shares = [name for name in header if soft is not None and name.startswith(soft)]
+            return _only_column(path, header, place, (*others, *shares)), []
         return _columns_of_classes(path, header, place, classes), []
 
     archive = kind_of(path) == "npz"
@@ -288,14 +301,22 @@ def align(
             f"{second_name} and {first_name} have different classes; not in both: "
             f"{', '.join(missing[:8])}."
         )
-    wrong = np.flatnonzero(first.labels != second.labels)
+    if first.proba.ndim == 2:
+        second = second.ordered_as(first.classes)
+    elif here != there:
+        raise FileError(
+            f"{first_name} has probabilities of {here[1]!r}, {second_name} of {there[1]!r}. Give "
+            "those of one label."
+        )
+    different = first.labels != second.labels
+    wrong = np.flatnonzero(different.reshape(len(different), -1).any(axis=1))
     if len(wrong):
         raise FileError(
             f"{second_name}: sample {wrong[0] + 1} has the label {second.labels[wrong[0]]!s}, in "
             f"{first_name} {first.labels[wrong[0]]!s}. Compare predictions for the same samples, "
             "in the same order."
         )
-    return second if first.proba.ndim == 1 else second.ordered_as(first.classes)
+    return second
 
 
 def _joined(first, second, first_name, second_name, column) -> Predictions:
@@ -320,18 +341,28 @@ def _joined(first, second, first_name, second_name, column) -> Predictions:
 # What the columns of a table mean
 
 
-def _labelled_table(path, label, others, ignored, spared, score, max_bytes, dialect):
-    """The table of a file, and its labels, classes (None of a single column) and other columns."""
-    options = {**dict.fromkeys(ignored, "--ignore"), **others, label: "--label"}
+def _labelled_table(path, label, others, ignored, spared, score, soft, max_bytes, dialect):
+    """The table of a file, and its labels, classes (None of a single column) and other columns.
+
+    In place of labels the table of shares, if there are any, and the classes of its columns.
+    """
+    options = {**dict.fromkeys(ignored, "--ignore"), **others}
+    if soft is None:
+        options[label] = "--label"
 
     def choose(header, place):
         known = options if score is None else {**options, score: "--score"}
         _check_header(path, header, place, known, label, dialect.sep)
-        numbers = [k for k, name in enumerate(header) if name not in {*options, *spared}]
-        texts = [header.index(name) for name in dict.fromkeys([label, *others])]
-        return numbers if score is None else [header.index(score)], texts
+        shares = [] if soft is None else _columns_of_shares(path, header, place, soft)
+        aside = {*options, *spared, label, *(header[k] for k in shares)}
+        numbers = [k for k, name in enumerate(header) if name not in aside]
+        texts = [header.index(name) for name in options if name in others or name == label]
+        return (numbers if score is None else [header.index(score)]) + shares, texts
 
     table = read_table(path, max_bytes, choose, dialect=dialect)
+    beside = {name: _text_array(path, table.texts[name], max_bytes) for name in others}
+    if soft is not None:
+        return *_divided(table, soft), beside
     found = table.texts[label]
     absent = [k for k, text in enumerate(found.values) if text is None or not text.strip()]
     if absent:
@@ -342,8 +373,50 @@ def _labelled_table(path, label, others, ignored, spared, score, max_bytes, dial
     if len(table.names) > 1:
         classes = _text_array(path, Texts(table.names, range(len(table.names))), max_bytes)
         _refuse_other_columns(table, [str(text).strip() for text in found.values])
-    beside = {name: _text_array(path, table.texts[name], max_bytes) for name in others}
     return table, labels, classes, beside
+
+
+def _columns_of_shares(path, header, place, soft) -> list[int]:
+    """The places of the columns whose names begin with ``soft``."""
+    columns = [k for k, name in enumerate(header) if name.startswith(soft) and name != soft]
+    if not columns:
+        raise FileError(
+            f"{path}: {place} has no column that begins with {soft!r} (columns: {listed(header)}). "
+            "Name a column of shares or votes of each class by what --soft says, and the class."
+        )
+    return columns
+
+
+def _divided(table: FileTable, soft: str) -> tuple[FileTable, FileTable, np.ndarray]:
+    """The table of predictions, that of shares, and the classes of its columns."""
+    n_shares = sum(name.startswith(soft) and name != soft for name in table.names)
+    n_predicted = len(table.names) - n_shares
+    predicted = table._replace(
+        numbers=table.numbers[:, :n_predicted], columns=table.columns[:n_predicted]
+    )
+    classes = [name.removeprefix(soft) for name in table.names[n_predicted:]]
+    order = list(range(n_shares))
+    require_cells(table.path, predicted.columns, predicted.numbers)
+    if n_predicted == 1:
+        if len(classes) != 2:
+            raise FileError(
+                f"{table.path}: a single column of probabilities needs shares of two classes, "
+                f"found {listed(classes)}. {NO_CLASS}"
+            )
+    elif set(classes) != set(predicted.names):
+        unmatched = sorted(set(classes) ^ set(predicted.names))
+        raise FileError(
+            f"{table.path}: of the classes {listed(unmatched)} there are probabilities or shares, "
+            f"not both. Name a column of shares by {soft!r} and the class. {NO_CLASS}"
+        )
+    else:
+        order = [classes.index(name) for name in predicted.names]
+        classes = predicted.names
+    places = [n_predicted + k for k in order]
+    of_shares = table._replace(
+        numbers=table.numbers[:, places], columns=[table.columns[k] for k in places]
+    )
+    return predicted, of_shares, np.array(classes)
 
 
 def _text_array(path, texts: Texts, max_bytes) -> np.ndarray:
@@ -456,16 +529,21 @@ def _name_like_labels(names, labels):
 # What the arrays of an archive mean
 
 
-def _labelled_arrays(path, others, max_bytes):
+def _labelled_arrays(path, others, soft, max_bytes):
     """What :func:`_labelled_table` returns, of an archive."""
-    needed = ["proba", "labels", *others]
-    arrays = read_arrays(path, max_bytes, needed, ["classes"])
-    labels, classes = arrays["labels"], arrays.get("classes")
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
+    outcome = "labels" if soft is None else soft
+    arrays = read_arrays(path, max_bytes, ["proba", outcome, *others], ["classes"])
+    found, classes = arrays[outcome], arrays.get("classes")
     table = FileTable(path, arrays["proba"], [], (), {})
     beside = {name: arrays[name] for name in others}
-    return table, _decoded(labels), None if classes is None else _decoded(classes), beside
+    classes = None if classes is None else _decoded(classes)
+    if soft is not None:
+        if classes is None:
+            classes = np.arange(found.shape[-1] if found.ndim else 0)
+        return table, table._replace(numbers=found), classes, beside
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    return table, _decoded(found), classes, beside
 
 
 def _decoded(names):
@@ -527,16 +605,41 @@ def _check_labels(proba, labels, classes, pos_label, known) -> Predictions:
     if proba.ndim == 1 and classes is None:
         labels, classes = _labels_of_one_column(labels, pos_label, known)
     codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
-    labels = classes[codes]
-    if pos_label is not None:
-        names = [str(name) for name in classes.tolist()]
-        if len(names) != 2 or pos_label not in names:
-            raise ValueError(
-                f"--pos-label {pos_label!r} is not one of two classes: {listed(names)}."
+    return _with_positive_last(Predictions(proba, classes[codes], classes), pos_label)
+
+
+def _check_shares(proba, names, shares: FileTable, classes, pos_label) -> Predictions:
+    """Predictions and shares; of a single column its name may tell the positive class."""
+    with errors_in_words_of(shares):
+        if read_shares(shares.numbers, proba, "shares", "proba") is None:
+            raise InputError(
+                "shares", f"have shape {shares.numbers.shape}.", "Give a column for each class."
             )
-        if pos_label == names[0]:
-            proba, classes = proba[:, ::-1] if proba.ndim == 2 else proba, classes[::-1]
-    return Predictions(proba, labels, classes)
+    if len(classes) != shares.numbers.shape[1]:
+        raise ValueError(f"{len(classes)} classes for {shares.numbers.shape[1]} columns of shares.")
+    if proba.ndim == 1 and pos_label is None:
+        found = [str(name) for name in classes.tolist()]
+        pos_label = next((name for name in (*names, "1") if name in found), None)
+        if pos_label is None or (pos_label == "1" and "0" not in found):
+            raise ValueError(
+                f"The single column of probabilities may be of either class, {listed(found)}. "
+                f"{_REMEDIES['positive class']}"
+            )
+    return _with_positive_last(Predictions(proba, shares.numbers, classes), pos_label)
+
+
+def _with_positive_last(predictions: Predictions, pos_label) -> Predictions:
+    """Let the positive one of two classes be the second; of a single column it is its class."""
+    if pos_label is None:
+        return predictions
+    proba, labels, classes, _ = predictions
+    names = [str(name) for name in classes.tolist()]
+    if len(names) != 2 or pos_label not in names:
+        raise ValueError(f"--pos-label {pos_label!r} is not one of two classes: {listed(names)}.")
+    if pos_label == names[1]:
+        return predictions
+    labels = labels if labels.ndim == 1 else labels[:, ::-1]
+    return Predictions(proba if proba.ndim == 1 else proba[:, ::-1], labels, classes[::-1])
 
 
 def _label_of(name, labels, known):

@@ -61,6 +61,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
             options.max_size * 2**30,
             others=(options.label, *options.ignore, options.weight, options.groups),
             score=options.score,
+            soft=options.soft,
             normalize=options.normalize,
             from_logits=recalibrator.from_logits,
             dialect=dialect_of(options),

@@ -1,0 +1,179 @@
+"""Shares and votes of annotators in files: the numbers are those of the functions."""
+
+import json
+
+import numpy as np
+import pytest
+from report_cases import CANDIDATES
+
+from skcal import Recalibrator
+from skcal.cli.commands import main
+from skcal.hypothesis_tests import calibration_test, equivalence_test
+from skcal.model_selection import candidates
+from skcal.report import calibration_report
+from skcal.sample import read_sample
+
+CLASSES = np.array(["cat", "dog", "emu"])
+
+
+@pytest.fixture(scope="module")
+def voted():
+    rng = np.random.default_rng(5)
+    law = rng.dirichlet([1, 1, 2], 240).round(6)
+    law /= law.sum(axis=1, keepdims=True)
+    votes = np.array([rng.multinomial(4, row) for row in law]).astype(float)
+    sharp = law**1.5
+    return votes, sharp / sharp.sum(axis=1, keepdims=True)
+
+
+def save(path, votes, proba, order=(0, 1, 2)):
+    """The columns of votes in another order than those of predictions."""
+    columns = {CLASSES[k]: proba[:, k] for k in order}
+    columns |= {f"votes_{CLASSES[k]}": votes[:, k] for k in (2, 0, 1)}
+    columns |= {"label": ["kept"] * len(votes), "site": np.arange(len(votes)) % 2}
+    rows = [",".join(columns)]
+    rows += [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    path.write_text("\n".join(rows) + "\n")
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def short_searches(monkeypatch):
+    """What is recommended does not matter here, and takes long."""
+    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES[:1])
+
+
+@pytest.fixture
+def table(tmp_path, voted):
+    return save(tmp_path / "votes.csv", *voted)
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments, status=0):
+        assert main([str(one) for one in arguments]) == status
+        captured = capsys.readouterr()
+        return captured.err if status == 2 else captured.out
+
+    return call
+
+
+def pvalue(run, *arguments):
+    [found] = json.loads(run("test", *arguments, "--json", "--resamples", 99))
+    return found["pvalue"]
+
+
+def test_every_kind_of_file_gives_the_test_of_the_votes(run, table, tmp_path, voted):
+    votes, proba = voted
+    archive = tmp_path / "votes.npz"
+    np.savez(archive, proba=proba, votes=votes, classes=CLASSES)
+    of = {"notion": "confidence", "n_resamples": 99, "random_state": 0}
+    expected = calibration_test(votes, proba, **of).pvalue
+    few = ["--notion", "confidence"]
+    assert pvalue(run, table, "--soft", "votes_", "--ignore", "site", *few) == expected
+    assert pvalue(run, archive, "--soft", "votes", *few) == expected
+
+
+def test_report_of_votes(run, table, voted):
+    votes, proba = voted
+    options = ["--soft", "votes_", "--by", "site", "--resamples", 99]
+    site = (np.arange(len(votes)) % 2).astype(str)
+    expected = calibration_report(
+        votes,
+        proba,
+        labels=CLASSES,
+        by={"site": site},
+        name="votes.csv",
+        n_resamples=99,
+        random_state=0,
+    )
+    assert run("report", table, *options) == f"{expected}\n"
+
+
+def test_files_of_the_same_votes_are_compared_whatever_the_order_of_their_columns(
+    run, table, tmp_path, voted
+):
+    other = save(tmp_path / "other.csv", *voted, order=(2, 0, 1))
+    options = ["--soft", "votes_", "--ignore", "site", "--fail-if-worse", "--resamples", 99]
+    found = json.loads(run("compare", table, other, *options, "--json"))
+    assert found["gate"]["pvalue"] == 1  # the same predictions
+    save(tmp_path / "other.csv", np.roll(voted[0], 1, axis=1), voted[1])
+    message = run("compare", table, other, *options, status=2)
+    assert "sample 1 has the label [" in message
+
+
+def test_recalibration_by_votes(run, table, tmp_path, voted):
+    _, proba = voted
+    out, saved = tmp_path / "out.csv", tmp_path / "map.json"
+    options = ["--soft", "votes_", "--ignore", "site", "--method", "slope"]
+    run("recalibrate", table, table, *options, "--out", out, "--save", saved)
+    recalibrator = Recalibrator.from_json(saved.read_text())
+    mended = np.array([row.split(",")[:3] for row in out.read_text().splitlines()[1:]], float)
+    np.testing.assert_array_equal(mended, recalibrator.predict_proba(proba))
+    assert mended.max(axis=1).mean() < proba.max(axis=1).mean()  # the votes are less sure
+
+
+def test_gate_of_votes(run, table, voted):
+    options = ["--soft", "votes_", "--ignore", "site", "--notion", "confidence", "--json"]
+    [found] = json.loads(run("evaluate", table, *options, "--max-error", 0.5))
+    expected = equivalence_test(*voted, limit=0.5, notion="confidence")
+    assert found["gate"]["verdict"] == expected.verdict == "below"
+    assert found["gate"]["results"][0]["high"] == expected.high
+    sample = read_sample(*voted)
+    assert (found["accuracy"], found["n_samples"]) == (sample.accuracy, len(voted[0]))
+
+
+def test_a_single_column_takes_its_class_from_its_name_or_an_option(run, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=200).round(4)
+    yes = rng.binomial(3, p**2)
+
+    def file(name):
+        path = tmp_path / f"{name}.csv"
+        rows = [f"{name},v_yes,v_no", *(f"{a},{b},{3 - b}" for a, b in zip(p, yes, strict=True))]
+        path.write_text("\n".join(rows))
+        return path
+
+    options = {"notion": "binary", "n_resamples": 99, "random_state": 0}
+    expected = calibration_test(np.column_stack([3 - yes, yes]), p, **options).pvalue
+    assert pvalue(run, file("yes"), "--soft", "v_") == expected
+    assert pvalue(run, file("score"), "--soft", "v_", "--pos-label", "yes") == expected
+    assert "may be of either class, yes, no" in run("test", file("score"), "--soft", "v_", status=2)
+    negative = calibration_test(np.column_stack([yes, 3 - yes]), p, **options).pvalue
+    assert pvalue(run, file("no"), "--soft", "v_") == negative
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("votes_emu", "emus"), "of the classes emu, emus there are"),
+        (lambda text: text.replace("votes_", "w_"), "no column that begins with 'votes_'"),
+        (lambda text: text.replace(",0.0,", ",-1,", 1), "is -1: negative"),
+        (lambda text: text.replace(",0.0,", ",,", 1), "is empty"),
+        (lambda text: text.replace(",1.0,", ",0.5,", 1), "Pass shares that sum to 1, or whole"),
+    ],
+)
+def test_what_is_wrong_is_named(run, tmp_path, voted, change, message):
+    path = tmp_path / "wrong.csv"
+    save(path, *voted)
+    path.write_text(change(path.read_text()))
+    options = ["--soft", "votes_", "--ignore", "site"]
+    assert message in run("test", path, *options, status=2)
+
+
+def test_arrays_of_another_shape_are_refused(run, tmp_path, voted):
+    votes, proba = voted
+    path = tmp_path / "wrong.npz"
+    for wrong in (votes[:, :2], votes[:, 0], votes[:-1]):
+        np.savez(path, proba=proba, votes=wrong)
+        assert "shape" in run("test", path, "--soft", "votes", status=2)
+
+
+def test_an_empty_prefix_and_a_map_that_needs_no_votes_are_refused(run, table, capsys):
+    for options in (
+        ["test", table, "--soft", ""],
+        ["recalibrate", table, "--map", "m", "--soft", "v"],
+    ):
+        with pytest.raises(SystemExit):
+            main([str(one) for one in options])
+        assert "--soft" in capsys.readouterr().err
