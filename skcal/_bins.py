@@ -55,20 +55,24 @@ def equal_intervals(n_bins: int) -> Intervals:
 
 
 def _edges_in(edges: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, bool]:
-    """Edges of a dtype, and whether the bins are so few and equal that a product finds them."""
+    """Edges of a dtype, the outer ones infinite, and whether a product finds the bins.
+
+    It does where they are so few and equal.
+    """
     n_bins, edges = len(edges) - 1, edges.astype(dtype)
     few = n_bins * np.finfo(dtype).eps < 0.01
-    equal = (np.arange(n_bins + 1) / n_bins).astype(dtype)
-    return edges, bool(few and np.array_equal(edges, equal))
+    equal = few and np.array_equal(edges, (np.arange(n_bins + 1) / n_bins).astype(dtype))
+    edges[0], edges[-1] = -np.inf, np.inf
+    return edges, bool(equal)
 
 
 def _places(edges: np.ndarray, equal: bool, x: np.ndarray) -> np.ndarray:
-    """The bin of each x."""
+    """The bin of each x, at least 0 up to rounding."""
     if equal:
         # Of equal bins the right one is found at once, or by a rounded product the one after it.
         n_bins = len(edges) - 1
-        place = np.minimum(np.maximum((x * n_bins).astype(np.intp), 0), n_bins - 1)
-        return place - ((x <= edges[place]) & (place > 0))
+        place = np.minimum((x * n_bins).astype(np.intp), n_bins)
+        return place - (x <= edges[place])
     return np.searchsorted(edges[1:-1], x, side="left")
 
 
@@ -100,7 +104,7 @@ def cell_keys(X: np.ndarray, edges: np.ndarray | None) -> np.ndarray:
     if edges is None:
         cells = (X + 0.0).astype(">f8")
     else:
-        cells = _places(*_edges_in(edges, X.dtype), X).astype(">u4")
+        cells = _places(*_edges_in(edges, X.dtype), np.maximum(X, 0)).astype(">u4")
     return np.ascontiguousarray(cells).view(f"S{cells.itemsize * X.shape[1]}").ravel()
 
 

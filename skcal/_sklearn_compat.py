@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, Signature
 
-from sklearn import config_context, get_config
+from sklearn._config import _get_threadlocal_config
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.metrics.pairwise import _euclidean_distances
@@ -111,14 +111,17 @@ def validate_params(parameter_constraints, *, prefer_skip_nested_validation):
         def called(*args, **kwargs):
             if not are_right(args, kwargs):
                 return checked(*args, **kwargs)
-            skip = prefer_skip_nested_validation or get_config()["skip_parameter_validation"]
+            config = _get_threadlocal_config()  # config_context copies it twice
+            before = config["skip_parameter_validation"]
+            config["skip_parameter_validation"] = prefer_skip_nested_validation or before
             try:
-                with config_context(skip_parameter_validation=skip):
-                    return function(*args, **kwargs)
+                return function(*args, **kwargs)
             except InvalidParameterError as error:  # of what the function calls
                 name = f"parameter of {function.__qualname__} must be"
                 text = re.sub(r"parameter of \w+ must be", name, str(error))
                 raise InvalidParameterError(text) from error
+            finally:
+                config["skip_parameter_validation"] = before
 
         return called
 

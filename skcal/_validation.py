@@ -133,12 +133,16 @@ def is_plain(array: Any, *dimensions: int) -> bool:
     They ask first for every other container. Plain is an array of numpy of finite float64 or
     float32, in the byte order of the machine, with at least one entry.
     """
+    return _is_array(array, *dimensions) and _all_finite(array)
+
+
+def _is_array(array: Any, *dimensions: int) -> bool:
+    """Whether it is plain but for its values."""
     return (
         type(array) is np.ndarray
         and array.dtype in FLOATS
         and array.ndim in dimensions
         and array.size > 0
-        and _all_finite(array)
     )
 
 
@@ -186,6 +190,8 @@ def check_proba(
         float32 input stays float32. Values outside [0, 1] by rounding (4 units in the last
         place) are read as 0 or 1; rows may miss 1 by 1e-5 (float16: 2e-3) and are left as they are.
     """
+    if estimator is None and _is_array(y_proba, 1) and 0 <= y_proba.min() <= y_proba.max() <= 1:
+        return y_proba  # NaN is in no range
     proba = _check_floats(y_proba, name, estimator, reset)
     if proba.ndim == 2:
         _check_columns(proba, name)

@@ -229,7 +229,8 @@ def read_sample(
     weight = check_weight(sample_weight, len(proba), rescale=estimator is not None)
     if votes is not None:
         weight = weight * np.nan_to_num(votes, nan=1.0)
-    if not _SMALLEST < weight.max() < 1 / _SMALLEST:  # metrics rescale no counts, but such
+    ones = sample_weight is None and votes is None
+    if not (ones or _SMALLEST < weight.max() < 1 / _SMALLEST):  # counts are not rescaled, but such
         weight = weight / weight.max()
     together, notion = read_groups(groups, weight, few_groups), resolve_notion(notion, proba)
     if notion.of_shares:
@@ -239,7 +240,7 @@ def read_sample(
     sample = Sample(
         proba, codes, weight, classes, notion, logits, positive_first, together, outcomes, votes
     )
-    if not keep_weightless and not weight.all():
+    if not (keep_weightless or ones or weight.all()):
         sample = sample.take(weight > 0)
     if len(sample.codes) < at_least:
         raise ValueError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import isinf, isnan
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def estimate_problems(
         results = iter(over_jobs([(measure, problem) for problem in enough], prefer="threads"))
     powers = [next(results) if len(p.weight) >= at_least else np.nan for p in problems]
     for k, (power, problem) in enumerate(zip(powers, problems, strict=True)):
-        if np.isnan(power) and len(problem.weight) >= at_least:
+        if isnan(power) and len(problem.weight) >= at_least:
             raise FloatingPointError(f"The estimate of problem {k} is not a number.")
     return combine_problems(powers, problems, norm, average, root)
 
@@ -51,14 +52,14 @@ def combine_problems(powers, problems, norm: float, average: str | None, root: b
     present = [
         (power, problem.share)
         for power, problem in zip(powers, problems, strict=True)
-        if not np.isnan(power)
+        if not isnan(power)
     ]
     if not present:
         raise ValueError("y_proba has too few samples of every class to estimate the error.")
     values: Any
     if average is None:
         values = np.asarray(powers, dtype=np.float64)
-    elif np.isinf(norm):
+    elif isinf(norm):
         values = max(power for power, _ in present)
     elif average == "macro":
         values = np.mean([power for power, _ in present])
@@ -66,7 +67,7 @@ def combine_problems(powers, problems, norm: float, average: str | None, root: b
         values = present[0][0] * present[0][1]
     else:
         values = np.sum([power * share for power, share in present])
-    if root and norm != 1 and not np.isinf(norm):
+    if root and norm != 1 and not isinf(norm):
         values = np.maximum(values, 0) ** (1 / norm)
     return values if average is None else float(values)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import isinf
 from numbers import Integral, Real
 from typing import Any
 
@@ -272,7 +273,7 @@ def expected_error(problems: list[BinMoments], norm, debias, distance, average, 
 def _error_power(weight, gaps, norm, distance, variances: Any = 0.0):
     """Σ_b n_b/n ‖gap‖^q of one problem; for q = ∞ the largest ‖gap‖."""
     distances = gap_distances(gaps, distance)
-    if np.isinf(norm):
+    if isinf(norm):
         return distances.max()
     return weight @ (distances**norm - variances) / weight.sum()
 
