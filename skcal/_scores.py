@@ -67,4 +67,6 @@ def log_losses_of_logits(logits: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return the log losses (n,) of one column of logits, or of the logarithms of probabilities."""
     if logits.shape[1] > 1:
         return -of_outcomes(logits, codes)
-    return of_outcomes(np.logaddexp(0, np.hstack([logits, -logits])), codes)
+    z = logits[:, 0]
+    # y log(1 + exp(-z)) + (1 - y) log(1 + exp(z)) of shares y, of which labels lose no digit.
+    return np.logaddexp(0, -np.abs(z)) + (np.maximum(z, 0) - codes * z)

@@ -27,6 +27,7 @@ _ITERATIONS, _HALVINGS = 100, 30
 _TOLERANCE = 1e-13  # of the gradient of the mean loss
 _ROUNDING = 1e-13  # of the mean loss
 _DOUBLINGS = 60
+_NEWTON_STEPS, _FAR = 10, 100.0  # Newton's, from a guess at most so many reaches off
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,7 @@ def calibration_intercept(
     """
     data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     check_both(data.happened)
-    return float(fit_intercept(data.logit, data.happened, data.weight).coefficients[0])
+    return _most_likely_intercept(data.logit, data.happened, data.weight)
 
 
 def calibration_slope(
@@ -311,7 +312,7 @@ def calibration_slope(
     data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     check_both(data.happened)
     check_overlap(data.logit, data.happened)
-    return float(fit_logistic(data.logit, data.happened, data.weight).coefficients[1])
+    return float(_most_likely_line(data.logit, data.happened, data.weight)[1][1])
 
 
 def check_overlap(logit, outcome):
@@ -351,7 +352,17 @@ def of_groups(fit: LogisticFit, data: Outcome) -> LogisticFit:
 
 
 def fit_intercept(logit, outcome, weight) -> LogisticFit:
-    """Maximum likelihood of a in a + logit: the score falls with a, so its root is bracketed.
+    """Maximum likelihood of a in a + logit."""
+    a = _most_likely_intercept(logit, outcome, weight)
+    frequency = expit(a + logit)
+    with np.errstate(divide="ignore"):  # of certain predictions alone
+        variance = 1 / (weight @ (frequency * (1 - frequency)))
+    best = log_likelihood(a + logit, outcome, weight)
+    return LogisticFit(np.array([a]), np.array([[variance]]), best)
+
+
+def _most_likely_intercept(logit, outcome, weight) -> float:
+    """The a of a + logit: the score falls with a, so that its root is bracketed.
 
     Newton's method would not do: the likelihood is flat where p is 0 or 1.
     """
@@ -362,24 +373,24 @@ def fit_intercept(logit, outcome, weight) -> LogisticFit:
     bracket = centre - logit.max() - 1, centre - logit.min() + 1
     # Not a closure: brentq's cycle of references would keep its arrays until a collection.
     arguments = np.ones_like(logit), logit, outcome, weight
-    a = brentq(_slope_of_likelihood, *bracket, args=arguments, xtol=1e-13, maxiter=1000)
-    frequency = expit(a + logit)
-    with np.errstate(divide="ignore"):  # of certain predictions alone
-        variance = 1 / (weight @ (frequency * (1 - frequency)))
-    best = log_likelihood(a + logit, outcome, weight)
-    return LogisticFit(np.array([a]), np.array([[variance]]), best)
+    return brentq(_slope_of_likelihood, *bracket, args=arguments, xtol=1e-13, maxiter=1000)
 
 
 def fit_logistic(logit, outcome, weight) -> LogisticFit:
     """Maximum likelihood of (a, b) in a + b logit."""
-    design = np.column_stack([np.ones_like(logit), logit])
-    coefficients = logistic_coefficients(design, weight * outcome, weight, np.zeros(2))
+    design, coefficients = _most_likely_line(logit, outcome, weight)
     linear = design @ coefficients
     frequency = expit(linear)
     spread = weight * frequency * (1 - frequency)
     information = (design * spread[:, None]).T @ design
     best = log_likelihood(linear, outcome, weight)
     return LogisticFit(coefficients, np.linalg.pinv(information), best)
+
+
+def _most_likely_line(logit, outcome, weight) -> tuple[np.ndarray, np.ndarray]:
+    """The design (n, 2) and the coefficients of a + b logit."""
+    design = np.column_stack([np.ones_like(logit), logit])
+    return design, logistic_coefficients(design, weight * outcome, weight, np.zeros(2))
 
 
 def logistic_coefficients(X, hits, mass, penalty) -> np.ndarray:
@@ -455,6 +466,16 @@ def _shifted(logit, outcome, weight, a):
 
 def _root_of_score(z, offset, outcome, weight, guess, reach):
     """The c that is most likely in offset + c z; its score falls with it."""
+    c, weighted = guess, weight * z
+    for _ in range(_NEWTON_STEPS):
+        chance = expit(offset + c * z)
+        information = weighted @ (z * chance * (1 - chance))
+        step = weighted @ (outcome - chance) / information if information > 0 else np.inf
+        if not abs(step) < _FAR * reach:
+            break
+        c += step
+        if abs(step) <= 1e-3 * reach:  # the next one would be some square of it
+            return c
     arguments = z, offset, outcome, weight  # not a closure, as above
     tolerance, low, high = 1e-5 * reach, guess - reach, guess + reach
     while _slope_of_likelihood(low, *arguments) < 0:

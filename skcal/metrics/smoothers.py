@@ -184,11 +184,13 @@ class _Likelihood(NamedTuple):
     def expanded(self, coefficients):
         """Of coefficients (m, k) the values (k,), gradients (k, m) and negative Hessians."""
         m, linear = self.design.shape[1], self.design @ coefficients
-        chance = expit(linear)
-        fit = self.hits @ linear - self.mass @ np.logaddexp(0, linear)
-        gradient = self.design.T @ (self.hits[:, None] - self.mass[:, None] * chance)
+        away = np.exp(-np.abs(linear))
+        chance = np.where(linear > 0, 1, away) / (1 + away)
+        fit = self.hits @ linear - self.mass @ (np.maximum(linear, 0) + np.log1p(away))
+        expected = self.mass[:, None] * chance
+        gradient = (self.design.T @ self.hits)[:, None] - self.design.T @ expected
         products = (self.design[:, :, None] * self.design[:, None]).reshape(-1, m * m)
-        information = products.T @ (self.mass[:, None] * chance * (1 - chance))
+        information = products.T @ (expected * (1 - chance))
         return (
             fit - self.penalty @ coefficients**2 / 2,
             gradient.T - self.penalty * coefficients.T,
@@ -207,23 +209,26 @@ class _Likelihood(NamedTuple):
         """
         coefficients = np.repeat(start[:, None], len(rows), axis=1)
         bound = self.expanded(start[:, None])[0] - z**2 / 2
+        going = np.arange(len(rows))  # whose steps have not become small
         for _ in range(_STEPS):
-            value, gradient, curvature = self.expanded(coefficients)
+            row, at = rows[going], coefficients[:, going]
+            value, gradient, curvature = self.expanded(at)
             inverse = np.linalg.inv(curvature)
             newton = np.einsum("kij,kj->ki", inverse, gradient)
-            along = np.einsum("kij,kj->ki", inverse, rows)
-            room = 2 * (value - bound) + (newton * gradient).sum(axis=1)
-            length = np.sqrt(np.maximum(room, 0) / (along * rows).sum(axis=1))
+            along = np.einsum("kij,kj->ki", inverse, row)
+            room = 2 * (value - bound[going]) + (newton * gradient).sum(axis=1)
+            length = np.sqrt(np.maximum(room, 0) / (along * row).sum(axis=1))
             step = (newton + sign * length[:, None] * along).T
             linear, move = (
-                np.vstack([self.design @ b, (rows.T * b).sum(axis=0)]) for b in (coefficients, step)
+                np.vstack([self.design @ b, (row.T * b).sum(axis=0)]) for b in (at, step)
             )
             # Predictors that are certain already would else hold up those that tell something.
             beyond = np.maximum(np.abs(linear) - _CERTAIN, 0)
             outwards = (beyond > 0) & (move * linear > 0)
             moved = np.where(outwards, 0, np.abs(move) / (2 + beyond)).max(axis=0)
-            coefficients = coefficients + step * np.minimum(1, 1 / np.maximum(moved, 1e-300))
-            if moved.max() < 1e-6:
+            coefficients[:, going] = at + step * np.minimum(1, 1 / np.maximum(moved, 1e-300))
+            going = going[moved >= 1e-6]
+            if not len(going):
                 break
         farthest = (rows * coefficients.T).sum(axis=1)
         return sign * np.maximum(sign * farthest, sign * (rows @ start))
