@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -390,14 +391,16 @@ def fit_logistic(logit, outcome, weight) -> LogisticFit:
 def _most_likely_line(logit, outcome, weight) -> tuple[np.ndarray, np.ndarray]:
     """The design (n, 2) and the coefficients of a + b logit."""
     design = np.column_stack([np.ones_like(logit), logit])
-    return design, logistic_coefficients(design, weight * outcome, weight, np.zeros(2))
+    calibrated = np.array([0.0, 1.0])
+    hits, penalty = weight * outcome, np.zeros(2)
+    return design, logistic_coefficients(design, hits, weight, penalty, calibrated)
 
 
-def logistic_coefficients(X, hits, mass, penalty) -> np.ndarray:
+def logistic_coefficients(X, hits, mass, penalty, start) -> np.ndarray:
     """Coefficients β where Σ mass log(1 + exp(η)) - hits η + Σ penalty β² / 2 is least, η = Xβ.
 
-    Newton's method with halved steps: resamples that a threshold separates have flat likelihoods,
-    where solvers warn and change.
+    Newton's method with halved steps, from 0 or a better start: resamples that a threshold
+    separates have flat likelihoods, where solvers warn and change.
     """
 
     def loss(coefficients):
@@ -405,8 +408,8 @@ def logistic_coefficients(X, hits, mass, penalty) -> np.ndarray:
         fit = mass @ np.logaddexp(0, linear) - hits @ linear
         return fit + penalty @ coefficients**2 / 2
 
-    coefficients, total = np.zeros(X.shape[1]), mass.sum()
-    least = loss(coefficients)
+    total = mass.sum()
+    least, coefficients = min(((loss(one), one) for one in (start, 0 * start)), key=itemgetter(0))
     for _ in range(_ITERATIONS):
         chance = expit(X @ coefficients)
         gradient = X.T @ (mass * chance - hits) + penalty * coefficients

@@ -118,19 +118,23 @@ def spline_curve(
     Limits are those of the profile likelihood: where no events happened, normal ones of the linear
     predictor would tell nothing.
     """
-    logit, at = (log_probabilities(x[:, None])[:, 0] for x in (points.prediction, grid))
+    logit = log_probabilities(points.prediction[:, None])[:, 0]
     # As for equal weights: each counts as often as the mean weight of a weighted draw.
     scale = points.mass.sum() / points.squares.sum()
     mass, hits = points.mass * scale, points.hits * scale
     knots = _knots(logit, mass, min(hits.sum(), (mass - hits).sum()))
-    design, rows = _natural_splines(logit, knots), _natural_splines(at, knots)
+    design = _natural_splines(logit, knots)
     middle = np.average(design, axis=0, weights=mass)
     middle[0] = 0  # of the constant
-    design, rows = design - middle, rows - middle
+    design -= middle
+    rows = design
+    if grid is not points.prediction:
+        rows = _natural_splines(log_probabilities(grid[:, None])[:, 0], knots) - middle
     penalty = np.full(design.shape[1], _RIDGE * mass.sum())
     penalty[0] = 0
     likelihood = _Likelihood(design, hits, mass, penalty)
-    coefficients = logistic_coefficients(design, hits, mass, penalty)
+    calibrated = np.append([middle[1], 1.0], np.zeros(design.shape[1] - 2))
+    coefficients = logistic_coefficients(design, hits, mass, penalty, calibrated)
     centre = rows @ coefficients
     if level is None:
         return Curve(expit(centre))
@@ -152,10 +156,14 @@ def spline_curve(
 def _knots(logit, mass, events) -> np.ndarray:
     """Harrell's: 5 quantiles, of fewer than 100 events or non-events 4, below 30 they are 3."""
     shares = next(shares for fewest, shares in _KNOTS if events >= fewest)
-    knots = np.quantile(
-        logit, np.array(shares) * (1 - _ROUNDING), method="inverted_cdf", weights=mass
-    )
-    return np.unique(knots)
+    return np.unique(weighted_quantiles(logit, mass, np.array(shares) * (1 - _ROUNDING)))
+
+
+def weighted_quantiles(x, mass, shares) -> np.ndarray:
+    """The least x up to which a share of the mass lies, as numpy's "inverted_cdf"."""
+    order = np.argsort(x, kind="stable")
+    cdf = np.cumsum(mass[order])
+    return x[order[np.searchsorted(cdf / cdf[-1], shares, side="left")]]
 
 
 def _natural_splines(x, knots) -> np.ndarray:
