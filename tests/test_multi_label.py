@@ -14,7 +14,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from skcal import CalibrationErrorEstimator, CalibrationErrorSearchCV, Zero, calibration_report
+from skcal import CalibrationErrorEstimator, CalibrationErrorSearchCV, Zero
 from skcal.displays import ReliabilityDisplay
 from skcal.functions import Binning
 from skcal.hypothesis_tests import (
@@ -259,8 +259,6 @@ def test_what_is_no_set_of_labels_is_refused(y, p, notion, message):
 
 
 def test_what_needs_a_class_refuses_labels():
-    with pytest.raises(ValueError, match="'notion' parameter of calibration_report must be"):
-        calibration_report(Y, P, **LABELS)
     with pytest.raises(ValueError, match="pos_label has no meaning"):
         expected_calibration_error(Y, P, pos_label=1, **LABELS)
 

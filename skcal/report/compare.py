@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skcal._groups import tail_quantile
-from skcal._labels import column_names, plain_labels
+from skcal._labels import column_names, columns_of_labels, plain_labels
 from skcal._matrices import two_columns
 from skcal._scores import brier_losses, log_losses, of_outcomes
+from skcal._validation import InputError
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test, compare_calibration
 from skcal.hypothesis_tests.joint import JointTestResult
+from skcal.hypothesis_tests.segment_features import read_columns
 from skcal.notions import Notion, resolve_notion
 from skcal.recalibration.losses import LossComparison
 from skcal.report.measure import (
@@ -29,7 +33,69 @@ from skcal.sample import Sample, read_sample
 
 _DRAWS_A_GROUP, _MOST_DRAWS = 100, 20_000  # of the tests of subgroups
 _PAIRS = 1e10
+LABEL_HOLDS = ("no label", "a label")  # the outcomes of a pair of a sample and a label
 _LOSSES = {"Brier score": brier_losses, "log loss": log_losses}
+
+
+# Several labels of a sample
+
+
+class LabelPairs(NamedTuple):
+    """Samples of several labels as pairs of a sample and a label, whose labels are subgroups."""
+
+    y_true: np.ndarray
+    y_proba: np.ndarray
+    by: dict[str, np.ndarray]
+    sample_weight: np.ndarray | None
+    groups: np.ndarray
+    segments: Any
+    compare: np.ndarray | None
+
+
+def pairs_of_labels(
+    y_true, y_proba, *, by, sample_weight, groups, segments, compare, labels, pos_label
+) -> LabelPairs:
+    """Arguments of a report of which any of several labels may hold, as those of one outcome.
+
+    The pairs of a sample depend on each other, and so do those of a group.
+    """
+    options = {"notion": "multi-label", "labels": labels, "pos_label": pos_label}
+    options |= {"sample_weight": sample_weight, "keep_weightless": True}
+    sample = read_sample(y_true, y_proba, groups=groups, **options)
+    n, n_labels = sample.proba.shape
+    rows = np.repeat(np.arange(n), n_labels)
+    columns = {"label": np.tile(sample.classes.astype(str), n)}
+    if by is not None:
+        names = list(by) if isinstance(by, Mapping) else column_names(by)
+        for name in ["subgroup"] if names is None else names:
+            columns[name] = np.asarray(by if names is None else by[name])[rows]
+    if segments is not None:
+        with errors_of_segments():
+            segments = {name: column[rows] for name, column in read_columns(segments, n)}
+    if compare is not None:
+        compare = columns_of_labels(compare, "compare")
+        _require_same_shape(compare, sample.proba)
+        compare = read_sample(y_true, compare, proba_name="compare", **options).proba.ravel()
+    return LabelPairs(
+        np.array(LABEL_HOLDS)[sample.happened.ravel().astype(int)],
+        sample.proba.ravel(),
+        columns,
+        None if sample_weight is None else sample.weight[rows],
+        rows if groups is None else np.asarray(groups)[rows],
+        segments,
+        compare,
+    )
+
+
+@contextmanager
+def errors_of_segments():
+    """Let errors about features name the argument of a report."""
+    try:
+        yield
+    except InputError as error:
+        if error.argument == "features":
+            error.argument = "segments"
+        raise
 
 
 # Subgroups
@@ -140,16 +206,20 @@ class ModelComparison:
 
 def read_second(y_true, y_proba, compare, strategy, options) -> Sample:
     """Check the predictions of a second model for the same samples."""
-    if np.shape(compare) != np.shape(y_proba):
-        raise ValueError(
-            f"compare has shape {np.shape(compare)}, y_proba {np.shape(y_proba)}. Pass predictions "
-            "of the same classes for the same samples."
-        )
+    _require_same_shape(compare, y_proba)
     if strategy != "uniform":
         raise ValueError(
             f"strategy={strategy!r} makes other bins for every model. With compare use 'uniform'."
         )
     return read_sample(y_true, compare, proba_name="compare", **options)
+
+
+def _require_same_shape(compare, y_proba) -> None:
+    if np.shape(compare) != np.shape(y_proba):
+        raise ValueError(
+            f"compare has shape {np.shape(compare)}, y_proba {np.shape(y_proba)}. Pass predictions "
+            "of the same classes for the same samples."
+        )
 
 
 def compare_models(

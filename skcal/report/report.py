@@ -15,15 +15,17 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._files import replacing
 from skcal._show import as_json
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import InputError
 from skcal.displays.base import default_resamples
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_candidates
 from skcal.notions import Notion
 from skcal.report.compare import (
+    LABEL_HOLDS,
     ModelComparison,
     compare_models,
+    errors_of_segments,
+    pairs_of_labels,
     read_second,
     read_subgroups,
     test_subgroups,
@@ -33,7 +35,13 @@ from skcal.report.measure import Measures, Settings, asked, beside, measure
 from skcal.report.page import as_fragment, as_page
 from skcal.report.rows import records_table
 from skcal.report.views import as_data, as_latex, as_text
-from skcal.report.words import all_warnings, comparison_verdict, n_different, verdict_of
+from skcal.report.words import (
+    all_warnings,
+    comparison_verdict,
+    n_different,
+    verdict_of,
+    wrong_subgroups,
+)
 from skcal.sample import Sample, read_sample
 
 
@@ -124,6 +132,8 @@ class CalibrationReport:
             others = verdict_of(self.comparison.second, self.settings)
             names = self.overall.name, self.comparison.second.name
             text = f"{comparison_verdict(self)} {names[0]}: {text} {names[1]}: {others}"
+        if self.subgroups:
+            text += wrong_subgroups(self)
         level = 1 - self.settings["confidence_level"]
         if self.segments is None or self.segments.pvalue > level:
             return text
@@ -222,7 +232,7 @@ class CalibrationReport:
 
 @validate_params(
     {
-        "notion": [StrOptions({"auto", "binary", "confidence"})],
+        "notion": [StrOptions({"auto", "binary", "confidence", "multi-label"})],
         "search": ["boolean"],
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
@@ -273,13 +283,17 @@ def calibration_report(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        The label of each sample.
+    y_true : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
+        Labels, or shares or votes of the classes (see :doc:`/guide/soft_labels`); for
+        "multi-label" whether each label holds, 0 or 1.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    notion : {"auto", "binary", "confidence"}, default="auto"
+    notion : {"auto", "binary", "confidence", "multi-label"}, default="auto"
         The notion of the verdict, ECE, the figure and the tuned error; "auto" is "binary" for one
-        and two columns and "confidence" for more.
+        and two columns and "confidence" for more. "multi-label" asks whether a label that is
+        predicted with 30 % holds in 30 % of all pairs of a sample and a label, whatever the label,
+        and then each label by itself, as a subgroup. The pairs of a sample are a group, so that
+        they may depend on each other.
     search : bool, default=False
         Whether to tune the canonical and the class-wise error too, and the errors of subgroups,
         which takes longer.
@@ -392,6 +406,14 @@ def calibration_report(
     400 predictions of 5 classes; is a prediction right as often as its largest probability says?
     ...
     """
+    of_labels = notion == "multi-label"
+    if of_labels:
+        given = {"by": by, "sample_weight": sample_weight, "groups": groups, "compare": compare}
+        given |= {"segments": segments, "labels": labels, "pos_label": pos_label}
+        y_true, y_proba, by, sample_weight, groups, segments, compare = pairs_of_labels(
+            y_true, y_proba, **given
+        )
+        notion, labels, pos_label = "binary", LABEL_HOLDS, None
     options = {"labels": labels, "pos_label": pos_label, "notion": notion, "at_least": 2}
     options |= {"sample_weight": sample_weight, "groups": groups}
     rows = read_sample(y_true, y_proba, **options, keep_weightless=True)
@@ -415,6 +437,7 @@ def calibration_report(
         verbose=verbose,
     )
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
+    described["multi_label"] = of_labels
     overall = measure(name, sample, settings)
     names, samples = [label for label, _ in parts], [sample.take(rows) for _, rows in parts]
     tests, warnings = test_subgroups(names, samples, settings) if parts else ([], [])
@@ -452,12 +475,8 @@ def _seed(random_state) -> int:
 
 def _segments(sample, features, settings) -> SegmentTestResult:
     given = asked(sample) | beside(sample) | settings.resampling
-    try:
+    with errors_of_segments():
         return segment_test(sample.y_true, sample.proba, features, relative=True, **given)
-    except InputError as error:
-        if error.argument == "features":
-            error.argument = "segments"
-        raise
 
 
 def _options_as_data(settings: Settings, sample: Sample) -> dict:

@@ -210,6 +210,22 @@ def powerless(measures, overall, settings) -> bool:
     return error <= measures.ece.null_limit
 
 
+def wrong_subgroups(report) -> str:
+    """A sentence that names the subgroups that are miscalibrated, for what follows another."""
+    parts = [part for part in report.subgroups if part.rejects(report.settings)]
+    if not parts:
+        return ""
+    parts.sort(key=lambda part: part.test.pvalue)
+    more = f", … {len(parts) - _NAMES} more" if len(parts) > _NAMES else ""
+    names = ", ".join(part.name for part in parts[:_NAMES]) + more
+    of = "" if report.comparison is None else f" of {report.overall.name}"
+    shown = f"{len(parts):,} {'is' if len(parts) == 1 else 'are'} shown to be miscalibrated"
+    return (
+        f" Of {len(report.subgroups):,} subgroups{of} {shown}, by tests adjusted for all of them: "
+        f"{names}."
+    )
+
+
 def comparison_verdict(report) -> str:
     """Which model is better calibrated, by the paired tests together."""
     names, tests = (report.overall.name, report.comparison.second.name), report.comparison.tests

@@ -1,0 +1,112 @@
+"""A report of samples of which any of several labels may hold: pairs, and each label."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from skcal import calibration_report
+from skcal.hypothesis_tests import adjust_pvalues, calibration_test
+from skcal.metrics import expected_calibration_error
+from skcal.model_selection import candidates
+
+N, K = 150, 3
+NAMES = ["news", "sport", "trade"]
+FEW = {"notion": "multi-label", "labels": NAMES, "n_resamples": 99, "random_state": 0}
+
+
+@pytest.fixture(autouse=True)
+def short_searches(monkeypatch):
+    """What is recommended does not matter here, and takes long."""
+    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: [(candidates.Zero(), {})])
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    rng = np.random.default_rng(2)
+    proba = rng.beta(0.7, 1.2, (N, K))
+    law = proba.copy()
+    law[:, 2] = 0.5 * proba[:, 2]  # too high of the last label
+    return (rng.random((N, K)) < law).astype(int), proba
+
+
+@pytest.fixture(scope="module")
+def report(labelled):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(candidates.CANDIDATES, "recommended", lambda *_: [(candidates.Zero(), {})])
+        return calibration_report(*labelled, **FEW)
+
+
+def test_all_pairs_are_one_outcome_whose_samples_are_groups(report, labelled):
+    holds, proba = (array.ravel() for array in labelled)
+    groups = np.repeat(np.arange(N), K)
+    expected = calibration_test(holds, proba, groups=groups, n_resamples=99, random_state=0)
+    assert report.overall.test.statistic_pvalues == expected.statistic_pvalues
+    assert report.overall.ece.estimate == expected_calibration_error(
+        *labelled, notion="multi-label", average="micro"
+    )
+    assert (report.overall.overview.n_samples, report.overall.overview.n_groups) == (N * K, N)
+    assert report.settings["multi_label"]
+
+
+def test_each_label_is_a_subgroup_that_is_tested_exactly(report, labelled):
+    holds, proba = labelled
+    n_resamples = 299  # as many as three adjusted tests take
+    pvalues = [
+        calibration_test(holds[:, k], proba[:, k], n_resamples=n_resamples, random_state=0).pvalue
+        for k in range(K)
+    ]
+    assert [part.name for part in report.subgroups] == [f"label = {name}" for name in NAMES]
+    assert_array_equal([part.test.pvalue for part in report.subgroups], adjust_pvalues(pvalues))
+    assert "exact level" in report.subgroups[0].test.method
+    assert report.subgroups[2].ece.estimate == expected_calibration_error(holds[:, 2], proba[:, 2])
+
+
+def test_the_verdict_names_the_labels_that_are_off(report):
+    ends = "Of 3 subgroups 1 is shown to be miscalibrated, by tests adjusted for all of them: "
+    assert f"{ends}label = trade." in report.verdict
+
+
+def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
+    holds, proba = labelled
+    rng = np.random.default_rng(0)
+    weight, x = rng.uniform(0.5, 2, N), rng.normal(size=N)
+    site = pd.DataFrame({"site": np.arange(N) % 2})
+    found = calibration_report(
+        *labelled,
+        by=site,
+        sample_weight=weight,
+        groups=np.arange(N) // 2,
+        segments=pd.DataFrame({"x": x}),
+        compare=[np.column_stack([1 - p, p]) for p in proba.T],
+        **FEW,
+    )
+    rows = np.repeat(np.arange(N), K)
+    expected = calibration_report(
+        np.array(["no label", "a label"])[holds.ravel()],
+        proba.ravel(),
+        labels=["no label", "a label"],
+        by={"label": np.tile(NAMES, N), "site": site["site"].to_numpy()[rows]},
+        sample_weight=weight[rows],
+        groups=rows // 2,
+        segments={"x": x[rows]},
+        compare=proba.ravel(),
+        n_resamples=99,
+        random_state=0,
+    )
+    assert str(found) == str(expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y_true": np.full((N, K), 2)}, "not 0 or 1"),
+        ({"pos_label": 1}, "pos_label"),
+        ({"labels": ["news", "sport"]}, "labels"),
+        ({"compare": np.ones((N, 2))}, "compare"),
+    ],
+)
+def test_what_is_wrong_is_named(labelled, change, message):
+    arguments = {"y_true": labelled[0], "y_proba": labelled[1], **FEW, **change}
+    with pytest.raises(ValueError, match=message):
+        calibration_report(**arguments)
