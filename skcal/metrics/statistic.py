@@ -279,12 +279,14 @@ def draw_shares(problem: Problem, seeds) -> np.ndarray:
 
 def draw_codes(X: np.ndarray, seeds) -> np.ndarray:
     """Outcomes of calibrated predictions, shape (n_resamples, n_rows); a resample per seed."""
+    codes = np.zeros((len(seeds), len(X)), dtype=np.int64)
+    if X.shape[1] == 1:  # draw by draw, in the processor's cache
+        for draw, seed in zip(codes, seeds, strict=True):
+            draw[:] = np.random.default_rng(seed).random(len(X)) < X[:, 0]
+        return codes
     uniform = np.stack([np.random.default_rng(seed).random(len(X)) for seed in seeds])
-    if X.shape[1] == 1:
-        return (uniform < X[:, 0]).astype(np.int64)
     cdf = np.cumsum(X, axis=1, dtype=np.float64)
     cdf /= cdf[:, -1:]
-    codes = np.zeros(uniform.shape, dtype=np.int64)
     for k in range(X.shape[1] - 1):
         codes += uniform >= cdf[:, k]
     return codes
