@@ -1,4 +1,4 @@
-"""A table becomes predictions and labels; messages name the lines and columns of its file."""
+"""A file becomes checked predictions and labels; messages name its lines and columns."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ import numpy as np
 from skcal._labels import check_labels, read_shares
 from skcal._validation import LOGITS, SWAPPED, InputError, check_proba
 from skcal._validation import check_predictions as check_floats
-from skcal.cli.bounds import FileError, check_size, errors_that_name, listed, one_sentence
-from skcal.cli.table import FileTable, kind_of, read_arrays, read_table
-from skcal.cli.text import NO_CLASS, Dialect, Texts, require_cells
+from skcal.cli.bounds import FileError, errors_that_name, listed, one_sentence
+from skcal.cli.columns import (
+    labelled_arrays,
+    labelled_table,
+    unlabelled_arrays,
+    unlabelled_table,
+)
+from skcal.cli.table import FileTable, kind_of
+from skcal.cli.text import Dialect
 from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
 
 MAX_BYTES = 4 * 2**30
 _COMMAS = Dialect()
 _MISSING = ("", "na", "nan", "null", "none")  # what stands for no value of a feature
-_MOST_NAMES = 1000  # names and labels whose likeness is looked for
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"}
 _REMEDIES = {
     "logits": "If these are logits, apply the softmax.",
     "range": LOGITS.format("the softmax, to a single column the logistic function"),
@@ -187,9 +191,9 @@ def read_predictions(
     archive = kind_of(path) == "npz"
     with errors_that_name(path, max_bytes):
         if archive:
-            table, labels, classes, beside = _labelled_arrays(path, others, soft, max_bytes)
+            table, labels, classes, beside = labelled_arrays(path, others, soft, max_bytes)
         else:
-            table, labels, classes, beside = _labelled_table(
+            table, labels, classes, beside = labelled_table(
                 path, label, others, tuple(ignored), spared, score, soft, max_bytes, dialect
             )
         with errors_in_words_of(table):
@@ -252,22 +256,13 @@ def read_unlabelled(
     """
     path = Path(path)
 
-    def choose(header, place):
-        options = {} if score is None else {score: "--score"}
-        _check_header(path, header, place, options, sep=dialect.sep)
-        if score is not None:
-            return [header.index(score)], []
-        if single:
-            shares = [name for name in header if soft is not None and name.startswith(soft)]
-            return _only_column(path, header, place, (*others, *shares)), []
-        return _columns_of_classes(path, header, place, classes), []
-
     archive = kind_of(path) == "npz"
     with errors_that_name(path, max_bytes):
         if archive:
-            table = _unlabelled_arrays(path, classes, single, max_bytes)
+            table = unlabelled_arrays(path, classes, single, max_bytes)
         else:
-            table = read_table(path, max_bytes, choose, keep=True, dialect=dialect)
+            wanted = None if single else classes
+            table = unlabelled_table(path, wanted, others, score, soft, max_bytes, dialect)
         with errors_in_words_of(table):
             return _check_numbers(table.predictions, normalize, from_logits), table
 
@@ -336,240 +331,6 @@ def _joined(first, second, first_name, second_name, column) -> Predictions:
         )
     rows = np.argsort(names[1])[np.argsort(np.argsort(names[0]))]
     return second._replace(proba=second.proba[rows], labels=second.labels[rows])
-
-
-# What the columns of a table mean
-
-
-def _labelled_table(path, label, others, ignored, spared, score, soft, max_bytes, dialect):
-    """The table of a file, and its labels, classes (None of a single column) and other columns.
-
-    In place of labels the table of shares, if there are any, and the classes of its columns.
-    """
-    options = {**dict.fromkeys(ignored, "--ignore"), **others}
-    if soft is None:
-        options[label] = "--label"
-
-    def choose(header, place):
-        known = options if score is None else {**options, score: "--score"}
-        _check_header(path, header, place, known, label, dialect.sep)
-        shares = [] if soft is None else _columns_of_shares(path, header, place, soft)
-        aside = {*options, *spared, label, *(header[k] for k in shares)}
-        numbers = [k for k, name in enumerate(header) if name not in aside]
-        texts = [header.index(name) for name in options if name in others or name == label]
-        return (numbers if score is None else [header.index(score)]) + shares, texts
-
-    table = read_table(path, max_bytes, choose, dialect=dialect)
-    beside = {name: _text_array(path, table.texts[name], max_bytes) for name in others}
-    if soft is not None:
-        return *_divided(table, soft), beside
-    found = table.texts[label]
-    absent = [k for k, text in enumerate(found.values) if text is None or not text.strip()]
-    if absent:
-        row = int(np.argmax(np.isin(np.asarray(found.codes), absent)))
-        place = table.words_for_row(row)
-        raise FileError(f"{path}: {place} has no label. Drop or label that sample.")
-    labels, classes = _text_array(path, found, max_bytes), None
-    if len(table.names) > 1:
-        classes = _text_array(path, Texts(table.names, range(len(table.names))), max_bytes)
-        _refuse_other_columns(table, [str(text).strip() for text in found.values])
-    return table, labels, classes, beside
-
-
-def _columns_of_shares(path, header, place, soft) -> list[int]:
-    """The places of the columns whose names begin with ``soft``."""
-    columns = [k for k, name in enumerate(header) if name.startswith(soft) and name != soft]
-    if not columns:
-        raise FileError(
-            f"{path}: {place} has no column that begins with {soft!r} (columns: {listed(header)}). "
-            "Name a column of shares or votes of each class by what --soft says, and the class."
-        )
-    return columns
-
-
-def _divided(table: FileTable, soft: str) -> tuple[FileTable, FileTable, np.ndarray]:
-    """The table of predictions, that of shares, and the classes of its columns."""
-    n_shares = sum(name.startswith(soft) and name != soft for name in table.names)
-    n_predicted = len(table.names) - n_shares
-    predicted = table._replace(
-        numbers=table.numbers[:, :n_predicted], columns=table.columns[:n_predicted]
-    )
-    classes = [name.removeprefix(soft) for name in table.names[n_predicted:]]
-    order = list(range(n_shares))
-    require_cells(table.path, predicted.columns, predicted.numbers)
-    if n_predicted == 1:
-        if len(classes) != 2:
-            raise FileError(
-                f"{table.path}: a single column of probabilities needs shares of two classes, "
-                f"found {listed(classes)}. {NO_CLASS}"
-            )
-    elif set(classes) != set(predicted.names):
-        unmatched = sorted(set(classes) ^ set(predicted.names))
-        raise FileError(
-            f"{table.path}: of the classes {listed(unmatched)} there are probabilities or shares, "
-            f"not both. Name a column of shares by {soft!r} and the class. {NO_CLASS}"
-        )
-    else:
-        order = [classes.index(name) for name in predicted.names]
-        classes = predicted.names
-    places = [n_predicted + k for k in order]
-    of_shares = table._replace(
-        numbers=table.numbers[:, places], columns=[table.columns[k] for k in places]
-    )
-    return predicted, of_shares, np.array(classes)
-
-
-def _text_array(path, texts: Texts, max_bytes) -> np.ndarray:
-    """An array of texts without blanks around them; each takes the place of the longest."""
-    values = ["nan" if text is None else text.strip() for text in texts.values]
-    check_size(path, 4 * len(texts.codes) * max(map(len, values), default=0), max_bytes)
-    return np.array(values, dtype=str)[np.asarray(texts.codes)]
-
-
-def _only_column(path, header, place, others) -> list[int]:
-    columns = [k for k, name in enumerate(header) if name not in others]
-    if len(columns) != 1:
-        raise FileError(
-            f"{path}: {place} has {len(columns)} columns that may be predictions (columns: "
-            f"{listed(header)}), the map reads one. Name the others by --ignore, that of the "
-            "labels by --label."
-        )
-    return columns
-
-
-def _columns_of_classes(path, header, place, classes) -> list[int]:
-    column_of = {name: column for column, name in enumerate(header)}
-    missing = [name for name in classes if name not in column_of]
-    if missing:
-        raise FileError(
-            f"{path}: {place} has no column {missing[0]!r} (columns: {listed(header)}). Name a "
-            "column by each class of the predictions to fit to."
-        )
-    return [column_of[name] for name in classes]
-
-
-def _check_header(path, header, place, options, label=None, sep=",") -> None:
-    """Raise unless every column has a name of its own, and those that options name are there."""
-    if not any(header):
-        raise FileError(
-            f"{path}: {place} is empty. Give a header: the class of each column, and the column "
-            "of labels."
-        )
-    other = next((sign for sign in _SEPARATORS if sign != sep and sign in header[0]), None)
-    if len(header) == 1 and other:
-        option = "tab" if other == "\t" else repr(other)
-        raise FileError(
-            f"{path}: {place} is one column. Separate the fields by "
-            f"{_SEPARATORS.get(sep, repr(sep))}, not {_SEPARATORS[other]}, or pass --sep {option}."
-        )
-    for name, option in options.items():
-        if name not in header:
-            remedy = f"Name a column by {option}."
-            if name == label:
-                remedy = _remedy_without_labels(header)
-            elif "," in name and option == "--ignore":
-                remedy = "Repeat --ignore for each column."
-            raise FileError(
-                f"{path}: {place} has no column {name!r} (columns: {listed(header)}). {remedy}"
-            )
-    known: set[str] = set()
-    for name in header:
-        if not name:
-            raise FileError(
-                f"{path}: {place} has a column without a name. Remove it; pandas writes none with "
-                "to_csv(…, index=False)."
-            )
-        if name in known:
-            raise FileError(f"{path}: {place} names column {name!r} twice. Name each class once.")
-        known.add(name)
-
-
-def _remedy_without_labels(header) -> str:
-    if all(Dialect().is_number(name) for name in header):
-        return "Give a header: the class of each column, and the column of labels."
-    return "Name the column of labels by --label."
-
-
-def _refuse_other_columns(table, labels) -> None:
-    """Name columns that none of the different labels names, where the rows sum to 1 without."""
-    names, values = table.names, table.numbers
-    unnamed = ~np.isin(names, labels)
-    if unnamed.all():
-        like = _name_like_labels(names, labels)
-        remedy = (
-            f"Rename them to the labels, such as {like!r} to {labels[0]!r}."
-            if like
-            else "Give a column per class, named by the class, or a single column, of P(positive). "
-            f"{NO_CLASS}"
-        )
-        raise FileError(
-            f"{table.path}: columns {listed(names)}: none has the name of a label, such as "
-            f"{labels[0]!r} in {table.words_for_row(0)}. {remedy}"
-        )
-    if not misses_1(values).any():
-        return
-    for other in (unnamed & ((values < 0) | (values > 1)).any(axis=0), unnamed):
-        if other.any() and not misses_1(values[:, ~other]).any():
-            others = [repr(name) for name, is_other in zip(names, other, strict=True) if is_other]
-            raise FileError(
-                f"{table.path}: {listed(others)}: no label has this name, and the rows sum to 1 "
-                f"without it. {NO_CLASS}"
-            )
-
-
-def _name_like_labels(names, labels):
-    """The first label's column if columns are named as p_cat, p_dog for labels cat, dog."""
-    first, others, known = labels[0], set(labels), set(names)
-    for name in names[:_MOST_NAMES] if len(others) <= _MOST_NAMES else ():
-        if first and first in name and {name.replace(first, k, 1) for k in others} <= known:
-            return name
-    return None
-
-
-# What the arrays of an archive mean
-
-
-def _labelled_arrays(path, others, soft, max_bytes):
-    """What :func:`_labelled_table` returns, of an archive."""
-    outcome = "labels" if soft is None else soft
-    arrays = read_arrays(path, max_bytes, ["proba", outcome, *others], ["classes"])
-    found, classes = arrays[outcome], arrays.get("classes")
-    table = FileTable(path, arrays["proba"], [], (), {})
-    beside = {name: arrays[name] for name in others}
-    classes = None if classes is None else _decoded(classes)
-    if soft is not None:
-        if classes is None:
-            classes = np.arange(found.shape[-1] if found.ndim else 0)
-        return table, table._replace(numbers=found), classes, beside
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = found[:, 0]
-    return table, _decoded(found), classes, beside
-
-
-def _decoded(names):
-    """Names as text where they are bytes, which JSON and messages do not hold."""
-    return np.char.decode(names, "utf-8") if names.dtype.kind == "S" else names
-
-
-def _unlabelled_arrays(path, classes, single, max_bytes) -> FileTable:
-    arrays = read_arrays(path, max_bytes, ["proba"])
-    proba, n_classes = arrays["proba"], len(classes)
-    if not proba.ndim or proba.shape[1:] != (() if single else (n_classes,)):
-        wanted = "one dimension" if single else f"{n_classes} columns"
-        raise FileError(
-            f"{path}: array 'proba' has shape {proba.shape}, where the map reads {wanted}. Give "
-            "the columns of the predictions to fit to."
-        )
-    order = list(range(n_classes))
-    if "classes" in arrays and not single:
-        names = [str(name) for name in arrays["classes"].tolist()]
-        if sorted(names) != sorted(classes):
-            raise FileError(f"{path}: has classes {listed(names)}, not {listed(classes)}.")
-        order = [names.index(name) for name in classes]
-        proba = proba[:, order]
-    if not len(proba):
-        raise FileError(f"{path}: no rows of probabilities. Give a row per sample.")
-    return FileTable(path, proba, order, (), {}, source=arrays)
 
 
 # Checks of numbers and labels
