@@ -210,6 +210,7 @@ def pair_risk_path(
     forms: Iterable[Matrix | None],
     *,
     sample_weight: ArrayLike | None = None,
+    constant: float | None = None,
 ) -> np.ndarray:
     """Risks of several forms M on the same features φ, whose products are computed once.
 
@@ -220,6 +221,8 @@ def pair_risk_path(
     forms : iterable of ndarray of shape (r, r)
         Symmetric matrices M; None is the identity.
     sample_weight : array-like of shape (n_samples,), default=None
+    constant : float, default=None
+        The sum of w w' ⟨δ, δ'⟩² over all pairs, with a sample itself, where it is known.
 
     Returns
     -------
@@ -233,18 +236,23 @@ def pair_risk_path(
     norms = rowwise_dot(residuals, residuals)
     # With few samples pairs are the cheaper way.
     few = not sparse.issparse(phi) and len(phi) < phi.shape[1]
-    if not few:
-        constant, cross, inner = _form_products(_scatter([residuals, phi], weight))
+    if few:
+        products = residuals @ residuals.T
+    else:
+        weighted = times_rows(residuals, np.sqrt(weight))
+        square = square_of_products(weighted) if constant is None else constant
+        scatter = _scatter([residuals, phi], weight, [(0, 1), (1, 1)])
+        cross, inner = scatter[0, 1].T @ scatter[0, 1], scatter[1, 1]
     risks = []
     for form in map(as_factor, forms):
         if few:
             h = times(phi, form) @ phi.T
             own = norms - np.diagonal(h)
-            total = weight @ (residuals @ residuals.T - h) ** 2 @ weight
+            total = weight @ (products - h) ** 2 @ weight
         else:
             own = norms - rowwise_quadratic(phi, form)
             product = times(form, inner)  # tr(Q S Q S), Q = diag(I, -M)
-            total = constant - 2 * inner_product(cross, form) + inner_product(product, product.T)
+            total = square - 2 * inner_product(cross, form) + inner_product(product, product.T)
         risks.append((total - (weight * own) @ (weight * own)) / pairs)
     return np.array(risks)
 
@@ -400,28 +408,22 @@ def quadratic_form(phi: Matrix, form: Matrix | None) -> np.ndarray:
     return rowwise_quadratic(phi, as_factor(form))
 
 
-def _form_products(scatter: _Scatter) -> tuple[float, Matrix, Matrix]:
-    """‖S_δδ‖², S_φδ S_δφ and S_φφ, of which every form takes its part."""
-    return (
-        inner_product(scatter[0, 0], scatter[0, 0]),
-        scatter[0, 1].T @ scatter[0, 1],
-        scatter[1, 1],
-    )
-
-
 def _blocks(parts: Sequence[Matrix]) -> Iterator[slice]:
     return row_blocks(parts[0].shape[0], 8 * 4 * sum(part.shape[1] for part in parts))
 
 
-def _scatter(parts: Sequence[Matrix], weight: np.ndarray) -> _Scatter:
-    """S = ZᵀWZ, its blocks on and above the diagonal."""
+def _scatter(
+    parts: Sequence[Matrix], weight: np.ndarray, wanted: list[tuple[int, int]] | None = None
+) -> _Scatter:
+    """S = ZᵀWZ, its blocks on and above the diagonal, or those that are wanted."""
+    if wanted is None:
+        wanted = [(i, j) for j in range(len(parts)) for i in range(j + 1)]
     scatter: _Scatter = {}
     root = np.sqrt(weight)  # ZᵀZ of one matrix costs half of a product of two
     for rows in _blocks(parts):
         z = [times_rows(rows_of(part, rows), root[rows]) for part in parts]
-        for j, other in enumerate(z):
-            for i in range(j + 1):
-                scatter[i, j] = scatter.get((i, j), 0.0) + z[i].T @ other
+        for i, j in wanted:
+            scatter[i, j] = scatter.get((i, j), 0.0) + z[i].T @ z[j]
     return scatter
 
 

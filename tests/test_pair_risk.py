@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
 
+from skcal._matrices import sum_over_pairs
 from skcal.datasets import make_tempered
 from skcal.notions import NOTIONS, make_problems
 from skcal.pair_risk import (
@@ -330,3 +331,13 @@ def test_risks_of_several_plug_ins_are_those_of_each(rng, n, m, weighted):
     risks = plug_in_risks(iter(phis), residuals, sample_weight=weight)
     expected = [pair_risk(phi, residuals, sample_weight=weight).value for phi in phis]
     assert_allclose(risks, expected, rtol=1e-11)
+
+
+def test_a_path_takes_the_square_of_the_residuals_that_is_known():
+    phi, residuals, form, weight = random_parts()
+    constant = weight @ (residuals @ residuals.T) ** 2 @ weight
+    known = pair_risk_path(phi, residuals, [form], sample_weight=weight, constant=constant)
+    alone = pair_risk_path(phi, residuals, [form], sample_weight=weight)
+    assert_allclose(known, alone, **EXACT)
+    more = pair_risk_path(phi, residuals, [form], sample_weight=weight, constant=2 * constant)
+    assert_allclose(more - known, constant / sum_over_pairs(weight), **EXACT)

@@ -38,8 +38,7 @@ def kernel_sums(X, points, bandwidths, limits=True):
     Parameters
     ----------
     X : ndarray of shape (n_samples, d)
-    points : tuple of ndarray
-        Probabilities (k, d), outcomes (k, d) and weights (k,).
+    points : TargetPoints
     bandwidths : sequence of float
     limits : bool, default=True
         Whether zeros of a row on which every point has mass mean limits; else such a row has a
@@ -51,29 +50,22 @@ def kernel_sums(X, points, bandwidths, limits=True):
     log_factors : ndarray of shape (n_bandwidths, n_samples)
         The logarithms of what the sums are to be multiplied by.
     """
-    proba, outcomes, weight = points
-    n_outcomes = outcomes.shape[1]
-    by_class = n_outcomes >= _CLASS_SUMS and bool((outcomes.max(axis=1) == 1).all())
+    by_class, n_points = points.by_class, len(points.weight)
     if by_class:
-        codes = outcomes.argmax(axis=1)
-        order = np.argsort(codes, kind="stable")
-        proba, weight = proba[order], weight[order]
-        present, starts = np.unique(codes[order], return_index=True)
+        present, starts = np.unique(points.codes, return_index=True)
     else:
-        targets = weighted_targets(outcomes, weight)
-    train = _TrainingPoints(proba)
-    norms = [train.log_norm(bandwidth) for bandwidth in bandwidths]
-    if by_class:
-        norms = [norm + np.log(weight) for norm in norms]
-    sums = np.zeros((len(bandwidths), len(X), n_outcomes + 1))
+        targets = weighted_targets(points.outcomes, points.weight)
+    train = points.in_order()
+    norms = [points.log_norm(bandwidth, train) for bandwidth in bandwidths]
+    sums = np.zeros((len(bandwidths), len(X), points.outcomes.shape[1] + 1))
     log_factors = np.empty(sums.shape[:2])
     products_of = train.products if limits else train.raw_products
     blocks = list(train.row_blocks(len(X)))
-    memory = np.empty((blocks[0].stop, len(proba)))  # fresh memory for each would cost as much
+    memory = np.empty((blocks[0].stop, n_points))  # fresh memory for each would cost as much
     for rows in blocks:
         products = products_of(simplex_points(X[rows]), out=memory[: rows.stop - rows.start])
         block, factors = sums[:, rows], log_factors[:, rows]
-        for few in row_blocks(len(products), 8 * len(proba), most=_BLOCK_BYTES):
+        for few in row_blocks(len(products), 8 * n_points, most=_BLOCK_BYTES):
             for own, top, bandwidth, norm in zip(block, factors, bandwidths, norms, strict=True):
                 weights, top[few] = _weights(products[few], bandwidth, norm)
                 if by_class:
@@ -88,6 +80,47 @@ def kernel_sums(X, points, bandwidths, limits=True):
 def is_limit(log_factors, bandwidth):
     """Which rows have zeros on which every point has mass."""
     return log_factors * bandwidth < _LOG_ZERO * _NEGLIGIBLE_MASS
+
+
+class TargetPoints:
+    """Training points with what is summed over them: outcomes and weights.
+
+    Where labels of many classes are the outcomes, points are summed class by class.
+
+    Attributes
+    ----------
+    proba, outcomes : ndarray of shape (k, d)
+    weight : ndarray of shape (k,)
+    by_class : bool
+    codes : ndarray of shape (k,)
+        Ascending classes of the points, if they are summed by class.
+    """
+
+    def __init__(self, proba, outcomes, weight):
+        self.proba, self.outcomes, self.weight = proba, outcomes, weight
+        self.by_class = outcomes.shape[1] >= _CLASS_SUMS and bool((outcomes.max(axis=1) == 1).all())
+        if self.by_class:
+            codes = outcomes.argmax(axis=1)
+            self._order = np.argsort(codes, kind="stable")
+            self.codes = codes[self._order]
+        self._log_norms: dict[float, np.ndarray] = {}
+
+    def in_order(self):
+        """Return the points in the order in which they are summed."""
+        return _TrainingPoints(self.proba[self._order] if self.by_class else self.proba)
+
+    def log_norm(self, bandwidth, train):
+        """Return what is added to the exponents, of points by class with the logs of weights.
+
+        ``train`` is :meth:`in_order`. It is computed once: many samples of many classes have
+        as many logarithms of Γ.
+        """
+        if bandwidth not in self._log_norms:
+            norm = train.log_norm(bandwidth)
+            self._log_norms[bandwidth] = (
+                norm + np.log(self.weight[self._order]) if self.by_class else norm
+            )
+        return self._log_norms[bandwidth]
 
 
 class _TrainingPoints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
+from itertools import chain, islice
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, check_memory
 
-from skcal._matrices import times_rows
+from skcal._matrices import square_of_products, times_rows
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from skcal._validation import check_unit_interval
 from skcal.functions.base import BilinearFunction, BlockFits
@@ -139,8 +140,8 @@ class _KernelRidge(BilinearFunction):
         """Set what depends on ``alpha`` from the moments and the eigenvalues."""
 
     @abstractmethod
-    def _path_risks(self, functions, features, y, sample_weight):
-        """Risks of functions that share these (n, r) features of the factor."""
+    def _forms(self, alphas, n_residuals):
+        """M under each ``alpha``, or None where products of as many residuals cost less."""
 
     path_parameter = "alpha"
 
@@ -194,11 +195,7 @@ class _KernelRidge(BilinearFunction):
         if not (alphas.size and (alphas > 0).all()):
             raise ValueError(f"alphas is {alphas.tolist()}; pass at least one, every alpha > 0.")
         features, y = self._factor_features(X), self._check_residuals(y)
-        return -self._risks(features, y, alphas, sample_weight)
-
-    def _risks(self, features, y, alphas, sample_weight):
-        """Risks for each ``alpha`` by features of the factor."""
-        return self._path_risks(map(self._with_alpha, alphas), features, y, sample_weight)
+        return -_risks([(self, alphas)], features, y, sample_weight)
 
     def _rank_limit(self, n_samples):
         """The rank that was asked for, or at which the (n, r) factor fills ``working_memory``."""
@@ -319,9 +316,8 @@ class KroneckerKernelRidge(_KernelRidge):
         s = self.eigenvalues_
         self.form_ = (self._moments.T @ self._moments) / (np.outer(s, s) + penalty)
 
-    def _path_risks(self, functions, features, y, sample_weight):
-        forms = (function.form_ for function in functions)
-        return pair_risk_path(features, y, forms, sample_weight=sample_weight)
+    def _forms(self, alphas, n_residuals):
+        return (function.form_ for function in map(self._with_alpha, alphas))
 
     def feature_map(self, X):
         """Return φ(x), the rotated kernel features, shape ``(n_samples, rank_)``."""
@@ -399,16 +395,44 @@ class TwoStepKernelRidge(_KernelRidge):
         self.coef_ = (self._moments / (self.eigenvalues_ + penalty)).T
         self.form_ = None
 
-    def _path_risks(self, functions, features, y, sample_weight):
-        if y.shape[1] > features.shape[1]:  # M of the features is smaller than ĝ of many classes
-            forms = (function.coef_ @ function.coef_.T for function in functions)
-            return pair_risk_path(features, y, forms, sample_weight=sample_weight)
-        phis = (features @ function.coef_ for function in functions)
-        return plug_in_risks(phis, y, sample_weight=sample_weight)
+    def _forms(self, alphas, n_residuals):
+        if n_residuals <= self.rank_:
+            return None
+        # M of the features is smaller than ĝ of many classes.
+        return (function.coef_ @ function.coef_.T for function in map(self._with_alpha, alphas))
 
     def residual(self, X):
         """Estimate ĝ(x) of E[δ | x], shape (n_samples, m)."""
         return self._factor_features(X) @ self.coef_
+
+
+def _risks(paths, features, y, sample_weight, constant=None):
+    """Risks of functions of one factor under their values of ``alpha``, path after path.
+
+    Parameters
+    ----------
+    paths : list of (fitted function, values)
+    features : ndarray of shape (n_samples, r)
+        Those of the factor.
+    y : ndarray of shape (n_samples, m)
+    sample_weight : ndarray of shape (n_samples,) or None
+    constant : float, default=None
+        As of :func:`pair_risk_path`.
+    """
+    forms = [function._forms(values, y.shape[1]) for function, values in paths]
+    every = [form for form in forms if form is not None]
+    by_form = iter(())
+    if every:
+        options = {"sample_weight": sample_weight, "constant": constant}
+        by_form = iter(pair_risk_path(features, y, chain(*every), **options))
+    risks: list = []
+    for (function, values), form in zip(paths, forms, strict=True):
+        if form is None:
+            phis = (features @ one.coef_ for one in map(function._with_alpha, values))
+            risks.append(plug_in_risks(phis, y, sample_weight=sample_weight))
+        else:
+            risks.append(list(islice(by_form, len(values))))
+    return np.concatenate(risks)
 
 
 class _Moments(NamedTuple):
@@ -456,6 +480,10 @@ class _BlockFits(BlockFits):
             )
         )
         self._moments = [_Moments.of(*part) for part in self._parts]
+        self._squares = [
+            square_of_products(times_rows(residuals, np.sqrt(weight)))
+            for _, residuals, weight in self._parts
+        ]
 
     def coarser(self):
         """The fits of half the rank, where the rank is what limits them."""
@@ -484,9 +512,6 @@ class _BlockFits(BlockFits):
         scores = []
         for fitted in map(self.fit, trainings):
             features = psi @ fitted._rotation
-            risks = [
-                function.with_factor_of(fitted)._risks(features, residuals, values, weight)
-                for function, values in paths
-            ]
-            scores.append(-np.concatenate(risks))
+            fits = [(function.with_factor_of(fitted), values) for function, values in paths]
+            scores.append(-_risks(fits, features, residuals, weight, self._squares[block]))
         return np.stack(scores, axis=1)

@@ -147,12 +147,14 @@ class _RedrawnProblem:
         # Shares of the samples, times ĝ.
         self._payoff = (problem.share / weight.sum() * weight)[:, None] * correction
         self._paid = float(rowwise_dot(p, self._payoff).sum())
-        self._cells, self._factors, self._means = [], [], []
+        self._cells, self._places, self._factors, self._means = [], [], [], []
+        columns = np.arange(p.shape[1])
         for cell in partitions:
             of_atom = np.empty(n_atoms, dtype=np.intp)
             of_atom[atom] = cell
             mass, pairs = mass_and_pairs(problem, cell)
             self._cells.append(of_atom)
+            self._places.append((of_atom[:, None] * len(columns) + columns).ravel())
             self._factors.append(problem.share * mass / mass.sum() / pairs)
             means = means_in_cells(problem, correction, cell)
             self._means.append(problem.share / weight.sum() * means)
@@ -167,10 +169,10 @@ class _RedrawnProblem:
         norms = self._norms + np.bincount(atom, weight**2 * (1 - 2 * p), n_atoms)
         product = self._payoff[rows, columns].sum() - self._paid
         values = []
-        for name, cell, factors, means in zip(
-            self._names, self._cells, self._factors, self._means, strict=True
+        for name, cell, places, factors, means in zip(
+            self._names, self._cells, self._places, self._factors, self._means, strict=True
         ):
-            of_cells = bin_sums(cell, sums, len(factors))
+            of_cells = np.bincount(places, sums.ravel(), len(factors) * m).reshape(-1, m)
             pairs = factors @ (rowwise_dot(of_cells, of_cells) - np.bincount(cell, norms))
             if name == WHOLE:
                 values.append(product)

@@ -210,9 +210,9 @@ class Path(FunctionFamily):
         if not plan.blocks or serving._blocks_share is None:
             return super().calls(group, data, plan, n_jobs)
         paths = [(path.function, path.values) for path in group]
-        blocks = range(len(plan.blocks))
-        parts = [blocks] if serving._blocks_share == "fits" else [[block] for block in blocks]
-        tasks = [PathsOfBlocks(serving, paths, part) for part in parts]
+        n_parts = 1 if serving._blocks_share == "fits" else min(n_jobs, len(plan.blocks))
+        parts = np.array_split(np.arange(len(plan.blocks)), n_parts)
+        tasks = [PathsOfBlocks(serving, paths, part.tolist()) for part in parts]
         return [(score_blocks, task, data, plan) for task in tasks]
 
     def tasks(self, group: list, n_jobs: int) -> list[tuple]:

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
 from sklearn.base import clone
 
 from skcal import (
@@ -15,7 +16,7 @@ from skcal import (
     Zero,
 )
 from skcal.datasets import make_tempered
-from skcal.functions import dirichlet_sums, kernel_ridge
+from skcal.functions import dirichlet_sums, kernel_density, kernel_ridge
 
 DENSITY = (DirichletKernelDensity(), [1e-5, 1e-3, "loo", 0.3])
 RIDGES = [(ridge(tol=1e-14), [1e-4, 1.0]) for ridge in (TwoStepKernelRidge, KroneckerKernelRidge)]
@@ -56,6 +57,27 @@ def test_scores_on_a_block_are_those_of_fits_to_each_union(rng, monkeypatch, pat
         fitted = shared.fit(training)
         function = alone[0].with_factor_of(fitted)
         assert_allclose(function.predict(X), alone[0].predict(X), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 3, 20])
+def test_blocks_of_rows_score_as_all_rows_do_what_is_not_far_behind(rng, monkeypatch, d):
+    monkeypatch.setattr(kernel_density, "_TRIAL_ROWS", 12)
+    blocks, trainings = draw_blocks(rng, d, "inside"), [(0, 2), (0, 3), (2, 3)]
+    paths = [(DirichletKernelDensity(), [1e-5, 1e-3, 0.1, "loo", 0.3])]
+    expected = DENSITY[0]._over_blocks(blocks).scores(paths, 1, trainings)
+    shared = DENSITY[0]._over_blocks(blocks)
+    with config_context(working_memory=16 * 4 * 5 * (d + 1) * 6 / 2**20):  # 6 of 41 rows
+        scores = shared.scores(paths, 1, trainings)
+    X, residuals, weight = (part[blocks[1][2] > 0] for part in blocks[1])
+    first = (X[:12], residuals[:12], weight[:12])
+    n_behind = 0
+    for training, column, whole in zip(trainings, scores.T, expected.T, strict=True):
+        tried = shared.fit(training).score_path(*first[:2], [1e-5, 1e-3, 0.1, 0.3], first[2])
+        behind = np.insert(tried < 1.5 * tried.max(), 3, False)  # scores are minus risks
+        n_behind += np.count_nonzero(behind)
+        assert_allclose(column[~behind], whole[~behind], rtol=1e-8)
+        assert_allclose(column[behind], np.insert(tried, 3, 0)[behind], rtol=1e-8)
+    assert 0 < n_behind < 9
 
 
 @pytest.fixture
