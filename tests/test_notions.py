@@ -79,7 +79,7 @@ def test_problems_match_the_definition_sample_by_sample(notion):
     proba, codes = predictions(2 if notion == "binary" else 5)
     naive = naive_problems(proba, codes, notion)
     problems = make_problems(proba, codes, notion)
-    assert len(problems) == (5 if notion in ("classwise", "top-label", "multi-label") else 1)
+    assert len(problems) == (5 if resolve_notion(notion, proba).by_class else 1)
     for k, problem in enumerate(problems):
         rows, features, residuals = (np.array(part) for part in zip(*naive[k], strict=True))
         np.testing.assert_array_equal(np.arange(len(proba))[problem.rows], rows)

@@ -5,10 +5,15 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 from hypothesis import strategies as st
 
+from skcal import notions
+
 CLASSES = [0, 1, 2]
 NAMES = np.array(["b", "c", "a"])
-NOTIONS = ("binary", "confidence", "top-label", "classwise", "canonical", "top-2", "lens")
-NOTIONS += ("multi-label",)
+# Every notion that has a name of its own, and one of each kind that has none.
+NOTIONS = (*notions.NOTIONS, "top-2", "lens")
+SINGLE = tuple(name for name, notion in notions.NOTIONS.items() if notion.single)
+SCALAR = tuple(name for name, notion in notions.NOTIONS.items() if notion.scalar)
+VECTORS = tuple(name for name in NOTIONS if name not in SCALAR)
 
 
 def first_two_together(proba):

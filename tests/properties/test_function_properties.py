@@ -14,6 +14,7 @@ from property_cases import (
     EDGE_CASES,
     NAMES,
     NOTIONS,
+    VECTORS,
     ask,
     assert_same_outcome,
     outcome,
@@ -106,7 +107,6 @@ COVERED_BY_OTHERS = {
     "adjust_prevalence": "a formula: tests/recalibration/test_prevalence.py",
     "estimate_prevalence": "a likelihood: tests/recalibration/test_prevalence.py",
 }
-VECTORS = ("canonical", "top-2", "lens")
 SCALAR_ONLY = {"Binning quantile", "Binning sweep"}
 SIMPLEX_ONLY = {"Binning median-variance"}
 CASES = [

@@ -12,6 +12,7 @@ from property_cases import (
     EDGE_CASES,
     NAMES,
     NOTIONS,
+    VECTORS,
     ask,
     assert_same_outcome,
     outcome,
@@ -109,7 +110,6 @@ TESTS = {
 TESTS["monte_carlo_test smooth_calibration_error"].keywords["bandwidth"] = 0.1
 TESTS["monte_carlo_test squared_mean_embedding_calibration_error"].keywords["n_locations"] = 2
 OF_CLASSES = ("top-label", "classwise")
-VECTORS = ("canonical", "top-2", "lens")
 CLASSICAL = [name for name in TESTS if name.startswith(("cox", "hosmer", "kolmogorov", "spiegel"))]
 ONE_PROBLEM = [
     name

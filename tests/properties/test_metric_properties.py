@@ -14,6 +14,9 @@ from property_cases import (
     EDGE_CASES,
     NAMES,
     NOTIONS,
+    SCALAR,
+    SINGLE,
+    VECTORS,
     ask,
     assert_same_outcome,
     numbers,
@@ -73,18 +76,15 @@ class Facts:
     tolerance: float = 1e-10
 
 
-CLASSES_ALONE = ("binary", "confidence")  # one problem of single numbers
-SCALAR = (*CLASSES_ALONE, "top-label", "classwise", "multi-label")
-VECTORS = ("canonical", "top-2", "lens")
 ECE, SKCE = "expected_calibration_error", "squared_kernel_calibration_error"
 PAIRS = {"copies": "a U-statistic of pairs of samples"}
 COUNTS = {"copies": "counts", "classes": "a row for each class", "scale": "a bin's weight"}
 LOGISTIC = {
-    "notions": CLASSES_ALONE,
+    "notions": SINGLE,
     "undefined": True,
     "tolerance": 1e-4,  # a slope between outcomes that barely overlap is found to few digits
 }
-LIMITS = {"notions": CLASSES_ALONE, "copies": "limits: the number of samples"}
+LIMITS = {"notions": SINGLE, "copies": "limits: the number of samples"}
 DENSITY = {"scale": "one copy of a repeated row is left out"}
 # A metric without exceptions needs no entry. After a comma: options that take another path.
 FACTS = {
@@ -103,7 +103,7 @@ FACTS = {
     ),
     "decision_curve": Facts(**LIMITS),
     "murphy_diagram": Facts(**LIMITS),
-    "net_benefit": Facts(notions=CLASSES_ALONE),
+    "net_benefit": Facts(notions=SINGLE),
     f"{ECE}, quantile": Facts(options={"strategy": "quantile", "n_bins": 3}, notions=SCALAR),
     f"{ECE}, sweep": Facts(options={"strategy": "sweep"}, notions=SCALAR),
     f"{ECE}, unique": Facts(options={"strategy": "unique"}),
@@ -124,7 +124,7 @@ FACTS = {
     ),
     "cutoff_calibration_error": Facts(notions=SCALAR),
     "integrated_calibration_index": Facts(
-        notions=CLASSES_ALONE,
+        notions=SINGLE,
         undefined=True,
         copies="holds to few digits: below",
         logits="logits of equal confidences differ by rounding, as knots do",

@@ -15,13 +15,13 @@ from skcal import RecalibratedClassifierCV, Recalibrator, TemperatureScaling, re
 from skcal.recalibration import Identity, MatrixScaling, RecalibrationMap, Smoothed, VectorScaling
 from skcal.recalibration.features import COORDINATES
 
-SCALAR = {"BetaCalibration", "IsotonicCalibration", "QuadraticScaling", "SplineScaling"}
-SCALAR |= {"VennAbers"}
-MAPS = [
-    (name, {})
+BY_NAME = {
+    name: thing
     for name, thing in sorted(vars(recalibration).items())
     if isinstance(thing, type) and issubclass(thing, RecalibrationMap) and thing._formula
-]
+}
+SCALAR = {name for name, thing in BY_NAME.items() if thing._of_single_probability}
+MAPS = [(name, {}) for name in BY_NAME]
 MAPS += [(name, {"structured": True}) for name in ("MatrixScaling", "VectorScaling")]
 ROUND_TRIPS = [(*case, d) for case in MAPS for d in (1, 2, 4)]
 CASES = [case for case in ROUND_TRIPS if case[2] < 4 or case[0] not in SCALAR]
