@@ -8,7 +8,8 @@ PACKAGES = [
     importlib.import_module(name)
     for name in (
         *("skcal", "skcal.datasets", "skcal.displays", "skcal.functions"),
-        *("skcal.hypothesis_tests", "skcal.metrics", "skcal.monitoring", "skcal.report"),
+        *("skcal.hypothesis_tests", "skcal.metrics", "skcal.monitoring"),
+        *("skcal.recalibration", "skcal.report"),
     )
 ]
 PUBLIC = {

@@ -4,6 +4,7 @@ An entrance is what ``tests/public_surface.txt`` lists with ``y_true`` or ``y`` 
 """
 
 import re
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 
@@ -13,10 +14,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 
 import skcal
-from skcal.functions import Binning
+from skcal.functions import BilinearFunction, Binning
 from skcal.metrics import expected_calibration_error
 from skcal.model_selection import FunctionCorrection
-from skcal.recalibration import Identity, Mixture, Smoothed, TemperatureScaling
+from skcal.recalibration import Identity, Mixture, RecalibrationMap, Smoothed, TemperatureScaling
 
 RNG = np.random.default_rng(0)
 N, C = 80, 3
@@ -57,9 +58,6 @@ def surface():
     return found
 
 
-#: Calibration-estimation functions take residuals for y, not labels.
-OF_RESIDUALS = {"Binning", "DirichletKernelDensity", "KroneckerKernelRidge", "PlugIn", "Stacking"}
-OF_RESIDUALS |= {"TwoStepKernelRidge", "Zero", "BilinearFunction"}
 #: Other arguments and options of a call.
 MORE = {
     "compare_calibration": ((SECOND,), {}),
@@ -95,17 +93,29 @@ REFUSES = LABELS_ALONE | {
     "BinCountDisplay": "Use ReliabilityDisplay",
     "CalibrationMonitor": "Pass one vote of each sample",
 }
+
+
+def owner_of(name, module):
+    """The function or class that an entrance is, or is a method of."""
+    return getattr(import_module(module), name.split(".")[0])
+
+
+def takes_labels(thing):
+    """Whether y is of labels: calibration-estimation functions take residuals."""
+    return not (isinstance(thing, type) and issubclass(thing, BilinearFunction))
+
+
 ENTRANCES = {
     name: module
     for name, module in surface().items()
-    if name.split(".")[0] not in OF_RESIDUALS | {"RecalibrationMap"}
+    if takes_labels(thing := owner_of(name, module)) and thing is not RecalibrationMap
 }
 
 
 def ask(name, y):
     """Call an entrance with predictions and outcomes."""
     owner, _, method = name.partition(".")
-    thing = getattr(__import__(ENTRANCES[name], fromlist=["_"]), owner)
+    thing = owner_of(name, ENTRANCES[name])
     proba = PROBA
     if owner == "validation_measures":
         proba, y = (

@@ -73,11 +73,13 @@ def evaluate(told, X):
             c = expit(z + c[0] * log_expit(z) - c[1] * log_expit(-z) + par["intercept"])
         elif name == "QuadraticScaling":
             c = expit(z / par["temperature"] + c[0] * z + c[1] * z**2 + par["intercept"])
-        else:
+        elif name == "SplineScaling":
             t, steps = par["knots"], np.arange(1, 4)
             t = np.r_[t[0] - steps[::-1] * (t[1] - t[0]), t, t[-1] + steps * (t[-1] - t[-2])]
             basis = BSpline.design_matrix(np.clip(p, par["knots"][0], par["knots"][-1]), t, 3)
             c = expit(z / par["temperature"] + basis @ c[:, 0] + par["intercept"])
+        else:
+            raise NotImplementedError(f"write the formula of {name} here")
         return np.column_stack([1 - c, c])
     if z.shape[1] == 1:
         z = np.hstack([0 * z, z])
