@@ -200,13 +200,12 @@ class _Embedding:
         self.points, self.classes, self.kernel = points[kept], classes[kept], kernel
         self.k, self.expected = k[:, kept], kp[:, kept].mean(axis=0)
         self.n, self.scalar = n, m == 1
+        several = () if self.scalar else np.unique(self.classes)
+        self.by_class = {c: self.k[:, self.classes == c] for c in several}
 
     def __call__(self, codes):
         """Return the statistic of each row of outcomes."""
-        hits = np.stack(
-            [np.einsum("ij,ij->j", self.k, self._indicator(row)) / self.n for row in codes]
-        )
-        gap = hits - self.expected
+        gap = np.stack([self._sums(row) for row in codes]) / self.n - self.expected
         # Row by row, so that the observed statistic is summed in the order of the others.
         return np.array([self.n * (row @ self.inverse @ row) for row in gap])
 
@@ -215,12 +214,16 @@ class _Embedding:
         terms = embedding_terms(problem, self.kernel, self.points, self.classes)
         return np.mean(terms.mean(axis=0) ** 2)
 
-    def _indicator(self, codes):
+    def _sums(self, codes):
+        """Σ_i k_ij of what happened at each location."""
         if codes.ndim == 2:
-            return codes[:, self.classes]
+            return np.einsum("ij,ij->j", self.k, codes[:, self.classes])
         if self.scalar:
-            return np.broadcast_to(codes[:, None], self.k.shape).astype(np.float64)
-        return (codes[:, None] == self.classes).astype(np.float64)
+            return codes.astype(np.float64) @ self.k
+        sums = np.empty(len(self.classes))
+        for c, k in self.by_class.items():
+            sums[self.classes == c] = (codes == c).astype(np.float64) @ k
+        return sums
 
 
 def _correlation(V):
