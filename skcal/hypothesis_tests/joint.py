@@ -185,7 +185,8 @@ def calibration_test(
     Of calibrated ones (n = 60 and 300, uniform, rare, at the ends, multiples of 0.1; 500 data sets
     each) 3.2 % to 6.4 %.
 
-    0.1 s for 1,000 samples and 4 s for a million with 199 resamples; O(n) a resample.
+    0.1 s for 1,000 samples and 4 s for a million with 199 resamples; O(n) a resample. Every class
+    of "classwise" is tested by itself: some 20 s for 10,000 samples of 100 classes.
 
     References
     ----------

@@ -142,7 +142,9 @@ def monte_carlo_test(
     ``groups`` those of different groups, where the level is asymptotic in their number and the
     p-value at least 2^(1 - n_groups), unless samples are alone in their groups. Binned errors
     cost O(n) a resample, the kernel statistic O(n log n) for scalar notions and O(n² C) for
-    vectors.
+    vectors. 999 resamples of a binned error take some 10 s for a million samples of one
+    probability, or for 10,000 of each of 100 classes; a fifth of that with ``n_resamples=199``,
+    and :func:`kolmogorov_smirnov_test` and :func:`spiegelhalter_test` milliseconds.
 
     References
     ----------

@@ -91,8 +91,8 @@ def risk_test(
 
     Notes
     -----
-    O(n r C) time a resample for h of rank r. The p-value is of one split; do not choose among
-    splits.
+    O(n r C) time a resample for h of rank r, some 10 s for a million samples of one probability;
+    choose fewer resamples there. The p-value is of one split; do not choose among splits.
 
     References
     ----------

@@ -198,7 +198,8 @@ def scan_test(
     1.5 % of miscalibrated data sets, and of calibrated ones in no more than the test rejects.
 
     It sees ranges, so it is weak where errors change their sign within a 32nd of the samples.
-    O(n) time a resample.
+    O(n) time a resample: with 999 some 10 s for a million samples of one probability, or for
+    10,000 of each of 100 classes, and a fifth of that with ``n_resamples=199``.
 
     References
     ----------

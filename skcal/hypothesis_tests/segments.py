@@ -259,7 +259,9 @@ def segment_test(
     Segments of the same samples are one, with the names of all.
 
     Time O(n_resamples × n_columns × members of all segments); memory within scikit-learn's
-    ``working_memory`` beside 8 bytes a member.
+    ``working_memory`` beside 8 bytes a member. Some 25 s for 100,000 samples of 20 features, whose
+    pairs are segments too; ``order=1``, which leaves pairs out, takes half of that, and
+    ``n_resamples=199`` a fifth.
 
     References
     ----------

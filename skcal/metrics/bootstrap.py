@@ -162,7 +162,10 @@ def bootstrap_interval(
 
     Resamples of :func:`expected_calibration_error` and :func:`maximum_calibration_error` with
     "uniform" and "unique" bins are sums over fixed bins, so that they cost little more than the
-    draws, as long as the terms of all rows fit scikit-learn's ``working_memory``.
+    draws, as long as the terms of all rows fit scikit-learn's ``working_memory``: some 10 s for a
+    million samples and 1,000 resamples. Others cost n_resamples times the measure, 10 s for the
+    smooth error of 100,000 samples: choose 200 resamples, ``n_jobs``, or for an interval of the
+    binned error :func:`calibration_error_interval`, which resamples nothing.
 
     References
     ----------

@@ -115,7 +115,8 @@ def cross_fitted_calibration_error(
     Notes
     -----
     "l1" is what skcal calls *ECE without bins* everywhere; see ``skcal.model_selection.errors`` for
-    its form. Five fits and O(n log n) time. Plain binned errors of calibrated predictions are above
+    its form. Five fits and O(n log n) time, some 10 s for a million samples of one probability and
+    more for 100,000 vectors of ten classes. Plain binned errors of calibrated predictions are above
     0 by what noise alone gives; this one is 0 there more often than not.
 
     Examples

@@ -297,7 +297,9 @@ def validation_measures(
     groups of 20 samples, by redrawn outcomes alone in 19 %. Samples whose weights differ are groups
     of one.
 
-    More than 1,000 distinct predictions are grouped for the curve into 1,000 of equal mass.
+    More than 1,000 distinct predictions are grouped for the curve into 1,000 of equal mass. Curves
+    are fitted to 2 ``n_resamples`` further sets of samples: about a second for splines of 10,000
+    predictions, and minutes for "loess", for which fewer resamples are a first look.
 
     Intercepts, slope, their profile intervals, Brier score and the C-statistic are those of R
     (``glm``, ``rms::val.prob``, ``pROC``, pmcalibration). What differs: the "Intercept" of val.prob

@@ -116,7 +116,9 @@ class Recalibrator(
     Notes
     -----
     scikit-learn's callbacks (1.9 and later) are called after every fit of a setting to a fold:
-    ``recalibrator.set_callbacks(ProgressBar())``.
+    ``recalibrator.set_callbacks(ProgressBar())``. The default takes about a second for 100,000
+    samples of ten classes and some 20 s for 10,000 of a hundred; there
+    ``candidates=[TemperatureScaling()]``, or ``TemperatureScaling`` by itself, takes a second.
 
     To judge a fold, the map is chosen by the losses of the other folds, and fitted to the other
     folds. Other maps that took part in this choice were fitted to samples of the fold, so that

@@ -489,7 +489,8 @@ class MatrixScaling(PenalizedScaling):
     -----
     Without ``structured``, a class without training samples is predicted with probability 0, and
     the fit is by Newton steps, which bear the bad scale of logarithms of small probabilities, with
-    Cholesky decompositions up to 30 classes. With it, an iteration takes O(n C²).
+    Cholesky decompositions up to 30 classes. With it, an iteration takes O(n C²). Both take some
+    ten seconds for 10,000 samples of 100 classes, which hardly tell so many coefficients.
 
     References
     ----------
@@ -638,6 +639,11 @@ class DirichletCalibration(PenalizedScaling):
     See Also
     --------
     MatrixScaling : ``structured=True`` shrinks towards one temperature, in bounded coordinates.
+    VectorScaling : one slope for each class; for hundreds of classes.
+
+    Notes
+    -----
+    An iteration takes O(n C²), a fit some 20 s for 10,000 samples of 100 classes.
 
     References
     ----------
