@@ -13,6 +13,7 @@ the few points that matter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, gammaln
@@ -55,30 +56,49 @@ def beta_sums(
     fewer = P, charges
     if len(bandwidths) > 1:  # what stands for the points at the least one does so at the others
         fewer = _compress(P, charges, min(bandwidths))
-    for bandwidth in bandwidths:
-        near = is_near(Z, P, bandwidth)
+    queries = _Queries(Z, _angle(Z), _logit(Z))
+    for bandwidth, near in zip(bandwidths, _near_points(queries, P, bandwidths), strict=True):
         sums = np.empty((len(Z), charges.shape[1]))
         if near.any():
             points = _ChargedPoints(*_compress(*fewer, bandwidth), bandwidth)
-            sums[near] = _interpolated(Z[near], points, bandwidth)
+            close = queries if near.all() else _Queries(*(values[near] for values in queries))
+            sums[near] = _interpolated(close, points, bandwidth)
         if not near.all():
             sums[~near] = _direct(Z[~near], _at_distinct_points(P, charges, bandwidth))
         yield sums
 
 
-def is_near(Z: np.ndarray, P: np.ndarray, bandwidth: float) -> np.ndarray:
-    """Whether a point is close to each query, in units and, in the tails, in exponents."""
-    unit = np.sqrt(bandwidth) / 2
-    occupied = np.bincount((_angle(P) / unit).astype(np.intp)) > 0
-    below = np.concatenate([[0], np.cumsum(occupied)])
-    own = (_angle(Z) / unit).astype(np.intp)
-    within = _NEAR - 1  # whole units next to the query's own
-    start = np.clip(own - within, 0, len(occupied))
-    stop = np.clip(own + within + 1, 0, len(occupied))
-    logit = _logit(Z)
+class _Queries(NamedTuple):
+    """Queries (z, 1 - z) with arcsin √z and logit z."""
+
+    points: np.ndarray
+    angle: np.ndarray
+    logit: np.ndarray
+
+
+def are_near(Z: np.ndarray, P: np.ndarray, bandwidths: Sequence[float]) -> Iterator[np.ndarray]:
+    """For each bandwidth whether a point is close to each query.
+
+    That is in units and, in the tails, in exponents.
+    """
+    return _near_points(_Queries(Z, _angle(Z), _logit(Z)), P, bandwidths)
+
+
+def _near_points(
+    queries: _Queries, P: np.ndarray, bandwidths: Sequence[float]
+) -> Iterator[np.ndarray]:
+    angle, logit = _angle(P), queries.logit
     least = np.where(logit < 0, P[:, 0].min(), P[:, 1].min())
-    steep = (np.abs(logit) + _edge_logit(bandwidth)) * least > _NEAR * bandwidth
-    return (below[stop] > below[start]) & ~steep
+    within = _NEAR - 1  # whole units next to the query's own
+    for bandwidth in bandwidths:
+        unit = np.sqrt(bandwidth) / 2
+        occupied = np.bincount((angle / unit).astype(np.intp)) > 0
+        below = np.concatenate([[0], np.cumsum(occupied)])
+        own = (queries.angle / unit).astype(np.intp)
+        start = np.clip(own - within, 0, len(occupied))
+        stop = np.clip(own + within + 1, 0, len(occupied))
+        steep = (np.abs(logit) + _edge_logit(bandwidth)) * least > _NEAR * bandwidth
+        yield (below[stop] > below[start]) & ~steep
 
 
 def _logit(Z: np.ndarray) -> np.ndarray:
@@ -179,10 +199,10 @@ def _piece_edges(bandwidth: float) -> np.ndarray:
     return np.concatenate([[0.0], whole[0] * 0.5 ** np.arange(_HALVINGS, 0, -1), whole])
 
 
-def _interpolated(Z: np.ndarray, points: _ChargedPoints, bandwidth: float) -> np.ndarray:
+def _interpolated(queries: _Queries, points: _ChargedPoints, bandwidth: float) -> np.ndarray:
     """Sums at queries close to points, from Chebyshev nodes where many queries share a piece."""
-    logit = _logit(Z)
-    crowded, pieces, group = _crowded(_target_pieces(Z, logit, bandwidth))
+    Z, _, logit = queries
+    crowded, pieces, group = _crowded(_target_pieces(queries, bandwidth))
     sums = np.empty((len(Z), points.charges.shape[1]))
     sums[~crowded] = _windowed(Z[~crowded], points, bandwidth)
     if len(pieces):
@@ -190,10 +210,11 @@ def _interpolated(Z: np.ndarray, points: _ChargedPoints, bandwidth: float) -> np
     return sums
 
 
-def _target_pieces(Z: np.ndarray, logit: np.ndarray, bandwidth: float) -> np.ndarray:
+def _target_pieces(queries: _Queries, bandwidth: float) -> np.ndarray:
     """Units of θ where z and 1 - z exceed b; beyond, steps of the logit."""
+    _, angle, logit = queries
     tail = np.floor((np.abs(logit) + _edge_logit(bandwidth)) / _TAIL_PIECE)  # ≥ 0 in the tails
-    bulk = np.floor(_angle(Z) / (np.sqrt(bandwidth) / 2))
+    bulk = np.floor(angle / (np.sqrt(bandwidth) / 2))
     beyond = bulk.max(initial=0) + 1 + 2 * np.maximum(tail, 0) + (logit > 0)
     return np.where(tail < 0, bulk, beyond).astype(np.intp)
 

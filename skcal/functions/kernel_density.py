@@ -15,7 +15,7 @@ from skcal._matrices import inner_product, rowwise_dot, sum_over_pairs, times_ro
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
 from skcal._validation import check_unit_interval, row_blocks
 from skcal.functions.base import BilinearFunction, BlockFits, recover_outcomes
-from skcal.functions.beta_sums import beta_sums, is_near
+from skcal.functions.beta_sums import are_near, beta_sums
 from skcal.functions.dirichlet_sums import (
     TargetPoints,
     is_limit,
@@ -330,8 +330,8 @@ class _SumsOverBlocks(BlockFits):
         interpolated = np.flatnonzero(suits_interpolation(X, proba))
         if len(interpolated):
             z, points = simplex_points(X[interpolated]), simplex_points(proba)
-            for width, rows in zip(widths, lost, strict=True):
-                rows[interpolated[~is_near(z, points, width)]] = True
+            for rows, near in zip(lost, are_near(z, points, widths), strict=True):
+                rows[interpolated[~near]] = True
         return lost
 
 

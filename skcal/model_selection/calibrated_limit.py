@@ -145,16 +145,17 @@ class _RedrawnProblem:
         self._expected = bin_sums(atom, weight[:, None] * p, n_atoms)
         self._norms = np.bincount(atom, weight**2 * (p**2).sum(axis=1), n_atoms)
         # Shares of the samples, times ĝ.
-        self._payoff = (problem.share / weight.sum() * weight)[:, None] * correction
-        self._paid = float(rowwise_dot(p, self._payoff).sum())
-        self._cells, self._places, self._factors, self._means = [], [], [], []
+        payoff = (problem.share / weight.sum() * weight)[:, None] * correction
+        self._paid = float(rowwise_dot(p, payoff).sum())
+        self._payoff, self._proba = np.ravel(payoff), np.ravel(problem.features)
+        self._cells, self._entries, self._factors, self._means = [], [], [], []
         columns = np.arange(p.shape[1])
         for cell in partitions:
             of_atom = np.empty(n_atoms, dtype=np.intp)
             of_atom[atom] = cell
             mass, pairs = mass_and_pairs(problem, cell)
             self._cells.append(of_atom)
-            self._places.append((of_atom[:, None] * len(columns) + columns).ravel())
+            self._entries.append((of_atom[:, None] * len(columns) + columns).ravel())
             self._factors.append(problem.share * mass / mass.sum() / pairs)
             means = means_in_cells(problem, correction, cell)
             self._means.append(problem.share / weight.sum() * means)
@@ -165,14 +166,15 @@ class _RedrawnProblem:
         n_atoms, m = self._expected.shape
         sums = np.bincount(atom * m + columns, weight, n_atoms * m).reshape(n_atoms, m)
         sums = sums - self._expected
-        p = self.problem.features[rows, columns]
+        places = rows * m + columns  # of one column the rows, at a fraction of the time
+        p = self._proba[places]
         norms = self._norms + np.bincount(atom, weight**2 * (1 - 2 * p), n_atoms)
-        product = self._payoff[rows, columns].sum() - self._paid
+        product = self._payoff[places].sum() - self._paid
         values = []
-        for name, cell, places, factors, means in zip(
-            self._names, self._cells, self._places, self._factors, self._means, strict=True
+        for name, cell, entries, factors, means in zip(
+            self._names, self._cells, self._entries, self._factors, self._means, strict=True
         ):
-            of_cells = np.bincount(places, sums.ravel(), len(factors) * m).reshape(-1, m)
+            of_cells = np.bincount(entries, sums.ravel(), len(factors) * m).reshape(-1, m)
             pairs = factors @ (rowwise_dot(of_cells, of_cells) - np.bincount(cell, norms))
             if name == WHOLE:
                 values.append(product)
