@@ -16,20 +16,35 @@ SHARED = Path(__file__).parents[2] / "shared"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """What is collected stays: the garbage collector need not look at it while it grows."""
+    """What is collected stays: the garbage collector need not look at it, now or later."""
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
+
+
+# What the tests of a folder, or of these files, share is dear: reports, workers of joblib.
+TOGETHER = ("tests/report/", "tests/displays/")
+WORKERS = (
+    *("tests/metrics/test_parallel.py", "tests/test_threads_and_pickles.py"),
+    *("tests/model_selection/test_search_of_maps.py", "tests/model_selection/test_search.py"),
+)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Give a worker whole files, so that what their tests share is made once."""
+    """Give a worker whole files or folders, so that what their tests share is made once."""
     from xdist.scheduler import LoadFileScheduling
 
-    return LoadFileScheduling(config, log)
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            folder = next((folder for folder in TOGETHER if file.startswith(folder)), file)
+            return "workers" if file in WORKERS else folder
+
+    return Scheduling(config, log)
 
 
 def _require(path):

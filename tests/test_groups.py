@@ -152,7 +152,8 @@ def shown(name):
 
 
 def reported(y, proba, groups):
-    return skcal.calibration_report(y, proba, groups=groups, n_resamples=19).to_dict()
+    options = {"candidates": [skcal.Zero(), skcal.Binning()], "cv": 3, "n_resamples": 19}
+    return skcal.calibration_report(y, proba, groups=groups, **options).to_dict()
 
 
 def searched(y, proba, groups):
@@ -628,6 +629,7 @@ def test_groups_of_very_different_sizes_are_warned_of():
 def test_a_comparison_in_a_report_knows_groups():
     y, p, groups = clustered(40, 6)
     options = {"groups": groups, "compare": p**2, "n_resamples": 19}
+    options |= {"candidates": [skcal.Zero()], "cv": 3}
     comparison = skcal.calibration_report(y, p, **options).comparison
     paired = hypothesis_tests.compare_calibration(y, p, p**2, groups=groups)
     assert [test.measure for test in comparison.tests] == ["squared error"]

@@ -278,14 +278,15 @@ def test_an_accumulator_debiases_votes_as_the_metric_does():
 
 
 def test_a_report_of_votes_says_what_the_functions_say():
-    report = calibration_report(VOTES, PROBA, n_resamples=99, n_bins=5)
+    options = {"candidates": [Zero()], "cv": 3, "n_resamples": 99, "n_bins": 5}
+    report = calibration_report(VOTES, PROBA, **options)
     assert report.overall.ece.estimate == expected_calibration_error(VOTES, PROBA, n_bins=5)
     assert report.overall.test.pvalue == (
         calibration_test(VOTES, PROBA, n_resamples=99, random_state=0).pvalue
     )
     assert report.overall.overview.n_groups is None
     samples, columns = as_rows(VOTES)
-    of_rows = calibration_report(columns, PROBA[samples], groups=samples, n_resamples=99, n_bins=5)
+    of_rows = calibration_report(columns, PROBA[samples], groups=samples, **options)
     for name in ("base_rates", "mean_predictions", "accuracy", "mean_confidence"):
         values = [getattr(one.overall.overview, name) for one in (report, of_rows)]
         assert_allclose(*values, rtol=1e-12)

@@ -213,11 +213,11 @@ def test_calibrated_predictions_stay_below_what_is_claimed():
     rng = np.random.default_rng(2)
     above = 0
     for _ in range(80):
-        proba = rng.beta(0.7, 0.7, 400)
-        labels = (rng.random(400) < proba).astype(int)
-        data = Problems(make_problems(proba, labels, resolve_notion("binary", proba)), np.ones(400))
-        estimate = adaptive_squared_error(data, [np.zeros((400, 1))])
-        above += estimate.value > calibrated_limit(data, [np.zeros((400, 1))], estimate)
+        proba = rng.beta(0.7, 0.7, 100)
+        labels = (rng.random(100) < proba).astype(int)
+        data = Problems(make_problems(proba, labels, resolve_notion("binary", proba)), np.ones(100))
+        estimate = adaptive_squared_error(data, [np.zeros((100, 1))])
+        above += estimate.value > calibrated_limit(data, [np.zeros((100, 1))], estimate)
     assert above <= 11
 
 
