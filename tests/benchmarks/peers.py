@@ -1,11 +1,13 @@
 """Time and peak memory of skcal beside its peers, each in a process of its own, in one run.
 
     python tests/benchmarks/peers.py [what …] --out costs.csv --tables OUT    # resumes
+    python tests/benchmarks/peers.py [what …] --by-turns                      # in one process
 
 Every package measures sizes from 1,000 on, until one call takes longer than two seconds: the least
 processor time of three calls, which other processes hardly touch, and the peak resident memory of a
-fourth above what was there before it. Peers that are not installed are left out (extra ``peers``).
-Linux only.
+fourth above what was there before it. By turns, every size above 1,000 samples prints the quartiles
+of skcal's processor time over that of each peer, which bear a busy machine. Peers that are not
+installed are left out (extra ``peers``). Linux only.
 """
 
 from __future__ import annotations
@@ -141,6 +143,16 @@ def map_of_sklearn(y, p):
     return lambda: CalibratedClassifierCV(frozen, method="temperature").fit(p, y).predict_proba(p)
 
 
+def sums_of_numpy(y, p):
+    """The ECE of whoever writes it down, which checks nothing."""
+
+    def work():
+        bins = np.digitize(p, np.linspace(0, 1, 16)[1:-1], right=True)
+        return np.abs(np.bincount(bins, y - p, minlength=15)).sum() / len(y)
+
+    return work
+
+
 def curve_of_sklearn(y, p):
     """The reliability curve, from which an ECE could be summed."""
     from sklearn.calibration import calibration_curve
@@ -184,6 +196,7 @@ CASES = {
             lazily(of_skcal, "expected_calibration_error"),
             mapie=lazily(of_mapie, "expected_calibration_error", num_bins=15),
             netcal=lazily(of_netcal, "ECE", 15),
+            numpy=sums_of_numpy,
             relplot=partial(relplot, "binnedECE", nbins=15),
             scikit_learn=curve_of_sklearn,
             torchmetrics=of_torchmetrics,
@@ -366,7 +379,8 @@ def draw(found, folder):
             sizes = [n for n in SIZES if (what, package, n) in found]
             seconds = [found[what, package, n][0] for n in sizes]
             if sizes:
-                style = {"color": colours[package], "linewidth": 2.2 if package == "skcal" else 1.2}
+                width = 2.2 if package == "skcal" else 1.2
+                style = {"color": colours.get(package, "0.8"), "linewidth": width}
                 ax.loglog(sizes, seconds, "o-", markersize=3, label=package, **style)
         ax.set_title(what, fontsize="medium")
         ax.grid(color="0.92")
@@ -383,15 +397,40 @@ def draw(found, folder):
     save(drawn, folder, "costs")
 
 
+def by_turns(names, rounds=7):
+    """Print the quartiles of ratios of neighbouring calls, skcal's time over a peer's."""
+    warnings.simplefilter("ignore")
+    print("| what | peer | n | skcal, ms | peer, ms | ratio |\n|---|---|---|---|---|---|")
+    for what, package in [(one, side) for one in names for side in CASES[one].sides]:
+        if package == "skcal" or not importlib.util.find_spec(MODULES.get(package, package)):
+            continue
+        for size in SIZES[1:]:
+            data = CASES[what].data(size)
+            sides = [CASES[what].sides[one](*data) for one in ("skcal", package)]
+            found = np.array([[least_seconds(one, rounds=1) for one in sides] for _ in range(2)])
+            if found.max() <= LONGEST:
+                more = [[least_seconds(one, rounds=1) for one in sides] for _ in range(rounds)]
+                found = np.array(more)
+            low, high = np.quantile(found[:, 0] / found[:, 1], [0.25, 0.75])
+            ours, theirs = 1000 * found.min(axis=0)
+            times = f"{ours:.3g} | {theirs:.3g}"
+            print(f"| {what} | {package} | {size:,} | {times} | {low:.2g}–{high:.2g} |", flush=True)
+            if found.max() > LONGEST:
+                break
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="*", default=list(CASES))
     parser.add_argument("--out", type=Path, default="costs.csv", help="where figures are kept")
     parser.add_argument("--tables", type=Path, help="where table and picture are written")
+    parser.add_argument("--by-turns", action="store_true", help="in one process, ratios alone")
     parser.add_argument("--run", action="store_true", help="measure one package: what, package")
     options = parser.parse_args()
     if options.run:
         run(*options.what)
+    elif options.by_turns:
+        by_turns(options.what)
     else:
         study(options.out, options.what)
         write_tables(options.out, options.tables)
