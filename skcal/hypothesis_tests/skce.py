@@ -41,6 +41,7 @@ _MANY_SAMPLES = 2000  # of vectors, beyond which landmarks stand for the kernel 
 _RANK, _TOL = 300, 1e-8  # of these landmarks, and the share of the trace at which fewer suffice
 _WIDTHS = (0.01, 0.1, 1.0)  # from what differences of probabilities can matter to all of them
 _BLOCK_BYTES = 2**24
+_SUMS_BYTES = 2**21  # of sums that stay in the processor's cache while samples are added
 _SMALL_BLOCK = 16  # samples, up to which pairs of places are fewer than blocks
 
 
@@ -560,11 +561,15 @@ class FeatureStatistic:
 
     def _sums(self, codes):
         """Sums of ψ over the samples of each outcome, (k, m, r)."""
-        (count, n), m = codes.shape, self.X.shape[1]
-        places = (codes + m * np.arange(count)[:, None]).T.ravel()
-        starts = np.arange(0, len(places) + 1, count)
-        chosen = sparse.csc_array((np.ones(len(places)), places, starts), shape=(count * m, n))
-        return (chosen @ self.psi).reshape(count, m, -1)
+        sums, m = np.empty((len(codes), *self.expected.shape)), self.X.shape[1]
+        for rows in row_blocks(len(codes), self.expected.nbytes, most=_SUMS_BYTES):
+            few = codes[rows]
+            count, n = few.shape
+            places = (few + m * np.arange(count)[:, None]).T.ravel()
+            starts = np.arange(0, len(places) + 1, count)
+            chosen = sparse.csc_array((np.ones(len(places)), places, starts), shape=(count * m, n))
+            sums[rows] = (chosen @ self.psi).reshape(count, m, -1)
+        return sums
 
     def null_squares(self) -> float:
         """Sum of E (w_i w_j h_ij)² over pairs under H0, from evenly spaced samples with all."""
