@@ -88,8 +88,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     memory : str or object with the joblib.Memory interface, default=None
         Caches the factors of the ridge forms.
     verbose : int, default=0
-        1 prints a line per candidate. scikit-learn's callbacks (1.9 and later) are called for
-        every candidate: ``search.set_callbacks(ProgressBar())``, which
+        1 prints a line per candidate, which names the next one. scikit-learn's callbacks (1.9 and
+        later) are called for every candidate: ``search.set_callbacks(ProgressBar())``, which
         ``pip install rich`` makes ready.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds and the default outer split.
@@ -170,7 +170,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
 
     The default candidates take some seconds for 10,000 samples of a scalar notion; of "canonical"
     some 20 seconds for 10,000 samples of 10 classes, and minutes for 20,000 of 300. Kernel
-    densities of vectors grow as n² C: of 50,000 samples of 1,000 classes leave them out. Maps
+    densities of vectors grow as n² C and ridge forms need up to 1,000 landmarks: of 50,000 samples
+    of 1,000 classes each of the two takes several minutes. Leave them out there to be quicker: maps
     alone, such as ``candidates=[Zero(), PlugIn(TemperatureScaling())]``, or one function by
     :class:`CalibrationErrorEstimator`, grow as n C². ``verbose=1`` and callbacks show how far a
     search is.
@@ -325,10 +326,15 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         context.call_on_fit_task_begin(estimator=self)
         scored = score_groups(groups, data, plan, self.n_jobs)
         names = [group[0].name for group in groups]
-        for group, _ in zip(groups, as_tasks(scored, names, self, context), strict=True):
-            if self.verbose:
-                for family in group:
-                    print(f"[CalibrationErrorSearchCV] {family.report()}", flush=True)
+        done, count = 0, sum(map(len, groups))
+        following = [*(f"; next {name}" for name in names[1:]), ""]
+        tasks = zip(groups, as_tasks(scored, names, self, context), following, strict=True)
+        for group, _, more in tasks:
+            for family in group:
+                done += 1
+                line = f"{done} of {count}, {family.report()}{more if family is group[-1] else ''}"
+                if self.verbose:
+                    print(f"[CalibrationErrorSearchCV] {line}", flush=True)
         context.call_on_fit_task_end(estimator=self)
 
     def _set_choice(self, families, data, plan):

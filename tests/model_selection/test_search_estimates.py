@@ -17,6 +17,7 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
+from skcal.model_selection.families import group_families
 from skcal.model_selection.summary import as_dict
 from skcal.notions import Problems, make_problems, resolve_notion
 
@@ -253,10 +254,14 @@ def test_verbose_prints_a_line_per_candidate_and_outer_split(data, capsys):
     search = searched(data, verbose=1, outer_cv=KFold(2))
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3 * len(CANDIDATES)  # two outer folds and all samples
-    for line, family in zip(lines[-len(CANDIDATES) :], search.families_, strict=True):
-        assert line.startswith(f"[CalibrationErrorSearchCV] {family.name}: ")
-        assert f"{len(family.settings)} setting(s), 3 folds" in line
-        assert line.endswith(f"lowest risk {-family.scores.max():.9g}")
+    last, names = lines[-len(CANDIDATES) :], [family.name for family in search.families_]
+    for k, (line, family) in enumerate(zip(last, search.families_, strict=True)):
+        start = f"[CalibrationErrorSearchCV] {k + 1} of {len(CANDIDATES)}, {family.name}: "
+        assert line.startswith(f"{start}{len(family.settings)} setting(s), 3 folds")
+        told, _, following = line.partition("; next ")
+        assert told.endswith(f"lowest risk {-family.scores.max():.9g}")
+        assert not following or following in names[k + 1 :]
+    assert sum("; next " in line for line in last) == len(group_families(search.families_)) - 1
 
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
