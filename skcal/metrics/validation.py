@@ -228,7 +228,7 @@ DISTANCES = ("ici", *_QUANTILES)
     {
         "method": [StrOptions(set(CURVES))],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-        "n_resamples": [Interval(Integral, 19, None, closed="left")],
+        "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
         "random_state": ["random_state"],
     },
     prefer_skip_nested_validation=True,
@@ -239,7 +239,7 @@ def validation_measures(
     *,
     method: str = "splines",
     confidence_level: float = 0.95,
-    n_resamples: int = 199,
+    n_resamples: int | None = 199,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -258,8 +258,9 @@ def validation_measures(
     method : {"splines", "loess", "isotonic"}, default="splines"
         The smoother of the calibration curve, as in :func:`flexible_calibration_curve`.
     confidence_level : float in (0, 1), default=0.95
-    n_resamples : int ≥ 19, default=199
-        Bootstrap resamples for ICI, E50, E90 and Emax, and as many redrawn outcomes.
+    n_resamples : int ≥ 19 or None, default=199
+        Bootstrap resamples for ICI, E50, E90 and Emax, and as many redrawn outcomes; None: these
+        four have no intervals (NaN), which take most of the time.
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights, of which ratios matter alone: the measures are those of a population in
         which a sample stands for as many as its weight says. A weight of 2 is no repeated row,
@@ -387,6 +388,11 @@ def _distances(method, x, outcome, weight, groups, level, n_resamples, random_st
     points = make_points(x, outcome, weight)
     gaps = point_gaps(method, points)
     estimates = summarised(gaps, points.mass)
+    if n_resamples is None:
+        return {
+            name: Measure(float(value), np.nan, np.nan)
+            for name, value in zip(DISTANCES, estimates, strict=True)
+        }
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     resampled = _resampled_points if groups is None else _resampled_groups
     draw = resampled(points, outcome, weight, groups)

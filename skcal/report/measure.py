@@ -226,7 +226,8 @@ def measure(
 ) -> Measures:
     """Compute all that a report says of one set of predictions, which may be tested already.
 
-    Errors of a part of the samples are tuned only if the settings ask for more searches.
+    Errors of a part of the samples are tuned only if the settings ask for more searches, and the
+    distances of its curve have no intervals.
     """
     attempt = Attempts(name, settings.verbose)
     test = test or attempt("test", tested, calibration_test, sample, settings)
@@ -240,7 +241,8 @@ def measure(
     diagram = attempt("reliability diagram", _diagram, name, sample, settings, ranges, test)
     curve = attempt("calibration curve", _curve_display, name, sample, settings)
     decision, at_prevalence = attempt("decision curve", _decisions, sample, settings) or (None,) * 2
-    validation = attempt("validation", _validated, sample, settings, refuted)
+    n_curves = None if of_part else min(settings.n_resamples, _CURVES)
+    validation = attempt("validation", _validated, sample, settings, refuted, n_curves)
     searches = {
         notion: attempt(f"risk-tuned {notion} error", fit_search, sample, settings, notion)
         for notion in (
@@ -472,18 +474,18 @@ def _decomposed(sample, name, notion, score) -> Score:
 # Predictions of one outcome, and figures
 
 
-def _validated(sample, settings, refuted) -> ValidationMeasures | None:
+def _validated(sample, settings, refuted, n_curves) -> ValidationMeasures | None:
     if not sample.notion.of_positive_class:
         return None
     found = validation_measures(
         *_given(sample),
         confidence_level=settings.confidence_level,
-        n_resamples=min(settings.n_resamples, _CURVES),
+        n_resamples=n_curves,
         labels=sample.classes,
         random_state=settings.random_state,
         **beside(sample),
     )
-    if refuted:
+    if refuted or n_curves is None:
         return found
     return replace(found, **{name: getattr(found, name)._replace(low=0.0) for name in DISTANCES})
 

@@ -274,11 +274,14 @@ def _validation_rows(validation, level, refuted) -> list[Row]:
     for name, meaning in _VALIDATION.items():
         measure = getattr(validation, name)
         value, low, high = (x if math.isfinite(x) else None for x in measure)
-        ends = f"[{'−∞' if low is None else number(low)}, {'∞' if high is None else number(high)}]"
-        detail = f"{meaning}; {percent(level)} interval {ends}"
-        ideal = _IDEAL.get(name)
-        if ideal is not None and not refuted and not measure.low <= ideal <= measure.high:
-            detail += f", {UNADJUSTED}"
+        detail = meaning
+        if not math.isnan(measure.low):
+            least, most = ("∞" if end is None else number(end) for end in (low, high))
+            least = f"−{least}" if low is None else least
+            detail += f"; {percent(level)} interval [{least}, {most}]"
+            ideal = _IDEAL.get(name)
+            if ideal is not None and not refuted and not measure.low <= ideal <= measure.high:
+                detail += f", {UNADJUSTED}"
         part = name in ("e50", "e90", "emax")
         rows.append(Row(MEASURE_NAMES[name], value, detail, "binary", low, high, indented=part))
     return rows

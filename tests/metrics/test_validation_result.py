@@ -5,6 +5,7 @@ import io
 
 import numpy as np
 import pytest
+from numpy.testing import assert_equal
 
 from skcal.metrics import validation_measures
 
@@ -71,3 +72,19 @@ def test_every_view_says_that_events_are_few(n, n_events, told):
         view = " ".join(view.split())
         assert ("few for a validation" in view) == (told is not None)
         assert told is None or told in view
+
+
+def test_without_resamples_distances_have_no_intervals_and_all_else_is_the_same():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=200)
+    y = rng.uniform(size=200) < p
+    full, quick = (
+        validation_measures(y, p, n_resamples=n_resamples, random_state=0).measures
+        for n_resamples in (19, None)
+    )
+    for name, measure in full.items():
+        if name in ("ici", "e50", "e90", "emax"):
+            assert quick[name].estimate == measure.estimate
+            assert np.isnan(quick[name][1:]).all()
+        else:
+            assert_equal(quick[name], measure)  # NaN equals NaN
