@@ -398,9 +398,11 @@ class SegmentBias:
         sums = segments.sums(np.column_stack([self._weight, self._weight**2]))
         self._mass, self._squares = sums[:, :1], sums[:, 1:]
         self._smallest = self._squares / self.n_samples[:, None]
-        self._columns = [_Sums(segments, self._weight, x) for x in self.features.T]
-        single = len(self._columns) == 1
-        self._labels = [1] if single else list(range(len(self._columns)))
+        labels = range(self.features.shape[1]) if self.features.shape[1] > 1 else [1]
+        self._columns = [
+            (label, _Sums(segments, self._weight, x))
+            for label, x in zip(labels, self.features.T, strict=True)
+        ]
         self._prepare(rng)
 
     def _prepare(self, rng):
@@ -408,7 +410,7 @@ class SegmentBias:
 
     def _signed(self, codes):
         """Standardised sums (n_segments, k) of each column, for outcomes (k, n_rows)."""
-        for label, sums in zip(self._labels, self._columns, strict=True):
+        for label, sums in self._columns:
             yield sums.deviations(_happened(codes, label)) / np.sqrt(sums.variance + self._smallest)
 
     def __call__(self, codes):
@@ -418,7 +420,7 @@ class SegmentBias:
     @property
     def scale(self):
         """Standard deviations of observed minus predicted means of the first column, (n,)."""
-        return (np.sqrt(self._columns[0].variance + self._smallest) / self._mass)[:, 0]
+        return (np.sqrt(self._columns[0][1].variance + self._smallest) / self._mass)[:, 0]
 
     def describe(self, pvalues) -> list[Segment]:
         """Return the segments, with the next of the p-values."""
@@ -426,10 +428,8 @@ class SegmentBias:
         column = np.abs(signed).argmax(axis=1)
         worst = np.arange(len(column)), column
         predicted = self._segments.sums(self._weight[:, None] * self._shown_features) / self._mass
-        expected = np.hstack([sums.predicted for sums in self._columns]) / self._mass
-        happened = [
-            sums.deviations(_happened(self.codes, label)) for label, sums in self._labelled()
-        ]
+        expected = np.hstack([sums.predicted for _, sums in self._columns]) / self._mass
+        happened = [sums.deviations(_happened(self.codes, label)) for label, sums in self._columns]
         difference = np.hstack(happened) / self._mass
         observed = expected + difference
         effective = self._mass**2 / self._squares
@@ -451,9 +451,6 @@ class SegmentBias:
         groups = self.problem.groups.take(rows)
         return proportion_limits(happened, self._weight[rows], groups, (1 - 0.95) / 2)
 
-    def _labelled(self):
-        return zip(self._labels, self._columns, strict=True)
-
     def _shown(self, signed):
         """Return the statistics as they are printed."""
         return signed
@@ -463,7 +460,7 @@ class SegmentECE(SegmentBias):
     """ECE of each segment, in standard deviations above its mean under calibration."""
 
     def _prepare(self, rng):
-        self._contrasts: list = [(label, sums, slice(None)) for label, sums in self._labelled()]
+        self._contrasts: list = [(*column, slice(None)) for column in self._columns]
         if len(self._columns) == 1:
             x = self.features[:, 0]
             bins = np.minimum((x * _N_BINS).astype(int), _N_BINS - 1)
