@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -363,23 +364,34 @@ def cox_test(
     """
     options: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
     sample = read_sample(y_true, y_proba, notion, from_logits=from_logits, scalar=True, **options)
-    test = _likelihood_ratio if sample.groups is None else _sandwich_test
-    return of_each_problem(sample, lambda problem: test(problem, hypothesis))
+    return of_each_problem(sample, lambda problem: _cox(problem, hypothesis))
 
 
-def _sandwich_test(problem, hypothesis):
-    """Wald's test of the coefficients against Hotelling's F."""
+def _cox(problem, hypothesis):
+    """The likelihood ratio test of the coefficients, or with groups Wald's test."""
     outcome = Outcome(problem)
     data = outcome.logit, outcome.happened, outcome.weight
     check_both(data[1])
-    if hypothesis == "intercept":
-        fit, tested = of_groups(fit_intercept(*data), outcome), slice(0, 1)
+    if hypothesis == "intercept":  # needs no slope, so no overlap either
+        fit, tested = fit_intercept(*data), slice(0, 1)
     else:
         check_overlap(*data[:2])
-        fit = of_groups(fit_logistic(*data), outcome)
-        tested = slice(1, 2) if hypothesis == "slope" else slice(0, 2)
+        fit, tested = fit_logistic(*data), slice(1 if hypothesis == "slope" else 0, 2)
+    if problem.groups is not None:
+        fit = of_groups(fit, outcome)
+        result = _wald(fit, tested, effective_groups(outcome.weight, problem.groups) - 1)
+    else:
+        null = fit_intercept(*data).log_likelihood if tested.start else log_likelihood(*data)
+        result = _likelihood_ratio(fit, tested, null)
+    if hypothesis == "calibrated":
+        return result
+    estimate, error = fit.coefficients[tested][0], fit.standard_errors[tested][0]
+    return replace(result, estimate=float(estimate), standard_error=float(error))
+
+
+def _wald(fit, tested, freedom):
+    """Wald's test of the coefficients against Hotelling's F."""
     gap = (fit.coefficients - [0, 1][: len(fit.coefficients)])[tested]
-    freedom = effective_groups(outcome.weight, problem.groups) - 1
     size, rest = len(gap), freedom - len(gap) + 1
     if rest <= 0:
         raise InputError(
@@ -389,44 +401,26 @@ def _sandwich_test(problem, hypothesis):
             "Use monte_carlo_test.",
         )
     statistic = float(gap @ np.linalg.solve(fit.covariance[tested, tested], gap))
-    estimate, error = np.nan, np.nan
-    if hypothesis != "calibrated":
-        estimate, error = fit.coefficients[tested][0], fit.standard_errors[tested][0]
     return CalibrationTestResult(
         statistic=statistic,
         pvalue=positive(f.sf(statistic * rest / (size * freedom), size, rest)),
-        estimate=float(estimate),
+        estimate=np.nan,
         method=f"Wald's with the sandwich of groups, F with {size} and {rest:.3g} degrees of "
         "freedom, asymptotic level",
         notion="",
-        standard_error=float(error),
         degrees_of_freedom=freedom,
     )
 
 
-def _likelihood_ratio(problem, hypothesis):
+def _likelihood_ratio(fit, tested, null):
     """Twice the difference of the largest log-likelihoods."""
-    outcome = Outcome(problem)
-    data = outcome.logit, outcome.happened, outcome.weight
-    check_both(data[1])
-    estimate, error, freedom = np.nan, np.nan, 2 if hypothesis == "calibrated" else 1
-    if hypothesis == "intercept":  # needs no slope, so no overlap either
-        fit, null = fit_intercept(*data), log_likelihood(*data)
-        estimate, error = fit.coefficients[0], np.sqrt(fit.covariance[0, 0])
-    else:
-        check_overlap(*data[:2])
-        fit, null = fit_logistic(*data), log_likelihood(*data)
-        if hypothesis == "slope":
-            null = fit_intercept(*data).log_likelihood
-            estimate, error = fit.coefficients[1], np.sqrt(fit.covariance[1, 1])
-    statistic = max(2 * (fit.log_likelihood - null), 0.0)
+    statistic, freedom = max(2 * (fit.log_likelihood - null), 0.0), len(fit.coefficients[tested])
     return CalibrationTestResult(
         statistic=statistic,
         pvalue=positive(chi2.sf(statistic, freedom)),
-        estimate=float(estimate),
+        estimate=np.nan,
         method=f"likelihood ratio, χ² with {freedom} degree(s) of freedom, asymptotic level",
         notion="",
-        standard_error=float(error),
     )
 
 
@@ -550,19 +544,17 @@ def _largest_residual(problem, statistic, n_resamples, rng):
     variance = x * (1 - x)
     deviation = np.sqrt(np.sum(weight**2 * variance))
     estimate = largest_over_ranges(problem) if kuiper else largest_over_thresholds(problem)
-    value, pvalue = 0.0, 1.0  # where all predictions are certain and right
-    limit = "Brownian motion"
+    # Where all predictions are certain and right, the value is 0.
+    value = estimate * weight.sum() / deviation if deviation > 0 else estimate
+    pvalue, limit = 1.0, "Brownian motion"
     if problem.groups is not None:
         name = "cutoff" if kuiper else "kolmogorov_smirnov"
         prepared = prepare(STATISTICS[f"{name}_calibration_error"], problem, {})
         [draw] = draw_nulls([prepared], [problem], n_resamples, rng)
-        pvalue = draw.pvalue
-        value = estimate * weight.sum() / deviation if deviation > 0 else estimate
-        limit = "signs of groups flipped"
+        pvalue, limit = draw.pvalue, "signs of groups flipped"
     elif deviation > 0:
         fourth = variance * (1 - 3 * variance)
         warn_of_limit(weight**2 * variance, weight**4 * fourth)
-        value = estimate * weight.sum() / deviation
         pvalue = positive(range_tail(value) if kuiper else maximum_tail(value))
     elif estimate > 0:
         raise ValueError(
