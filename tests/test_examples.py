@@ -15,6 +15,7 @@ from skcal.metrics import expected_calibration_error
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SLOW = {"lower_risk", "test_levels", "which_family"}  # ten seconds or more each
 SHORTER = {  # unless slow
+    "imbalanced": ("[58_200, 1800]", "[19_400, 600]"),
     "digits": ("RandomForestClassifier(", "RandomForestClassifier(30, "),
     "estimate_distributions": ("(2, 10, 100, 1000)", "(2, 10, 100, 20)"),
     "simplex": ("200_000", "40_000"),

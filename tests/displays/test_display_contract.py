@@ -99,7 +99,9 @@ def test_without_axes_a_figure_is_made_that_holds_all_and_changes_no_number(
 @KINDS
 def test_given_axes_are_used_and_no_others(make, n_panels, figures):
     figsize = (6.4 * (n_panels + 1) / n_panels, 4.8)
-    figure, (axes, below) = figures.subplots(2, n_panels + 1, figsize=figsize, layout="constrained")
+    # A layout engine measures every panel several times: one panel shows that it is no hindrance.
+    layout = "constrained" if n_panels == 1 else None
+    figure, (axes, below) = figures.subplots(2, n_panels + 1, figsize=figsize, layout=layout)
     display = make(ax=axes[0] if n_panels == 1 else axes[:n_panels])
     assert display.figure_ is figure
     assert figures.get_fignums() == [figure.number]

@@ -1,5 +1,7 @@
 """The incomplete U-statistic of the squared kernel calibration error."""
 
+import functools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -21,6 +23,7 @@ def incomplete(data, **options):
     )
 
 
+@functools.cache
 def draw(seed, n=300, model="M2"):
     return make_dirichlet(n, n_classes=3, model=model, noise=0.3, random_state=seed)
 

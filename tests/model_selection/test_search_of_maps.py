@@ -143,7 +143,7 @@ def test_a_stack_whose_residual_is_zero_gives_no_certainty(functions):
 
 
 def test_the_default_search_does_not_depend_on_n_jobs():
-    data = make_tempered(200, n_classes=3, n_truth_draws=0, random_state=0)
+    data = make_tempered(100, n_classes=3, n_truth_draws=0, random_state=0)
     for notion in ("canonical", "confidence"):
         with parallel_config(backend="loky", inner_max_num_threads=1):
             one, two = (

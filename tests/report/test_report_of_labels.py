@@ -79,7 +79,7 @@ def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
         groups=np.arange(N) // 2,
         segments=pd.DataFrame({"x": x}),
         compare=[np.column_stack([1 - p, p]) for p in proba.T],
-        **FEW,
+        **FEW | {"n_resamples": 19},
     )
     rows = np.repeat(np.arange(N), K)
     expected = calibration_report(
@@ -91,7 +91,7 @@ def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
         groups=rows // 2,
         segments={"x": x[rows]},
         compare=proba.ravel(),
-        n_resamples=99,
+        n_resamples=19,
         random_state=0,
     )
     assert str(found) == str(expected)
