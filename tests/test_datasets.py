@@ -5,8 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.stats import beta
+from scipy.stats import beta, sem
 
 from skcal import datasets
 from skcal.datasets import (
@@ -259,3 +260,12 @@ def test_truths_survive_a_pickle(make):
 def test_truths_may_be_left_out():
     data = make_tempered(10, n_truth_draws=0, random_state=0)
     assert (dict(data.true_squared_errors), data.true_total_variation) == ({}, None)
+
+
+def test_the_error_of_a_truth_is_that_of_the_mean_of_ten_batches(monkeypatch):
+    found = iter(range(20))  # in turn the class-wise one and that of the confidence
+    monkeypatch.setattr(datasets, "_explained", lambda *_: float(next(found)))
+    truths = datasets._simulated_errors(lambda p: (p, p), 2, 1.0, 100, exchangeable=True)
+    assert truths["confidence"].value == 10
+    assert_allclose(truths["confidence"].standard_error, sem(np.arange(1, 20, 2)))
+    assert truths["classwise"].value == 2 * 9

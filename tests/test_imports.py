@@ -155,10 +155,11 @@ def test_optional_packages_are_imported_where_they_are_used():
     assert ("skcal._validation", "numpy") in top
 
 
-def test_import_skcal_loads_no_optional_package():
+def test_import_skcal_loads_no_optional_package_and_others_when_they_are_used():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['matplotlib', 'pandas', 'dask'])); "
-        "import skcal; [getattr(skcal, name) for name in skcal.__all__]"
+        "import skcal; assert all(getattr(skcal, name).__name__ == f'skcal.{name}' "
+        "for name in skcal._WHEN_USED); [getattr(skcal, name) for name in skcal.__all__]"
     )  # importing a module whose entry is None raises
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr

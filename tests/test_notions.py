@@ -150,6 +150,12 @@ def test_confidence_is_the_first_column_of_its_lens():
     np.testing.assert_array_equal(lens.residuals[:, :1], confidence.residuals)
 
 
+def test_entries_of_a_lens_are_its_groups():
+    proba = np.full((2, 5), 0.2)
+    lens = resolve_notion(confidence_lens, proba)
+    assert lens.titles(list("abcde")) == ["group 0", "group 1"]
+
+
 def test_a_lens_that_tells_all_classes_apart_asks_the_canonical_question():
     proba, codes = predictions()
     [lens] = make_problems(proba, codes, lambda p: np.tile(np.arange(5), (len(p), 1)))

@@ -391,3 +391,13 @@ def test_sums_of_segments_are_those_of_their_members_dense_and_sparse(n_kinds):
         members_of(segments)[:, some] @ values[some],
         atol=1e-12,
     )
+
+
+def test_the_last_range_of_a_value_that_many_share_ends_with_it():
+    y, p, x = np.tile([0, 1], 50), np.full(100, 0.5), np.minimum(np.arange(100.0), 60)
+    segments = segment_test(y, p, {"x": x}, n_bins=4, order=1, n_resamples=19).segments
+    assert {segment.name: segment.n_samples for segment in segments} == {
+        "x ≤ 24": 25,
+        "x in (24, 49]": 25,
+        "x > 49": 50,
+    }

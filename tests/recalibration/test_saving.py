@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from skcal import RecalibratedClassifierCV, Recalibrator, TemperatureScaling, recalibration
 from skcal.recalibration import Identity, MatrixScaling, RecalibrationMap, Smoothed, VectorScaling
+from skcal.recalibration.base import known_maps
 from skcal.recalibration.features import COORDINATES
 
 BY_NAME = {
@@ -258,3 +259,12 @@ def test_skops_stores_what_predicts_with_the_types_of_the_documentation(rng):
         read = skops.loads(stored, trusted=types)
         assert_array_equal(read.predict_proba(X), fitted.predict_proba(X))
     assert seen == set(listed)
+
+
+def test_files_name_maps_of_the_package_that_have_a_formula():
+    class Own(TemperatureScaling):
+        """A map of a user, which only its own ``from_json`` may know."""
+
+    known = known_maps(RecalibrationMap)
+    assert known["TemperatureScaling"] is TemperatureScaling
+    assert {"Own", "RecalibrationMap"}.isdisjoint(known)
