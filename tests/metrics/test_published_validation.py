@@ -1,5 +1,7 @@
 """Numbers that packages for clinical validation print, of data that their manuals simulate."""
 
+import functools
+
 import numpy as np
 from numpy.testing import assert_allclose
 from r_random import RRandom
@@ -9,6 +11,7 @@ from scipy.stats import beta
 from skcal.metrics import cox_recalibration, flexible_calibration_curve, validation_measures
 
 
+@functools.cache
 def calibration_curves():
     """Test data of R's CalibrationCurves (help of traindata), predicted by its vignette's glm."""
     random = RRandom(1782)
@@ -20,6 +23,7 @@ def calibration_curves():
     return y, expit(0.0891522112 + X @ coefficients)
 
 
+@functools.cache
 def pmcalibration():
     """Data of the vignette of R's pmcalibration on external validation."""
     random = RRandom(2345)
@@ -28,6 +32,7 @@ def pmcalibration():
     return y, expit(-3 + one + two)
 
 
+@functools.cache
 def rms_help():
     """Data of the example of R's rms::val.prob."""
     random = RRandom(1)
@@ -38,8 +43,9 @@ def rms_help():
     return y[100:], expit(-0.462723773664 + coefficients @ X[:, 100:])
 
 
-def measures(y, p, **options):
-    return validation_measures(y, p, n_resamples=19, random_state=0, **options).measures
+@functools.cache
+def measures(data, **options):
+    return validation_measures(*data(), n_resamples=19, random_state=0, **options).measures
 
 
 def test_r_draws_the_same_numbers():
@@ -50,7 +56,7 @@ def test_r_draws_the_same_numbers():
 
 
 def test_intercept_and_slope_are_those_of_pmcalibration():
-    found = measures(*pmcalibration())
+    found = measures(pmcalibration)
     # The vignette: -0.044 (0.12) [-0.29, 0.19] and 1.336 (0.13) [1.10, 1.60], profile intervals;
     # here R's digits by glm and confint.
     assert_allclose(found["intercept_in_the_large"], [-0.0439528, -0.2928634, 0.1925419], atol=2e-5)
@@ -59,7 +65,7 @@ def test_intercept_and_slope_are_those_of_pmcalibration():
 
 def test_measures_are_those_of_val_prob():
     y, p = calibration_curves()
-    found = {name: value.estimate for name, value in measures(y, p).items()}
+    found = {name: value.estimate for name, value in measures(calibration_curves).items()}
     # R 4.2.2 with rms 6.5-0, val.prob(p, y); pROC 1.18.0, ci.auc; glm with an offset.
     assert_allclose(found["brier_score"], 0.17703339473, atol=1e-9)
     assert_allclose(found["slope"], 0.82278297045, atol=1e-7)
@@ -68,7 +74,7 @@ def test_measures_are_those_of_val_prob():
     low, high = 0.7772551, 0.8512796  # DeLong's interval, of which this is the middle
     assert_allclose(found["c_statistic"], (low + high) / 2, atol=1e-7)
     y, p = rms_help()
-    found = {name: value.estimate for name, value in measures(y, p).items()}
+    found = {name: value.estimate for name, value in measures(rms_help).items()}
     assert_allclose(found["c_statistic"], 0.66026410564, atol=1e-9)
     assert_allclose(found["brier_score"], 0.23189634632, atol=1e-9)
     assert_allclose(found["slope"], 0.95651781295, atol=1e-5)
@@ -76,7 +82,7 @@ def test_measures_are_those_of_val_prob():
 
 
 def test_standard_errors_of_the_c_statistic_are_those_of_proc():
-    area, low, high = measures(*calibration_curves())["c_statistic"]
+    area, low, high = measures(calibration_curves)["c_statistic"]
     half = (logit(high) - logit(low)) / 2 * area * (1 - area)
     assert_allclose(half, (0.8512796 - 0.7772551) / 2, atol=1e-7)
 
@@ -87,7 +93,7 @@ def test_loess_is_that_of_r():
     # loess(y ~ p, control = loess.control(surface = "direct")).
     expected = [0.15420326034, 0.38228296874, 0.58105993572, 0.69958571030, 0.88196438776]
     assert_allclose(curve.frequency, expected, atol=1e-9)
-    found = measures(y, p, method="loess")
+    found = measures(calibration_curves, method="loess")
     assert_allclose(found["ici"].estimate, 0.04777023177, atol=1e-7)
     assert_allclose(found["emax"].estimate, 0.1024193183, atol=1e-7)
     # Quantiles of R are interpolated.
@@ -97,10 +103,10 @@ def test_loess_is_that_of_r():
 
 def test_other_smoothers_of_r_differ_in_the_third_digit():
     """Loess between vertices, as R's default, and restricted cubic splines with the same knots."""
-    found = measures(*calibration_curves())
+    found = measures(calibration_curves)
     assert_allclose(found["ici"].estimate, 0.04915855388, atol=1e-4)  # lrm(y ~ rcs(logit(p), 5))
     assert_allclose(found["emax"].estimate, 0.09710544807, atol=5e-3)
-    loess = measures(*calibration_curves(), method="loess")
+    loess = measures(calibration_curves, method="loess")
     assert_allclose(loess["ici"].estimate, 0.04747447817, atol=5e-4)
     assert_allclose(loess["emax"].estimate, 0.09659830391, atol=7e-3)
 

@@ -1,6 +1,7 @@
 """Validation measures in the forms of a manuscript."""
 
 import csv
+import functools
 import io
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.testing import assert_equal
 from skcal.metrics import validation_measures
 
 
+@functools.cache
 def measured(n=400):
     rng = np.random.default_rng(0)
     p = rng.uniform(size=n)
