@@ -320,8 +320,8 @@ def test_a_lens_is_watched():
 
 
 def test_a_large_batch_is_one_batch_and_needs_little_memory(monkeypatch, rng):
-    proba = rng.dirichlet(np.ones(10), 10_000)
-    labels = (proba.cumsum(axis=1) < rng.uniform(size=(10_000, 1))).sum(axis=1)
+    proba = rng.dirichlet(np.ones(10), 30_000)
+    labels = (proba.cumsum(axis=1) < rng.uniform(size=(30_000, 1))).sum(axis=1)
     for notion in ("canonical", "top-label"):
         whole, cut = (CalibrationMonitor(notion).update(proba[:500], labels[:500]) for _ in "ab")
         whole.update(proba, labels)
