@@ -397,3 +397,17 @@ def test_axes_that_end_before_1_hold_the_points_of_all_ranges():
     for observed, expected in ((None, 0.1), (0.15, 0.2), (0.57, 1.0)):
         ranges = [] if observed is None else [ScanRange(0.1, 0.2, 9, 0.14, observed, 0.0, 1.0, "")]
         assert make_panel("", problem, None, rule, 0.95, 0.01, ranges, None).limit == expected
+
+
+@pytest.mark.parametrize(("power", "notion"), [(3, "binary"), (1, "binary"), (2, "classwise")])
+def test_a_legend_says_what_the_test_found_where_no_range_is_named(power, notion):
+    y, proba = tempered(300) if notion == "classwise" else binary(400)
+    if notion == "binary":
+        proba = proba**power / (proba**power + (1 - proba) ** power)
+    options = {"notion": notion, "n_resamples": 99, "random_state": 0}
+    display = ReliabilityDisplay.from_predictions(y, proba, **options)
+    for panel, legend in zip(display.panels, display.legends_, strict=True):
+        texts = [text.get_text() for text in legend.get_texts()]
+        verdict = display._verdict(panel)
+        assert all(texts)
+        assert (verdict in texts) == bool(verdict and not panel.ranges)

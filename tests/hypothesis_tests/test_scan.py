@@ -191,3 +191,10 @@ def test_a_scan_of_groups_divides_by_the_larger_variance():
         sums = np.bincount(codes[rows], delta[rows])
         variance = max(np.sum(x[rows] * (1 - x[rows])), np.sum(sums**2))
         assert deviation == pytest.approx(np.sqrt(variance))
+
+
+def test_ranges_hold_numbers_of_python():
+    p = np.linspace(0.05, 0.95, 200)
+    ranges = scan_test((p > 0.5).astype(int), p, n_resamples=99, random_state=0).ranges
+    assert ranges
+    assert "np." not in repr(ranges)
