@@ -287,3 +287,14 @@ def test_impossible_labels_and_splits_raise(options, y, message):
     X = np.random.default_rng(0).normal(size=(20, 2))
     with pytest.raises(ValueError, match=message):
         RecalibratedClassifierCV(GaussianNB(), FEW, **options).fit(X, y)
+
+
+def test_a_class_of_as_many_samples_as_folds_is_enough():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.arange(30) % 10 == 0
+    mended = RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), cv=3).fit(
+        X + y[:, None], y
+    )
+    assert mended.predict_proba(X).shape == (30, 2)
+    with pytest.raises(ValueError, match="has 3 samples, less than cv=4 folds"):
+        RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), cv=4).fit(X, y)
