@@ -269,3 +269,12 @@ def test_the_error_of_a_truth_is_that_of_the_mean_of_ten_batches(monkeypatch):
     assert truths["confidence"].value == 10
     assert_allclose(truths["confidence"].standard_error, sem(np.arange(1, 20, 2)))
     assert truths["classwise"].value == 2 * 9
+
+
+@pytest.mark.parametrize("n_samples", [0, True, 2.0])
+@pytest.mark.parametrize("make", [make_tempered, make_dirichlet])
+def test_impossible_numbers_of_samples_are_refused(make, n_samples):
+    with pytest.raises(ValueError, match=r"^n_samples=.* must be an integer ≥ 1\.$"):
+        make(n_samples)
+    with pytest.raises(ValueError, match=r"^n_classes=1 must be an integer ≥ 2\.$"):
+        make(10, n_classes=1)
