@@ -3,7 +3,9 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 
 from skcal import Recalibrator, TemperatureScaling
 from skcal.recalibration import BetaCalibration
@@ -60,3 +62,17 @@ def test_labels_of_the_recalibrator_settle_it(sick):
     np.testing.assert_allclose(
         fitted.predict_proba(p)[:, ::-1], other.predict_proba(1 - p), rtol=1e-9
     )
+
+
+def test_names_of_columns_say_which_class_each_holds():
+    """Whatever their order, and for shares of classes as for labels."""
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([1, 2, 3], 200)
+    codes = (proba.cumsum(axis=1) > rng.random((200, 1))).argmax(axis=1)
+    names, order = np.array(["ape", "bee", "cow"]), [2, 0, 1]
+    expected = TemperatureScaling().fit(proba, names[codes])
+    frame = pd.DataFrame(proba, columns=names)
+    for y in (names[codes], pd.DataFrame(np.eye(3)[codes][:, order], columns=names[order])):
+        found = TemperatureScaling().fit(frame[names[order]], y)
+        assert found.classes_.tolist() == names[order].tolist()
+        assert_allclose(found.temperature_, expected.temperature_, rtol=1e-6)
