@@ -10,7 +10,7 @@ from skcal.cli.recalibrate import MAPS
 from skcal.model_selection.errors import KINDS
 
 _FILES = (
-    "FILE: .csv, .csv.gz or .parquet (- is the standard input, as .csv) with a column of "
+    "FILE: .csv, .csv.gz, .tsv or .parquet (- is the standard input, as .csv) with a column of "
     "probabilities per class, named by the class, and a column of labels (a single column of "
     "probabilities holds P(label 1), or P(--pos-label)); or .npz with arrays 'proba' and "
     "'labels', and perhaps 'classes'."
@@ -182,13 +182,13 @@ def _file_options() -> argparse.ArgumentParser:
         type=_separator,
         default=",",
         metavar="CHARACTER",
-        help="what separates the fields of a .csv file, such as ';' or tab (default: a comma)",
+        help="what separates the fields of a text file, such as ';' or tab (default: a comma)",
     )
     options.add_argument(
         "--decimal",
         default=".",
         choices=(".", ","),
-        help="what stands before the decimals of a .csv file (default: a point)",
+        help="what stands before the decimals of a text file (default: a point)",
     )
     options.add_argument(
         "--max-size",
@@ -267,6 +267,10 @@ def _add_samples(parser):
     parser.add_argument(
         "--weight", metavar="COLUMN", help="column of importance weights of the samples"
     )
+    _add_soft(parser)
+
+
+def _add_soft(parser):
     parser.add_argument(
         "--soft",
         metavar="PREFIX",
@@ -405,12 +409,13 @@ def _add_monitor(commands, parents):
         "state.json today.csv --notion confidence",
         "Add a batch of predictions and labels to the evidence in STATE. A batch that was added "
         "already, as when a job runs twice, is not added again. Exit status: 0 no alarm, 1 alarm, "
-        "2 the batch could not be read, and STATE is as it was.",
+        "2 the batch could not be read, and STATE is as it was. With --soft a sample has one vote.",
     )
     parser.add_argument("state", metavar="STATE", help="of the monitor, JSON; made if absent")
     parser.add_argument(
         "file", metavar="FILE", nargs="?", help="the batch; without one STATE is shown as it is"
     )
+    _add_soft(parser)
     parser.add_argument(
         "--plot", metavar="OUT", help="a figure of the evidence: .png, .svg or .pdf"
     )

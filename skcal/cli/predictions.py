@@ -142,12 +142,12 @@ def read_predictions(
     known: np.ndarray | None = None,
     dialect: Dialect = _COMMAS,
 ) -> Predictions:
-    """Read predictions and labels from a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz`` file.
+    """Read predictions and labels from a ``.csv``, ``.tsv``, ``.parquet`` or ``.npz`` file.
 
     Parameters
     ----------
     path : path-like
-        ``-`` is the standard input, read as ``.csv``. ``.csv``, ``.csv.gz`` and ``.parquet``: a
+        ``-`` is the standard input, read as ``.csv``. Text, perhaps as ``.gz``, and ``.parquet``: a
         column of probabilities per class named by the class, and a column of labels; a single
         column of probabilities holds P(label 1) or P(``pos_label``).
         ``.npz``: arrays ``proba`` and ``labels``, and optionally ``classes``, the class of each

@@ -18,6 +18,7 @@ from skcal.cli.text import NO_CLASS, Choice, Dialect, Rows, Texts, require_cells
 
 _COMMAS = Dialect()
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
+_TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _DAMAGES = (
     zipfile.BadZipFile,
     EOFError,
@@ -84,7 +85,7 @@ def read_table(
     keep: bool = False,
     dialect: Dialect = _COMMAS,
 ) -> FileTable:
-    """Read a ``.csv``, ``.csv.gz`` or ``.parquet`` file.
+    """Read a ``.csv``, ``.csv.gz``, ``.tsv`` or ``.parquet`` file.
 
     Parameters
     ----------
@@ -153,10 +154,10 @@ def _write_text(file, table, numbers):
 def kind_of(path) -> str:
     """Return "csv", "parquet" or "npz", or raise FileError."""
     name = Path(path).name.lower()
-    if str(path) == STANDARD_INPUT or name.endswith((".csv", ".csv.gz")):
+    if str(path) == STANDARD_INPUT or name.endswith(_TEXTS):
         return "csv"
     if not name.endswith((".parquet", ".npz")):
-        raise FileError(f"{path}: unknown kind of file. Pass a .csv, .parquet or .npz file.")
+        raise FileError(f"{path}: unknown kind of file. Pass a .csv, .tsv, .parquet or .npz file.")
     return name.rpartition(".")[2]
 
 

@@ -282,7 +282,7 @@ def test_absent_files_and_unknown_kinds_are_named(tmp_path):
     with pytest.raises(FileError, match="No such file"):
         read_predictions(tmp_path / "absent.csv")
     with pytest.raises(
-        FileError, match=r"unknown kind of file\. Pass a \.csv, \.parquet or \.npz file"
+        FileError, match=r"unknown kind of file\. Pass a \.csv, \.tsv, \.parquet or \.npz file"
     ):
         read_predictions(tmp_path / "predictions.txt")
 

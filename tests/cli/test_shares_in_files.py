@@ -1,6 +1,7 @@
 """Shares and votes of annotators in files: the numbers are those of the functions."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ from report_cases import CANDIDATES
 
 from skcal import Recalibrator
 from skcal.cli.commands import main
+from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_test, equivalence_test
 from skcal.model_selection import candidates
+from skcal.monitoring import CalibrationMonitor
 from skcal.report import calibration_report
 from skcal.sample import read_sample
 
@@ -70,8 +73,16 @@ def test_every_kind_of_file_gives_the_test_of_the_votes(run, table, tmp_path, vo
     of = {"notion": "confidence", "n_resamples": 99, "random_state": 0}
     expected = calibration_test(votes, proba, **of).pvalue
     few = ["--notion", "confidence"]
-    assert pvalue(run, table, "--soft", "votes_", "--ignore", "site", *few) == expected
+    beside = ["--soft", "votes_", "--ignore", "site", *few]
+    assert pvalue(run, table, *beside) == expected
     assert pvalue(run, archive, "--soft", "votes", *few) == expected
+    tabs, columnar = tmp_path / "votes.tsv", tmp_path / "votes.parquet"
+    tabs.write_text(Path(table).read_text().replace(",", "\t"))
+    assert pvalue(run, tabs, *beside, "--sep", "tab") == expected
+    assert "pass --sep tab" in run("test", tabs, *beside, status=2)
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("pandas").read_csv(table).to_parquet(columnar)
+    assert pvalue(run, columnar, *beside) == expected
 
 
 def test_report_of_votes(run, table, voted):
@@ -121,6 +132,42 @@ def test_gate_of_votes(run, table, voted):
     assert found["gate"]["results"][0]["high"] == expected.high
     sample = read_sample(*voted)
     assert (found["accuracy"], found["n_samples"]) == (sample.accuracy, len(voted[0]))
+
+
+def test_a_diagram_of_votes(run, table, voted, tmp_path, monkeypatch):
+    drawn = []
+    whole = ReliabilityDisplay.from_predictions
+
+    def kept(*arguments, **options):
+        drawn.append(whole(*arguments, **options))
+        return drawn[-1]
+
+    monkeypatch.setattr(ReliabilityDisplay, "from_predictions", kept)
+    options = ["--soft", "votes_", "--ignore", "site", "--resamples", 19]
+    run("plot", table, *options, "--out", tmp_path / "votes.png")
+    expected = whole(*voted, labels=CLASSES, n_resamples=19, random_state=0, plot=False)
+    [[found], [panel]] = (display.panels for display in (*drawn, expected))
+    np.testing.assert_array_equal(
+        [found.prediction, found.frequency], [panel.prediction, panel.frequency]
+    )
+    assert found.error == panel.error
+
+
+def test_a_monitor_takes_one_vote_a_sample_and_refuses_more(run, table, voted, tmp_path):
+    votes, proba = voted
+    options = ["--soft", "votes_", "--ignore", "site", "--json"]
+    state = tmp_path / "state.json"
+    with pytest.raises(ValueError, match="needs labels") as refused:
+        CalibrationMonitor("confidence").update(proba, votes)
+    message = run("monitor", state, table, *options, status=2)
+    assert message == f"skcal: {refused.value}\n"
+    assert not state.exists()
+    first = votes.argmax(axis=1)
+    one = save(tmp_path / "one.csv", np.eye(3)[first], proba)
+    found = json.loads(run("monitor", state, one, *options))
+    expected = CalibrationMonitor("confidence").update(proba, first)
+    assert found["log_e_value"] == expected.log_e_value_
+    assert json.loads(run("monitor", state, "--json")) == found
 
 
 def test_a_single_column_takes_its_class_from_its_name_or_an_option(run, tmp_path):
