@@ -398,11 +398,16 @@ NOTIONS: dict[str, Notion] = {
 class _PrecisionAtK(Notion):
     """The mean of the K largest predictions of labels, and how many of these labels hold."""
 
-    of_labels, of_shares = True, True
+    of_labels = True
 
     @property
     def k(self) -> int:
         return int(self.rpartition("-")[2])
+
+    @property
+    def of_shares(self) -> bool:  # type: ignore[override]
+        """Of several labels; a single one holds with the probability that it is given."""
+        return self.k > 1
 
     def problems(
         self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None

@@ -15,7 +15,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorEstimator, CalibrationErrorSearchCV, Zero
-from skcal.displays import ReliabilityDisplay
+from skcal.displays import BinCountDisplay, ReliabilityDisplay
 from skcal.functions import Binning
 from skcal.hypothesis_tests import (
     adjust_pvalues,
@@ -147,11 +147,32 @@ def test_precision_at_k_is_what_the_first_k_labels_say_and_are(k):
     found = expected_calibration_error(Y, P, notion=notion, n_bins=1)
     assert_allclose(found, abs(held.mean() - predicted.mean()))
     result = monte_carlo_test(Y, P, notion=notion, n_resamples=99, random_state=0)
-    assert "signs of 120 groups flipped" in result.method
+    assert ("signs of 120 groups flipped" in result.method) == (k > 1)
     panels = ReliabilityDisplay.from_predictions(Y, P, notion=notion, n_resamples=19, plot=False)
     assert len(panels.panels) == 1
+    if k == 1:
+        return  # which holds or not, with the probability that is predicted
     with pytest.raises(ValueError, match=r"y_true holds shares or votes.*Use monte_carlo_test"):
         hosmer_lemeshow_test(Y, P, notion=notion)
+
+
+@pytest.mark.parametrize("notion", ["multi-label", "precision-at-1", "precision-at-2"])
+def test_numbers_of_bins_are_not_tried_for_labels(notion):
+    with pytest.raises(ValueError, match=r"how several labels are drawn.*Use ReliabilityDisplay"):
+        BinCountDisplay.from_predictions(Y, P, notion=notion, plot=False)
+
+
+def test_the_first_label_is_one_outcome():
+    first = P.argmax(axis=1)
+    y, p = Y[np.arange(N), first], P.max(axis=1)
+    options = {"n_resamples": 99, "random_state": 0}
+    for test in (monte_carlo_test, calibration_test, scan_test):
+        found = test(Y, P, notion="precision-at-1", **options)
+        expected = test(y, p, **options)
+        assert (found.statistic, found.pvalue) == (expected.statistic, expected.pvalue)
+        assert found.method == expected.method
+    found = hosmer_lemeshow_test(Y, P, notion="precision-at-1")
+    assert found.statistic == hosmer_lemeshow_test(y, p).statistic
 
 
 def test_a_diagram_has_a_panel_a_label():

@@ -218,6 +218,11 @@ class BinCountDisplay(FromEstimator, Display):
 
 
 def _require_one_law(sample: Sample):
+    if sample.notion.of_labels:
+        raise ValueError(
+            f"notion={sample.notion!r} says nothing of how several labels are drawn together. Use "
+            "ReliabilityDisplay."
+        )
     if not sample.notion.joint_law:
         raise ValueError(
             f"notion={sample.notion!r} says nothing of how the outcomes of several classes are "

@@ -87,6 +87,27 @@ def pairs_of_labels(
     )
 
 
+def precisions_of_labels(
+    y_true, y_proba, notion: str, *, sample_weight, compare, labels, pos_label
+) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
+    """Shares of the K first labels that hold, the precision that is promised, and their names."""
+    if compare is not None:
+        raise InputError(
+            "compare",
+            f"is not for notion={notion!r}, where each model ranks labels of its own first, so "
+            "that outcomes differ.",
+            "Make a report of each model.",
+        )
+    options = {"notion": notion, "labels": labels, "pos_label": pos_label}
+    options |= {"sample_weight": sample_weight, "keep_weightless": True}
+    sample = read_sample(y_true, y_proba, **options)
+    [problem] = sample.problems()
+    k = int(notion.rpartition("-")[2])
+    held = np.rint(k * problem.outcomes[:, 0]) / k
+    first = "the first label" if k == 1 else f"a label of the first {k}"
+    return np.column_stack([1 - held, held]), problem.features[:, 0], (f"not {first}", first)
+
+
 @contextmanager
 def errors_of_segments():
     """Let errors about features name the argument of a report."""

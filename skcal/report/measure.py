@@ -86,7 +86,8 @@ class Overview:
     """What was predicted and what happened; the ends are of what the notion is about.
 
     ``n_groups`` is None where all samples are independent. ``effective_size`` is (Σw)² / Σw² where
-    weights differ, by which shares and means are, else None.
+    weights differ, by which shares and means are, else None. ``of_shares`` tells whether outcomes
+    are shares or votes, whose events are not whole samples.
     """
 
     n_samples: int
@@ -99,6 +100,7 @@ class Overview:
     mean_confidence: float
     smallest: float
     largest: float
+    of_shares: bool
 
 
 @dataclass(frozen=True)
@@ -295,6 +297,7 @@ def _overview(sample) -> Overview:
         mean_confidence=float(np.average(rows.max(axis=1), weights=sample.weight)),
         smallest=float(problem.features.min()),
         largest=float(problem.features.max()),
+        of_shares=sample.outcomes is not None,
     )
 
 

@@ -15,6 +15,7 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._files import replacing
 from skcal._show import as_json
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import InputError
 from skcal.displays.base import default_resamples
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.segments import SegmentTestResult
@@ -26,6 +27,7 @@ from skcal.report.compare import (
     compare_models,
     errors_of_segments,
     pairs_of_labels,
+    precisions_of_labels,
     read_second,
     read_subgroups,
     test_subgroups,
@@ -42,7 +44,9 @@ from skcal.report.words import (
     verdict_of,
     wrong_subgroups,
 )
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample, is_of_labels, read_sample
+
+_NOTIONS = ("auto", "binary", "confidence", "multi-label")
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +236,7 @@ class CalibrationReport:
 
 @validate_params(
     {
-        "notion": [StrOptions({"auto", "binary", "confidence", "multi-label"})],
+        "notion": [str],
         "search": ["boolean"],
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
@@ -288,12 +292,13 @@ def calibration_report(
         "multi-label" whether each label holds, 0 or 1.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    notion : {"auto", "binary", "confidence", "multi-label"}, default="auto"
+    notion : {"auto", "binary", "confidence", "multi-label", "precision-at-K"}, default="auto"
         The notion of the verdict, ECE, the figure and the tuned error; "auto" is "binary" for one
         and two columns and "confidence" for more. "multi-label" asks whether a label that is
         predicted with 30 % holds in 30 % of all pairs of a sample and a label, whatever the label,
         and then each label by itself, as a subgroup. The pairs of a sample are a group, so that
-        they may depend on each other.
+        they may depend on each other. "precision-at-3" asks whether as many of the three labels
+        that are ranked first hold as their mean probability says; it takes no ``compare``.
     search : bool, default=False
         Whether to tune the canonical and the class-wise error too, and the errors of subgroups,
         which takes longer.
@@ -406,14 +411,22 @@ def calibration_report(
     400 predictions of 5 classes; is a prediction right as often as its largest probability says?
     ...
     """
-    of_labels = notion == "multi-label"
-    if of_labels:
-        given = {"by": by, "sample_weight": sample_weight, "groups": groups, "compare": compare}
-        given |= {"segments": segments, "labels": labels, "pos_label": pos_label}
-        y_true, y_proba, by, sample_weight, groups, segments, compare = pairs_of_labels(
-            y_true, y_proba, **given
-        )
-        notion, labels, pos_label = "binary", LABEL_HOLDS, None
+    if not (notion in _NOTIONS or is_of_labels(notion)):
+        reason = f"is {notion!r}, of which there is no report."
+        listed = ", ".join(map(repr, _NOTIONS))
+        raise InputError("notion", reason, f"Use one of {listed}, 'precision-at-K'.")
+    notion_asked = notion
+    if is_of_labels(notion):
+        given = {"sample_weight": sample_weight, "compare": compare}
+        given |= {"labels": labels, "pos_label": pos_label}
+        if notion == "multi-label":
+            y_true, y_proba, by, sample_weight, groups, segments, compare = pairs_of_labels(
+                y_true, y_proba, by=by, groups=groups, segments=segments, **given
+            )
+            labels = LABEL_HOLDS
+        else:
+            y_true, y_proba, labels = precisions_of_labels(y_true, y_proba, notion, **given)
+        notion = "binary"
     options = {"labels": labels, "pos_label": pos_label, "notion": notion, "at_least": 2}
     options |= {"sample_weight": sample_weight, "groups": groups}
     rows = read_sample(y_true, y_proba, **options, keep_weightless=True)
@@ -437,7 +450,7 @@ def calibration_report(
         verbose=verbose,
     )
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
-    described["multi_label"] = of_labels
+    described["notion_asked"] = notion_asked
     overall = measure(name, sample, settings)
     names, samples = [label for label, _ in parts], [sample.take(rows) for _, rows in parts]
     tests, warnings = test_subgroups(names, samples, settings) if parts else ([], [])

@@ -52,8 +52,9 @@ def heading(report) -> str:
         many = f"{_number_of_predictions(view)} of {len(view.classes)} classes"
         return f"{many}; is a prediction right as often as its largest probability says?"
     happened = f"which happened {round(view.base_rates[-1] * view.n_samples):,} times"
-    if view.effective_size is not None:
-        happened = f"which happened in {share(view.base_rates[-1])} by weight"
+    if view.of_shares or view.effective_size is not None:
+        by_weight = "" if view.effective_size is None else " by weight"
+        happened = f"which happened in {share(view.base_rates[-1])}{by_weight}"
     return f"{_number_of_predictions(view)} of {event(view)}, {happened}"
 
 

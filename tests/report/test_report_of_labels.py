@@ -1,9 +1,9 @@
-"""A report of samples of which any of several labels may hold: pairs, and each label."""
+"""Reports of samples of which any of several labels may hold: pairs, each label, the first K."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skcal import calibration_report
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
@@ -46,7 +46,7 @@ def test_all_pairs_are_one_outcome_whose_samples_are_groups(report, labelled):
         *labelled, notion="multi-label", average="micro"
     )
     assert (report.overall.overview.n_samples, report.overall.overview.n_groups) == (N * K, N)
-    assert report.settings["multi_label"]
+    assert report.settings["notion_asked"] == "multi-label"
 
 
 def test_each_label_is_a_subgroup_that_is_tested_exactly(report, labelled):
@@ -97,6 +97,37 @@ def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
     assert str(found) == str(expected)
 
 
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_a_report_of_precisions_says_what_the_functions_say(labelled, k):
+    holds, proba = labelled
+    weight, notion = np.random.default_rng(1).uniform(0.5, 2, N), f"precision-at-{k}"
+    beside = {"groups": np.arange(N) // 2, "sample_weight": weight}
+    for given in ({}, beside):
+        options = FEW | {"notion": notion} | given
+        report = calibration_report(*labelled, by={"site": np.arange(N) % 2}, **options)
+        expected = calibration_test(*labelled, **options)
+        assert report.overall.test.statistic_pvalues == expected.statistic_pvalues
+        assert report.overall.test.method == expected.method.replace(notion, "binary")
+        weights = {name: given[name] for name in given if name == "sample_weight"}
+        error = expected_calibration_error(*labelled, notion=notion, **weights)
+        assert_allclose(report.overall.ece.estimate, error, rtol=1e-12)
+    view = calibration_report(*labelled, **FEW | {"notion": notion}).overall.overview
+    first = np.argsort(-proba, axis=1)[:, :k]
+    held = np.take_along_axis(holds, first, axis=1).mean()
+    predicted = np.take_along_axis(proba, first, axis=1).mean()
+    assert_allclose([view.base_rates[1], view.mean_predictions[1]], [held, predicted])
+    assert (view.of_shares, view.n_groups) == (k > 1, None)
+    assert (report.settings["notion_asked"], len(report.subgroups)) == (notion, 2)
+
+
+def test_shares_are_not_counted_as_samples(labelled):
+    """Of the first two labels of a sample one may hold, which is half an event."""
+    text = str(calibration_report(*labelled, **FEW | {"notion": "precision-at-2"}))
+    held = np.take_along_axis(labelled[0], np.argsort(-labelled[1], axis=1)[:, :2], axis=1)
+    share = f"which happened in {100 * held.mean():.0f} %"
+    assert f"{N} predictions of 'a label of the first 2', {share}" in text
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -104,6 +135,12 @@ def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
         ({"pos_label": 1}, "pos_label"),
         ({"labels": ["news", "sport"]}, "labels"),
         ({"compare": np.ones((N, 2))}, "compare"),
+        (
+            {"notion": "precision-at-2", "compare": np.ones((N, K))},
+            "compare is not for notion='precision-at-2'.*a report of each",
+        ),
+        ({"notion": "precision-at-4"}, "K must be from 1 to 3"),
+        ({"notion": "canonical"}, "notion is 'canonical'.*'precision-at-K'"),
     ],
 )
 def test_what_is_wrong_is_named(labelled, change, message):
