@@ -12,6 +12,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from skcal._labels import rows_of_shares
 from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context
 from skcal._validation import InputError, check_unit_interval
 from skcal.functions.base import BilinearFunction, recover_outcomes
@@ -179,9 +180,8 @@ class PlugIn(BilinearFunction):
         shares = np.hstack([1 - outcomes, outcomes]) if outcomes.shape[1] == 1 else outcomes
         codes = shares.argmax(axis=1)
         if not np.isin(shares, (0, 1)).all():
-            rows, codes = np.nonzero(np.maximum(shares, 0))
-            weight = shares[rows, codes] * (1.0 if weight is None else weight[rows])
-            X = X[rows]
+            rows, codes, parts = rows_of_shares(np.maximum(shares, 0))
+            X, weight = X[rows], parts * (1.0 if weight is None else weight[rows])
         present = np.unique(codes)
         self.estimator_, self._columns = None, present
         if len(present) > 1:
