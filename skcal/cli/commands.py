@@ -205,7 +205,7 @@ def _predictions_of(options, file=None, known=None) -> Predictions:
         soft=getattr(options, "soft", None),
         from_logits=getattr(options, "logits", False),
         known=known,
-        dialect=dialect_of(options),
+        dialect=dialect_of(file, options),
     )
     if options.command not in ("report", "compare") and _are_reversed(found, options):
         warn(_REVERSED.format(_shown_name(file)), stacklevel=2)

@@ -63,7 +63,7 @@ def parse(arguments=None) -> argparse.Namespace:
                 )
     if options.command == "evaluate":
         _check_limit(options, parser)
-    if getattr(options, "sep", None) == getattr(options, "decimal", "."):
+    if getattr(options, "decimal", ".") == "," and options.sep in (None, ","):
         parser.error("--decimal , needs another separator of the fields: pass --sep, such as ';'")
     if options.command == "compare" and options.alpha is not None and not options.fail_if_worse:
         parser.error("--alpha is the level of --fail-if-worse: pass that, too")
@@ -180,9 +180,9 @@ def _file_options() -> argparse.ArgumentParser:
     options.add_argument(
         "--sep",
         type=_separator,
-        default=",",
         metavar="CHARACTER",
-        help="what separates the fields of a text file, such as ';' or tab (default: a comma)",
+        help="what separates the fields of a text file, such as ';' or tab (default: a comma, of "
+        ".tsv a tab)",
     )
     options.add_argument(
         "--decimal",

@@ -79,7 +79,7 @@ def samples_of(predictions: Predictions, options) -> dict[str, Any]:
 
 def _weights(values, name, options) -> np.ndarray:
     """Numbers of at least 0, of which one is above."""
-    dialect = dialect_of(options)
+    dialect = dialect_of(options.file, options)
     distinct, codes = np.unique(values, return_inverse=True)
     texts = [str(one) for one in distinct.tolist()]
     if values.dtype.kind != "U":
@@ -94,9 +94,10 @@ def _weights(values, name, options) -> np.ndarray:
     return numbers[codes]
 
 
-def dialect_of(options) -> Dialect:
+def dialect_of(file, options) -> Dialect:
     """What ``--sep`` and ``--decimal`` say."""
-    return Dialect(options.sep, options.decimal)
+    tabs = str(file).lower().endswith((".tsv", ".tsv.gz"))
+    return Dialect(options.sep or ("\t" if tabs else ","), options.decimal)
 
 
 def subgroups_of(predictions: Predictions, column: str) -> np.ndarray:
@@ -110,7 +111,7 @@ def features_of(predictions: Predictions, options) -> dict[str, np.ndarray]:
 
     None is missing.
     """
-    dialect = dialect_of(options)
+    dialect = dialect_of(options.file, options)
     features = {}
     for column in options.segments:
         values = predictions.others[column]

@@ -64,7 +64,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
             soft=options.soft,
             normalize=options.normalize,
             from_logits=recalibrator.from_logits,
-            dialect=dialect_of(options),
+            dialect=dialect_of(options.second, options),
         )
     if fit is not None:
         recalibrator.fit(fit.proba, fit.labels, **samples_of(fit, options))
