@@ -255,13 +255,16 @@ def draw_shares(problem: Problem, seeds) -> np.ndarray:
     """Shares of calibrated predictions as uneven as the observed ones, (n_resamples, n_rows, m).
 
     Their law is not known. Those of Dirichlet with the mean x have the variance ρ x (1 - x), and ρ
-    is Σ δ² / Σ x (1 - x); labels are redrawn where a sample has one vote.
+    is (Σ δ² + max δ²) / Σ x (1 - x); labels are redrawn where a sample has one vote.
     """
     X = problem.features.astype(np.float64)
     columns = np.hstack([X, 1 - X]) if X.shape[1] == 1 else X
     several = ~problem.groups.alone
     chance = (X * (1 - X))[several].sum()
-    ratio = (problem.residuals[several] ** 2).sum() / chance if chance > 0 else 1.0
+    squares = (problem.residuals[several] ** 2).sum(axis=1)
+    # As if the largest had been seen once more: where few events are expected and fewer happened,
+    # those alone would make ρ too small.
+    ratio = (squares.sum() + squares.max(initial=0.0)) / chance if chance > 0 else 1.0
     codes = draw_codes(columns, seeds)
     if ratio > _NEARLY_LABELS:
         several = np.zeros_like(several)
