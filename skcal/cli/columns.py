@@ -50,7 +50,7 @@ def labelled_table(path, label, others, ignored, spared, score, soft, max_bytes,
 
 def _columns_of_shares(path, header, place, soft) -> list[int]:
     """The places of the columns whose names begin with ``soft``."""
-    columns = [k for k, name in enumerate(header) if name.startswith(soft) and name != soft]
+    columns = [k for k, name in enumerate(header) if _is_of_shares(name, soft)]
     if not columns:
         raise FileError(
             f"{path}: {place} has no column that begins with {soft!r} (columns: {listed(header)}). "
@@ -59,9 +59,14 @@ def _columns_of_shares(path, header, place, soft) -> list[int]:
     return columns
 
 
+def _is_of_shares(name: str, soft: str) -> bool:
+    """Whether a column holds shares: its name is ``soft`` and a class."""
+    return name.startswith(soft) and name != soft
+
+
 def _divided(table: FileTable, soft: str) -> tuple[FileTable, FileTable, np.ndarray]:
     """The table of predictions, that of shares, and the classes of its columns."""
-    n_shares = sum(name.startswith(soft) and name != soft for name in table.names)
+    n_shares = sum(_is_of_shares(name, soft) for name in table.names)
     n_predicted = len(table.names) - n_shares
     predicted = table._replace(
         numbers=table.numbers[:, :n_predicted], columns=table.columns[:n_predicted]
@@ -210,7 +215,7 @@ def unlabelled_table(path, classes, others, score, soft, max_bytes, dialect) -> 
         if score is not None:
             return [header.index(score)], []
         if classes is None:
-            shares = [name for name in header if soft is not None and name.startswith(soft)]
+            shares = [] if soft is None else [one for one in header if _is_of_shares(one, soft)]
             return _only_column(path, header, place, (*others, *shares)), []
         return _columns_of_classes(path, header, place, classes), []
 

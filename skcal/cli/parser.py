@@ -6,6 +6,7 @@ import argparse
 
 from skcal import __version__
 from skcal.cli.gates import GATED_ERRORS
+from skcal.cli.predictions import dialect_of
 from skcal.cli.recalibrate import MAPS
 from skcal.model_selection.errors import KINDS
 
@@ -63,7 +64,8 @@ def parse(arguments=None) -> argparse.Namespace:
                 )
     if options.command == "evaluate":
         _check_limit(options, parser)
-    if getattr(options, "decimal", ".") == "," and options.sep in (None, ","):
+    files = [getattr(options, name, None) for name in ("file", "second")]
+    if any(file is not None and dialect_of(file, options) == (",", ",") for file in files):
         parser.error("--decimal , needs another separator of the fields: pass --sep, such as ';'")
     if options.command == "compare" and options.alpha is not None and not options.fail_if_worse:
         parser.error("--alpha is the level of --fail-if-worse: pass that, too")

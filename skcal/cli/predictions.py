@@ -95,7 +95,7 @@ def _weights(values, name, options) -> np.ndarray:
 
 
 def dialect_of(file, options) -> Dialect:
-    """What ``--sep`` and ``--decimal`` say."""
+    """What ``--sep`` and ``--decimal`` say of a file, or its name: of ``.tsv`` a tabulator."""
     tabs = str(file).lower().endswith((".tsv", ".tsv.gz"))
     return Dialect(options.sep or ("\t" if tabs else ","), options.decimal)
 
@@ -378,7 +378,10 @@ def _check_shares(proba, names, shares: FileTable, classes, pos_label) -> Predic
                 "shares", f"have shape {shares.numbers.shape}.", "Give a column for each class."
             )
     if len(classes) != shares.numbers.shape[1]:
-        raise ValueError(f"{len(classes)} classes for {shares.numbers.shape[1]} columns of shares.")
+        raise ValueError(
+            f"array 'classes' has {len(classes)} entries, that of shares {shares.numbers.shape[1]} "
+            "columns. Save the class of each column, once."
+        )
     if proba.ndim == 1 and pos_label is None:
         found = [str(name) for name in classes.tolist()]
         pos_label = next((name for name in (*names, "1") if name in found), None)

@@ -127,6 +127,9 @@ def test_decimal_commas_are_those_of_every_column(run, patients):
     second = json.loads(run("report", folder / "d.csv", *options, "--sep", ";", "--decimal", ","))
     assert first["segments"] == second["segments"]
     assert first["overall"]["scores"] == second["overall"]["scores"]
+    (folder / "d.tsv").write_text((folder / "d.csv").read_text().replace(";", "\t"))
+    third = json.loads(run("report", folder / "d.tsv", *options, "--decimal", ","))
+    assert first["overall"]["scores"] == third["overall"]["scores"]
 
 
 @pytest.mark.parametrize("second", ["b.csv", "c.csv"])

@@ -214,6 +214,8 @@ def test_arrays_of_another_shape_are_refused(run, tmp_path, voted):
     for wrong in (votes[:, :2], votes[:, 0], votes[:-1]):
         np.savez(path, proba=proba, votes=wrong)
         assert "shape" in run("test", path, "--soft", "votes", status=2)
+    np.savez(path, proba=proba, votes=votes, classes=CLASSES[:2])
+    assert "'classes' has 2 entries" in run("test", path, "--soft", "votes", status=2)
 
 
 def test_an_empty_prefix_and_a_map_that_needs_no_votes_are_refused(run, table, capsys):
