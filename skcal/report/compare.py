@@ -66,11 +66,15 @@ def pairs_of_labels(
     rows = np.repeat(np.arange(n), n_labels)
     columns = {"label": np.tile(sample.classes.astype(str), n)}
     if by is not None:
-        names = list(by) if isinstance(by, Mapping) else column_names(by)
-        for name in ["subgroup"] if names is None else names:
-            columns[name] = np.asarray(by if names is None else by[name])[rows]
+        named = isinstance(by, Mapping) or column_names(by) is not None
+        with errors_of_features("by"):
+            beside = dict(read_columns(by if named else {"subgroup": by}, n))
+        if "label" in beside:
+            reason = "has a column 'label', as are called the subgroups of each label."
+            raise InputError("by", reason, "Give it another name.")
+        columns |= {name: column[rows] for name, column in beside.items()}
     if segments is not None:
-        with errors_of_segments():
+        with errors_of_features("segments"):
             segments = {name: column[rows] for name, column in read_columns(segments, n)}
     if compare is not None:
         compare = columns_of_labels(compare, "compare")
@@ -109,13 +113,13 @@ def precisions_of_labels(
 
 
 @contextmanager
-def errors_of_segments():
-    """Let errors about features name the argument of a report."""
+def errors_of_features(argument: str):
+    """Let errors about features name the argument of a report that holds them."""
     try:
         yield
     except InputError as error:
         if error.argument == "features":
-            error.argument = "segments"
+            error.argument = argument
         raise
 
 

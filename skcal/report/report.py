@@ -25,7 +25,7 @@ from skcal.report.compare import (
     LABEL_HOLDS,
     ModelComparison,
     compare_models,
-    errors_of_segments,
+    errors_of_features,
     pairs_of_labels,
     precisions_of_labels,
     read_second,
@@ -488,7 +488,7 @@ def _seed(random_state) -> int:
 
 def _segments(sample, features, settings) -> SegmentTestResult:
     given = asked(sample) | beside(sample) | settings.resampling
-    with errors_of_segments():
+    with errors_of_features("segments"):
         return segment_test(sample.y_true, sample.proba, features, relative=True, **given)
 
 

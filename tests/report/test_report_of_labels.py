@@ -135,6 +135,9 @@ def test_shares_are_not_counted_as_samples(labelled):
         ({"pos_label": 1}, "pos_label"),
         ({"labels": ["news", "sport"]}, "labels"),
         ({"compare": np.ones((N, 2))}, "compare"),
+        ({"by": np.arange(N + 1) % 2}, r"by column 'subgroup' has shape \(151,\)"),
+        ({"by": {"label": np.arange(N) % 2}}, "by has a column 'label'.*another name"),
+        ({"by": {"site": np.arange(N - 1) % 2}}, r"by column 'site' has shape \(149,\)"),
         (
             {"notion": "precision-at-2", "compare": np.ones((N, K))},
             "compare is not for notion='precision-at-2'.*a report of each",
