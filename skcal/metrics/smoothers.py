@@ -156,14 +156,10 @@ def spline_curve(
 def _knots(logit, mass, events) -> np.ndarray:
     """Harrell's: 5 quantiles, of fewer than 100 events or non-events 4, below 30 they are 3."""
     shares = next(shares for fewest, shares in _KNOTS if events >= fewest)
-    return np.unique(weighted_quantiles(logit, mass, np.array(shares) * (1 - _ROUNDING)))
-
-
-def weighted_quantiles(x, mass, shares) -> np.ndarray:
-    """The least x up to which a share of the mass lies, as numpy's "inverted_cdf"."""
-    order = np.argsort(x, kind="stable")
-    cdf = np.cumsum(mass[order])
-    return x[order[np.searchsorted(cdf / cdf[-1], shares, side="left")]]
+    knots = np.quantile(
+        logit, np.array(shares) * (1 - _ROUNDING), method="inverted_cdf", weights=mass
+    )
+    return np.unique(knots)
 
 
 def _natural_splines(x, knots) -> np.ndarray:

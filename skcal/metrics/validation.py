@@ -21,7 +21,7 @@ from skcal._validation import is_significant
 from skcal.metrics.base import Outcome, read_outcome
 from skcal.metrics.cox import recalibration_of
 from skcal.metrics.limits import clopper_pearson, proportion_limits
-from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps, weighted_quantiles
+from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
 from skcal.sample import refuse_groups
 
 _NOTE = (
@@ -485,7 +485,7 @@ def _redrawn_samples(points: Points, weight, n_resamples, rng):
 def summarised(gaps: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Mean, median, 90 % quantile and maximum of the sizes of gaps."""
     sizes = np.abs(gaps)
-    quantiles = weighted_quantiles(sizes, mass, list(_QUANTILES.values()))
+    quantiles = np.quantile(sizes, list(_QUANTILES.values()), method="inverted_cdf", weights=mass)
     return np.append(mass @ sizes / mass.sum(), quantiles)
 
 
