@@ -38,7 +38,9 @@ from skcal.metrics import (
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
+from skcal.metrics.statistic import draw_shares
 from skcal.recalibration import IsotonicCalibration, VectorScaling
+from skcal.sample import read_sample
 
 RNG = np.random.default_rng(0)
 N, C = 60, 3
@@ -329,3 +331,15 @@ def test_shares_of_two_classes_beside_one_column():
     found = expected_calibration_error(shares, [0.5, 0.5, 0.25], n_bins=1)
     assert_allclose(found, abs(1.25 - 1.25) / 3)
     assert_array_equal(CalibrationErrorEstimator().fit(PROBA, VOTES).classes_, [0, 1, 2])
+
+
+def test_redrawn_shares_vary_as_the_observed_ones_with_the_largest_once_more():
+    p = np.array([0.1, 0.2, 0.4, 0.5, 0.3])
+    share = p + np.array([0.05, -0.1, 0.1, 0.02, -0.04])
+    [problem] = read_sample(np.column_stack([1 - share, share]), p).problems()
+    spread = p * (1 - p)
+    ratio = (np.sum((share - p) ** 2) + 0.1**2) / spread.sum()
+    draws = draw_shares(problem, range(4000))[:, :, 0]
+    # Five standard errors of means and, by a kurtosis of at most 6, of variances.
+    assert_allclose(draws.mean(axis=0), p, atol=5 * np.sqrt(ratio * spread.max() / 4000))
+    assert_allclose(draws.var(axis=0), ratio * spread, rtol=5 * np.sqrt(5 / 4000))
