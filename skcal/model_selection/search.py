@@ -330,11 +330,10 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         following = [*(f"; next {name}" for name in names[1:]), ""]
         tasks = zip(groups, as_tasks(scored, names, self, context), following, strict=True)
         for group, _, more in tasks:
-            for family in group:
+            for family in group if self.verbose else ():
                 done += 1
                 line = f"{done} of {count}, {family.report()}{more if family is group[-1] else ''}"
-                if self.verbose:
-                    print(f"[CalibrationErrorSearchCV] {line}", flush=True)
+                print(f"[CalibrationErrorSearchCV] {line}", flush=True)
         context.call_on_fit_task_end(estimator=self)
 
     def _set_choice(self, families, data, plan):
