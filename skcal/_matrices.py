@@ -14,7 +14,7 @@ from skcal._validation import refuse_lost_pairs, row_blocks
 Matrix: TypeAlias = np.ndarray | sparse.sparray
 Factor: TypeAlias = Matrix | float  # a number is a multiple of the identity
 
-_CACHE_BYTES = 2**18
+CACHE_BYTES = 2**18
 
 
 def as_factor(form: ArrayLike | sparse.sparray | None) -> Factor:
@@ -50,14 +50,6 @@ def inner_product(a: Matrix, b: Factor) -> float:
     if sparse.issparse(a) or sparse.issparse(b):
         return float(sparse.csr_array(a).multiply(b).sum())
     return float(np.vdot(a, b))
-
-
-def weighted_gram(z: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Σ w z zᵀ of the rows, in blocks that stay in cache."""
-    gram = np.zeros((z.shape[1], z.shape[1]))
-    for rows in row_blocks(len(z), 8 * z.shape[1], most=_CACHE_BYTES):
-        gram += (z[rows] * weight[rows, None]).T @ z[rows]
-    return gram
 
 
 def square_of_products(rows: np.ndarray) -> float:

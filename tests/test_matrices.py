@@ -15,7 +15,6 @@ from skcal._matrices import (
     square_of_products,
     times,
     times_rows,
-    weighted_gram,
 )
 
 KINDS = [np.asarray, sparse.csr_array]
@@ -55,12 +54,6 @@ def test_rowwise_products(rng, kind, other):
     expected = (a.astype(np.float64) * b).sum(axis=1)
     rtol = 1e-13 if kind is other is np.asarray else 1e-6  # scipy multiplies in single precision
     assert_allclose(rowwise_dot(kind(a), other(b)), expected, rtol=rtol)
-
-
-@pytest.mark.parametrize("n_rows", [0, 1, 5000])  # of 5,000, more than one block
-def test_the_weighted_gram_is_that_of_all_rows(rng, n_rows):
-    z, weight = rng.standard_normal((n_rows, 13)), rng.standard_normal(n_rows)
-    assert_allclose(weighted_gram(z, weight), z.T @ np.diag(weight) @ z, atol=1e-11)
 
 
 @pytest.mark.parametrize("shape", [(3, 8), (8, 3), (4, 4)])

@@ -217,7 +217,11 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
 
     def _proba(self, z):
         """Probabilities of shape (n_samples, n_classes), by default of the logits ``_map(z)``."""
-        return softmax(self._map(z), axis=1)
+        logits = self._map(z)
+        if logits.shape[1] == 2:
+            margin = logits[:, 1] - logits[:, 0]
+            return np.stack([expit(-margin), expit(margin)], axis=1)
+        return softmax(logits, axis=1)
 
     def predict(self, X):
         """Most probable class of each sample."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.interpolate import BSpline
 from scipy.special import expit
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
@@ -159,11 +158,9 @@ class ProbabilityInteractions(TransformerMixin, BaseEstimator):
 
 def b_splines(x: np.ndarray, knots: np.ndarray, degree: int) -> np.ndarray:
     """Values of the B-splines (n, k) at numbers (n, 1), beyond the knots those at the last one."""
-    return _spline_transformer(tuple(knots.tolist()), degree).transform(x)
-
-
-@lru_cache(maxsize=64)
-def _spline_transformer(knots: tuple[float, ...], degree: int) -> SplineTransformer:
-    """A fitted transformer; to fit one costs as much as its values at some hundreds of numbers."""
-    column = np.array(knots)[:, None]
-    return SplineTransformer(knots=column, degree=degree, extrapolation="constant").fit(column)
+    steps = np.arange(1, degree + 1)
+    before = knots[0] - (knots[1] - knots[0]) * steps[::-1]
+    after = knots[-1] + (knots[-1] - knots[-2]) * steps
+    n_splines = len(knots) + degree - 1
+    splines = BSpline(np.concatenate([before, knots, after]), np.eye(n_splines), degree)
+    return splines(np.clip(x[:, 0], knots[0], knots[-1]))

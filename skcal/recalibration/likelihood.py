@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from skcal._matrices import weighted_gram
+from skcal._matrices import CACHE_BYTES
 from skcal._validation import row_blocks
 from skcal.recalibration.base import BLOCK_BYTES
 
@@ -220,19 +220,35 @@ def _minimize(problem, units, start, precision, max_iter, tol):
 
 
 def _two_classes(offset, features, codes, share):
-    """Loss, gradient and Hessian of the coefficients of the second class's logit."""
-    sign = 1.0 - 2.0 * codes
+    """Loss, gradient and Hessian of the coefficients of the second class's logit.
 
-    def likelihood(coefficients):
-        margin = sign * (offset + features @ coefficients[:, 0])
-        return share @ np.logaddexp(0, margin), features.T @ (share * sign * expit(margin))[:, None]
+    The optimiser asks for all three where it steps to, so one pass over the samples makes them.
+    """
+    sign, width = 1.0 - 2.0 * codes, features.shape[1]
+    last = {}
 
-    def hessian(coefficients):
-        margin = offset + features @ coefficients[:, 0]
-        curvature = share * expit(margin) * expit(-margin)
-        return weighted_gram(features, curvature)
+    def derivatives(coefficients):
+        if last and np.array_equal(last["at"], coefficients):
+            return last["found"]
+        loss, gradient, hessian = 0.0, np.zeros((width, 1)), np.zeros((width, width))
+        for rows in row_blocks(len(codes), 8 * width, most=CACHE_BYTES):
+            design, mass = features[rows], share[rows]
+            margin = sign[rows] * (offset[rows] + design @ coefficients[:, 0])
+            decay = np.exp(-np.abs(margin))
+            total = 1 + decay
+            loss += mass @ (np.maximum(margin, 0) + np.log(total))
+            error = np.where(margin > 0, 1, decay) / total
+            gradient[:, 0] += (mass * sign[rows] * error) @ design
+            curvature = mass * decay / total**2
+            hessian += (design * curvature[:, None]).T @ design
+        last.update(at=coefficients, found=(loss, gradient, hessian))
+        return last["found"]
 
-    return {"likelihood": likelihood, "hessian": hessian, "options": {}}
+    return {
+        "likelihood": lambda coefficients: derivatives(coefficients)[:2],
+        "hessian": lambda coefficients: derivatives(coefficients)[2],
+        "options": {},
+    }
 
 
 def _many_classes(offset, design, codes, share):

@@ -222,9 +222,8 @@ def best_temperature(z, codes, weight, max_temperature=100.0):
 
 def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0):
     """1/T of the highest log-likelihood less ``penalty`` (1/(center T) - 1)² / 2."""
-    top = logits.max(axis=1, keepdims=True)  # rows without information are 0
-    chosen = weight @ (np.take_along_axis(logits, codes[:, None], axis=1) - top)[:, 0]
-    sample = logits, top, weight, chosen, center, penalty
+    top = None if logits.shape[1] == 2 else logits.max(axis=1, keepdims=True)
+    sample = logits, top, codes, weight, center, penalty
     limit, log_scale = np.log(max_temperature), np.log(center)
     for _ in range(_NEWTON_STEPS):
         scale = np.exp(log_scale)
@@ -250,25 +249,26 @@ def _slope(log_scale, *sample):
     return _derivatives(np.exp(log_scale), *sample)[0]
 
 
-def _derivatives(scale, logits, top, weight, chosen, center, penalty):
+def _derivatives(scale, logits, top, codes, weight, center, penalty):
     """First and second derivative of minus the likelihood in the scale, 1/T."""
-    mean, variance = 0.0, 0.0
+    slope, curvature = 0.0, 0.0
     for rows in row_blocks(len(logits), 8 * logits.shape[1], most=BLOCK_BYTES):
-        below, own = logits[rows] - top[rows], weight[rows]
-        if logits.shape[1] == 2:
-            margin = below[:, 1] - below[:, 0]
+        own, labels = weight[rows], codes[rows]
+        if top is None:
+            margin = logits[rows, 1] - logits[rows, 0]
             share = expit(scale * margin)
-            mean += own @ (below[:, 0] + margin * share)
-            variance += own @ (margin**2 * share * (1 - share))
+            slope += own @ (margin * (share - labels))
+            curvature += own @ (margin**2 * share * (1 - share))
         else:
+            below = logits[rows] - top[rows]  # rows without information are 0
             share = np.exp(scale * below)
             total = share.sum(axis=1)
             share *= below
             means = share.sum(axis=1) / total
-            mean += own @ means
-            variance += own @ (np.einsum("ij,ij->i", share, below) / total - means**2)
-    slope = mean - chosen + penalty * (scale / center - 1) / center
-    return slope, variance + penalty / center**2
+            slope += own @ (means - np.take_along_axis(below, labels[:, None], axis=1)[:, 0])
+            curvature += own @ (np.einsum("ij,ij->i", share, below) / total - means**2)
+    slope += penalty * (scale / center - 1) / center
+    return slope, curvature + penalty / center**2
 
 
 def _weights_of_parts(chances, share):
