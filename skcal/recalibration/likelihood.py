@@ -225,7 +225,7 @@ def _two_classes(offset, features, codes, share):
     The optimiser asks for all three where it steps to, so one pass over the samples makes them.
     """
     sign, width = 1.0 - 2.0 * codes, features.shape[1]
-    last = {}
+    last: dict = {}
 
     def derivatives(coefficients):
         if last and np.array_equal(last["at"], coefficients):
