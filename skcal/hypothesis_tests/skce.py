@@ -41,7 +41,7 @@ _MANY_SAMPLES = 2000  # of vectors, beyond which landmarks stand for the kernel 
 _RANK, _TOL = 300, 1e-8  # of these landmarks, and the share of the trace at which fewer suffice
 _WIDTHS = (0.01, 0.1, 1.0)  # from what differences of probabilities can matter to all of them
 _BLOCK_BYTES = 2**24
-_SUMS_BYTES = 2**21  # of sums that stay in the processor's cache while samples are added
+_SUMS_BYTES = 2**19  # of sums that stay in the processor's cache while samples are added
 _SMALL_BLOCK = 16  # samples, up to which pairs of places are fewer than blocks
 
 
@@ -491,7 +491,7 @@ class LargestOfWidths:
         self.kernels, self.biased = kernels, biased
         if X.shape[1] > 1 and n > _MANY_SAMPLES:
             statistics: list = [FeatureStatistic(X, weight, kernel, biased) for kernel in kernels]
-            squares = np.array([statistic.null_squares() for statistic in statistics])
+            squares = null_squares_of_features(X, [statistic.psi for statistic in statistics])
         else:
             statistics = [KernelStatistic(problem, kernel, biased) for kernel in kernels]
             squares = np.array([null_squares(X, kernel, weight=weight) for kernel in kernels])
@@ -571,13 +571,15 @@ class FeatureStatistic:
             sums[rows] = (chosen @ self.psi).reshape(count, m, -1)
         return sums
 
-    def null_squares(self) -> float:
-        """Sum of E (w_i w_j h_ij)² over pairs under H0, from evenly spaced samples with all."""
-        X, n = self.X, len(self.X)
-        rows, total = np.linspace(0, n - 1, min(n, _SPECTRUM_ROWS)).round().astype(np.intp), 0.0
-        for few in row_blocks(len(rows), 24 * n, most=_BLOCK_BYTES):
-            some = rows[few]
-            products = covariance_products(X[some], X, None, all_pairs)
-            products *= (self.psi[some] @ self.psi.T) ** 2
-            total += products.sum() - products[np.arange(len(some)), some].sum()
-        return float(max(total, 0.0) * n / len(rows))
+
+def null_squares_of_features(X: np.ndarray, features: list[np.ndarray]) -> np.ndarray:
+    """Sums of E (w_i w_j h_ij)² over pairs under H0, from evenly spaced samples with all."""
+    n, totals = len(X), np.zeros(len(features))
+    rows = np.linspace(0, n - 1, min(n, _SPECTRUM_ROWS)).round().astype(np.intp)
+    for few in row_blocks(len(rows), 24 * n, most=_BLOCK_BYTES):
+        some = rows[few]
+        products = covariance_products(X[some], X, None, all_pairs)
+        for k, psi in enumerate(features):
+            squares = products * (psi[some] @ psi.T) ** 2
+            totals[k] += squares.sum() - squares[np.arange(len(some)), some].sum()
+    return np.maximum(totals, 0.0) * n / len(rows)

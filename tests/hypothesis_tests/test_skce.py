@@ -14,7 +14,12 @@ from sklearn.utils import check_random_state
 
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import monte_carlo_test, skce, skce_test
-from skcal.hypothesis_tests.skce import FeatureStatistic, null_squares, null_squares_of_blocks
+from skcal.hypothesis_tests.skce import (
+    FeatureStatistic,
+    null_squares,
+    null_squares_of_blocks,
+    null_squares_of_features,
+)
 from skcal.kernels import Kernel
 from skcal.metrics import squared_kernel_calibration_error
 from skcal.metrics.kernel import KernelStatistic
@@ -555,7 +560,7 @@ def test_features_of_all_samples_as_landmarks_are_the_kernel(biased):
     assert_allclose(features(codes), exact, atol=2e-6)
     assert_allclose(features(np.eye(4)[codes]), features(codes), rtol=1e-12, atol=1e-15)
     squares = null_squares(problem.features, kernel, weight=weight)
-    assert features.null_squares() == pytest.approx(squares)
+    assert null_squares_of_features(problem.features, [features.psi])[0] == pytest.approx(squares)
 
 
 def test_many_vectors_are_tested_by_features(monkeypatch):
