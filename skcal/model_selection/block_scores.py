@@ -2,14 +2,15 @@
 
 The fits share what they compute, as :class:`skcal.functions.base.BlockFits` says. Where that is an
 approximation, it is refined until the choice among the settings no longer shows it: for each group
-of columns that chooses by itself, because labels of the samples that it tests must not matter.
+of columns that chooses by itself, because labels of the samples that it tests must not matter. Of
+each group only the best settings and those beside them in the list are scored again.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from itertools import count
+from itertools import compress, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,7 +85,11 @@ def _score_blocks(task, data, plan) -> BlockScores:
     kept, refinements = {}, {}
     for refinement in count():
         open_columns = sorted(set().union(*groups))
-        scores[:, open_columns] = fits.scores(task.paths, plan, open_columns)
+        if refinement:
+            for group in groups:
+                _score_the_best_again(fits, task.paths, plan, group, scores)
+        else:
+            scores[:, open_columns] = fits.scores(task.paths, plan, open_columns)
         refinements.update(dict.fromkeys(open_columns, refinement))
         if task.serving._blocks_share == "fits":
             for training in {plan.columns[column].training for column in open_columns}:
@@ -99,6 +104,36 @@ def _score_blocks(task, data, plan) -> BlockScores:
     times = np.array([middle - start, time.perf_counter() - middle])
     times /= len(scores) * len(plan.trainings)
     return BlockScores(columns, scores[:, columns], kept, refinements, times, [])
+
+
+def _score_the_best_again(fits, paths, plan, columns, scores) -> None:
+    """Score what the columns choose by finer fits, with the settings beside it in the list."""
+    known = np.zeros(len(scores), dtype=bool)
+    while (new := _near_the_best(paths, scores[:, columns].mean(axis=1)) & ~known).any():
+        places = np.flatnonzero(new)[:, None], columns
+        scores[places] = fits.scores(_of_paths(paths, new), plan, columns)
+        known |= new
+
+
+def _near_the_best(paths, means) -> np.ndarray:
+    """Which settings are the best of a path or beside it."""
+    near, start = np.zeros(len(means), dtype=bool), 0
+    for _, values in paths:
+        end = start + len(values)
+        best = start + int(means[start:end].argmax())
+        near[max(best - 1, start) : min(best + 2, end)] = True
+        start = end
+    return near
+
+
+def _of_paths(paths, settings) -> list:
+    """The paths of these settings alone."""
+    parts = np.split(settings, np.cumsum([len(values) for _, values in paths])[:-1])
+    return [
+        (function, list(compress(values, part)))
+        for (function, values), part in zip(paths, parts, strict=True)
+        if part.any()
+    ]
 
 
 def _training_blocks(plan: Plan, training: int) -> tuple[int, ...]:

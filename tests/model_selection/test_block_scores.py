@@ -107,6 +107,16 @@ def test_the_rank_doubles_until_the_lowest_risks_no_longer_show_it(monkeypatch, 
     assert limited.families_[1].models[0].functions_[0].rank_ == 6
 
 
+def test_what_is_far_from_the_best_is_scored_by_the_first_fits_alone(monkeypatch, data):
+    monkeypatch.setattr(kernel_ridge, "_FIRST_RANK", 4)
+    doubled, first = search_of_ridges(data), search_of_ridges(data, max_rank=4)
+    for one, other in zip(doubled.families_[1:], first.families_[1:], strict=True):
+        far = np.abs(np.arange(3) - one.best) > 1
+        assert far.any()
+        assert_array_equal(one.scores[far], other.scores[far])
+        assert (one.scores[~far] != other.scores[~far]).all()
+
+
 def test_the_labels_of_a_block_do_not_choose_the_rank_that_tests_it(monkeypatch, data, rng):
     monkeypatch.setattr(kernel_ridge, "_FIRST_RANK", 4)
     search = search_of_ridges(data)
