@@ -51,11 +51,13 @@ def test_all_pairs_are_one_outcome_whose_samples_are_groups(report, labelled):
 
 def test_each_label_is_a_subgroup_that_is_tested_exactly(report, labelled):
     holds, proba = labelled
-    n_resamples = 299  # as many as three adjusted tests take
-    pvalues = [
-        calibration_test(holds[:, k], proba[:, k], n_resamples=n_resamples, random_state=0).pvalue
-        for k in range(K)
-    ]
+
+    def pvalue(k, n_resamples):
+        options = {"n_resamples": n_resamples, "random_state": 0}
+        return calibration_test(holds[:, k], proba[:, k], **options).pvalue
+
+    # As many as three adjusted tests take, where fewer leave it open.
+    pvalues = [first if (first := pvalue(k, 99)) > 0.1 else pvalue(k, 299) for k in range(K)]
     assert [part.name for part in report.subgroups] == [f"label = {name}" for name in NAMES]
     assert_array_equal([part.test.pvalue for part in report.subgroups], adjust_pvalues(pvalues))
     assert "exact level" in report.subgroups[0].test.method

@@ -13,7 +13,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 OPTIONS = {"candidates": CANDIDATES[:1], "cv": 3, "random_state": 0}
 
 
-def test_a_subgroup_among_many_can_be_flagged():
+def test_a_subgroup_among_many_can_be_flagged(monkeypatch):
+    draws = []
+
+    def counted(y, p, **options):
+        draws.append((p.mean().round(6), options["n_resamples"]))
+        return calibration_test(y, p, **options)
+
+    monkeypatch.setattr(module, "calibration_test", counted)
     rng = np.random.default_rng(0)
     by = np.repeat(np.arange(3), 30)  # 3 / (1 + 19) is above 5 %
     p = rng.uniform(0.1, 0.6, len(by))
@@ -22,6 +29,9 @@ def test_a_subgroup_among_many_can_be_flagged():
     adjusted = {part.name: part.test.pvalue for part in report.subgroups}
     assert adjusted["1"] == 0.01
     assert min(adjusted["0"], adjusted["2"]) > 0.05
+    first, second, third = (p[by == k].mean().round(6) for k in range(3))
+    # More where the first 19 leave it open.
+    assert draws == [(first, 19), (second, 19), (second, 299), (third, 19)]
     assert not any("too many" in text for text in report.warnings)
 
 
