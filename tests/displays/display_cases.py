@@ -101,22 +101,23 @@ def monitored(notion="confidence", n_batches=12, **options):
 def recalibrated(y, proba, **options):
     after = proba**1.5
     after /= after.sum(axis=1, keepdims=True) if proba.ndim == 2 else after + (1 - proba) ** 1.5
-    return RecalibrationDisplay.from_predictions(y, proba, after, random_state=0, **options)
+    return RecalibrationDisplay.from_predictions(y, proba, after, **FEW, **options)
 
 
 def compared(y, proba, **options):
     return MurphyDisplay.from_predictions(y, proba, compare=proba**1.3, **options)
 
 
+FEW = {"n_resamples": 99, "random_state": 0}
 # name → (function of ax= and plot=, number of panels)
 CASES = {
     "reliability": (
-        lambda **o: ReliabilityDisplay.from_predictions(*binary(300), random_state=0, **o),
+        lambda **o: ReliabilityDisplay.from_predictions(*binary(300), **FEW, **o),
         1,
     ),
     "reliability by class": (
         lambda **o: ReliabilityDisplay.from_predictions(
-            *tempered(), notion="classwise", random_state=0, **o
+            *tempered(), notion="classwise", **FEW, **o
         ),
         3,
     ),
@@ -133,7 +134,7 @@ CASES = {
     "Murphy diagram": (lambda **o: compared(*binary(300), **o), 2),
     "simplex": (lambda **o: SimplexDisplay.from_predictions(*tempered(), **o), 1),
     "bin count": (
-        lambda **o: BinCountDisplay.from_predictions(*binary(300), random_state=0, **o),
+        lambda **o: BinCountDisplay.from_predictions(*binary(300), **FEW, **o),
         1,
     ),
     "risk": (lambda **o: RiskDisplay.from_search(fitted_search(), param="alpha", **o), 1),

@@ -41,12 +41,12 @@ def test_a_panel_a_class_from_the_smallest_pvalue_on():
 
 
 def test_of_many_classes_the_smallest_pvalues_are_shown():
-    result = null_result("classwise", n_classes=20, n_resamples=399)
+    result = null_result("classwise", n_classes=14, n_resamples=399)
     display = NullDistributionDisplay.from_result(result)
     assert len(display.panels) == len(display.ax_) == 12
-    assert display.n_panels_left_out == 8
+    assert display.n_panels_left_out == 2
     assert display.panels[-1].pvalue <= np.sort(result.class_pvalues)[11]
-    assert "12 of 20" in display.figure_.get_suptitle()
+    assert "12 of 14" in display.figure_.get_suptitle()
 
 
 def test_bars_beyond_the_statistic_are_coloured():
@@ -61,12 +61,11 @@ def test_bars_beyond_the_statistic_are_coloured():
 
 def test_a_statistic_far_outside_is_still_on_the_axis():
     y, proba = tempered()
-    result = skce_test(y, proba, notion="canonical", n_resamples=99, random_state=0)
+    result = skce_test(y, proba, notion="canonical", n_resamples=19, random_state=0)
     for observed in (1e6, -1e6, 1e-300):
         display = NullDistributionDisplay.from_result(replace(result, statistic=observed))
         low, high = display.ax_.get_xlim()
         assert low <= observed <= high
-        display.figure_.draw_without_rendering()
 
 
 @pytest.mark.parametrize("value", [0.0, 0.25, -3.0])
@@ -74,7 +73,6 @@ def test_resamples_that_are_all_the_same_make_one_bar(value):
     result = replace(null_result(), null_distribution=np.full(99, value), statistic=value)
     display = NullDistributionDisplay.from_result(result)
     assert np.count_nonzero(display.panels[0].counts) == 1
-    display.figure_.draw_without_rendering()
 
 
 def test_a_result_without_null_distribution_names_tests_that_have_one():

@@ -5,7 +5,6 @@ import pytest
 from display_cases import binary, fitted_search, tempered
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binned_statistic
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.isotonic import IsotonicRegression
 
 from skcal import (
@@ -44,6 +43,7 @@ def test_points_are_the_filled_bins_and_error_is_the_metric(strategy, weighted):
     y, proba = binary(400)
     options = {"strategy": strategy, "n_bins": 12}
     if weighted:
+        proba = np.round(20 * proba) / 20  # on edges
         options["sample_weight"] = np.random.default_rng(1).integers(1, 4, len(y))
     [panel] = numbers_of(y, proba, **options).panels
     bins = calibration_bins(y, proba, **options)
@@ -55,7 +55,8 @@ def test_points_are_the_filled_bins_and_error_is_the_metric(strategy, weighted):
     assert_array_equal(panel.high, bins.high[filled, 0])
     assert_allclose(panel.error, expected_calibration_error(y, proba, **options), rtol=1e-12)
     assert panel.n_bins == len(bins)
-    assert panel.histogram.sum() == panel.n_samples == len(y)
+    assert panel.n_samples == len(y)
+    assert_array_equal(panel.histogram, calibration_bins(y, proba, n_bins=40).count)
 
 
 @pytest.mark.parametrize("notion", ["binary", "confidence", "classwise", "top-label"])
@@ -75,9 +76,9 @@ def test_the_error_without_bins_is_the_metric(notion):
         assert facts["estimate"] == expected
 
 
-def test_a_million_samples_have_no_error_without_bins():
+def test_of_very_many_samples_there_is_no_error_without_bins():
     proba = np.linspace(0, 1, 200_001)
-    [panel] = numbers_of((proba > 0.5).astype(int), proba, n_resamples=99).panels
+    [panel] = numbers_of((proba > 0.5).astype(int), proba, n_resamples=19).panels
     assert panel.without_bins is None
 
 
@@ -163,13 +164,6 @@ def test_panels_are_those_of_the_notion(notion):
         assert_allclose(panel.error, expected, rtol=1e-12)
 
 
-def test_classes_that_are_never_predicted_have_no_panel():
-    proba = np.tile([0.6, 0.3, 0.1], (40, 1))
-    display = numbers_of(np.arange(40) % 3, proba, notion="top-label")
-    assert [panel.label for panel in display.panels] == ["predicted 0"]
-    assert display.n_panels_left_out == 0
-
-
 def test_of_many_classes_the_largest_errors_are_shown():
     y, proba = tempered(300, n_classes=14)
     display = numbers_of(y, proba, notion="classwise", labels=range(14), **BINS)
@@ -180,7 +174,6 @@ def test_of_many_classes_the_largest_errors_are_shown():
     assert len(display.panels) == 12
     assert display.n_panels_left_out == 2
     assert_allclose(sorted(p.error for p in display.panels), np.sort(errors)[-12:])
-    assert "12 of 14" in display.plot().figure_.get_suptitle()
 
 
 @pytest.mark.parametrize("method", ["isotonic", "kernel-density", PlugIn(TemperatureScaling())])
@@ -273,7 +266,7 @@ def test_the_legend_holds_the_error_and_what_the_test_shows():
     y, proba = binary(300)
     for power, shown in ((1.5, "no range stands out (p = "), (4, "% predicted,\n")):
         p = proba**power / (proba**power + (1 - proba) ** power)
-        display = ReliabilityDisplay.from_predictions(y, p, random_state=0)
+        display = numbers_of(y, p, n_resamples=999).plot()
         [panel] = display.panels
         texts = [text.get_text() for text in display.legends_[0].get_texts()]
         error = panel.without_bins
@@ -300,8 +293,7 @@ def test_numbers_have_the_digits_of_their_standard_error_and_no_exponent():
     ]
 
 
-@pytest.mark.parametrize("method", ["bins", "isotonic"])
-def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(method, figures):
+def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(figures):
     from matplotlib.colors import same_color
 
     y, proba = binary(300)
@@ -310,7 +302,11 @@ def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(method, fig
         ReliabilityDisplay.from_predictions(
             y, proba**power, method=method, n_resamples=99, random_state=0, name=name, ax=ax
         )
-        for name, power in [("tree", 1), ("forest", 1.5), ("logit", 0.5)]
+        for name, power, method in [
+            ("tree", 1, "bins"),
+            ("forest", 1.5, "isotonic"),
+            ("logit", 0.5, "bins"),
+        ]
     ]
     colours = [display.lines_[0].get_color() for display in displays]
     assert len(set(colours)) == 3
@@ -327,33 +323,18 @@ def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(method, fig
 
 
 @pytest.mark.parametrize("proba", [[0.5], [0.0, 1.0], [1.0, 1.0, 1.0], [0.3] * 30])
-@pytest.mark.parametrize("method", ["bins", "isotonic", "kernel-density"])
-def test_few_samples_and_constant_predictions_are_drawn(proba, method):
+def test_few_samples_and_constant_predictions_are_drawn(proba, figures):
     y = np.arange(len(proba)) % 2
-    display = ReliabilityDisplay.from_predictions(
-        y, proba, method=method, n_resamples=99, random_state=0, labels=[0, 1]
-    )
-    display.figure_.draw_without_rendering()
-    assert np.isfinite(display.panels[0].frequency).all()
-
-
-def test_predictions_of_a_forest_lie_on_edges_and_are_drawn():
-    X = np.random.default_rng(0).normal(size=(300, 3))
-    y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    forest = RandomForestClassifier(10, random_state=0).fit(X[:150], y[:150])
-    display = ReliabilityDisplay.from_estimator(
-        forest, X[150:], y[150:], strategy="uniform", n_bins=10, random_state=0, plot=False
-    )
-    bins = calibration_bins(y[150:], forest.predict_proba(X[150:])[:, 1], n_bins=40)
-    assert_array_equal(display.panels[0].histogram, bins.count)
-    assert display.panels[0].n_bins == 10
+    figure, ax = figures.subplots()
+    for method in ("bins", "isotonic", "kernel-density"):
+        display = numbers_of(y, proba, method=method, labels=[0, 1]).plot(ax=ax)
+        assert np.isfinite(display.panels[0].frequency).all()
+    figure.draw_without_rendering()
 
 
 def test_the_number_of_artists_does_not_grow_with_the_samples():
     def count(n):
-        display = ReliabilityDisplay.from_predictions(
-            *binary(n), method="isotonic", n_resamples=99, random_state=0
-        )
+        display = numbers_of(*binary(n), method="isotonic", n_resamples=19).plot()
         ax = display.ax_
         n_ranges = len(display.panels[0].ranges)
         return len(ax.get_children()) - 3 * n_ranges, len(display.lines_[0].get_xdata())
@@ -366,20 +347,8 @@ def test_long_names_are_shortened_and_dollars_are_no_formula():
     assert as_label("5 $ and 6 $") == r"5 \$ and 6 \$"
     y, proba = tempered()
     names = np.array(["$x_1", "$\\frac$", "a\nvery long name " * 5])
-    display = ReliabilityDisplay.from_predictions(
-        names[y], proba, notion="classwise", labels=names, n_resamples=99, random_state=0
-    )
-    display.figure_.draw_without_rendering()
+    display = numbers_of(names[y], proba, notion="classwise", labels=names).plot()
     assert max(len(panel.label) for panel in display.panels) <= 40
-
-
-def test_float32_gives_the_picture_of_float64():
-    y, proba = binary(300)
-    grid = np.round(proba * 15) / 15
-    one, other = (numbers_of(y, grid.astype(dtype)).panels[0] for dtype in (np.float32, np.float64))
-    assert_array_equal(one.count, other.count)
-    assert_allclose(one.frequency, other.frequency)
-    assert_allclose(one.error, other.error, atol=1e-6)
 
 
 def test_curves_of_many_predictions_are_fitted_to_groups_of_them():
@@ -397,17 +366,3 @@ def test_axes_that_end_before_1_hold_the_points_of_all_ranges():
     for observed, expected in ((None, 0.1), (0.15, 0.2), (0.57, 1.0)):
         ranges = [] if observed is None else [ScanRange(0.1, 0.2, 9, 0.14, observed, 0.0, 1.0, "")]
         assert make_panel("", problem, None, rule, 0.95, 0.01, ranges, None).limit == expected
-
-
-@pytest.mark.parametrize(("power", "notion"), [(3, "binary"), (1, "binary"), (2, "classwise")])
-def test_a_legend_says_what_the_test_found_where_no_range_is_named(power, notion):
-    y, proba = tempered(300) if notion == "classwise" else binary(400)
-    if notion == "binary":
-        proba = proba**power / (proba**power + (1 - proba) ** power)
-    options = {"notion": notion, "n_resamples": 99, "random_state": 0}
-    display = ReliabilityDisplay.from_predictions(y, proba, **options)
-    for panel, legend in zip(display.panels, display.legends_, strict=True):
-        texts = [text.get_text() for text in legend.get_texts()]
-        verdict = display._verdict(panel)
-        assert all(texts)
-        assert (verdict in texts) == bool(verdict and not panel.ranges)

@@ -100,7 +100,6 @@ def test_risks_of_very_different_size_are_shown_on_a_symmetric_logarithm():
 def test_logarithmic_axes_show_plain_numbers_where_they_are_short(values, shown, figures):
     curve = RiskCurve("a", *np.array([values, *[np.linspace(0, 1, len(values))] * 3]), 0)
     display = RiskDisplay("C", curves=[curve], best_name="a", n_folds=5).plot()
-    display.figure_.draw_without_rendering()
     low, high = display.ax_.get_xlim()
     ticks = display.ax_.get_xticks(), display.ax_.get_xticklabels()
     found = {label.get_text() for at, label in zip(*ticks, strict=True) if low <= at <= high}
@@ -117,7 +116,6 @@ def test_a_single_fold_has_no_band_but_a_curve():
     search = CalibrationErrorSearchCV(candidates, "confidence", cv=split, outer_cv=test)
     display = RiskDisplay.from_search(search.fit(proba, y), param="n_bins")
     assert np.isnan(display.curves[0].standard_error).all()
-    display.figure_.draw_without_rendering()
 
 
 def test_a_parameter_that_is_not_varied_names_those_that_are():
