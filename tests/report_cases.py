@@ -33,6 +33,15 @@ def binary(n_samples=400):
     return (rng.random(n_samples) < proba**1.5).astype(int), proba
 
 
+FEW = {"candidates": CANDIDATES[:1], "cv": 2, "n_resamples": 19, "random_state": 0}
+
+
+@functools.cache
+def oddly_named_report():
+    name = "50 % of A_1 & \\input{x}\n nul \x00 and \x1b[31m\u202e, \ud800, 日本語"
+    return calibration_report(*predictions(100), name=name, **FEW)
+
+
 @functools.cache
 def plain_report():
     return calibration_report(*predictions(), **OPTIONS)

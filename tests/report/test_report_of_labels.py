@@ -70,25 +70,27 @@ def test_the_verdict_names_the_labels_that_are_off(report):
 
 
 def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
-    holds, proba = labelled
+    n = 60
+    holds, proba = (array[:n] for array in labelled)
     rng = np.random.default_rng(0)
-    weight, x = rng.uniform(0.5, 2, N), rng.normal(size=N)
-    site = pd.DataFrame({"site": np.arange(N) % 2})
+    weight, x = rng.uniform(0.5, 2, n), rng.normal(size=n)
+    site = pd.DataFrame({"site": np.arange(n) % 2})
     found = calibration_report(
-        *labelled,
+        holds,
+        proba,
         by=site,
         sample_weight=weight,
-        groups=np.arange(N) // 2,
+        groups=np.arange(n) // 2,
         segments=pd.DataFrame({"x": x}),
         compare=[np.column_stack([1 - p, p]) for p in proba.T],
         **FEW | {"n_resamples": 19},
     )
-    rows = np.repeat(np.arange(N), K)
+    rows = np.repeat(np.arange(n), K)
     expected = calibration_report(
         np.array(["no label", "a label"])[holds.ravel()],
         proba.ravel(),
         labels=["no label", "a label"],
-        by={"label": np.tile(NAMES, N), "site": site["site"].to_numpy()[rows]},
+        by={"label": np.tile(NAMES, n), "site": site["site"].to_numpy()[rows]},
         sample_weight=weight[rows],
         groups=rows // 2,
         segments={"x": x[rows]},
@@ -99,35 +101,41 @@ def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
     assert str(found) == str(expected)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
+def assert_numbers_of_the_functions(report, labelled, **options):
+    notion = options["notion"]
+    expected = calibration_test(*labelled, **options)
+    assert report.overall.test.statistic_pvalues == expected.statistic_pvalues
+    assert report.overall.test.method == expected.method.replace(notion, "binary")
+    weight = options.get("sample_weight")
+    error = expected_calibration_error(*labelled, notion=notion, sample_weight=weight)
+    assert_allclose(report.overall.ece.estimate, error, rtol=1e-12)
+    assert report.settings["notion_asked"] == notion
+
+
+@pytest.mark.parametrize("k", [1, 2])
 def test_a_report_of_precisions_says_what_the_functions_say(labelled, k):
     holds, proba = labelled
-    weight, notion = np.random.default_rng(1).uniform(0.5, 2, N), f"precision-at-{k}"
-    beside = {"groups": np.arange(N) // 2, "sample_weight": weight}
-    for given in ({}, beside):
-        options = FEW | {"notion": notion} | given
-        report = calibration_report(*labelled, by={"site": np.arange(N) % 2}, **options)
-        expected = calibration_test(*labelled, **options)
-        assert report.overall.test.statistic_pvalues == expected.statistic_pvalues
-        assert report.overall.test.method == expected.method.replace(notion, "binary")
-        weights = {name: given[name] for name in given if name == "sample_weight"}
-        error = expected_calibration_error(*labelled, notion=notion, **weights)
-        assert_allclose(report.overall.ece.estimate, error, rtol=1e-12)
-    view = calibration_report(*labelled, **FEW | {"notion": notion}).overall.overview
+    options = FEW | {"notion": f"precision-at-{k}"}
+    report = calibration_report(*labelled, by={"site": np.arange(N) % 2}, **options)
+    assert_numbers_of_the_functions(report, labelled, **options)
+    view = report.overall.overview
     first = np.argsort(-proba, axis=1)[:, :k]
     held = np.take_along_axis(holds, first, axis=1).mean()
     predicted = np.take_along_axis(proba, first, axis=1).mean()
     assert_allclose([view.base_rates[1], view.mean_predictions[1]], [held, predicted])
-    assert (view.of_shares, view.n_groups) == (k > 1, None)
-    assert (report.settings["notion_asked"], len(report.subgroups)) == (notion, 2)
+    assert (view.of_shares, view.n_groups, len(report.subgroups)) == (k > 1, None, 2)
+    if k == 2:  # of the first two labels one may hold, which is half an event
+        share = f"which happened in {100 * held:.0f} %"
+        assert f"{N} predictions of 'a label of the first 2', {share}" in str(report)
 
 
-def test_shares_are_not_counted_as_samples(labelled):
-    """Of the first two labels of a sample one may hold, which is half an event."""
-    text = str(calibration_report(*labelled, **FEW | {"notion": "precision-at-2"}))
-    held = np.take_along_axis(labelled[0], np.argsort(-labelled[1], axis=1)[:, :2], axis=1)
-    share = f"which happened in {100 * held.mean():.0f} %"
-    assert f"{N} predictions of 'a label of the first 2', {share}" in text
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_report_of_precisions_takes_groups_and_weights(labelled, k):
+    weight = np.random.default_rng(1).uniform(0.5, 2, N)
+    options = FEW | {"notion": f"precision-at-{k}", "groups": np.arange(N) // 2}
+    options |= {"sample_weight": weight}
+    report = calibration_report(*labelled, **options)
+    assert_numbers_of_the_functions(report, labelled, **options)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import json
 
 import numpy as np
-from report_cases import CANDIDATES, binary, plain_report
+import pytest
+from report_cases import FEW, binary, plain_report
 
 from skcal.metrics import (
     decision_curve,
@@ -13,12 +14,21 @@ from skcal.metrics import (
 )
 from skcal.report import calibration_report
 
-OPTIONS = {"candidates": CANDIDATES, "n_resamples": 39, "random_state": 0}
+OPTIONS = FEW | {"n_resamples": 39}
 
 
-def test_numbers_and_curves_are_those_of_the_public_functions():
+@pytest.fixture(scope="module")
+def report():
+    return calibration_report(*binary(), by=np.arange(400) % 2, **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def page(report):
+    return report._repr_html_()
+
+
+def test_numbers_and_curves_are_those_of_the_public_functions(report, page):
     y, p = binary()
-    report = calibration_report(y, p, **OPTIONS)
     part = json.loads(report.to_json())["overall"]
     curve, decision = flexible_calibration_curve(y, p), decision_curve(y, p)
     np.testing.assert_allclose(part["curve"]["band_high"], curve.band_high)
@@ -36,16 +46,12 @@ def test_numbers_and_curves_are_those_of_the_public_functions():
         if line.startswith("net benefit at the")
     ]
     assert f"{value:.4f}" in lines[0]
-    page = report._repr_html_()
     assert page.count('alt="Calibration curve: ') == page.count('alt="Decision curve: ') == 1
 
 
-def test_groups_have_numbers_but_no_figure_of_decisions(tmp_path):
+def test_groups_have_numbers_but_no_figure_of_decisions(report, page, tmp_path):
     y, p = binary()
-    report = calibration_report(y, p, by=np.arange(400) % 2, **OPTIONS)
     assert [len(part.decision.thresholds) for part in report.subgroups] == [100, 100]
-    page = report._repr_html_()
-    assert page.count('alt="Decision curve: ') == 1
     odd = np.arange(400) % 2 == 1
     found = validation_measures(y[odd], p[odd], n_resamples=19, random_state=0)
     ratio = "{:.2f} ({:.2f} to {:.2f})".format(*found.observed_expected_ratio)
