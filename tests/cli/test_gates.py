@@ -7,14 +7,13 @@ import sys
 
 import numpy as np
 import pytest
-from report_cases import CANDIDATES
 
 from skcal.cli import commands
 from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
 from skcal.cli.gates import resamples_needed
 from skcal.cli.predictions import read_predictions
-from skcal.model_selection import candidates
+from skcal.report import calibration_report
 from skcal.report.compare import read_subgroups
 
 HEADER = "id,no,yes,label,site"
@@ -28,12 +27,6 @@ def rows(n=120, power=4.0, seed=0):
         f"{k},{1 - a!r},{a!r},{'yes' if b else 'no'},s{k % 3}"
         for k, (a, b) in enumerate(zip(p.tolist(), y, strict=True))
     ]
-
-
-@pytest.fixture(autouse=True)
-def short_searches(monkeypatch):
-    """What is recommended does not matter here, and takes long."""
-    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES[:1])
 
 
 @pytest.fixture
@@ -55,9 +48,6 @@ def test_test_exits_with_1_where_calibration_is_refuted(table, tmp_path, capsys)
     calibrated.write_text("\n".join([HEADER, *rows(power=1.0)]) + "\n")
     assert main(["test", str(calibrated), *arguments[2:], "--alpha", "0.05", "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
-    with pytest.raises(SystemExit) as refused:
-        main([*arguments, "--alpha", "1.5"])
-    assert refused.value.code == 2
 
 
 def test_too_few_resamples_cannot_tell(table, capsys):
@@ -129,8 +119,17 @@ def models(tmp_path):
     return files
 
 
-def test_a_comparison_fails_only_where_the_second_is_worse(models, capsys):
+def test_a_comparison_fails_only_where_the_second_is_worse(models, capsys, monkeypatch):
     good, bad = models
+    made = {}
+
+    def made_once(y, proba, **options):
+        key = proba.tobytes() + options["compare"].tobytes()
+        if key not in made:
+            made[key] = calibration_report(y, proba, **options)
+        return made[key]
+
+    monkeypatch.setattr(commands, "calibration_report", made_once)
     options = ["--resamples", "19", "--fail-if-worse"]
     assert main(["compare", good, bad, *options, "--json"]) == 1
     printed = capsys.readouterr()
@@ -155,13 +154,6 @@ def test_a_comparison_fails_only_where_the_second_is_worse(models, capsys):
     assert "gate" not in json.loads(capsys.readouterr().out)
 
 
-def test_a_level_without_a_gate_is_refused(models, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["compare", *models, "--alpha", "0.05"])
-    assert stopped.value.code == 2
-    assert "--alpha is the level of --fail-if-worse" in capsys.readouterr().err
-
-
 # All commands
 
 
@@ -180,16 +172,6 @@ def test_resamples_are_those_of_intervals_and_bands(command, table, tmp_path, ca
     assert taken == [37]
 
 
-@pytest.mark.parametrize("command", ["report", "monitor"])
-def test_silence_is_of_every_command(command, table, tmp_path, capsys):
-    files = [str(table)] if command == "report" else [str(tmp_path / "s.json"), str(table)]
-    more = ["--resamples", "19"] if command == "report" else []
-    assert main([command, *files, *IGNORED, *more, "--quiet"]) in (0, 1)
-    assert capsys.readouterr() == ("", "")
-    assert main(["report", str(tmp_path / "absent.csv"), "--quiet"]) == 2
-    assert "No such file" in capsys.readouterr().err
-
-
 def test_what_is_quiet_leaves_the_output_of_other_threads(table, monkeypatch):
     """The standard output is that of the whole process."""
     seen, before = [], sys.stdout
@@ -199,24 +181,6 @@ def test_what_is_quiet_leaves_the_output_of_other_threads(table, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         main(["test", str(table), "--quiet"])
     assert seen == [before]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["test", "p.csv", "--bins", "3"], "unrecognized arguments: --bins 3"),
-        (["--cv", "3", "test", "p.csv"], "--cv is not an option of test"),
-        (["compare", "-", "-"], "the standard input can be one file, not both"),
-    ],
-)
-def test_errors_show_the_usage_of_the_command(arguments, message, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    assert stopped.value.code == 2
-    error = capsys.readouterr().err
-    command = next(one for one in arguments if one in ("test", "compare"))
-    assert error.startswith(f"usage: skcal {command} [-h]")
-    assert message in error
 
 
 def test_columns_that_are_left_out_stay_in_recalibrated_tables(tmp_path):

@@ -3,8 +3,7 @@
 import gzip
 import json
 import os
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 import pytest
@@ -197,18 +196,18 @@ def test_bad_options_make_no_state(run, tmp_path, option):
 def test_monitors_of_one_state_wait_for_each_other(tmp_path):
     # Each adds its batch to what it has read: two at a time would lose one of them.
     fcntl = pytest.importorskip("fcntl")
+    # A lock is that of an open file, so that threads wait for each other as processes do.
     file, state = write(tmp_path / "batch.csv", *batch(0)), tmp_path / "state.json"
-    script = "import sys; from skcal.cli.commands import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", script, "monitor", str(state), file, "--again", "--quiet"]
+    command = ["monitor", str(state), file, "--again", "--quiet"]
     folder = os.open(tmp_path, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        both = [subprocess.Popen(command) for _ in range(2)]
-        with pytest.raises(subprocess.TimeoutExpired):
-            both[0].wait(5)
-    finally:
-        os.close(folder)
-    assert [process.wait(60) for process in both] == [0, 0]
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            both = [pool.submit(main, command) for _ in range(2)]
+            assert wait(both, timeout=1).done == set()
+        finally:
+            os.close(folder)
+        assert [one.result() for one in both] == [0, 0]
     assert CalibrationMonitor.from_json(state.read_text()).n_samples_seen_ == 300
     assert sorted(os.listdir(tmp_path)) == ["batch.csv", "state.json"]
 

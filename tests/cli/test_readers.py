@@ -162,6 +162,10 @@ def test_both_readers_meet_the_end_of_a_damaged_archive(n_left, tmp_path):
     content = gzip.compress((HEAD + ROWS * 400 + "0.5,x,cat\n").encode(), mtime=0)
     path.write_bytes(content[: len(content) - n_left])
     assert_same(path, 2**20)
+
+
+def test_both_readers_bound_what_an_archive_expands_to(tmp_path):
+    path = tmp_path / "p.csv.gz"
     path.write_bytes(gzip.compress((HEAD + ROWS * 5000).encode()))
     for max_bytes in (2_000, 200_000, 10**6):  # at most as many as it expands to
         assert_same(path, 2**16, max_bytes=max_bytes)

@@ -25,16 +25,6 @@ def few_candidates(monkeypatch):
     monkeypatch.setattr(trial, "default_candidates", lambda n_classes: few)
 
 
-@pytest.fixture
-def run(capsys):
-    def call(*arguments, status=0):
-        assert main([str(one) for one in arguments]) == status
-        captured = capsys.readouterr()
-        return captured.err if status else captured.out
-
-    return call
-
-
 def write(path, header, rows):
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([header, *rows])
@@ -103,6 +93,7 @@ def test_swapped_columns_are_told(command, tmp_path, capsys):
     for header, told in ((["good", "bad", "label"], False), (["bad", "good", "label"], True)):
         path = write(tmp_path / "fit.csv", header, zip(1 - p, p, y, strict=True))
         call = [command, *[tmp_path / f"{told}.json"] * (command == "monitor"), path]
+        call += ["--resamples", 19] * (command in ("test", "plot"))
         if command != "monitor":
             call += [out, 0 if out == "--seed" else tmp_path / "out.png"]
         main([str(one) for one in call])
@@ -308,25 +299,6 @@ def test_rows_that_were_rounded_are_divided_by_their_sums(run, tmp_path, fitted)
 def test_a_file_that_is_too_large_is_refused(run, tmp_path, fit_file):
     options = "--id", "id", "--out", tmp_path / "o.csv", "--max-size", "1e-6"
     assert "Raise --max-size" in run("recalibrate", fit_file, fit_file, *options, status=2)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["fit.csv"], "nothing to do: pass APPLY and --out NEW, or --save MAP"),
-        (["fit.csv", "new.csv"], "--out NEW is missing"),
-        (["fit.csv", "--out", "out.csv"], "APPLY is missing"),
-        (["fit.csv", "new.csv", "--map", "map.json", "--out", "o.csv"], "pass APPLY alone"),
-        (["new.csv", "--map", "map.json"], "--out NEW is missing"),
-        (["new.csv", "--map", "m.json", "--out", "o.csv", "--logits"], "--logits is not an option"),
-        (["new.csv", "--map", "m.json", "--out", "o.csv", "--save", "n"], "--save is not an"),
-    ],
-)
-def test_what_is_missing_is_said_with_the_usage(arguments, message, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["recalibrate", *arguments])
-    assert stop.value.code == 2
-    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_cases import CANDIDATES
 
 from skcal import Recalibrator
-from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_test, equivalence_test
-from skcal.model_selection import candidates
 from skcal.monitoring import CalibrationMonitor
 from skcal.report import calibration_report
 from skcal.sample import read_sample
@@ -40,25 +37,9 @@ def save(path, votes, proba, order=(0, 1, 2)):
     return str(path)
 
 
-@pytest.fixture(autouse=True)
-def short_searches(monkeypatch):
-    """What is recommended does not matter here, and takes long."""
-    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES[:1])
-
-
 @pytest.fixture
 def table(tmp_path, voted):
     return save(tmp_path / "votes.csv", *voted)
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*arguments, status=0):
-        assert main([str(one) for one in arguments]) == status
-        captured = capsys.readouterr()
-        return captured.err if status == 2 else captured.out
-
-    return call
 
 
 def pvalue(run, *arguments):
@@ -87,7 +68,7 @@ def test_every_kind_of_file_gives_the_test_of_the_votes(run, table, tmp_path, vo
 
 def test_report_of_votes(run, table, voted):
     votes, proba = voted
-    options = ["--soft", "votes_", "--by", "site", "--resamples", 99]
+    options = ["--soft", "votes_", "--by", "site", "--resamples", 39]
     site = (np.arange(len(votes)) % 2).astype(str)
     expected = calibration_report(
         votes,
@@ -95,7 +76,7 @@ def test_report_of_votes(run, table, voted):
         labels=CLASSES,
         by={"site": site},
         name="votes.csv",
-        n_resamples=99,
+        n_resamples=39,
         random_state=0,
     )
     assert run("report", table, *options) == f"{expected}\n"
@@ -105,7 +86,7 @@ def test_files_of_the_same_votes_are_compared_whatever_the_order_of_their_column
     run, table, tmp_path, voted
 ):
     other = save(tmp_path / "other.csv", *voted, order=(2, 0, 1))
-    options = ["--soft", "votes_", "--ignore", "site", "--fail-if-worse", "--resamples", 99]
+    options = ["--soft", "votes_", "--ignore", "site", "--fail-if-worse", "--resamples", 19]
     found = json.loads(run("compare", table, other, *options, "--json"))
     assert found["gate"]["pvalue"] == 1  # the same predictions
     save(tmp_path / "other.csv", np.roll(voted[0], 1, axis=1), voted[1])
@@ -216,13 +197,3 @@ def test_arrays_of_another_shape_are_refused(run, tmp_path, voted):
         assert "shape" in run("test", path, "--soft", "votes", status=2)
     np.savez(path, proba=proba, votes=votes, classes=CLASSES[:2])
     assert "'classes' has 2 entries" in run("test", path, "--soft", "votes", status=2)
-
-
-def test_an_empty_prefix_and_a_map_that_needs_no_votes_are_refused(run, table, capsys):
-    for options in (
-        ["test", table, "--soft", ""],
-        ["recalibrate", table, "--map", "m", "--soft", "v"],
-    ):
-        with pytest.raises(SystemExit):
-            main([str(one) for one in options])
-        assert "--soft" in capsys.readouterr().err

@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from report_cases import CANDIDATES
 from sklearn.metrics import brier_score_loss
 
 from skcal import CalibrationErrorSearchCV, Recalibrator
@@ -13,13 +12,7 @@ from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_test, compare_calibration, equivalence_test
 from skcal.metrics import expected_calibration_error
-from skcal.model_selection import candidates
 from skcal.report import calibration_report
-
-
-@pytest.fixture(autouse=True)
-def short_searches(monkeypatch):
-    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES[:1])
 
 
 @pytest.fixture
@@ -73,10 +66,10 @@ def test_test_report_and_compare_take_both(sample, table, capsys):
     [found] = told(capsys, "test", table, *OPTIONS, "--json", "--resamples", 99)
     expected = calibration_test(y, p, n_resamples=99, random_state=0, **more)
     assert found["pvalue"] == expected.pvalue
-    found = told(capsys, "report", table, *OPTIONS, "--json", "--resamples", 39)
-    report = calibration_report(y, p, n_resamples=39, name="a.csv", **more)
+    found = told(capsys, "report", table, *OPTIONS, "--json", "--resamples", 19)
+    report = calibration_report(y, p, n_resamples=19, name="a.csv", **more)
     assert found["overall"] == json.loads(report.to_json())["overall"]
-    gate = ["--fail-if-worse", "--json", "--resamples", 39]
+    gate = ["--fail-if-worse", "--json", "--resamples", 19]
     assert (
         main(["compare", str(table), str(table.with_name("b.csv")), *OPTIONS, *map(str, gate)]) < 2
     )
