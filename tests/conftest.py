@@ -12,6 +12,8 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")  # figures need no screen
 SHARED = Path(__file__).parents[2] / "shared"
+# All have one name, under which doctests would be looked for in one of them.
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 
 
 @pytest.hookimpl(wrapper=True)
