@@ -6,6 +6,7 @@ import pytest
 from skcal.model_selection import summary
 from skcal.model_selection.candidates import family_name, fast_function, recommended
 from skcal.notions import NOTIONS
+from skcal.recalibration import SplineScaling
 
 SCALAR, VECTOR = NOTIONS["confidence"], NOTIONS["canonical"]
 
@@ -30,6 +31,9 @@ def test_maps_of_vectors_by_the_number_of_classes(n_classes, n_parts):
         assert function.estimator.tol == 1e-6
         return
     assert (len(function.functions), function.cv) == (n_parts, 3)
+    assert hasattr(function, "residual")  # so that it has a one-step estimate
+    equivariant = [getattr(part, "equivariant", False) for part in function.functions]
+    assert sum(equivariant) == (n_classes <= 30)
     temperature, structured, matrix, trees = (part.estimator for part in function.functions[:4])
     assert (type(temperature).__name__, structured.C, matrix.C) == ("TemperatureScaling", 1, 0.01)
     assert (trees.n_estimators, trees.min_samples_leaf, trees.random_state) == (30, 20, 0)
@@ -42,6 +46,7 @@ def test_maps_of_scalars():
     assert (isotonic.target, isotonic.estimator.out_of_bounds) == ("outcome", "clip")
     assert grid == {"estimator__C": [0.01, 0.1, 1.0, 10.0]}
     assert (len(stack.functions), stack.cv) == (3, 3)
+    assert hasattr(stack, "residual")
 
 
 @pytest.mark.parametrize(
@@ -52,13 +57,18 @@ def test_maps_of_scalars():
         (31, 100, "Structured MatrixScaling"),
         (100, 100, "Structured MatrixScaling"),
         (101, 100, "VectorScaling"),
+        (101, 1000, "VectorScaling"),
     ],
 )
 def test_the_fast_function_changes_at_30_and_100_classes_and_100_samples(n_classes, n_train, name):
     function = fast_function(VECTOR, n_classes, n_train)
     assert family_name(function) == name
-    if name != "Stacking":
+    if name == "Stacking":
+        assert len(function.functions) == 2
+    else:
         assert function.estimator.C == 0.1
+    scalar = fast_function(SCALAR, 1, 50)
+    assert (family_name(scalar), scalar.estimator.C) == ("SplineScaling", SplineScaling().C)
 
 
 @pytest.mark.parametrize(

@@ -37,19 +37,6 @@ def resolved(notion):
     return resolve_notion(notion, np.full((1, 2 if notion == "binary" else 10), 0.1))
 
 
-def test_the_fast_function_is_of_a_size_that_the_samples_carry():
-    assert repr(fast_function(resolved("confidence"), 1, 50)) == repr(PlugIn(SplineScaling()))
-    canonical = resolved("canonical")
-    stack = fast_function(canonical, 10, 1000)
-    assert isinstance(stack, Stacking)
-    assert len(stack.functions) == 2
-    for n_classes, n_train in ((10, 99), (31, 1000), (100, 1000)):
-        one = fast_function(canonical, n_classes, n_train)
-        assert repr(one) == repr(PlugIn(MatrixScaling(C=0.1, structured=True)))
-    vectors = fast_function(canonical, 101, 1000)
-    assert repr(vectors) == repr(PlugIn(VectorScaling(C=0.1)))
-
-
 @pytest.mark.parametrize(("n_classes", "n_samples"), [(3, 40), (3, 300), (31, 300)])
 def test_the_fast_function_estimates_the_residual_and_knows_no_class_order(n_classes, n_samples):
     rng = np.random.default_rng(0)
@@ -103,32 +90,6 @@ def test_other_notions_get_matrix_scaling_and_vector_scaling_above_100_classes(
         "TemperatureScaling",
         *last,
     ]
-
-
-@pytest.mark.parametrize("notion", ["canonical", "confidence"])
-def test_maps_are_tried_over_a_grid_of_C(notion):
-    for function, grid in resolve_candidates(None, resolved(notion), 10, 1000):
-        if family_name(function) in ("Structured MatrixScaling", "SplineScaling"):
-            [(name, values)] = grid.items()
-            assert name == "estimator__C"
-            assert {0.01, 1.0} <= set(values)
-            assert clone(function).set_params(**{name: 0.5}).estimator.C == 0.5
-
-
-@pytest.mark.parametrize("notion", ["canonical", "confidence"])
-def test_the_stack_holds_plug_ins_so_that_it_has_a_one_step_estimate(notion):
-    stack, grid = resolve_candidates(None, resolved(notion), 10, 1000)[-1]
-    assert isinstance(stack, Stacking)
-    assert grid == {}
-    assert hasattr(stack, "residual")
-    assert "TemperatureScaling" in map(family_name, stack.functions)
-
-
-@pytest.mark.parametrize(("n_classes", "n_parts"), [(3, 8), (30, 8), (31, 4)])
-def test_the_stack_has_varying_coefficients_up_to_30_classes(n_classes, n_parts):
-    stack, _ = resolve_candidates(None, resolved("canonical"), n_classes, 1000)[-1]
-    assert len(stack.functions) == n_parts
-    assert sum(getattr(f, "equivariant", False) for f in stack.functions) == (n_classes <= 30)
 
 
 def test_lists_resolved_twice_share_no_function():

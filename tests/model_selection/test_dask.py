@@ -12,6 +12,8 @@ from sklearn.ensemble import ExtraTreesRegressor
 from skcal import Binning, CalibrationErrorSearchCV, PlugIn, TemperatureScaling, Zero
 from skcal.datasets import make_tempered
 
+# That dask's tasks give the numbers of one process is shown by doc/guide/large_data.rst.
+pytestmark = pytest.mark.slow
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 
 
@@ -33,7 +35,7 @@ def client():
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-@pytest.mark.parametrize("dies", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dies", [False, True])
 def test_two_workers_give_the_numbers_of_one_process(client, dies):
     expected = search(n_jobs=1)
     victim = next(iter(client.run(os.getpid).values()))
@@ -51,7 +53,6 @@ def test_two_workers_give_the_numbers_of_one_process(client, dies):
         assert victim not in client.run(os.getpid).values()
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 def test_the_documented_setting_ends_a_search_without_workers():
     dask = pytest.importorskip("dask")

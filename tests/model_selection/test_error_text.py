@@ -11,6 +11,7 @@ from skcal import CalibrationErrorSearchCV, PlugIn, TemperatureScaling, Zero
 from skcal.cli.commands import main
 from skcal.datasets import make_tempered
 from skcal.metrics import cross_fitted_calibration_error
+from skcal.model_selection import candidates
 from skcal.model_selection.errors import _range_of_side, error_facts, error_line
 from skcal.recalibration import SplineScaling
 
@@ -59,7 +60,9 @@ def test_an_infinite_error_is_none_with_a_reading():
     assert "probability 0" in error_line(facts)
 
 
-def test_the_command_line_prints_the_errors_that_are_asked_for(tmp_path, capsys):
+def test_the_command_line_prints_the_errors_that_are_asked_for(tmp_path, capsys, monkeypatch):
+    short = [(one, {}) for one in CANDIDATES]
+    monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: short)
     p, y = tempered(2.0)
     np.savez(tmp_path / "p.npz", proba=p[:300], labels=y[:300])
     options = ["evaluate", str(tmp_path / "p.npz"), "--notion", "confidence", "--cv", "3"]

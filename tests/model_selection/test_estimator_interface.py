@@ -1,7 +1,6 @@
 """CalibrationErrorEstimator inside scikit-learn, and its words about bad input."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
@@ -161,20 +160,6 @@ def routed_pipeline(classifier):
     )
 
 
-def test_routed_weights_reach_fit_and_score_of_a_pipeline(raw, weight):
-    X, y, classifier = raw
-    with config_context(enable_metadata_routing=True):
-        pipeline = routed_pipeline(classifier)
-        scores = [
-            pipeline.fit(X[a], y[a], sample_weight=weight[a]).score(
-                X[b], y[b], sample_weight=weight[b]
-            )
-            for a, b in SPLITS
-        ]
-    expected = weighted_scores(classifier.predict_proba(X), y, weight, FUNCTION)
-    assert_allclose(scores, expected, rtol=1e-12)
-
-
 @pytest.mark.skipif(
     parse_version(sklearn.__version__) < parse_version("1.9"),
     reason="earlier versions ask for a score request of Pipeline, which has none",
@@ -190,19 +175,6 @@ def test_routed_weights_reach_a_pipeline_within_cross_validation(raw, weight):
     expected = weighted_scores(classifier.predict_proba(X), y, weight, FUNCTION)
     assert_allclose(cross["test_score"], expected, rtol=1e-12)
     assert_allclose(search.cv_results_["mean_test_score"], [np.mean(expected)], rtol=1e-12)
-
-
-def test_data_frames_are_read_by_column_name(data):
-    P, y = data
-    frame = pd.DataFrame(P, columns=["ant", "bee", "cat", "dog"])
-    estimator = CalibrationErrorEstimator(FUNCTION, notion="canonical").fit(frame, pd.Series(y))
-    assert_array_equal(estimator.feature_names_in_, ["ant", "bee", "cat", "dog"])
-    plain = CalibrationErrorEstimator(FUNCTION, notion="canonical").fit(P, y)
-    # A frame holds columns together, and products of matrices round differently then.
-    assert_allclose(estimator.predict(frame), plain.predict(P), rtol=1e-9)
-    assert_allclose(estimator.score(frame, y), plain.score(P, y), rtol=1e-12)
-    with pytest.raises(ValueError, match="feature names should match"):
-        estimator.predict(frame[["bee", "ant", "cat", "dog"]])
 
 
 @pytest.mark.parametrize("method", ["predict", "squared_error", "score", "risk", "one_step"])

@@ -84,30 +84,6 @@ def split(tempered):
 
 
 @every_case
-def test_a_sample_of_weight_0_is_as_good_as_removed(split, rng, notion, function):
-    train, test = split(notion)
-    weights = [rng.choice([0.0, 0.5, 2.0], size=len(part[1])) for part in (train, test)]
-    kept = [
-        (*(array[w > 0] for array in part), w[w > 0])
-        for part, w in zip((train, test), weights, strict=True)
-    ]
-    zeros = CalibrationErrorEstimator(function, notion).fit(*train, weights[0])
-    fewer = CalibrationErrorEstimator(function, notion).fit(*kept[0])
-    P, y = test
-    assert_allclose(zeros.predict(P), fewer.predict(P), rtol=1e-7, atol=1e-10)
-    one, other = zeros.risk(P, y, weights[1]), fewer.risk(*kept[1])
-    assert_allclose(one.value, other.value, rtol=1e-9)
-    assert_allclose(one.standard_error, other.standard_error, rtol=1e-7)
-    assert_allclose(
-        zeros.squared_error(P, weights[1]), fewer.squared_error(kept[1][0], kept[1][2]), rtol=1e-7
-    )
-    if hasattr(zeros, "one_step"):
-        one, other = zeros.one_step(P, y, weights[1]), fewer.one_step(*kept[1])
-        assert_allclose(one.value, other.value, rtol=1e-7, atol=1e-12)
-        assert_allclose(one.standard_error, other.standard_error, rtol=1e-7)
-
-
-@every_case
 def test_float32_predictions_give_the_float64_answer(split, notion, function):
     (P, y), (Q, z) = split(notion)
     P, Q = P.astype(np.float32), Q.astype(np.float32)

@@ -55,8 +55,13 @@ def mean_corrections(fits, data):
     ]
 
 
-@pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
-@pytest.mark.parametrize("weighted", [False, True])
+EVERY_KIND = pytest.mark.parametrize(
+    ("notion", "weighted"),
+    [("canonical", True), ("confidence", False), ("classwise", True), ("top-label", True)],
+)
+
+
+@EVERY_KIND
 def test_the_plug_in_is_the_mean_over_fold_models_and_test_samples(data, rng, notion, weighted):
     weight = rng.uniform(0.5, 2, size=300) if weighted else None
     search = searched(data, notion=notion, weight=weight)
@@ -73,8 +78,7 @@ def test_the_plug_in_is_the_mean_over_fold_models_and_test_samples(data, rng, no
     assert search.n_test_samples_ == len(TEST)
 
 
-@pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
-@pytest.mark.parametrize("weighted", [False, True])
+@EVERY_KIND
 def test_estimates_use_the_mean_correction_of_the_best_function_with_residual(
     data, rng, notion, weighted
 ):
@@ -151,8 +155,7 @@ def test_one_test_sample_is_too_few_for_a_bound(data):
     assert f"{search.squared_error_:.6f}" in search.summary()
 
 
-@pytest.mark.parametrize("notion", ["canonical", "confidence"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("notion", "weighted"), [("canonical", True), ("confidence", False)])
 def test_outer_folds_test_every_sample_once_in_a_whole_search_each(data, rng, notion, weighted):
     weight = rng.uniform(0.5, 2, size=300) if weighted else None
     P, _ = data

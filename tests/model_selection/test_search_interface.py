@@ -3,14 +3,10 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import softmax
-from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
@@ -19,14 +15,12 @@ from sklearn.model_selection import (
     StratifiedKFold,
     cross_validate,
 )
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
 from skcal import (
     Binning,
     CalibrationErrorSearchCV,
-    ClassifierProbabilities,
     DirichletKernelDensity,
     KroneckerKernelRidge,
     PlugIn,
@@ -93,45 +87,6 @@ def test_cross_validate_and_grid_search_score_by_minus_the_risk(data):
     assert_allclose(grid.cv_results_["mean_test_score"][0], np.mean(by_hand), rtol=1e-14)
 
 
-def test_routed_weights_reach_the_search(data, rng):
-    P, y = data
-    weight = rng.choice([0.5, 2.0], size=300)
-    with config_context(enable_metadata_routing=True):
-        search = make(outer_cv=ShuffleSplit(1, test_size=0.2), random_state=0)
-        search.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        params = {"sample_weight": weight}
-        cross = cross_validate(search, P, y, cv=SPLITS, params=params, error_score="raise")
-    by_hand = [
-        clone(search).fit(P[a], y[a], weight[a]).score(P[b], y[b], weight[b]) for a, b in SPLITS
-    ]
-    assert_allclose(cross["test_score"], by_hand, rtol=1e-12)
-
-
-def test_pipeline_runs_from_raw_samples(rng):
-    y = rng.integers(3, size=400)
-    X = rng.normal(size=(400, 3)) + 1.5 * np.eye(3)[y]
-    classifier = FrozenEstimator(GaussianNB().fit(X[:100], y[:100]))
-    pipeline = make_pipeline(ClassifierProbabilities(classifier), make()).fit(X[100:], y[100:])
-    search = make().fit(classifier.predict_proba(X[100:]), y[100:])
-    assert_array_equal(pipeline.predict(X), search.predict(classifier.predict_proba(X)))
-    assert pipeline[-1].squared_error_ == search.squared_error_
-
-
-def test_data_frames_keep_their_column_names(data):
-    P, y = data
-    frame = pd.DataFrame(P, columns=["ant", "bee", "cat", "dog"])
-    names = pd.Series(np.array(["ant", "bee", "cat", "dog"])[y])
-    search = make().fit(frame, names)
-    assert_array_equal(search.feature_names_in_, ["ant", "bee", "cat", "dog"])
-    assert_array_equal(search.classes_, ["ant", "bee", "cat", "dog"])
-    plain = make().fit(P, y)
-    assert_allclose(search.squared_error_, plain.squared_error_, rtol=1e-9)
-    assert_allclose(search.predict(frame), plain.predict(P), rtol=1e-9)
-    assert_allclose(search.score(frame, names), plain.score(P, y), rtol=1e-12)
-    with pytest.raises(ValueError, match="feature names should match"):
-        search.predict(frame[["bee", "ant", "cat", "dog"]])
-
-
 def test_float32_predictions_are_searched_as_they_are(data):
     P, y = data
     candidates = [*CANDIDATES, (KroneckerKernelRidge(), {"alpha": [1e-3]})]
@@ -141,17 +96,11 @@ def test_float32_predictions_are_searched_as_they_are(data):
     assert_allclose(single.cv_results_[key], double.cv_results_[key], rtol=1e-5)
 
 
-def test_logits_are_read_through_the_softmax(data, rng):
-    logits, (_, y) = rng.normal(size=(300, 4)), data
-    one = make(from_logits=True).fit(logits, y)
-    two = make().fit(softmax(logits, axis=1), y)
-    assert_allclose(one.squared_error_, two.squared_error_, rtol=1e-10)
-    assert_allclose(one.predict(logits), two.predict(softmax(logits, axis=1)), rtol=1e-10)
-
-
-@pytest.mark.parametrize("method", ["predict", "score", "summary"])
+@pytest.mark.parametrize(
+    "method", ["predict", "score", "summary", "lower_confidence_bound", "confidence_interval"]
+)
 def test_methods_before_fit_say_so(data, method):
-    arguments = {"predict": data[:1], "score": data, "summary": ()}[method]
+    arguments = {"predict": data[:1], "score": data}.get(method, ())
     with pytest.raises(NotFittedError, match="not fitted yet"):
         getattr(make(), method)(*arguments)
 
@@ -302,18 +251,11 @@ def test_a_class_of_weight_0_in_a_training_fold_counts_as_absent(data):
         make(notion="canonical").fit(P, y, weight)
 
 
-@pytest.mark.parametrize(
-    "candidate",
-    [
-        DirichletKernelDensity(),
-        Binning(3, debias="labels"),
-        PlugIn(LogisticRegression()),
-        PlugIn(TemperatureScaling()),
-    ],
-)
 @pytest.mark.parametrize("notion", ["canonical", "confidence", "top-label", "classwise", "top-2"])
-def test_candidates_that_need_outcomes_find_them_under_every_notion(data, candidate, notion):
-    search = make([candidate], notion).fit(*data)
+def test_candidates_that_need_outcomes_find_them_under_every_notion(data, notion):
+    plug_ins = [PlugIn(LogisticRegression()), PlugIn(TemperatureScaling())]
+    candidates = [DirichletKernelDensity(), Binning(3, debias="labels"), *plug_ins]
+    search = make(candidates, notion).fit(*data)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 

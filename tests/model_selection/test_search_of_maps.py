@@ -27,6 +27,7 @@ from skcal.recalibration import MatrixScaling
 from skcal.sample import read_sample
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
+MAPS = [PlugIn(TemperatureScaling()), TwoStepKernelRidge(1e-2)]
 STOPPED = PlugIn(MatrixScaling(structured=True, max_iter=1))
 
 
@@ -97,8 +98,10 @@ def test_a_family_that_does_not_converge_is_the_hypothesis_calibrated(data):
     assert search.comparisons_[1].identical
 
 
-@pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("notion", "weighted"),
+    [("canonical", True), ("confidence", False), ("classwise", False), ("top-label", True)],
+)
 def test_a_single_setting_is_scored_as_one_of_several(data, rng, notion, weighted):
     """Its fold models are those that were scored, of several settings the best is refitted."""
     weight = rng.uniform(0.5, 2, 300) if weighted else None
@@ -142,20 +145,39 @@ def test_a_stack_whose_residual_is_zero_gives_no_certainty(functions):
     assert search.one_step_standard_error_ is None or search.one_step_standard_error_ > 0
 
 
-def test_the_default_search_does_not_depend_on_n_jobs():
-    data = make_tempered(100, n_classes=3, n_truth_draws=0, random_state=0)
-    for notion in ("canonical", "confidence"):
-        with parallel_config(backend="loky", inner_max_num_threads=1):
-            one, two = (
-                CalibrationErrorSearchCV(notion=notion, cv=3, random_state=0, n_jobs=n).fit(
-                    data.proba, data.labels
-                )
-                for n in (None, 2)
-            )
-        assert one.summary() == two.summary()
-        assert one.one_step_squared_error_ == two.one_step_squared_error_
-        key = "mean_test_score"
-        assert_allclose(one.cv_results_[key], two.cv_results_[key], rtol=1e-12)
+SINGLE = {"cv": KFold(3), "outer_cv": [(np.arange(80), np.arange(80, 100))]}
+RIDGES = [
+    (ridge(), {"alpha": [1e-4, 1e-2]}) for ridge in (KroneckerKernelRidge, TwoStepKernelRidge)
+]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "notion", "parameters"),
+    [
+        (None, "canonical", {"cv": 3}),
+        (None, "confidence", {"cv": 3}),
+        (RIDGES, "top-label", SINGLE),
+        ([Stacking([Zero(), *MAPS]), *MAPS], "confidence", {"cv": 4, "n_repeats": 2}),
+    ],
+)
+def test_results_do_not_depend_on_n_jobs(candidates, notion, parameters):
+    data = make_tempered(100, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        one, two = (
+            CalibrationErrorSearchCV(
+                candidates, notion, random_state=0, n_jobs=n_jobs, **parameters
+            ).fit(data.proba, data.labels)
+            for n_jobs in (None, 2)
+        )
+    assert one.summary() == two.summary()
+    assert one.squared_error_ == two.squared_error_
+    assert one.one_step_squared_error_ == two.one_step_squared_error_
+    assert one.one_step_standard_error_ == two.one_step_standard_error_
+    for key, values in one.cv_results_.items():
+        if key.endswith("_test_score"):
+            assert_allclose(two.cv_results_[key], values, rtol=1e-12)
+    for first, second in zip(one.cross_fits_, two.cross_fits_, strict=True):
+        assert_array_equal(first.corrections[0], second.corrections[0])
 
 
 def test_maps_of_the_default_search_beat_the_published_forms_on_overconfident_predictions():

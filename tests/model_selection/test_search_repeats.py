@@ -3,14 +3,12 @@
 import naive_estimates as naive
 import numpy as np
 import pytest
-from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 from sklearn.utils import check_random_state
 
 from skcal import (
     CalibrationErrorSearchCV,
-    KroneckerKernelRidge,
     PlugIn,
     TemperatureScaling,
     TwoStepKernelRidge,
@@ -61,7 +59,7 @@ SINGLE = ShuffleSplit(1, test_size=0.2)
     ("outer_cv", "n_splits", "n_tests"), [(None, 3, 240), (SINGLE, 1, 48), (4, 4, 240)]
 )
 def test_every_repeat_shuffles_anew(data, outer_cv, n_splits, n_tests):
-    search = searched(data, outer_cv=outer_cv, n_repeats=4)
+    search = searched(data, CANDIDATES[:1], outer_cv=outer_cv, n_repeats=4)
     tests = {}
     for result in search.outer_results_:
         tests.setdefault(result.outer.repeat, []).append(result.outer.test)
@@ -78,8 +76,8 @@ def test_every_repeat_shuffles_anew(data, outer_cv, n_splits, n_tests):
 
 @pytest.mark.parametrize("outer_cv", [None, SINGLE, 2])
 def test_the_first_repeat_is_the_search_without_repeats(data, outer_cv):
-    once = searched(data, outer_cv=outer_cv)
-    repeated = searched(data, outer_cv=outer_cv, n_repeats=3)
+    once = searched(data, CANDIDATES[:2], outer_cv=outer_cv)
+    repeated = searched(data, CANDIDATES[:2], outer_cv=outer_cv, n_repeats=2)
     first = [result for result in repeated.outer_results_ if result.outer.repeat == 0]
     for one, other in zip(once.outer_results_, first, strict=True):
         assert_array_equal(one.outer.test, other.outer.test)
@@ -92,7 +90,7 @@ def test_the_first_repeat_is_the_search_without_repeats(data, outer_cv):
 
 @pytest.mark.parametrize(
     ("outer_cv", "n_repeats", "weighted"),
-    [(None, 3, True), (None, 2, False), (SINGLE, 2, True), (3, 2, True)],
+    [(None, 3, True), (SINGLE, 2, False), (3, 2, True)],
 )
 def test_estimates_are_the_medians_over_repeats(data, rng, outer_cv, n_repeats, weighted):
     weight = rng.uniform(0.5, 2, 240) if weighted else None
@@ -147,12 +145,8 @@ def test_the_median_of_estimates_is_by_hand():
     assert any(even.terms is terms[k] for k in (1, 2))
     assert median_of_one_steps(estimates[:1]) is estimates[0]
     assert median_of_one_steps([estimates[0], None]) is None
-
-
-def test_equal_repeats_have_the_estimate_of_one():
-    one = OneStepEstimate(0.5, 0.1, np.ones(3))
-    several = median_of_one_steps([one] * 3)
-    assert (several.value, several.standard_error) == (0.5, pytest.approx(0.1, rel=1e-15))
+    several = median_of_one_steps([estimates[0]] * 3)
+    assert (several.value, several.standard_error) == (1.0, pytest.approx(0.3, rel=1e-15))
 
 
 def test_the_choice_of_repeats_is_made_on_all_samples(data):
@@ -166,13 +160,6 @@ def test_the_choice_of_repeats_is_made_on_all_samples(data):
         assert again.risk(*data).value == refit
 
 
-def test_without_residual_the_repeats_have_no_one_step_estimate(data):
-    search = searched(data, [(KroneckerKernelRidge(), {"alpha": [1e-3]})], n_repeats=2)
-    assert search.one_step_squared_error_ is None
-    assert search.one_step_standard_error_ is None
-    assert np.isfinite(search.squared_error_)
-
-
 @pytest.mark.parametrize(
     "outer_cv", [KFold(3), RepeatedKFold(n_splits=2), [(np.arange(200), np.arange(200, 240))]]
 )
@@ -182,24 +169,7 @@ def test_splitters_of_ones_own_are_not_shuffled_anew(data, outer_cv):
     assert len(searched(data, outer_cv=outer_cv).outer_results_) >= 1
 
 
-def test_fixed_folds_do_not_go_with_repeats(data):
-    folds = [(np.arange(100), np.arange(100, 190))]
-    with pytest.raises(ValueError, match="cv holds fixed rows, but there are several outer splits"):
-        searched(data, cv=folds, outer_cv=3, n_repeats=2)
-
-
 @pytest.mark.parametrize("n_repeats", [0, -1, 1.5])
 def test_repeats_are_counted(data, n_repeats):
     with pytest.raises(ValueError, match="The 'n_repeats' parameter of"):
         searched(data, n_repeats=n_repeats)
-
-
-def test_repeats_do_not_depend_on_n_jobs_and_follow_the_seed(data):
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        alone = searched(data, n_repeats=2)
-        parallel = searched(data, n_repeats=2, n_jobs=2)
-    assert parallel.summary() == alone.summary()
-    assert parallel.squared_error_ == alone.squared_error_
-    assert parallel.one_step_standard_error_ == alone.one_step_standard_error_
-    other = searched(data, n_repeats=2, random_state=1)
-    assert other.one_step_squared_error_ != alone.one_step_squared_error_

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import KFold
 
@@ -37,9 +38,10 @@ def test_columns_named_by_the_classes_are_the_classes_in_any_order(data):
         CalibrationErrorSearchCV([Binning()], "confidence", random_state=0),
     ):
         named = model.fit(frame, NAMES[y])
-        assert named.classes_.tolist() == NAMES.tolist()
-        assert_allclose(named.predict(frame), model.fit(P, y).predict(P), rtol=1e-12)
-        named = model.fit(frame, NAMES[y])
+        assert named.classes_.tolist() == named.feature_names_in_.tolist() == NAMES.tolist()
+        plain = clone(model).fit(P, y)
+        assert_allclose(named.predict(frame), plain.predict(P), rtol=1e-12)
+        assert_allclose(named.score(frame, NAMES[y]), plain.score(P, y), rtol=1e-12)
         with pytest.raises(ValueError, match="feature names should match"):
             named.predict(frame[sorted(NAMES)])
 
@@ -140,14 +142,6 @@ def test_zero_gives_no_one_step_estimate(data):
     alone = CalibrationErrorSearchCV([Zero()], "canonical", labels=range(4), random_state=0)
     alone.fit(P, y)
     assert alone.one_step_squared_error_ is None
-
-
-def test_a_search_names_what_it_needs_before_fit():
-    from sklearn.exceptions import NotFittedError
-
-    for method in ("lower_confidence_bound", "confidence_interval", "summary"):
-        with pytest.raises(NotFittedError):
-            getattr(CalibrationErrorSearchCV([TwoStepKernelRidge()], notion="canonical"), method)()
 
 
 def test_classes_predicted_too_rarely_for_a_risk_are_reported(data):
