@@ -18,10 +18,6 @@ def X(rng, request):
     return rng.dirichlet(np.ones(3), size=20)[:, : request.param]
 
 
-def test_probabilities_are_themselves(X):
-    assert_array_equal(COORDINATES["probability"](X), X)
-
-
 def test_logarithms_are_those_of_the_transformer(X):
     assert_array_equal(COORDINATES["log"](X), LogProbabilities().fit_transform(X))
 
@@ -68,10 +64,3 @@ def test_coordinates_are_computed_in_double_precision(X, name):
     if single.shape[1] == 1 and name == "square-root":
         single = single.astype(np.float64)  # 1 - p
     assert_array_equal(coordinates, COORDINATES[name](single.astype(np.float64)))
-
-
-@pytest.mark.parametrize("name", COORDINATES)
-def test_the_argument_is_not_overwritten(X, name):
-    before = X.copy()
-    COORDINATES[name](X)
-    assert_array_equal(X, before)

@@ -62,8 +62,15 @@ def test_a_number_added_to_all_logits_of_a_row_changes_nothing(rng, scaling, d):
     assert_allclose(scaling.fit(shifted, y).predict_proba(shifted), one, atol=1e-8)
 
 
-@pytest.mark.parametrize("n_classes", [2, 10, 100, 1000])
-@pytest.mark.parametrize("temperature", [0.2, 1.0, 8.0, 20.0])
+@pytest.mark.parametrize(
+    ("n_classes", "temperature"),
+    [
+        *((n, t) for n in (2, 10) for t in (0.2, 1.0, 8.0, 20.0)),
+        (100, 0.2),
+        (100, 20.0),
+        (1000, 8.0),
+    ],
+)
 def test_the_temperature_of_logits_is_the_direct_optimum(n_classes, temperature):
     rng = np.random.default_rng(n_classes)
     z, y = sample(rng, 1000, n_classes, temperature)

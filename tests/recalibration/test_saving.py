@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.interpolate import BSpline
-from scipy.special import expit, log_expit, log_softmax, logit, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -156,17 +156,6 @@ def test_the_texts_alone_tell_the_prediction(name, options, d, from_logits, rng)
         assert_allclose(by_its_text(told, x[0] if d == 1 else x), expected, rtol=1e-6)
 
 
-def test_matrices_are_read_by_their_formulas(rng):
-    fitted, X = fit("MatrixScaling", {}, 4, False, rng)
-    par = json.loads(fitted.to_json())["parameters"]
-    expected = softmax(np.log(X) @ par["coef"] + par["intercept"], axis=1)
-    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9)
-    fitted, X = fit("MatrixScaling", {"structured": True}, 4, False, rng)
-    par = json.loads(fitted.to_json())["parameters"]
-    logits = np.log(X) / par["temperature"] + np.sqrt(X) @ par["coef"] + par["intercept"]
-    assert_allclose(fitted.predict_proba(X), softmax(logits, axis=1), rtol=1e-9)
-
-
 def test_a_map_that_misses_classes_is_read(rng):
     X = rng.dirichlet(np.ones(4), 30)
     for y in (rng.choice([0, 2], 30), np.full(30, 3)):
@@ -235,12 +224,6 @@ def test_maps_of_users_and_unfitted_ones_are_not_written():
         TemperatureScaling().to_json()
     with pytest.raises(TypeError, match="Mine is no map of skcal"):
         Mine().fit([0.2, 0.7, 0.6], [0, 1, 0]).to_json()
-
-
-def test_logits_of_the_formula_are_those_of_probabilities():
-    told = GOOD
-    assert_allclose(evaluate(told, np.array([[0.2, 0.8]]))[0, 1],
-                    expit(logit(0.8) / told["parameters"]["temperature"]))  # fmt: skip
 
 
 def test_skops_stores_what_predicts_with_the_types_of_the_documentation(rng):
