@@ -26,6 +26,7 @@ import skcal.hypothesis_tests
 from skcal import Zero
 from skcal.cli.commands import main
 from skcal.model_selection import candidates
+from skcal.report import page as report_page
 
 DOC = Path(__file__).parents[1] / "doc"
 GENERATED = {"_build", "_templates", "auto_examples", "generated"}
@@ -87,9 +88,13 @@ def run_commands(code):
 def run(language, code, names, page, line):
     source = code.source if language == "doctest" else code
     recommended = candidates.CANDIDATES["recommended"]
-    if language == "bash" or "calibration_report(" in source:  # whose search is tested elsewhere
+    # Searches and figures of reports are tested elsewhere.
+    if language == "bash" or "calibration_report(" in source:
         recommended = lambda *_: [(Zero(), {})]  # noqa: E731
-    with patch.dict(candidates.CANDIDATES, recommended=recommended):
+    with (
+        patch.dict(candidates.CANDIDATES, recommended=recommended),
+        patch.multiple(report_page, _figures=lambda *_: "", _curves=lambda *_: ""),
+    ):
         run_snippet(language, code, names, page, line)
 
 

@@ -19,6 +19,8 @@ SHORTER = {  # unless slow
     "digits": ("RandomForestClassifier(", "RandomForestClassifier(30, "),
     "estimate_distributions": ("(2, 10, 100, 1000)", "(2, 10, 100, 20)"),
     "simplex": ("200_000", "40_000"),
+    "million": ("100_000", "20_000"),
+    "bins_by_risk": ("3000, 30_000", "2000, 10_000"),
 }
 
 
@@ -125,7 +127,7 @@ def decision_curves(names):
 
 def million(names):
     accumulator = names["accumulator"]
-    assert accumulator.n_samples_seen_ == 1_000_000
+    assert accumulator.n_samples_seen_ == names["n_chunks"] * names["size"]
     chunks = [
         make_tempered(names["size"], temperature=1.5, n_truth_draws=0, random_state=seed)
         for seed in range(names["n_chunks"])
