@@ -88,7 +88,7 @@ class _NamingSignature(Signature):
             raise TypeError(f"{self.name}() {text}") from None
 
 
-def validate_params(parameter_constraints, *, prefer_skip_nested_validation):
+def validate_params(parameter_constraints, *, prefer_skip_nested_validation=True):
     """scikit-learn's decorator, whose errors say which parameter a misspelt one may mean.
 
     The signature is bound, and the constraints are read, only where an argument is wrong: for small

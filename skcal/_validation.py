@@ -15,7 +15,7 @@ from sklearn import get_config
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from skcal._sklearn_compat import get_namespace
+from skcal._sklearn_compat import Interval, get_namespace
 
 FLOATS = (np.float64, np.float32)
 
@@ -26,6 +26,9 @@ ROUNDING_ULPS = 4
 _ROUNDED = 0.01  # what rows of rounded numbers may miss
 _LARGEST_WEIGHT = 2.0**20
 _UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
+
+#: Constraint of a confidence level.
+CONFIDENCE_LEVEL = {"confidence_level": [Interval(Real, 0, 1, closed="neither")]}
 
 
 class InputError(ValueError):

@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 
 from skcal._show import Table, html_list, import_pandas
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import InputError
+from skcal._validation import CONFIDENCE_LEVEL, InputError
 from skcal.hypothesis_tests.monte_carlo import level_of
-from skcal.hypothesis_tests.result import CalibrationTestResult, require_reachable
+from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult, require_reachable
 from skcal.hypothesis_tests.segment_features import Segments, read_columns
 from skcal.hypothesis_tests.segments import SegmentBias, step_down
 from skcal.sample import read_sample
@@ -60,12 +60,9 @@ class BiasCurve(CalibrationTestResult):
     {
         "window": [Interval(Real, 0, 1, closed="right")],
         "n_points": [Interval(Integral, 1, None, closed="left")],
-        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    },
-    prefer_skip_nested_validation=True,
+        **CONFIDENCE_LEVEL,
+        **RESAMPLING,
+    }
 )
 def bias_curve(
     y_true: ArrayLike,

@@ -160,8 +160,7 @@ def _moments_of_excess(problem, rows):
         "strategy": [StrOptions({"uniform", "quantile"})],
         "min_expected": [Interval(Real, 0, None, closed="left")],
         "external": ["boolean"],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def hosmer_lemeshow_test(
     y_true: ArrayLike,
@@ -291,10 +290,7 @@ def _merge_bins(table, least):
     )
 
 
-@validate_params(
-    {"hypothesis": [StrOptions({"calibrated", "intercept", "slope"})]},
-    prefer_skip_nested_validation=True,
-)
+@validate_params({"hypothesis": [StrOptions({"calibrated", "intercept", "slope"})]})
 def cox_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -429,8 +425,7 @@ def _likelihood_ratio(fit, tested, null):
         "statistic": [StrOptions({"kolmogorov-smirnov", "kuiper"})],
         "n_resamples": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def kolmogorov_smirnov_test(
     y_true: ArrayLike,

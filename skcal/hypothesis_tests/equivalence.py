@@ -15,6 +15,7 @@ from scipy.stats import beta, foldnorm, norm
 from skcal._groups import singles, tail_quantile, variance_of_sums
 from skcal._show import ShownRounded, number, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.hypothesis_tests.classical import range_tail
 from skcal.metrics import calibration_bins, expected_calibration_error
 from skcal.metrics.bins import BinRule, problem_moments
@@ -119,9 +120,8 @@ class EquivalenceTestResult(ShownRounded):
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "interval": ["array-like", None],
         "min_share": [Interval(Real, 0, 1, closed="right")],
-        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-    },
-    prefer_skip_nested_validation=True,
+        **CONFIDENCE_LEVEL,
+    }
 )
 def equivalence_test(
     y_true: ArrayLike,

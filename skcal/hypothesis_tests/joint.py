@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +12,15 @@ from scipy.stats import rankdata
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import validate_params
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.monte_carlo import Draws, draw_nulls, level_of
-from skcal.hypothesis_tests.result import CalibrationTestResult, adjust_pvalues, warn_if_few
+from skcal.hypothesis_tests.result import (
+    RESAMPLING,
+    CalibrationTestResult,
+    adjust_pvalues,
+    warn_if_few,
+)
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.hypothesis_tests.skce import all_pairs, covariance_products
 from skcal.kernels import Kernel
@@ -75,14 +79,7 @@ class JointTestResult(CalibrationTestResult):
         return "\n".join(lines)
 
 
-@validate_params(
-    {
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    },
-    prefer_skip_nested_validation=True,
-)
+@validate_params(RESAMPLING)
 def calibration_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, nonempty
-from skcal.hypothesis_tests.result import CalibrationTestResult, positive
+from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult, positive
 from skcal.kernels import Kernel
 from skcal.metrics.kernel import embedding_terms, place_locations
 from skcal.metrics.limits import warn_if_few_events
@@ -37,9 +37,7 @@ _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is not rou
         "kernel": [StrOptions({"laplacian", "rbf"}), callable],
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
         "variance": [StrOptions({"null", "sample"})],
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        **RESAMPLING,
     },
     prefer_skip_nested_validation=False,
 )

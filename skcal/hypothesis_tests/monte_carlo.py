@@ -17,7 +17,6 @@ that vary as much as those that are seen.
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +25,9 @@ from sklearn.utils import check_random_state
 
 from skcal import metrics
 from skcal._running import over_jobs
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.hypothesis_tests.result import (
+    RESAMPLING,
     CalibrationTestResult,
     adjust_pvalues,
     resampled_pvalue,
@@ -53,9 +53,7 @@ STATISTICS = {
 _ROUNDING = 1e-9  # relative differences of a statistic of flipped residuals
 _CONSTRAINTS = {
     "statistic": [StrOptions(set(STATISTICS)), callable],
-    "n_resamples": [Interval(Integral, 1, None, closed="left")],
-    "random_state": ["random_state"],
-    "n_jobs": [Integral, None],
+    **RESAMPLING,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,11 +13,19 @@ from scipy.stats import false_discovery_control
 
 from skcal._groups import Groups, law_of_mean
 from skcal._show import ShownRounded, rounded
+from skcal._sklearn_compat import Interval
 from skcal._validation import InputError, as_floats, check_confidence_level
 from skcal.metrics.limits import FEWEST_EVENTS, effective_number, warn_if_few_events
 from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.notions import Problem
 from skcal.sample import Sample
+
+#: Constraints of a test that draws its null distribution.
+RESAMPLING = {
+    "n_resamples": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state"],
+    "n_jobs": [Integral, None],
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from skcal._sklearn_compat import Interval, validate_params
 from skcal.functions import PlugIn
 from skcal.functions.base import BilinearFunction, read_feature_map
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, nonempty
-from skcal.hypothesis_tests.result import CalibrationTestResult
+from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult
 from skcal.metrics.statistic import outcome_rows
 from skcal.model_selection import CalibrationErrorEstimator
 from skcal.recalibration import MatrixScaling
@@ -27,9 +27,7 @@ from skcal.sample import Sample, read_sample
     {
         "function": [BilinearFunction, None],
         "test_size": [Interval(Real, 0, 1, closed="neither")],
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        **RESAMPLING,
     },
     prefer_skip_nested_validation=False,
 )

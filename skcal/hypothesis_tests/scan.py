@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +11,11 @@ from scipy.stats import beta, norm
 from sklearn.utils import check_random_state
 
 from skcal._show import Table, number, percent
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import validate_params
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, level_of
 from skcal.hypothesis_tests.result import (
+    RESAMPLING,
     CalibrationTestResult,
     adjust_pvalues,
     require_reachable,
@@ -107,12 +108,9 @@ class ScanTestResult(CalibrationTestResult):
 
 @validate_params(
     {
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    },
-    prefer_skip_nested_validation=True,
+        **CONFIDENCE_LEVEL,
+        **RESAMPLING,
+    }
 )
 def scan_test(
     y_true: ArrayLike,

@@ -20,7 +20,7 @@ from skcal._show import Table, number
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, row_blocks
 from skcal.hypothesis_tests.monte_carlo import level_of
-from skcal.hypothesis_tests.result import CalibrationTestResult, warn_if_few
+from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult, warn_if_few
 from skcal.hypothesis_tests.segment_features import make_segments
 from skcal.metrics.limits import clopper_pearson, proportion_limits
 from skcal.metrics.statistic import draw_codes, flip_groups, group_signs, observed_draw, redraw
@@ -153,11 +153,8 @@ class SegmentTestResult(CalibrationTestResult):
         "n_bins": [Interval(Integral, 2, None, closed="left")],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "min_samples": [Interval(Integral, 1, None, closed="left")],
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    },
-    prefer_skip_nested_validation=True,
+        **RESAMPLING,
+    }
 )
 def segment_test(
     y_true: ArrayLike,

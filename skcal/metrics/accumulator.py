@@ -17,8 +17,8 @@ from skcal._labels import columns_of_labels
 from skcal._matrices import hits, two_columns
 from skcal._scores import bounded_log_losses, brier_losses, of_outcomes
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import naming
-from skcal.metrics.bin_table import TABLE_OPTIONS, tabulate
+from skcal._validation import CONFIDENCE_LEVEL, naming
+from skcal.metrics.bin_table import tabulate
 from skcal.metrics.binned import (
     ERROR_OPTIONS,
     MIN_BIN_SAMPLES,
@@ -283,7 +283,7 @@ class CalibrationAccumulator(BaseEstimator):
             raise ValueError("No sample of positive weight has been seen.")
         return self._table.moments()
 
-    @validate_params(ERROR_OPTIONS, prefer_skip_nested_validation=True)
+    @validate_params(ERROR_OPTIONS)
     def expected_calibration_error(self, *, norm=1, debias=False, average="sum", root=True):
         """Binned calibration error, as :func:`skcal.metrics.expected_calibration_error`.
 
@@ -315,7 +315,7 @@ class CalibrationAccumulator(BaseEstimator):
             raise error_of_shares("debias='labels'", "Use debias=True.")
         return expected_error(moments, norm, debias, distance, average, root)
 
-    @validate_params(MIN_BIN_SAMPLES, prefer_skip_nested_validation=True)
+    @validate_params(MIN_BIN_SAMPLES)
     def maximum_calibration_error(self, *, min_bin_samples=None):
         """Largest gap of any bin, as :func:`skcal.metrics.maximum_calibration_error`.
 
@@ -330,7 +330,7 @@ class CalibrationAccumulator(BaseEstimator):
         """
         return largest_error(self._moments(), min_bin_samples)
 
-    @validate_params(TABLE_OPTIONS, prefer_skip_nested_validation=True)
+    @validate_params(CONFIDENCE_LEVEL)
     def calibration_bins(self, *, confidence_level=0.95):
         """Table of the bins, as :func:`skcal.metrics.calibration_bins`.
 
@@ -345,7 +345,7 @@ class CalibrationAccumulator(BaseEstimator):
         """
         return tabulate(self._moments(), self.notion_, self.classes_, confidence_level)
 
-    @validate_params(SCORES, prefer_skip_nested_validation=True)
+    @validate_params(SCORES)
     def score_decomposition(self, *, score="brier"):
         """Proper score in parts, as :func:`skcal.metrics.score_decomposition` in bins.
 

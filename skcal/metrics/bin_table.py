@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from skcal._bins import Intervals
 from skcal._show import ShownColumns, Table, percent
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import validate_params
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinMoments, BinRule, bin_moments, gap_distances
 from skcal.metrics.limits import clopper_pearson
 from skcal.notions import Notion
@@ -20,7 +20,6 @@ from skcal.sample import read_sample
 
 #: Sums that a table takes.
 TABLE = (*GAPS, "count", "squares", "outcomes", "shift")
-TABLE_OPTIONS = {"confidence_level": [Interval(Real, 0, 1, closed="neither")]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +113,7 @@ def require_bins(n_allowed, min_bin_samples, largest):
         )
 
 
-@validate_params(
-    {**BIN_OPTIONS, **TABLE_OPTIONS},
-    prefer_skip_nested_validation=True,
-)
+@validate_params({**BIN_OPTIONS, **CONFIDENCE_LEVEL})
 def calibration_bins(
     y_true: ArrayLike,
     y_proba: ArrayLike,

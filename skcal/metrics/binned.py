@@ -105,8 +105,7 @@ def _pop_rule(options: dict) -> BinRule:
         **BIN_OPTIONS,
         **ERROR_OPTIONS,
         "distance": [StrOptions({"auto", *DISTANCES})],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def expected_calibration_error(
     y_true: ArrayLike,
@@ -284,8 +283,7 @@ def _error_power(weight, gaps, norm, distance, variances: Any = 0.0):
         **BIN_OPTIONS,
         **MIN_BIN_SAMPLES,
         "distance": [StrOptions(set(DISTANCES))],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def maximum_calibration_error(
     y_true: ArrayLike,

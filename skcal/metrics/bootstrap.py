@@ -22,7 +22,14 @@ from skcal._labels import check_labels, classes_of_shares, column_names, columns
 from skcal._running import over_jobs
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import check_predictions, check_weight, naming, plain_array, row_blocks
+from skcal._validation import (
+    CONFIDENCE_LEVEL,
+    check_predictions,
+    check_weight,
+    naming,
+    plain_array,
+    row_blocks,
+)
 from skcal.metrics.limits import surprises, warn_if_few_events
 from skcal.metrics.statistic import prepare_counts
 from skcal.sample import is_of_labels, read_sample
@@ -59,7 +66,7 @@ class BootstrapInterval(ShownRounded):
 @validate_params(
     {
         "metric": [callable],
-        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        **CONFIDENCE_LEVEL,
         "n_resamples": [Interval(Integral, 2, None, closed="left")],
         "method": [StrOptions({"percentile", "basic", "BCa"})],
         "random_state": ["random_state"],

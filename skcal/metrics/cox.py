@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Real
 from operator import itemgetter
 from typing import Any
 
@@ -19,8 +18,8 @@ from scipy.stats import chi2
 from skcal._groups import covariance_of_sums, no_smaller, tail_quantile
 from skcal._scores import log_losses_of_logits
 from skcal._show import ShownRounded
-from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import InputError
+from skcal._sklearn_compat import validate_params
+from skcal._validation import CONFIDENCE_LEVEL, InputError
 from skcal.metrics.base import Outcome, check_both, read_outcome
 from skcal.model_selection.estimator import ConfidenceInterval
 
@@ -69,10 +68,7 @@ class CoxRecalibration(ShownRounded):
     notion: str
 
 
-@validate_params(
-    {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
-    prefer_skip_nested_validation=True,
-)
+@validate_params(CONFIDENCE_LEVEL)
 def cox_recalibration(
     y_true: ArrayLike,
     y_proba: ArrayLike,

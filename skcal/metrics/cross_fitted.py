@@ -29,8 +29,7 @@ from skcal.sample import Sample, read_sample
         "cv": ["cv_object"],
         "random_state": ["random_state"],
         "signed": ["boolean"],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def cross_fitted_calibration_error(
     y_true: ArrayLike,

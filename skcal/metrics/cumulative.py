@@ -30,7 +30,7 @@ def _prepare_thresholds(problem, **others):
 
 
 @prepared_by(_prepare_ranges)
-@validate_params(_AVERAGE, prefer_skip_nested_validation=True)
+@validate_params(_AVERAGE)
 def cutoff_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -118,7 +118,7 @@ def cutoff_calibration_error(
 
 
 @prepared_by(_prepare_thresholds)
-@validate_params(_AVERAGE, prefer_skip_nested_validation=True)
+@validate_params(_AVERAGE)
 def kolmogorov_smirnov_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 
 from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.base import check_both, read_increasing, read_outcome
 from skcal.metrics.smoothers import (
     CURVES,
@@ -73,9 +74,8 @@ class CalibrationCurve(ShownColumns):
 @validate_params(
     {
         "method": [StrOptions(set(CURVES))],
-        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-    },
-    prefer_skip_nested_validation=True,
+        **CONFIDENCE_LEVEL,
+    }
 )
 def flexible_calibration_curve(
     y_true: ArrayLike,
@@ -236,8 +236,7 @@ def _frequency_and_limits(method, x, outcome, weight, groups, grid, level):
     {
         "estimator": [HasMethods(["fit", "predict_proba"]), StrOptions(set(CURVES)), None],
         "quantile": [Interval(Real, 0, 1, closed="both"), None],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def integrated_calibration_index(
     y_true: ArrayLike,

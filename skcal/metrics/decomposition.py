@@ -58,7 +58,7 @@ class ScoreDecomposition(ShownRounded):
     within_bin_covariance: float = 0.0
 
 
-@validate_params({**_GROUPS, **SCORES}, prefer_skip_nested_validation=True)
+@validate_params({**_GROUPS, **SCORES})
 def score_decomposition(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._groups import tail_quantile
 from skcal._matrices import gram_square
 from skcal._show import ShownRounded
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._sklearn_compat import StrOptions, validate_params
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.bins import BIN_OPTIONS, BinRule
 from skcal.metrics.limits import FEWEST_EVENTS, surprises, warn_if_few_events
 from skcal.sample import Sample, read_sample
@@ -56,9 +56,8 @@ class ErrorInterval(ShownRounded):
         "n_bins": BIN_OPTIONS["n_bins"],
         "strategy": [StrOptions(set(SCALAR_PARTITIONS) - {"sweep"})],
         "root": ["boolean"],
-        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-    },
-    prefer_skip_nested_validation=True,
+        **CONFIDENCE_LEVEL,
+    }
 )
 def calibration_error_interval(
     y_true: ArrayLike,

@@ -13,9 +13,7 @@ from skcal._validation import InputError, plain_array
 ROUNDING = 0.05  # by which a sum of rounded probabilities may miss 1
 
 
-@validate_params(
-    {"tolerance": [Interval(Real, 0, 1, closed="neither")]}, prefer_skip_nested_validation=True
-)
+@validate_params({"tolerance": [Interval(Real, 0, 1, closed="neither")]})
 def normalize_proba(y_proba: ArrayLike, *, tolerance: float = ROUNDING) -> np.ndarray:
     """Divide each row of rounded probabilities by its sum.
 

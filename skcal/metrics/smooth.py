@@ -30,8 +30,7 @@ _SETTLED = 1e-6  # a relative step of Newton's after which the next is below 1e-
     {
         **_AVERAGE,
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"self-consistent"})],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def smooth_calibration_error(
     y_true: ArrayLike,
@@ -262,8 +261,7 @@ def _transform(sums, n_modes, *, odd):
         "norm": [Interval(Real, 1, None, closed="left")],
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "root": ["boolean"],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def kernel_density_calibration_error(
     y_true: ArrayLike,

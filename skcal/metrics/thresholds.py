@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from skcal._groups import tail_quantile
 from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import Interval, validate_params
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.base import Outcome, read_increasing, read_outcome
 from skcal.metrics.limits import limits_of, mean_of, share_above, share_between, simultaneous_z
 from skcal.metrics.smoothers import largest_deviations
@@ -62,10 +63,7 @@ class DecisionCurve(ShownColumns):
         return title, f"{limits}; treating nobody has net benefit 0"
 
 
-@validate_params(
-    {"threshold": [Interval(Real, 0, 1, closed="left")]},
-    prefer_skip_nested_validation=True,
-)
+@validate_params({"threshold": [Interval(Real, 0, 1, closed="left")]})
 def net_benefit(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -130,10 +128,7 @@ def net_benefit(
     return float(mean_of(shares, values)[0])
 
 
-@validate_params(
-    {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
-    prefer_skip_nested_validation=True,
-)
+@validate_params(CONFIDENCE_LEVEL)
 def decision_curve(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -316,10 +311,7 @@ class MurphyDiagram(ShownColumns):
         return f"Murphy diagram, {self.notion}, {self.n_samples:,} samples", limits
 
 
-@validate_params(
-    {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
-    prefer_skip_nested_validation=True,
-)
+@validate_params(CONFIDENCE_LEVEL)
 def murphy_diagram(
     y_true: ArrayLike,
     y_proba: ArrayLike,

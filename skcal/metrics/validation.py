@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from skcal._groups import singles, tail_quantile, variance_of_sums
 from skcal._scores import brier_losses, of_outcomes
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import is_significant
+from skcal._validation import CONFIDENCE_LEVEL, is_significant
 from skcal.metrics.base import Outcome, read_outcome
 from skcal.metrics.cox import recalibration_of
 from skcal.metrics.limits import clopper_pearson, proportion_limits
@@ -227,11 +227,10 @@ DISTANCES = ("ici", *_QUANTILES)
 @validate_params(
     {
         "method": [StrOptions(set(CURVES))],
-        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        **CONFIDENCE_LEVEL,
         "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
         "random_state": ["random_state"],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def validation_measures(
     y_true: ArrayLike,

@@ -24,7 +24,7 @@ def _check_e_values(e_values: ArrayLike) -> np.ndarray:
     return e_values
 
 
-@validate_params({"independent": ["boolean"]}, prefer_skip_nested_validation=True)
+@validate_params({"independent": ["boolean"]})
 def merge_e_values(
     e_values: ArrayLike, *, independent: bool = False, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -79,9 +79,7 @@ def merge_e_values(
         return float(np.exp(np.log(e_values).sum()))
 
 
-@validate_params(
-    {"alpha": [Interval(Real, 0, 1, closed="neither")]}, prefer_skip_nested_validation=True
-)
+@validate_params({"alpha": [Interval(Real, 0, 1, closed="neither")]})
 def e_benjamini_hochberg(e_values: ArrayLike, *, alpha: float = 0.05) -> np.ndarray:
     """Say which of many streams are miscalibrated, by the e-BH procedure.
 
