@@ -34,8 +34,6 @@ parts = accumulator.score_decomposition()
 print(f"{accumulator.n_samples_seen_:,} predictions accumulated in {seconds:.1f} s")
 print(f"ECE, 50 bins      {accumulator.expected_calibration_error():.5f}")
 print(f"debiased norm 2   {accumulator.expected_calibration_error(norm=2, debias=True):.5f}")
-print(f"accuracy          {accumulator.accuracy():.5f}")
-print(f"log loss          {accumulator.log_loss():.5f}")
 print(
     f"Brier score       {parts.score:.5f}, of confidence; miscalibration {parts.miscalibration:.5f}"
 )

@@ -245,9 +245,7 @@ ALONE = {
         [
             (sums := CalibrationAccumulator().partial_fit(y[:9], p[:9]).partial_fit(y[9:], p[9:]))
             .expected_calibration_error(),
-            sums.accuracy(),
-            sums.log_loss(),
-            sums.brier_score(),
+            sums.score_decomposition(score="log-loss").score,
             sums.score_decomposition().discrimination,
         ]
     ),

@@ -16,7 +16,7 @@ from skcal._bins import bin_sums
 from skcal._groups import effective_groups
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, row_blocks
-from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls
+from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls, nonempty
 from skcal.hypothesis_tests.result import (
     CalibrationTestResult,
     of_each_problem,
@@ -131,7 +131,6 @@ def _excess_brier(problem):
         pvalue=positive(2 * norm.sf(abs(z))),
         estimate=float(mean),
         method="Spiegelhalter's z, asymptotic level",
-        notion="",
         standard_error=float(spread / n),
     )
 
@@ -265,7 +264,6 @@ def _hosmer_lemeshow(problem, rule, min_expected, external):
         pvalue=positive(chi2.sf(statistic, freedom)),
         estimate=np.nan,
         method=f"Hosmer-Lemeshow, χ² with {freedom} degrees of freedom, asymptotic level",
-        notion="",
     )
 
 
@@ -403,7 +401,6 @@ def _wald(fit, tested, freedom):
         estimate=np.nan,
         method=f"Wald's with the sandwich of groups, F with {size} and {rest:.3g} degrees of "
         "freedom, asymptotic level",
-        notion="",
         degrees_of_freedom=freedom,
     )
 
@@ -416,7 +413,6 @@ def _likelihood_ratio(fit, tested, null):
         pvalue=positive(chi2.sf(statistic, freedom)),
         estimate=np.nan,
         method=f"likelihood ratio, χ² with {freedom} degree(s) of freedom, asymptotic level",
-        notion="",
     )
 
 
@@ -527,8 +523,7 @@ def kolmogorov_smirnov_test(
     options: dict[str, Any] = {"groups": groups, "scalar": True}
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     if sample.groups is not None:
-        filled = [problem for problem in sample.problems() if len(problem.weight)]
-        warn_if_few(n_resamples, len(filled), sample.groups)
+        warn_if_few(n_resamples, len(nonempty(sample)), sample.groups)
     draws = n_resamples, check_random_state(random_state)
     return of_each_problem(sample, lambda problem: _largest_residual(problem, statistic, *draws))
 
@@ -561,7 +556,6 @@ def _largest_residual(problem, statistic, n_resamples, rng):
         pvalue=pvalue,
         estimate=estimate,
         method=f"{'Kuiper' if kuiper else 'Kolmogorov-Smirnov'}, {limit}, asymptotic level",
-        notion="",
     )
 
 

@@ -17,6 +17,7 @@ from skcal._show import ShownRounded, number, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.hypothesis_tests.classical import range_tail
+from skcal.hypothesis_tests.monte_carlo import nonempty
 from skcal.metrics import calibration_bins, expected_calibration_error
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cumulative import largest_over_ranges
@@ -259,8 +260,7 @@ def equivalence_test(
         refuse_weights(sample, "method='exact'", "Use method='asymptotic'.")
     problems = [
         problem._replace(weight=problem.weight / problem.weight.mean())
-        for problem in sample.problems()
-        if len(problem.weight)
+        for problem in nonempty(sample)
     ]
     alpha = (1 - confidence_level) / len(problems)
     bounds: Callable[..., _Bounds]

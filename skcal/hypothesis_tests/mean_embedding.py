@@ -24,7 +24,7 @@ from skcal.sample import read_sample, refuse_groups
 
 _DETERMINED = 1e-6  # drawn locations whose correlations leave less are dropped
 _MOST_LOCATIONS = 10
-_EVENTS = {"null": 5, "sample": 10}  # effective ones that a location and one more need
+_EVENTS = 5  # effective ones that a location and one more need
 _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is not rounding
 
 
@@ -36,7 +36,6 @@ _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is not rou
         "n_locations": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "kernel": [StrOptions({"laplacian", "rbf"}), callable],
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
-        "variance": [StrOptions({"null", "sample"})],
         **RESAMPLING,
     },
     prefer_skip_nested_validation=False,
@@ -52,7 +51,6 @@ def mean_embedding_test(
     n_locations: int | str = "auto",
     kernel: str | Callable = "laplacian",
     bandwidth: float | str = "median",
-    variance: str = "null",
     n_resamples: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -85,14 +83,10 @@ def mean_embedding_test(
     n_locations : int or "auto", default="auto"
         Number of locations to take; fewer where others already determine their deviations. "auto"
         is 10 for "monte-carlo"; otherwise the most of 10, J, whose every combination has at least
-        5 (J + 1) effective events, 10 (J + 1) for ``variance="sample"``.
+        5 (J + 1) effective events.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
     bandwidth : float > 0 or "median", default="median"
         The width of the kernel, as in :func:`skcal.metrics.squared_kernel_calibration_error`.
-    variance : {"null", "sample"}, default="null"
-        V of "hotelling" and "chi2": the covariance under H0, known from the predictions, as
-        "monte-carlo" has it, or that of the sample [1]_, which depends on the mean and rejects too
-        often.
     n_resamples : int, default=999
         The number of resamples, for "monte-carlo".
     random_state : int, RandomState instance or None, default=None
@@ -123,11 +117,11 @@ def mean_embedding_test(
     The limits need events: a whitened combination s of the deviations has mean 0 and variance 1
     under H0, and its sum over the samples behaves as one of n² / Σ E s_i⁴ equal terms, a number
     that the predictions tell. It is small where few outcomes are uncertain, or locations differ on
-    few samples. Below 5 (J + 1) for J locations, 10 (J + 1) for ``variance="sample"``, there is a
-    warning. Measured levels of "chi2", 4.3 % to 7.5 %, are on the page "Levels and powers of single
-    tests" of the documentation. With ``variance="sample"`` and ten locations whatever the events,
-    uniform predictions are rejected in 34 % of the cases at n = 250, and 1 % positives in all at
-    n = 500.
+    few samples. Below 5 (J + 1) for J locations there is a warning. Measured levels of "chi2",
+    4.3 % to 7.5 %, are on the page "Levels and powers of single tests" of the documentation. V is
+    the covariance under H0, known from the predictions. That of the sample [1]_ depends on the
+    mean: with it and ten locations uniform predictions are rejected in 34 % of the cases at
+    n = 250, and 1 % positives in all at n = 500.
 
     "monte-carlo" holds everywhere: 5.5 % on model M1, C = 10, Dir(0.1), n = 250 (1,000 data sets).
 
@@ -181,7 +175,7 @@ def mean_embedding_test(
     if len(sample.problems()) > 1:
         raise ValueError(f"notion={sample.notion!r} is several problems. Use method='monte-carlo'.")
     choose = n_locations == "auto" and locations is None
-    return _asymptotic(statistics[0], problems[0], method, variance, str(sample.notion), choose)
+    return _asymptotic(statistics[0], problems[0], method, str(sample.notion), choose)
 
 
 class _Embedding:
@@ -269,14 +263,14 @@ def _effective_events(X, k, classes, V):
     return len(X) ** 2 / largest
 
 
-def _supported(X, k, classes, V, least):
+def _supported(X, k, classes, V):
     """Most of the locations that support the limit, one at least, and their effective events."""
     order = qr(_correlation(V)[0], pivoting=True)[2]
     kept, events = order[:0], 0.0
     for size in range(1, len(order) + 1):
         own = order[:size]
         effective = _effective_events(X, k[:, own], classes[own], V[np.ix_(own, own)])
-        enough = effective >= least * (size + 1)
+        enough = effective >= _EVENTS * (size + 1)
         if enough or size == 1:
             kept, events = own, effective
         if not enough:
@@ -284,25 +278,23 @@ def _supported(X, k, classes, V, least):
     return np.sort(kept), events
 
 
-def _asymptotic(statistic, problem, method, variance, name, choose):
+def _asymptotic(statistic, problem, method, name, choose):
     """χ²_J or Hotelling's F."""
-    X, least = problem.features.astype(np.float64, copy=False), _EVENTS[variance]
+    X = problem.features.astype(np.float64, copy=False)
     V, points, classes = statistic.V, statistic.points, statistic.classes
     if choose:
-        kept, events = _supported(X, statistic.k, classes, V, least)
+        kept, events = _supported(X, statistic.k, classes, V)
         V, points, classes = V[np.ix_(kept, kept)], points[kept], classes[kept]
     else:
         events = _effective_events(X, statistic.k, classes, V)
     limit = f"the limit at {len(points)} location(s)"
     remedy = "Use method='monte-carlo', or fewer n_locations."
-    warn_if_few_events(events, least * (len(points) + 1), limit, remedy)
+    warn_if_few_events(events, _EVENTS * (len(points) + 1), limit, remedy)
     terms = embedding_terms(problem, statistic.kernel, points, classes)
     n, J = terms.shape
     if n <= J:
         raise ValueError(f"{n} samples are too few for {J} locations; lower n_locations.")
     mean = terms.mean(axis=0)
-    if variance == "sample":
-        V = np.cov(terms, rowvar=False).reshape(J, J)
     value = n * mean @ _inverse(V) @ mean
     if method == "chi2":
         pvalue = positive(chi2.sf(value, J))

@@ -9,7 +9,6 @@ from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import false_discovery_control
 
 from skcal._groups import Groups, law_of_mean
 from skcal._show import ShownRounded, rounded
@@ -61,7 +60,7 @@ class CalibrationTestResult(ShownRounded):
     pvalue: float
     estimate: float
     method: str
-    notion: str
+    notion: str = ""
     class_statistics: np.ndarray | None = field(default=None, repr=False)
     class_pvalues: np.ndarray | None = field(default=None, repr=False)
     null_distribution: np.ndarray | None = field(default=None, repr=False)
@@ -111,15 +110,14 @@ class CalibrationTestResult(ShownRounded):
         return ConfidenceInterval(float(self.estimate - half), float(self.estimate + half))
 
 
-def adjust_pvalues(pvalues: ArrayLike, method: str = "holm") -> np.ndarray:
-    """Adjust p-values of several classes or groups.
+def adjust_pvalues(pvalues: ArrayLike) -> np.ndarray:
+    """Adjust p-values of several classes or groups by Holm's method [1]_.
+
+    It bounds the probability of any false rejection, under any dependence.
 
     Parameters
     ----------
     pvalues : array-like of shape (n_tests,)
-    method : {"holm", "bh", "by"}, default="holm"
-        "holm" bounds the probability of any false rejection, under any dependence; "bh" and "by"
-        the false discovery rate, by :func:`scipy.stats.false_discovery_control`.
 
     Returns
     -------
@@ -128,7 +126,11 @@ def adjust_pvalues(pvalues: ArrayLike, method: str = "holm") -> np.ndarray:
     Raises
     ------
     ValueError
-        If a p-value is outside [0, 1] or the method is unknown.
+        If a p-value is outside [0, 1].
+
+    See Also
+    --------
+    scipy.stats.false_discovery_control : bounds the rate of false discoveries.
 
     References
     ----------
@@ -143,10 +145,6 @@ def adjust_pvalues(pvalues: ArrayLike, method: str = "holm") -> np.ndarray:
     pvalues = as_floats(pvalues, "pvalues")
     if pvalues.ndim != 1 or not len(pvalues) or not ((pvalues >= 0) & (pvalues <= 1)).all():
         raise ValueError(f"pvalues must be a 1-D array of numbers in [0, 1], got {pvalues}.")
-    if method in ("bh", "by"):
-        return false_discovery_control(pvalues, method=method)
-    if method != "holm":
-        raise ValueError(f"method={method!r} is unknown. Use 'holm', 'bh' or 'by'.")
     order = np.argsort(pvalues)
     steps = np.arange(len(pvalues), 0, -1) * pvalues[order]
     adjusted = np.empty_like(pvalues)

@@ -281,7 +281,7 @@ class RangeScan:
     """
 
     def __init__(self, problem: Problem):
-        self.order = order = np.argsort(problem.features[:, 0], kind="stable")
+        order = np.argsort(problem.features[:, 0], kind="stable")
         self.problem = problem.take(order, order, problem.weight / problem.weight.mean())._replace(
             rows=slice(None), share=problem.share
         )

@@ -14,8 +14,6 @@ from sklearn.exceptions import NotFittedError
 
 from skcal._bins import Intervals, equal_intervals
 from skcal._labels import columns_of_labels
-from skcal._matrices import hits, two_columns
-from skcal._scores import bounded_log_losses, brier_losses, of_outcomes
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, naming
 from skcal.metrics.bin_table import tabulate
@@ -28,14 +26,12 @@ from skcal.metrics.binned import (
 )
 from skcal.metrics.bins import (
     BinTable,
-    CompensatedSum,
     given_edges,
     moments_together,
-    sample_blocks,
 )
 from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
 from skcal.metrics.decomposition import SCORES, prediction_variance, scaled_parts, sum_of_parts
-from skcal.sample import Sample, error_of_shares, is_of_labels
+from skcal.sample import error_of_shares, is_of_labels
 
 _FAN_IN = 8  # states of dask chunks that one task merges
 
@@ -197,10 +193,8 @@ class CalibrationAccumulator(BaseEstimator):
                 raise ValueError(" ".join([str(error), chunk.place]).strip()) from error
             self._start(sample)
             self._of_shares = self._of_shares or sample.outcomes is not None
-            for block in sample_blocks(sample):
-                self._table.add(block)
-                self._scores.add(_score_sums(block))
-                self.n_samples_seen_ += len(block.proba)
+            self._table.add(sample)
+            self.n_samples_seen_ += len(sample.proba)
 
     def _start(self, sample) -> None:
         """Set up empty sums, once."""
@@ -209,7 +203,6 @@ class CalibrationAccumulator(BaseEstimator):
             self.classes_, self.notion_ = sample.classes, sample.notion
             self.edges_ = intervals.edges
             self._table = BinTable(intervals, sample.notion, len(sample.classes))
-            self._scores = CompensatedSum(4)
             self.n_samples_seen_ = 0
 
     def _intervals(self) -> Intervals:
@@ -246,7 +239,6 @@ class CalibrationAccumulator(BaseEstimator):
             return self
         self._columns.require(other._columns)
         self._table.sums.merge(other._table.sums)
-        self._scores.merge(other._scores)
         self._of_shares = self._of_shares or other._of_shares
         self.n_samples_seen_ += other.n_samples_seen_
         return self
@@ -260,7 +252,7 @@ class CalibrationAccumulator(BaseEstimator):
             for name in ("_columns", "classes_", "notion_", "edges_", "n_samples_seen_"):
                 setattr(self, name, getattr(other, name))
             self._of_shares = other._of_shares
-            self._table, self._scores = deepcopy((other._table, other._scores))
+            self._table = deepcopy(other._table)
 
     def __add__(self, other):
         if not isinstance(other, CalibrationAccumulator):
@@ -371,55 +363,6 @@ class CalibrationAccumulator(BaseEstimator):
         variance : float
         """
         return prediction_variance(self._moments())
-
-    def accuracy(self):
-        """Share of the samples whose first most probable class is their label.
-
-        Returns
-        -------
-        accuracy : float
-        """
-        return self._mean_score(1)
-
-    def log_loss(self):
-        """Mean of -log of the probability of each label, as :func:`sklearn.metrics.log_loss`.
-
-        Returns
-        -------
-        loss : float
-        """
-        return self._mean_score(2)
-
-    def brier_score(self):
-        """Mean squared distance of predictions and one-hot labels; (p - y)² of two classes.
-
-        Returns
-        -------
-        loss : float
-        """
-        return self._mean_score(3)
-
-    def _mean_score(self, k):
-        self._moments()
-        if self.notion_.of_labels:
-            raise ValueError(
-                f"notion={self.notion_!r} has no class of a sample. Use score_decomposition."
-            )
-        sums = self._scores.value
-        return float(sums[k] / sums[0])
-
-
-def _score_sums(sample: Sample) -> np.ndarray:
-    """Sums of the weights, of hits, of the logarithmic loss and of the Brier score."""
-    if sample.notion.of_labels:  # which have no class
-        return np.zeros(4)
-    proba, happened = sample.columns, sample.happened
-    likely = two_columns(sample.proba).argmax(axis=1)
-    logits = None if sample.logits is None else sample.logits.reshape(proba.shape)
-    log_loss = bounded_log_losses(proba, happened, logits)
-    brier = of_outcomes(brier_losses(proba.astype(np.float64)), happened)
-    right = hits(happened, likely)
-    return np.stack([np.ones(len(proba)), right, log_loss, brier]) @ sample.weight
 
 
 def _accumulate_dask(

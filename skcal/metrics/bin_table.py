@@ -13,7 +13,7 @@ from skcal._bins import Intervals
 from skcal._show import ShownColumns, Table, percent
 from skcal._sklearn_compat import validate_params
 from skcal._validation import CONFIDENCE_LEVEL
-from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinMoments, BinRule, bin_moments, gap_distances
+from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinMoments, BinRule, bin_moments
 from skcal.metrics.limits import clopper_pearson
 from skcal.notions import Notion
 from skcal.sample import read_sample
@@ -65,15 +65,6 @@ class CalibrationBins(ShownColumns):
     def __len__(self):
         return len(self.count)
 
-    def largest_gap(
-        self, min_bin_samples: int | None = None, distance: str = "total-variation"
-    ) -> int:
-        """Return the row with the largest gap among bins of weight ``min_bin_samples`` or more."""
-        allowed = np.flatnonzero(allowed_bins(self.weight, min_bin_samples))
-        require_bins(len(allowed), min_bin_samples, self.weight.max(initial=0))
-        distances = gap_distances(self.gap[allowed], distance)
-        return int(allowed[np.argmax(distances)])
-
     def _caption(self):
         level = f"low, high: {percent(self.confidence_level)} Clopper-Pearson interval"
         return f"{len(self)} bins, {self.notion} calibration", level
@@ -97,20 +88,6 @@ class CalibrationBins(ShownColumns):
             suffixes = [""] if values.shape[1] == 1 else [f"_{k}" for k in range(values.shape[1])]
             columns |= {name + suffix: values[:, k] for k, suffix in enumerate(suffixes)}
         return columns
-
-
-def allowed_bins(weight, min_bin_samples):
-    """Bins that count; sums of weights have rounding errors."""
-    return (weight > 0) & (weight >= (min_bin_samples or 0) * (1 - 1e-12))
-
-
-def require_bins(n_allowed, min_bin_samples, largest):
-    """Raise unless some bin counts."""
-    if n_allowed == 0:
-        raise ValueError(
-            f"min_bin_samples={min_bin_samples}: the fullest bin holds {largest:.6g} samples. "
-            "Lower min_bin_samples or n_bins."
-        )
 
 
 @validate_params({**BIN_OPTIONS, **CONFIDENCE_LEVEL})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from numbers import Integral
@@ -402,9 +401,12 @@ class BinTable:
         self.sums = CompensatedSum((n_problems, partition.n_bins, len(names)))
 
     def add(self, sample: Sample):
-        """Add samples, block by block."""
-        for block in sample_blocks(sample):
-            self.sums.add(np.stack([self._sums(problem) for problem in block.problems()]))
+        """Add samples in blocks, few enough for their sums to be exact and their arrays small."""
+        n_classes = 1 if sample.proba.ndim == 1 else sample.proba.shape[1]
+        row_bytes = max(_BLOCK_BYTES // BLOCK_ROWS, 40 * n_classes)
+        for rows in row_blocks(len(sample.proba), row_bytes, most=_BLOCK_BYTES):
+            problems = sample.take(rows).problems()
+            self.sums.add(np.stack([self._sums(problem) for problem in problems]))
 
     def _sums(self, problem: Problem) -> np.ndarray:
         """Sums over the bins, (n_bins, n_names)."""
@@ -427,14 +429,6 @@ class BinTable:
             )
             for k, share in enumerate(shares)
         ]
-
-
-def sample_blocks(sample: Sample) -> Iterator[Sample]:
-    """Consecutive samples, few enough for their sums to be exact and their arrays small."""
-    n_classes = 1 if sample.proba.ndim == 1 else sample.proba.shape[1]
-    row_bytes = max(_BLOCK_BYTES // BLOCK_ROWS, 40 * n_classes)
-    for rows in row_blocks(len(sample.proba), row_bytes, most=_BLOCK_BYTES):
-        yield sample.take(rows)
 
 
 # Distance of the observed frequencies from the mean prediction, from their differences (n_bins, m).

@@ -123,7 +123,7 @@ class TiltFamily(Protocol):
     n_tilts : int
     """
 
-    sums: np.ndarray
+    sums: np.ndarray = np.empty(0)
     n_tilts: int
 
     def log_ratios(self, batch: Batch) -> np.ndarray:
@@ -133,13 +133,13 @@ class TiltFamily(Protocol):
         """ψ of the k-th tilt, an array that broadcasts to (n_rows, n_columns)."""
 
     def sums_of(self, batch: Batch) -> np.ndarray | float:
-        """What a batch adds to the sums of every memory."""
+        """What a batch adds to the sums of every memory; nothing to fixed tilts."""
+        return 0.0
 
 
-class Grid:
+class Grid(TiltFamily):
     """Temperatures and shifts of the target's log-odds on a grid."""
 
-    sums = np.empty(0)
     pairs = np.array([(a, b) for a in _SLOPES for b in _SHIFTS if a or b])
     n_tilts = len(pairs)
 
@@ -151,10 +151,6 @@ class Grid:
     def tilt(self, batch: Batch, k: int) -> np.ndarray:
         """ψ of the k-th pair."""
         return _tilt(batch, *self.pairs[k])
-
-    def sums_of(self, batch: Batch) -> float:
-        """Nothing is learned."""
-        return 0.0
 
 
 def _tilt(batch: Batch, slope: float, shift: float) -> np.ndarray:
@@ -177,10 +173,8 @@ def _tilt_log_ratios(batch: Batch, slopes: np.ndarray, shifts: np.ndarray) -> np
     return slopes * happened + shifts * (batch.weight @ batch.hit) - batch.weight @ norms
 
 
-class ClassShifts:
+class ClassShifts(TiltFamily):
     """A class by itself less or more frequent."""
-
-    sums = np.empty(0)
 
     def __init__(self, n_columns: int):
         self.n_columns = n_columns
@@ -197,10 +191,6 @@ class ClassShifts:
         psi = np.zeros((1, self.n_columns))
         psi[0, k % self.n_columns] = _CLASS_SHIFTS[k // self.n_columns]
         return psi
-
-    def sums_of(self, batch: Batch) -> float:
-        """Nothing is learned."""
-        return 0.0
 
 
 class LearnedTilt:

@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import false_discovery_control, norm
+from scipy.stats import norm
 
 from skcal.hypothesis_tests import adjust_pvalues, compare_calibration, monte_carlo_test
 from skcal.hypothesis_tests.result import CalibrationTestResult, resampled_pvalue
@@ -36,37 +36,28 @@ def test_holm_adjusted_pvalues_are_the_smallest_rejecting_levels(pvalues):
     assert adjusted.max() <= 1
 
 
-@pytest.mark.parametrize("method", ["bh", "by"])
-def test_false_discovery_rates_are_those_of_scipy(method):
-    for pvalues in MANY:
-        expected = false_discovery_control(pvalues, method=method)
-        assert_allclose(adjust_pvalues(pvalues, method), expected)
-
-
-@pytest.mark.parametrize("method", ["holm", "bh", "by"])
-def test_adjustment_follows_the_order_of_the_pvalues(method, rng):
+def test_adjustment_follows_the_order_of_the_pvalues(rng):
     pvalues, order = rng.uniform(size=9), rng.permutation(9)
-    adjusted = adjust_pvalues(pvalues, method)
-    assert_allclose(adjust_pvalues(pvalues[order], method), adjusted[order])
-    assert_array_equal(adjust_pvalues([0.3], method), [0.3])
+    adjusted = adjust_pvalues(pvalues)
+    assert_allclose(adjust_pvalues(pvalues[order]), adjusted[order])
+    assert_array_equal(adjust_pvalues([0.3]), [0.3])
 
 
 @pytest.mark.parametrize(
-    ("pvalues", "method", "match"),
+    ("pvalues", "match"),
     [
-        ([0.1, 1.1], "holm", "numbers in"),
-        ([-0.1], "bh", "numbers in"),
-        ([0.1, np.nan], "by", "numbers in"),
-        ([], "holm", "1-D array"),
-        ([[0.1]], "holm", "1-D array"),
-        (0.1, "holm", "1-D array"),
-        ("a", "holm", "pvalues: could not convert"),
-        ([0.1], "bonferroni", "method='bonferroni' is unknown"),
+        ([0.1, 1.1], "numbers in"),
+        ([-0.1], "numbers in"),
+        ([0.1, np.nan], "numbers in"),
+        ([], "1-D array"),
+        ([[0.1]], "1-D array"),
+        (0.1, "1-D array"),
+        ("a", "pvalues: could not convert"),
     ],
 )
-def test_what_is_no_pvalue_is_refused(pvalues, method, match):
+def test_what_is_no_pvalue_is_refused(pvalues, match):
     with pytest.raises(ValueError, match=match):
-        adjust_pvalues(pvalues, method)
+        adjust_pvalues(pvalues)
 
 
 def test_ties_count_against_the_observed():

@@ -10,7 +10,6 @@ from math import fsum, inf
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn import metrics as sklearn_metrics
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -146,25 +145,6 @@ def test_edges_known_beforehand_are_any_bins():
         assert_allclose(getattr(own, name), value, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("notion", ["binary", "confidence"])
-def test_scores_are_those_of_scikit_learn(notion, dtype):
-    y, proba = hard_sample(notion, dtype)
-    if notion == "confidence":
-        proba /= proba.sum(axis=1, keepdims=True)
-    weight = some_weights()
-    accumulator = accumulate(CalibrationAccumulator(), 20, y, proba, weight)
-    labels = [0, 1] if notion == "binary" else [0, 1, 2, 3]
-    predicted = (proba > 0.5).astype(int) if notion == "binary" else proba.argmax(axis=1)
-    one_hot, columns = np.eye(4)[y], proba.astype(np.float64)
-    squares = (columns - y) ** 2 if notion == "binary" else ((columns - one_hot) ** 2).sum(axis=1)
-    loss = sklearn_metrics.log_loss(y, proba, labels=labels, sample_weight=weight)
-    hits = sklearn_metrics.accuracy_score(y, predicted, sample_weight=weight)
-    assert_allclose(accumulator.log_loss(), loss, rtol=1e-6 if dtype == np.float32 else 1e-12)
-    assert_allclose(accumulator.accuracy(), hits, rtol=1e-12)
-    assert_allclose(accumulator.brier_score(), np.average(squares, weights=weight), rtol=1e-12)
-
-
 def test_sums_of_many_samples_keep_their_digits():
     # One sum of 2²² terms 0.1 loses 1e-11 of itself.
     p = np.full(2**22, 0.1)
@@ -290,7 +270,7 @@ def test_a_bad_first_chunk_leaves_an_accumulator_without_samples(kind):
     with pytest.raises(ValueError, match=r"NaN|nan"):
         accumulator.partial_fit(*bad_chunks()[kind][0])
     with pytest.raises(NotFittedError, match="has seen no samples"):
-        accumulator.brier_score()
+        accumulator.sharpness()
 
 
 def test_reordered_columns_of_data_frames_raise():
