@@ -53,6 +53,11 @@ class Groups:
         sums = [np.bincount(self.codes, column, minlength=self.n_groups) for column in columns]
         return np.stack(sums, axis=-1).reshape(self.n_groups, *values.shape[1:])
 
+    def sums_in_cells(self, values: np.ndarray, cells: np.ndarray, n_cells: int) -> np.ndarray:
+        """Sums (n_groups, n_cells) over the samples of each group in each cell."""
+        places = self.codes * n_cells + cells
+        return np.bincount(places, values, self.n_groups * n_cells).reshape(-1, n_cells)
+
     def cells(self, bins: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
         """The bin of each cell, the samples of a group in a bin, and the cell of each sample."""
         places = bins * self.n_groups + self.codes

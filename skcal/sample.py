@@ -203,24 +203,20 @@ def read_sample(
     if pos_label is not None:
         if np.ndim(pos_label):
             raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
-        labels = order_labels(
-            y_true,
-            proba,
-            labels,
-            columns,
-            pos_label,
-            notion,
-            name=label_name,
-            proba_name=proba_name,
-        )
-        positive_first = is_positive_first(proba, labels, pos_label)
-        if positive_first:
-            proba, labels = proba[:, ::-1], labels[::-1]
-            logits = None if logits is None else logits[:, ::-1]
+        if proba.ndim == 1:
+            labels = _labels_of_positive(y_true, labels, pos_label, label_name)
+        else:
+            _require_positive_class(pos_label, proba, notion)
     if outcomes is None:
         codes, classes = check_labels(
             y_true, proba, labels, columns=columns, name=label_name, proba_name=proba_name
         )
+        if pos_label is not None:
+            _require_one_of_two(pos_label, classes.tolist())
+        positive_first = is_positive_first(proba, classes, pos_label)
+        if positive_first:
+            proba, codes, classes = proba[:, ::-1], 1 - codes, classes[::-1]
+            logits = None if logits is None else logits[:, ::-1]
     else:
         classes = classes_of_shares(y_true, proba, labels, columns, label_name, proba_name)
         codes = outcomes.argmax(axis=1)
@@ -303,40 +299,24 @@ def is_positive_first(proba, classes, pos_label) -> bool:
     return pos_label is not None and proba.ndim == 2 and bool(classes[0] == pos_label)
 
 
-def order_labels(
-    y_true,
-    proba,
-    labels,
-    columns,
-    pos_label,
-    notion,
-    *,
-    name: str = "y_true",
-    proba_name: str = "y_proba",
-) -> list:
-    """Labels (negative, positive) of 1-D predictions; those of two columns as they stand."""
-    if proba.ndim == 2:
-        _require_positive_class(pos_label, proba, notion)
+def _labels_of_positive(y_true, labels, pos_label, name: str) -> list:
+    """Labels (negative, positive) of 1-D predictions."""
     if labels is not None:
         labels = plain_labels(labels, "labels").tolist()
-    elif proba.ndim == 2:
-        _, classes = check_labels(y_true, proba, columns=columns, name=name, proba_name=proba_name)
-        labels = classes.tolist()
     else:
-        y = plain_labels(y_true, name).tolist()
-        labels = list(dict.fromkeys(y))
+        labels = list(dict.fromkeys(plain_labels(y_true, name).tolist()))
         if len(labels) == 1 and isinstance(labels[0], str) == isinstance(pos_label, str):
             # The other class is absent, so its name does not matter.
             other = labels[0] if labels[0] != pos_label else another(pos_label)
             labels = [other, pos_label]
-        elif len(labels) == 2 and labels[0] == pos_label:
-            labels = labels[::-1]
+    _require_one_of_two(pos_label, labels)
+    return labels[::-1] if labels[0] == pos_label else labels
+
+
+def _require_one_of_two(pos_label, labels: list) -> None:
     if len(labels) != 2 or pos_label not in labels:
         shown = f"{labels[:8]}{' …' if len(labels) > 8 else ''}"
         raise ValueError(f"pos_label={pos_label!r} is not one of two classes; the labels: {shown}.")
-    if proba.ndim == 1 and labels[0] == pos_label:
-        labels = labels[::-1]
-    return labels
 
 
 def _require_positive_class(pos_label, proba, notion):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.stats import beta, foldnorm, norm
+from scipy.stats import foldnorm, norm
 
 from skcal._groups import singles, tail_quantile, variance_of_sums
 from skcal._show import ShownRounded, number, percent
@@ -21,7 +21,7 @@ from skcal.hypothesis_tests.monte_carlo import nonempty
 from skcal.metrics import calibration_bins, expected_calibration_error
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cumulative import largest_over_ranges
-from skcal.metrics.limits import proportion_limits
+from skcal.metrics.limits import clopper_pearson, proportion_limits
 from skcal.notions import Problem
 from skcal.sample import Outcomes, read_sample, refuse_groups, refuse_weights
 
@@ -341,11 +341,9 @@ def _between_quantiles(problem, terms, z) -> tuple[float, float]:
     """
     x, groups, n = problem.features[:, 0], problem.groups, terms.n
     edges = np.unique(np.quantile(x, np.linspace(0, 1, _N_QUANTILES), method="inverted_cdf"))
-    cells = np.searchsorted(edges, x)
-    places = groups.codes * len(edges) + cells
     residuals = problem.weight * problem.residuals[:, 0]
-    sums = np.bincount(places, residuals, groups.n_groups * len(edges))
-    paths = np.cumsum(sums.reshape(-1, len(edges)), axis=1) / n
+    sums = groups.sums_in_cells(residuals, np.searchsorted(edges, x), len(edges))
+    paths = np.cumsum(sums, axis=1) / n
     paths = np.pad(paths, ((0, 0), (1, 0)))
     products = groups.n_groups / (groups.n_groups - 1) * paths.T @ paths
     own, path = np.diagonal(products), paths.sum(axis=0)
@@ -499,9 +497,7 @@ def _interval_bounds(problem: Problem, limit, alpha, interval) -> _Bounds:
     predicted, frequency = (np.average(part, weights=weight) for part in (x[inside], happened))
     n = weight.sum() ** 2 / (weight @ weight)  # effective
     if problem.groups is None and np.ptp(weight) == 0:
-        hits = happened.sum()
-        least = beta.ppf(alpha, hits, n - hits + 1) if hits > 0 else 0.0
-        most = beta.isf(alpha, hits + 1, n - hits) if hits < n else 1.0
+        least, most = clopper_pearson(happened.sum(), n, alpha)
     else:
         groups = singles(len(x)) if problem.groups is None else problem.groups
         least, most = proportion_limits(happened, weight, groups.take(inside), alpha)

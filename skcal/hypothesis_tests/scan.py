@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import beta, norm
+from scipy.stats import norm
 from sklearn.utils import check_random_state
 
 from skcal._show import Table, number, percent
@@ -21,6 +21,7 @@ from skcal.hypothesis_tests.result import (
     require_reachable,
     warn_if_few,
 )
+from skcal.metrics.limits import clopper_pearson
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import Problem
 from skcal.sample import read_sample
@@ -313,11 +314,9 @@ class RangeScan:
         """Σ_g (Σ w δ)² over the samples of group g in each range, which flips do not change."""
         residuals = self.problem.weight * self.problem.residuals[:, 0]
         cell = np.repeat(np.arange(len(self.starts)), np.diff([*self.starts, len(residuals)]))
-        n_groups = self.problem.groups.n_groups
-        place = self.problem.groups.codes * len(self.starts) + cell
-        sums = np.bincount(place, residuals, n_groups * len(self.starts))
-        total = np.zeros((n_groups, len(self.starts) + 1))
-        np.cumsum(sums.reshape(n_groups, -1), axis=1, out=total[:, 1:])
+        sums = self.problem.groups.sums_in_cells(residuals, cell, len(self.starts))
+        total = np.zeros((len(sums), len(self.starts) + 1))
+        np.cumsum(sums, axis=1, out=total[:, 1:])
         ranges = [
             ((total[:, k + 1 :].T - total[:, k]) ** 2).sum(axis=1) for k in range(len(total[0]))
         ]
@@ -349,11 +348,8 @@ class RangeScan:
         hits = self._happened(observed_draw(self.problem))[0]
         frequency, hits = hits / self.mass, hits * effective
         tail = norm.sf(max(critical_value, 0.0) + self.penalty)
-        low, high = np.zeros(len(tail)), np.ones(len(tail))
-        some = (tail > _TINY) & (hits > 0)
-        low[some] = beta.ppf(tail[some], hits[some], (sizes - hits)[some] + 1)
-        some = (tail > _TINY) & (hits < sizes)
-        high[some] = beta.isf(tail[some], hits[some] + 1, (sizes - hits)[some])
+        low, high = clopper_pearson(hits, sizes, np.maximum(tail, _TINY))
+        low, high = np.where(tail > _TINY, low, 0.0), np.where(tail > _TINY, high, 1.0)
         mean = self.predicted / self.mass
         excess = self.mass * np.maximum(np.maximum(low - mean, mean - high), 0)
         chosen = _best_disjoint(self.first, self.end, excess)

@@ -72,15 +72,7 @@ def dask_chunks(y_true, y_proba, sample_weight) -> list[Chunk]:
     given = {name: array for name, array in given.items() if array is not None}
     _refuse_frames(given)
     name, model = next((name, array) for name, array in given.items() if is_dask(array))
-    for other, array in given.items():
-        given[other] = array if is_dask(array) else _cut_alike(array, other, model, name)
-        _compare_chunks(given[other], other, model, name)
-    proba = given["y_proba"]
-    if proba.ndim == 2 and proba.numblocks[1] > 1:
-        raise ValueError(
-            f"y_proba is cut between its columns, into {proba.chunks[1]}. Pass "
-            "y_proba.rechunk({1: -1}), so that a chunk holds whole rows."
-        )
+    given = {other: _in_chunks_of(array, other, model, name) for other, array in given.items()}
     parts = {name: array.to_delayed().ravel() for name, array in given.items()}
     weights = parts.get("sample_weight", [None] * len(parts["y_proba"]))
     return [
@@ -99,32 +91,21 @@ def _refuse_frames(given) -> None:
             )
 
 
-def _cut_alike(array, name, model, model_name):
-    """A numpy array in the chunks of a dask array."""
+def _in_chunks_of(array, name, model, model_name):
+    """An array in the chunks of a dask array, of whole rows; of unknown number as they are."""
     import dask.array as da
 
-    array = np.asarray(array)
-    if array.ndim == 0 or len(array) != model.shape[0]:
+    array, rows = array if is_dask(array) else np.asarray(array), model.chunks[0]
+    unknown = is_dask(array) and np.isnan([*array.chunks[0], *rows]).any()
+    whole = dict.fromkeys(range(1, array.ndim), -1)
+    if unknown and len(array.chunks[0]) == len(rows):
+        return array.rechunk(whole)
+    if array.ndim == 0 or array.shape[0] != model.shape[0]:
         raise ValueError(
             f"{name} has shape {array.shape} and {model_name} {model.shape}: one entry per row of "
             "known number is needed. Pass dask arrays in equal chunks."
         )
-    return da.from_array(array, chunks=(model.chunks[0], *array.shape[1:]))
-
-
-def _compare_chunks(array, name, model, model_name) -> None:
-    rows, model_rows = array.chunks[0], model.chunks[0]
-    known = not (np.isnan(rows).any() or np.isnan(model_rows).any())
-    if len(rows) != len(model_rows) or (known and rows != model_rows):
-        raise ValueError(
-            f"{name} is cut into chunks of {_sizes_in_words(rows)} rows, {model_name} of "
-            f"{_sizes_in_words(model_rows)}. Rechunk one of them as the other."
-        )
-
-
-def _sizes_in_words(sizes) -> str:
-    shown = ", ".join(map(str, sizes[:6]))
-    return f"({shown}{', …' if len(sizes) > 6 else ''})"
+    return da.asarray(array).rechunk({0: rows, **whole})
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def clopper_pearson(hits, n, tail, upper_tail=None):
     upper_tail = tail if upper_tail is None else upper_tail
     with np.errstate(invalid="ignore"):
         low = beta.ppf(tail, hits, n - hits + 1)
-        high = beta.ppf(1 - upper_tail, hits + 1, n - hits)
+        high = beta.isf(upper_tail, hits + 1, n - hits)
     return np.where(hits > 0, low, 0.0), np.where(hits < n, high, 1.0)
 
 

@@ -260,10 +260,8 @@ def _spread_of_groups(data: Outcome, grid, values, level, pointwise) -> tuple[np
     place = np.searchsorted(grid, data.prediction, side="right")  # thresholds that are reached
     net = np.zeros((groups.n_groups, len(grid)))
     for happened, value in zip((data.happened, 1 - data.happened), values, strict=True):
-        cells = groups.codes * (len(grid) + 1) + place
-        sums = np.bincount(cells, weight * happened, groups.n_groups * (len(grid) + 1))
-        sums = sums.reshape(groups.n_groups, -1)[:, ::-1].cumsum(axis=1)[:, ::-1]
-        net += value * sums[:, 1:]
+        sums = groups.sums_in_cells(weight * happened, place, len(grid) + 1)
+        net += value * sums[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
     net -= groups.sums(weight)[:, None] * net.sum(axis=0)
     covariance = groups.n_groups / (groups.n_groups - 1) * net.T @ net
     eigenvalues, vectors = np.linalg.eigh(covariance)

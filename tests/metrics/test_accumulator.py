@@ -508,14 +508,14 @@ def test_dask_arrays_give_what_arrays_give(da, notion):
     assert_allclose(accumulator._table.sums.value, twice._table.sums.value, rtol=1e-12, atol=1e-12)
 
 
-def test_numpy_arrays_beside_dask_arrays_are_cut_alike(da):
+def test_arrays_beside_a_dask_array_are_cut_alike(da):
     y, proba = hard_sample()
     weight = some_weights()
     whole = CalibrationAccumulator(n_bins=N_BINS).partial_fit(y, proba, weight)
     for chunk in (
         (y, da.from_array(proba, chunks=(10, 4)), weight),
         (da.from_array(y, chunks=20), proba, weight),
-        (y.tolist(), da.from_array(proba, chunks=(10, 4)), da.from_array(weight, chunks=10)),
+        (y.tolist(), da.from_array(proba, chunks=(10, 2)), da.from_array(weight, chunks=20)),
     ):
         own = CalibrationAccumulator(n_bins=N_BINS).partial_fit(*chunk)
         assert_allclose(own._table.sums.value, whole._table.sums.value, rtol=1e-12, atol=1e-12)
@@ -555,8 +555,6 @@ def test_dask_chunks_that_do_not_fit_are_named(da):
     y, proba = hard_sample()
     lazy_y, lazy = da.from_array(y, chunks=10), da.from_array(proba, chunks=(10, 4))
     cases = {
-        r"chunks of \(20, .* rows, y_proba of \(10, ": (da.from_array(y, chunks=20), lazy),
-        "cut between its columns": (lazy_y, da.from_array(proba, chunks=(10, 2))),
         r"y_true has shape \(50,\)": (y[:50], lazy),
         r"sample_weight has shape \(\)": (lazy_y, lazy, 2.0),
     }

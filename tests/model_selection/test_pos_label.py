@@ -15,7 +15,7 @@ from skcal import (
 )
 from skcal.datasets import make_tempered
 from skcal.model_selection import FunctionCorrection
-from skcal.sample import order_labels
+from skcal.sample import read_sample
 
 CANDIDATES = [Zero(), (PlugIn(TemperatureScaling()), {}), (Binning(), {"n_bins": [3, 8]})]
 NAMES = np.array(["no", "yes"])
@@ -111,5 +111,5 @@ def test_risks_of_different_positive_classes_are_not_compared(data):
 
 def test_where_the_other_class_is_absent_it_has_another_name():
     p = np.array([0.2, 0.5, 0.9])
-    assert order_labels(["sick"] * 3, p, None, None, "sick", "binary") == ["not sick", "sick"]
-    assert order_labels([1, 1, 1], p, None, None, 1, "binary") == [0, 1]
+    assert read_sample(["sick"] * 3, p, pos_label="sick").classes.tolist() == ["not sick", "sick"]
+    assert read_sample([1, 1, 1], p, pos_label=1).classes.tolist() == [0, 1]
