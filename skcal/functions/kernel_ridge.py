@@ -31,7 +31,7 @@ from skcal.recalibration.features import COORDINATES
 
 _ACCURACY = 1e-7  # of h beside its maximum, a tenth of what tol="auto" promises
 _ROUNDING, _COARSEST = 1e-15, 1e-8  # tolerances between which it chooses
-_FIRST_RANK = 300  # of fits that share a basis; twice as many while the chosen ones need it
+_FIRST_RANK = 150  # of fits that share a basis; twice as many while the chosen ones need it
 
 
 class _KernelRidge(BilinearFunction):
