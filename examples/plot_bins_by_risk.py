@@ -20,7 +20,7 @@ from skcal import Binning, CalibrationErrorSearchCV
 from skcal.datasets import make_distorted
 from skcal.displays import BinCountDisplay, RiskDisplay
 
-data = make_distorted(3000, distortion="non-monotone", random_state=0)
+data = make_distorted(3000, distortion="non-monotone", n_truth_draws=100_000, random_state=0)
 truth = np.sqrt(data.true_squared_errors["confidence"].value)
 numbers = [1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80, 120, 200, 300]
 
@@ -51,7 +51,7 @@ risks = RiskDisplay.from_search(search, param="n_bins")
 print(f"     n  chosen bins   error (truth {truth:.4f})")
 chosen = {}
 for n in (300, 3000, 30_000):
-    sample = make_distorted(n, distortion="non-monotone", random_state=1)
+    sample = make_distorted(n, distortion="non-monotone", n_truth_draws=0, random_state=1)
     found = CalibrationErrorSearchCV(search.candidates, "confidence", random_state=0)
     found.fit(sample.proba, sample.labels)
     chosen[n] = found.best_params_["function__n_bins"]

@@ -215,7 +215,8 @@ def make_distorted(
     Examples
     --------
     >>> from skcal.datasets import make_distorted
-    >>> data = make_distorted(100, distortion="non-monotone", random_state=0)
+    >>> options = {"distortion": "non-monotone", "n_truth_draws": 100_000}
+    >>> data = make_distorted(100, random_state=0, **options)
     >>> round(data.true_squared_errors["canonical"].value, 3)
     0.071
     """
