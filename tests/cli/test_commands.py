@@ -186,13 +186,6 @@ def test_test_prints_each_test_with_holms_pvalue(run, npz):
     assert "Holm over 3 classes" in table
 
 
-def test_a_single_column_is_a_binary_question(run, tmp_path):
-    labels, proba = binary()
-    np.savez(tmp_path / "p.npz", proba=proba, labels=labels)
-    found = json.loads(run("test", tmp_path / "p.npz", "--json", "--resamples", 99))
-    assert {one["notion"] for one in found} == {"binary"}
-
-
 @pytest.mark.parametrize(
     ("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
 )
@@ -317,14 +310,15 @@ def test_without_matplotlib_the_extra_is_named_before_the_work(run, monkeypatch,
     assert "pip install matplotlib" in run(*command, npz, status=2)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "recalibrate"])
 @pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as -")
 def test_every_command_reads_rounded_rows_and_positive_labels(command, run, tmp_path):
     labels, proba = predictions(60)
     rounded = tmp_path / "p.npz"
     np.savez(rounded, proba=proba.round(2), labels=labels)
-    more = {"compare": [rounded], "plot": ["--out", tmp_path / "p.svg"]}.get(command, [])
-    more += FEW * (command != "evaluate")
+    more = {"compare": [rounded, *FEW], "plot": ["--out", tmp_path / "p.svg", *FEW]}
+    more |= {"evaluate": [], "recalibrate": ["--save", tmp_path / "m.json"]}
+    more = more.get(command, FEW)
     assert "--normalize does that" in run(command, rounded, *more, status=2)
     run(command, rounded, *more, "--normalize")
 

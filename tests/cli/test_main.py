@@ -135,16 +135,6 @@ def test_blocks_and_outer_folds_test_on_every_sample(report, options):
     assert result["searches"][0]["n_test_samples"] == 400
 
 
-def test_one_dimensional_predictions_are_a_binary_question(tmp_path, capsys, three_candidates):
-    rng = np.random.default_rng(0)
-    p = rng.uniform(size=200)
-    np.savez(tmp_path / "p.npz", proba=p, labels=(rng.uniform(size=200) < p).astype(int))
-    assert main(["evaluate", str(tmp_path / "p.npz"), "--seed", "0"]) == 0
-    printed = capsys.readouterr().out
-    assert "binary calibration of 200 predictions" in printed
-    assert "* chosen: " in printed
-
-
 def test_progress_is_silent_until_it_takes_long(tempered, capsys):
     proba, labels = tempered
     search = CalibrationErrorSearchCV(candidates=[Zero()], cv=3, verbose=1)

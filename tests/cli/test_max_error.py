@@ -158,11 +158,6 @@ def test_errors_of_vectors_are_refused_before_the_search(three, capsys, monkeypa
     assert f"--notion {notion}: --max-error bounds errors of a single" in capsys.readouterr().err
 
 
-def test_a_bad_file_is_no_verdict(tmp_path, capsys):
-    assert main(["evaluate", str(tmp_path / "absent.npz"), "--max-error", "0.1", "--quiet"]) == 2
-    assert "No such file" in capsys.readouterr().err
-
-
 def test_help_tells_each_status(capsys):
     with pytest.raises(SystemExit):
         make_parser().parse_args(["evaluate", "--help"])

@@ -117,18 +117,6 @@ def test_json_tells_what_was_won(run, tmp_path):
         assert np.array_equal(data["id"], np.arange(100))
 
 
-def test_a_single_column_stays_one(run, tmp_path):
-    rng = np.random.default_rng(0)
-    p = rng.uniform(size=200)
-    y = (rng.uniform(size=200) < p**3).astype(int)
-    fit = write(tmp_path / "fit.csv", ["p", "label"], zip(p, y, strict=True))
-    new = write(tmp_path / "new.csv", ["p"], p[:5, None])
-    out = tmp_path / "out.csv"
-    run("recalibrate", fit, new, "--out", out)
-    expected = Recalibrator(labels=[0, 1], random_state=0).fit(p, y).predict_proba(p[:5])[:, 1]
-    assert np.allclose(values(out, ["p"])[:, 0], expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("header", "rows", "message"),
     [
@@ -285,15 +273,6 @@ def test_labels_that_are_names_are_read_as_in_other_commands(run, tmp_path):
     error = run("recalibrate", fit, other, "--out", out, *more, status=2)
     assert "2 columns that may be predictions (columns: p, q)" in error
     assert "--ignore" in error
-
-
-def test_rows_that_were_rounded_are_divided_by_their_sums(run, tmp_path, fitted):
-    labels, proba, _ = fitted
-    rounded = [[*row, NAMES[y]] for row, y in zip(proba.round(2), labels, strict=True)]
-    file, out = write(tmp_path / "r.csv", [*NAMES, "label"], rounded), tmp_path / "out.csv"
-    assert "--normalize" in run("recalibrate", file, file, "--out", out, status=2)
-    run("recalibrate", file, file, "--out", out, "--normalize")
-    assert np.allclose(values(out, NAMES).sum(axis=1), 1)
 
 
 def test_a_file_that_is_too_large_is_refused(run, tmp_path, fit_file):

@@ -83,14 +83,6 @@ def test_grid_search_chooses_the_function_and_its_parameter_by_the_risk(data, no
     assert search.best_index_ == np.argmax(by_hand)
 
 
-def test_cross_validate_scores_by_minus_the_risk(data):
-    P, y = data
-    estimator = CalibrationErrorEstimator(FUNCTION, "confidence")
-    scores = cross_validate(estimator, P, y, cv=SPLITS, error_score="raise")["test_score"]
-    risks = [clone(estimator).fit(P[a], y[a]).risk(P[b], y[b]).value for a, b in SPLITS]
-    assert_allclose(-scores, risks, rtol=1e-14)
-
-
 def test_pipeline_runs_from_raw_samples(raw):
     X, y, classifier = raw
     P = classifier.predict_proba(X)

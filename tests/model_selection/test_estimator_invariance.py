@@ -3,10 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from notion_cases import superclass
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
 
 from skcal import (
     Binning,
@@ -19,54 +16,22 @@ from skcal import (
     TwoStepKernelRidge,
 )
 from skcal.recalibration import (
-    ClassBasedTemperatureScaling,
     MatrixScaling,
-    ProbabilityInteractions,
-    SplineScaling,
 )
 
 FUNCTIONS = {
     "binning": Binning(5),
-    "quantile": Binning(5, strategy="quantile"),
-    "debiased": Binning(5, debias=True),
     "density": DirichletKernelDensity(0.05),
-    "loo": DirichletKernelDensity("loo"),
     "kronecker": KroneckerKernelRidge(1e-3, tol=1e-13),
     "two-step": TwoStepKernelRidge(1e-3, tol=1e-13),
-    "hellinger": KroneckerKernelRidge(1e-3, coordinates="square-root", gamma="median", tol=1e-13),
     "aitchison": TwoStepKernelRidge(1e-2, coordinates="log-ratio", gamma=0.01, tol=1e-13),
     "temperature": PlugIn(TemperatureScaling()),
-    "class-based": PlugIn(ClassBasedTemperatureScaling()),
-    "equivariant": PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
-    "by class": PlugIn(make_pipeline(ProbabilityInteractions("predicted class"), Ridge())),
     "matrix": PlugIn(MatrixScaling(C=0.1, structured=True, tol=1e-12)),
-    "spline": PlugIn(SplineScaling(n_knots=4, tol=1e-12)),
     "stacking": Stacking(
         [PlugIn(TemperatureScaling()), Binning(3), KroneckerKernelRidge(1e-2, tol=1e-13)]
     ),
 }
-SCALAR_ALONE = {"quantile", "spline"}
-
-
 SYMMETRIC = ["canonical", "confidence", "top-label", "classwise", "top-2"]
-
-
-def with_functions(notions, but=()):
-    """Every notion with every function that fits it: quantiles are of single numbers."""
-    return pytest.mark.parametrize(
-        ("notion", "function"),
-        [
-            pytest.param(notion, function, id=f"{getattr(notion, '__name__', notion)}-{name}")
-            for notion in notions
-            for name, function in FUNCTIONS.items()
-            if name not in but
-            and (name not in SCALAR_ALONE or notion not in ("canonical", "top-2", superclass))
-        ],
-    )
-
-
-# Every notion, on fewer samples: tests/properties/test_function_properties.py.
-every_case = with_functions(["canonical", "top-label", "binary"])
 
 
 @pytest.fixture
@@ -83,7 +48,9 @@ def split(tempered):
     return make
 
 
-@every_case
+# Where float32 holds the predictions, every function: tests/properties.
+@pytest.mark.parametrize("notion", ["canonical", "top-label", "binary"])
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_float32_predictions_give_the_float64_answer(split, notion, function):
     (P, y), (Q, z) = split(notion)
     P, Q = P.astype(np.float32), Q.astype(np.float32)

@@ -70,13 +70,6 @@ def make(candidates=CANDIDATES, notion="confidence", **parameters):
     return CalibrationErrorSearchCV(candidates, notion, **parameters)
 
 
-def test_parameters_are_got_and_set():
-    search = make(cv=3)
-    assert search.get_params(deep=False)["cv"] == 3
-    assert search.set_params(notion="canonical", n_jobs=2).get_params()["notion"] == "canonical"
-    assert clone(search).get_params(deep=False).keys() == search.get_params(deep=False).keys()
-
-
 def test_cross_validate_and_grid_search_score_by_minus_the_risk(data):
     P, y = data
     search = make(outer_cv=ShuffleSplit(1, test_size=0.2), random_state=0)
@@ -257,10 +250,3 @@ def test_candidates_that_need_outcomes_find_them_under_every_notion(data, notion
     candidates = [DirichletKernelDensity(), Binning(3, debias="labels"), *plug_ins]
     search = make(candidates, notion).fit(*data)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-def test_candidates_of_one_class_are_told_apart(data):
-    candidates = [Binning(), Binning(debias=True), Zero(), Binning(5)]
-    search = CalibrationErrorSearchCV(candidates, "confidence", cv=3, random_state=0).fit(*data)
-    assert [f.name for f in search.families_] == ["Binning", "Binning 2", "Zero", "Binning 3"]
-    assert "Binning 2" in search.summary()

@@ -1,6 +1,6 @@
 """Invariants of every calibration-estimation function and map, on small samples with ties.
 
-Larger samples of continuous predictions are in tests/model_selection/test_estimator_invariance.py.
+Float32 of continuous predictions is in tests/model_selection/test_estimator_invariance.py.
 """
 
 import inspect

@@ -120,14 +120,6 @@ def test_temperature_of_the_tempered_model_is_recovered(true_temperature):
     assert abs(1 / fitted.temperature_ - 1 / true_temperature) < 4 / np.sqrt(information)
 
 
-def test_temperature_maps_to_the_softmax_of_scaled_logarithms(rng):
-    X = rng.dirichlet(np.ones(3), size=50)
-    fitted = TemperatureScaling().fit(X, rng.integers(0, 3, 50))
-    expected = softmax(np.log(X) / fitted.temperature_, axis=1)
-    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-12)
-    assert_array_equal(fitted.predict(X), X.argmax(axis=1))
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scalar_temperature_scales_the_logit_and_equals_two_columns(rng, weighted):
     p, weight = rng.uniform(size=80), with_weights(rng, 80, weighted)
