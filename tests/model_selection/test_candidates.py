@@ -19,7 +19,12 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
-from skcal.model_selection.candidates import family_name, fast_function, resolve_candidates
+from skcal.model_selection.candidates import (
+    family_name,
+    fast_function,
+    recommended,
+    resolve_candidates,
+)
 from skcal.notions import resolve_notion
 from skcal.recalibration import (
     BetaCalibration,
@@ -181,3 +186,66 @@ def test_the_search_scales_the_published_grid_by_the_weight_of_a_training_fold(t
 )
 def test_a_plug_in_is_named_after_its_last_step(function, name):
     assert family_name(function) == name
+
+
+# The constants of the default candidates
+
+
+def test_ridge_forms_are_approximations_of_rank_1000():
+    for notion in (resolved("confidence"), resolved("canonical")):
+        ranks = {
+            function.max_rank
+            for function, _ in recommended(notion, 4, 1000)
+            if hasattr(function, "max_rank")
+        }
+        assert ranks == {1000}
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_parts"), [(2, 8), (30, 8), (31, 4), (100, 4), (101, None)]
+)
+def test_maps_of_vectors_by_the_number_of_classes(n_classes, n_parts):
+    function, grid = recommended(resolved("canonical"), n_classes, 1000)[-1]
+    if n_parts is None:
+        assert grid == {"estimator__C": [0.01, 0.1, 1.0]}
+        assert function.estimator.tol == 1e-6
+        return
+    assert (len(function.functions), function.cv) == (n_parts, 3)
+    assert hasattr(function, "residual")  # so that it has a one-step estimate
+    equivariant = [getattr(part, "equivariant", False) for part in function.functions]
+    assert sum(equivariant) == (n_classes <= 30)
+    temperature, structured, matrix, trees = (part.estimator for part in function.functions[:4])
+    assert (type(temperature).__name__, structured.C, matrix.C) == ("TemperatureScaling", 1, 0.01)
+    assert (trees.n_estimators, trees.min_samples_leaf, trees.random_state) == (30, 20, 0)
+    for part in function.functions[5:]:
+        np.testing.assert_array_equal(part.estimator[-1].alphas, np.logspace(-2, 4, 13))
+
+
+def test_maps_of_scalars():
+    *_, (isotonic, _), (_, grid), (stack, _) = recommended(resolved("confidence"), 1, 1000)
+    assert (isotonic.target, isotonic.estimator.out_of_bounds) == ("outcome", "clip")
+    assert grid == {"estimator__C": [0.01, 0.1, 1.0, 10.0]}
+    assert (len(stack.functions), stack.cv) == (3, 3)
+    assert hasattr(stack, "residual")
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_train", "name"),
+    [
+        (30, 100, "Stacking"),
+        (30, 99, "Structured MatrixScaling"),
+        (31, 100, "Structured MatrixScaling"),
+        (100, 100, "Structured MatrixScaling"),
+        (101, 100, "VectorScaling"),
+        (101, 1000, "VectorScaling"),
+    ],
+)
+def test_the_fast_function_changes_at_30_and_100_classes_and_100_samples(n_classes, n_train, name):
+    function = fast_function(resolved("canonical"), n_classes, n_train)
+    assert family_name(function) == name
+    if name == "Stacking":
+        assert len(function.functions) == 2
+    else:
+        assert function.estimator.C == 0.1
+    scalar = fast_function(resolved("confidence"), 1, 50)
+    assert (family_name(scalar), scalar.estimator.C) == ("SplineScaling", SplineScaling().C)

@@ -32,20 +32,6 @@ PAIRS = {
 every_pair = pytest.mark.parametrize("functions", PAIRS.values(), ids=PAIRS)
 
 
-@pytest.fixture
-def split(tempered):
-    """Training and evaluation samples for a notion; "binary" takes one-dimensional input."""
-
-    def make(notion="confidence", n_test=150):
-        proba, labels = tempered
-        if notion == "binary":
-            proba, labels = proba[:, 0], (labels == 0).astype(int)
-        test = slice(400, 400 + n_test)
-        return (proba[:400], labels[:400]), (proba[test], labels[test])
-
-    return make
-
-
 def fit_both(functions, notion, train):
     return [CalibrationErrorEstimator(function, notion).fit(*train) for function in functions]
 

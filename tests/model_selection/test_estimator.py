@@ -33,20 +33,6 @@ HAVE_RESIDUAL = [name for name in FUNCTIONS if name not in ("kronecker", "debias
 every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 
 
-@pytest.fixture
-def split(tempered):
-    """Training and evaluation samples for a notion; "binary" takes one-dimensional input."""
-
-    def make(notion, n_train=500, n_test=150):
-        proba, labels = tempered
-        if notion == "binary":
-            proba, labels = proba[:, 0], (labels == 0).astype(int)
-        test = slice(n_train, n_train + n_test)
-        return (proba[:n_train], labels[:n_train]), (proba[test], labels[test])
-
-    return make
-
-
 def naive_problems(proba, labels, notion):
     """Number, rows, features and residuals of every problem, one sample after the other."""
     if proba.ndim == 1:
@@ -227,9 +213,9 @@ def test_canonical_error_of_two_columns_is_twice_the_binary_error(split, one, tw
 def test_logits_are_read_through_the_softmax(split, rng, notion):
     (_, labels), (_, test_labels) = split(notion)
     if notion == "binary":
-        logits, more, squash = 3 * rng.normal(size=500), 3 * rng.normal(size=150), expit
+        logits, more, squash = 3 * rng.normal(size=400), 3 * rng.normal(size=150), expit
     else:
-        logits, more = 3 * rng.normal(size=(500, 4)), 3 * rng.normal(size=(150, 4))
+        logits, more = 3 * rng.normal(size=(400, 4)), 3 * rng.normal(size=(150, 4))
 
         def squash(values):
             return softmax(values, axis=1)

@@ -32,12 +32,6 @@ SPLITS = list(KFold(3).split(np.zeros(300)))
 
 
 @pytest.fixture
-def data(tempered):
-    proba, labels = tempered
-    return proba[:300], labels[:300]
-
-
-@pytest.fixture
 def weight(rng):
     return rng.choice([0.0, 0.5, 1.0, 3.0], size=300)
 

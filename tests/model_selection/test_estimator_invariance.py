@@ -34,20 +34,6 @@ FUNCTIONS = {
 SYMMETRIC = ["canonical", "confidence", "top-label", "classwise", "top-2"]
 
 
-@pytest.fixture
-def split(tempered):
-    """Training and evaluation samples for a notion; "binary" takes one-dimensional input."""
-
-    def make(notion, n_train=400, n_test=150):
-        proba, labels = tempered
-        if notion == "binary":
-            proba, labels = proba[:, 0], (labels == 0).astype(int)
-        test = slice(n_train, n_train + n_test)
-        return (proba[:n_train], labels[:n_train]), (proba[test], labels[test])
-
-    return make
-
-
 # Where float32 holds the predictions, every function: tests/properties.
 @pytest.mark.parametrize("notion", ["canonical", "top-label", "binary"])
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)

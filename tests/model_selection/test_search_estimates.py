@@ -17,6 +17,7 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
+from skcal.model_selection import summary
 from skcal.model_selection.families import group_families
 from skcal.model_selection.summary import as_dict
 from skcal.notions import Problems, make_problems, resolve_notion
@@ -29,11 +30,6 @@ CANDIDATES = [
     (PlugIn(TemperatureScaling()), {}),
 ]
 NO_RESIDUAL = [(KroneckerKernelRidge(), {"alpha": [1e-4, 1e-2]}), (Binning(debias=True), {})]
-
-
-@pytest.fixture
-def data(tempered):
-    return tempered[0][:300], tempered[1][:300]
 
 
 def searched(data, candidates=CANDIDATES, notion="confidence", weight=None, **parameters):
@@ -316,3 +312,28 @@ def test_small_numbers_of_the_summary_keep_their_digits(data, monkeypatch):
     assert "spread by 5.5e-08" in text
     assert "± 1.2e-06 (s.e.)" in text
     assert "0.5000   root of 0.250000" in text
+
+
+@pytest.mark.parametrize(
+    ("bound", "reading"),
+    [
+        (None, "too few test samples"),
+        (-1e-9, "do not refute calibration"),
+        (0.0, "do not refute calibration"),
+        (1e-9, "the error is at least this, at 95 % confidence"),
+    ],
+)
+def test_the_lower_bound_is_read_by_its_sign(bound, reading):
+    fact = {"squared_error": 0.01, "standard_error": 0.001, "function": "PlugIn"}
+    facts = {**fact, "lower_confidence_bound": bound, "pvalue": 0.04}
+    shown = repr(summary._one_step_lines(facts))
+    assert reading in shown
+    assert "0.1000   root of 0.01" in shown
+
+
+@pytest.mark.parametrize(
+    ("squared", "shown"),
+    [(-1e-4, "its square is estimated as -0.000100"), (0.0, "root of 0"), (0.04, "0.2000")],
+)
+def test_roots_of_negative_squares_are_0_and_say_so(squared, shown):
+    assert shown in summary._root_of(squared)

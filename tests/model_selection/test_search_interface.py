@@ -54,11 +54,6 @@ class Watched(BaseEstimator, RegressorMixin):
 
 
 @pytest.fixture
-def data(tempered):
-    return tempered[0][:300], tempered[1][:300]
-
-
-@pytest.fixture
 def watched():
     """A candidate to put first: what is said late, is said after it was fitted on a fold."""
     Watched.sizes.clear()

@@ -31,11 +31,6 @@ MAPS = [PlugIn(TemperatureScaling()), TwoStepKernelRidge(1e-2)]
 STOPPED = PlugIn(MatrixScaling(structured=True, max_iter=1))
 
 
-@pytest.fixture
-def data(tempered):
-    return tempered[0][:300], tempered[1][:300]
-
-
 def convergence_warnings(data, candidates, **parameters):
     search = CalibrationErrorSearchCV(candidates, random_state=0, **parameters)
     with warnings.catch_warnings(record=True) as caught:

@@ -23,11 +23,6 @@ from skcal.model_selection.candidates import family_name, resolve_candidates
 NAMES = np.array(["plum", "apple", "pear", "fig"])
 
 
-@pytest.fixture
-def data(tempered):
-    return tempered[0][:300], tempered[1][:300]
-
-
 def test_columns_named_by_the_classes_are_the_classes_in_any_order(data):
     """Not the sorted labels, which would pair every column with another class."""
     pd = pytest.importorskip("pandas")
