@@ -69,11 +69,20 @@ def test_a_seed_gives_the_same_numbers_with_and_without_matplotlib(make, n_panel
 def test_without_axes_a_figure_is_made_that_holds_all_and_changes_no_number(
     make, n_panels, figures
 ):
+    """With a name, options of the main artist and settings of the user."""
     display = copy.copy(computed(make))
     before = numbers(display)
     assert figures.get_fignums() == []
     assert not hasattr(display, "figure_")
-    assert display.plot() is display
+    with mpl.rc_context({"axes.facecolor": "yellow", "font.size": 14}):
+        assert display.plot(name="another name", alpha=0.25) is display
+    assert repr(display) == repr(computed(make))
+    axes = np.atleast_1d(display.ax_)
+    assert len(axes) == n_panels
+    assert all(axis.get_facecolor() == (1, 1, 0, 1) for axis in axes)
+    assert all("another name" in axis.get_title() for axis in axes)
+    artists = [artist for axis in axes for artist in axis.get_children()]
+    assert any(artist.get_alpha() == 0.25 for artist in artists)
     assert len(figures.get_fignums()) == 1
     figure = figures.gcf()
     assert display.figure_ is figure
@@ -218,19 +227,6 @@ def test_bad_predictions_are_refused_as_by_the_metrics():
     X, y = iris_like()
     with pytest.raises(ValueError, match="has no predict_proba"):
         ReliabilityDisplay.from_estimator(LinearSVC().fit(X, y), X, y)
-
-
-@EVERY
-def test_plot_takes_a_name_options_of_the_main_artist_and_foreign_settings(make, n_panels, figures):
-    with mpl.rc_context({"axes.facecolor": "yellow", "font.size": 14}):
-        display = drawn(make, name="another name", alpha=0.25)
-    assert repr(display) == repr(computed(make))
-    axes = np.atleast_1d(display.ax_)
-    assert all(axis.get_facecolor() == (1, 1, 0, 1) for axis in axes)
-    assert len(axes) == n_panels
-    assert all("another name" in axis.get_title() for axis in axes)
-    artists = [artist for axis in axes for artist in axis.get_children()]
-    assert any(artist.get_alpha() == 0.25 for artist in artists)
 
 
 @pytest.mark.parametrize(
