@@ -19,6 +19,7 @@ from skcal.hypothesis_tests.result import (
     RESAMPLING,
     CalibrationTestResult,
     adjust_pvalues,
+    of_classes,
     warn_if_few,
 )
 from skcal.hypothesis_tests.scan import RangeScan
@@ -219,18 +220,16 @@ def calibration_test(
         name: min(1.0, len(tests) * min(test.adjusted.get(name, 1.0) for test in tests))
         for name in names
     }
-    sides, by_class = {}, {}
+    sides, by_class = {}, sample.notion.by_class
     method = f"Smallest p-value of several statistics, {level_of(sample)}"
     if len(tests) == 1:
         sides = {name: side for name, side in tests[0].sides.items() if adjusted[name] <= _LEVEL}
-    if sample.notion.by_class:
-        columns = np.full((2, len(problems)), np.nan)
-        columns[:, filled] = [test.statistic for test in tests], pvalues
-        by_class = {"class_statistics": columns[0], "class_pvalues": columns[1]}
+    if by_class:
         method += f", Holm over {len(tests)} classes"
     nulls = np.stack([test.null for test in tests])
+    values = [test.statistic for test in tests]
     return JointTestResult(
-        statistic=max(test.statistic for test in tests),
+        statistic=max(values),
         pvalue=float(pvalues.min()),
         estimate=np.nan,
         method=method,
@@ -240,7 +239,7 @@ def calibration_test(
         direction=sides.get("bias", ""),
         spread=sides.get("slope", ""),
         n_impossible=sum(one.n_impossible for one in statistics),
-        **by_class,
+        **(of_classes(len(problems), filled, values, pvalues) if by_class else {}),
     )
 
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -203,18 +204,24 @@ def of_each_problem(
     titles = sample.notion.titles([str(name) for name in sample.classes])
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
     results = [_test_class(test, problems[k], titles[k]) for k in filled]
-    statistics, pvalues = np.full((2, len(problems)), np.nan)
-    statistics[filled] = [result.statistic for result in results]
-    pvalues[filled] = adjust_pvalues([result.pvalue for result in results])
+    pvalues = adjust_pvalues([result.pvalue for result in results])
+    statistics = [result.statistic for result in results]
+    classes = of_classes(len(problems), filled, statistics, pvalues)
     return CalibrationTestResult(
-        statistic=float(np.nansum(statistics)),
-        pvalue=float(np.nanmin(pvalues)),
+        statistic=float(np.nansum(classes["class_statistics"])),
+        pvalue=float(pvalues.min()),
         estimate=np.nan,
         method=f"{results[0].method}, Holm over {len(results)} classes",
         notion=str(sample.notion),
-        class_statistics=statistics,
-        class_pvalues=pvalues,
+        **classes,
     )
+
+
+def of_classes(n_classes: int, filled: list[int], statistics, pvalues) -> dict[str, Any]:
+    """The fields of a result about single classes, NaN for those without samples."""
+    columns = np.full((2, n_classes), np.nan)
+    columns[:, filled] = statistics, pvalues
+    return {"class_statistics": columns[0], "class_pvalues": columns[1]}
 
 
 def _test_class(test, problem, title):

@@ -18,6 +18,7 @@ from skcal.hypothesis_tests.result import (
     RESAMPLING,
     CalibrationTestResult,
     adjust_pvalues,
+    of_classes,
     require_reachable,
     warn_if_few,
 )
@@ -241,13 +242,9 @@ def scan_test(
         critical_value = max(_critical_value(null, level) for null in draw.snapped)
         own, excess = scan.ranges(critical_value, draw.observed.min(), titles[k])
         ranges, bound = ranges + own, bound + problems[k].share * excess
-    by_class: dict[str, Any] = {}
-    if sample.notion.by_class:
-        statistics, adjusted = np.full((2, len(problems)), np.nan)
-        statistics[filled], adjusted[filled] = [draw.observed[-1] for draw in draws], pvalues
-        by_class = {"class_statistics": statistics, "class_pvalues": adjusted}
+    by_class, values = sample.notion.by_class, [float(draw.observed[-1]) for draw in draws]
     return ScanTestResult(
-        statistic=max(float(draw.observed[-1]) for draw in draws),
+        statistic=max(values),
         pvalue=float(pvalues.min()),
         estimate=np.nan,
         method=f"Scan of ranges of predictions, {level_of(sample)}",
@@ -256,7 +253,7 @@ def scan_test(
         ranges=ranges,
         lower_bound=bound,
         confidence_level=confidence_level,
-        **by_class,
+        **(of_classes(len(problems), filled, values, pvalues) if by_class else {}),
     )
 
 

@@ -145,11 +145,9 @@ class Columns:
             n_classes = shape[0] if shape else 2
             y = np.concatenate([_telling_labels(chunk.y_true, n_classes) for chunk in chunks])
             proba, options["from_logits"] = np.full((len(y), *shape), 1 / max(n_classes, 1)), False
-        sample, positive = read_sample(y, proba, notion, pos_label=pos_label, **options), None
-        if pos_label is not None and shape:  # the columns keep their order
-            sample = read_sample(y, proba, notion, **options)
-            positive = pos_label if sample.classes[0] == pos_label else None
-        classes = sample.classes.tolist()
+        sample = read_sample(y, proba, notion, pos_label=pos_label, **options)
+        positive = pos_label if sample.positive_first else None
+        classes = sample.given_classes.tolist()  # the columns keep their order
         if pos_label is not None and not shape and labels is None:
             _require_both(classes, y)
         return cls(shape, names, classes, sample.notion, positive, from_logits)
