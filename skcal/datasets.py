@@ -172,8 +172,8 @@ def make_tempered(
     rng = _generator(random_state)
     truth = _dirichlet(rng, n_samples, n_classes, concentration)
     labels = _categorical(rng, truth)
-    setting = n_classes, temperature, concentration, n_truth_draws
-    errors = partial(tempered_true_errors, *setting) if n_truth_draws else dict
+    setting = temperature, n_classes, concentration, n_truth_draws
+    errors = partial(_simulated_errors, *setting) if n_truth_draws else dict
     return CalibrationDataset(_temper(truth, temperature), labels, errors)
 
 
@@ -226,8 +226,8 @@ def make_distorted(
     rng = _generator(random_state)
     proba = _dirichlet(rng, n_samples, n_classes, concentration)
     labels = _categorical(rng, DISTORTIONS[distortion](proba))
-    setting = n_classes, distortion, concentration, n_truth_draws
-    errors = partial(distorted_true_errors, *setting) if n_truth_draws else dict
+    setting = distortion, n_classes, concentration, n_truth_draws
+    errors = partial(_simulated_errors, *setting) if n_truth_draws else dict
     return CalibrationDataset(proba, labels, errors)
 
 
@@ -348,98 +348,28 @@ def _max_moments(n_classes: int, concentration: float) -> tuple[float, float]:
 
 
 @lru_cache
-def tempered_true_errors(
-    n_classes: int, temperature: float, concentration: float, n_draws: int = 10_000_000
-) -> Mapping[str, TrueError]:
-    """True squared errors of the tempered model, by Monte Carlo with a stated error.
-
-    Canonical: the mean of ‖π - p‖². Confidence and class-wise: regression of π - p on the scalar
-    feature by 1,000 equal-mass bins in each of 10 batches, with the bins' variance subtracted.
-
-    Parameters
-    ----------
-    n_classes : int
-        The number of columns.
-    temperature : float
-        The temperature T of :func:`make_tempered`.
-    concentration : float > 0
-        The concentration α of the Dirichlet distribution.
-    n_draws : int, default=10_000_000
-        The number of draws in all batches.
-
-    Returns
-    -------
-    errors : dict
-        The :class:`TrueError` of each notion; its standard error is that of the mean of the
-        batches.
-
-    Examples
-    --------
-    >>> from skcal.datasets import tempered_true_errors
-    >>> errors = tempered_true_errors(5, 2.0, 0.3, n_draws=100_000)
-    >>> round(errors["canonical"].value, 3)
-    0.039
-    """
-    if temperature == 1:
-        return MappingProxyType(dict.fromkeys(("canonical", "classwise", "confidence"), _NONE))
-
-    def draw(pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return _temper(pi, temperature), pi
-
-    return _simulated_errors(draw, n_classes, concentration, n_draws, exchangeable=True)
-
-
-@lru_cache
-def distorted_true_errors(
-    n_classes: int, distortion: str, concentration: float, n_draws: int = 10_000_000
-) -> Mapping[str, TrueError]:
-    """True squared errors of :func:`make_distorted`, as :func:`tempered_true_errors` finds them.
-
-    Parameters
-    ----------
-    n_classes : int
-        The number of columns.
-    distortion : str
-        The distortion of :func:`make_distorted`.
-    concentration : float > 0
-        The concentration α of the Dirichlet distribution.
-    n_draws : int, default=10_000_000
-        The number of draws in all batches.
-
-    Returns
-    -------
-    errors : dict
-        The :class:`TrueError` of each notion.
-
-    Examples
-    --------
-    >>> from skcal.datasets import distorted_true_errors
-    >>> round(distorted_true_errors(5, "class-dependent", 0.3, 100_000)["canonical"].value, 3)
-    0.032
-    """
-
-    def draw(proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return proba, DISTORTIONS[distortion](proba)
-
-    exchangeable = distortion != "class-dependent"
-    return _simulated_errors(draw, n_classes, concentration, n_draws, exchangeable)
-
-
 def _simulated_errors(
-    draw: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    n_classes: int,
-    concentration: float,
-    n_draws: int,
-    exchangeable: bool,
+    change: float | str, n_classes: int, concentration: float, n_draws: int
 ) -> Mapping[str, TrueError]:
-    """Errors of ``draw(dirichlet)``, which returns predictions and E[e_y | p]."""
-    classes = [0] if exchangeable else range(n_classes)
+    """True squared errors of a temperature or a distortion, by Monte Carlo with a stated error.
+
+    Canonical: the mean of ‖E[e_y | p] - p‖². Confidence and class-wise: regression of the gap on
+    the scalar feature by 1,000 equal-mass bins in each of 10 batches, with the bins' variance
+    subtracted. The standard error is that of the mean of the batches.
+    """
+    if change == 1:
+        return MappingProxyType(dict.fromkeys(("canonical", "classwise", "confidence"), _NONE))
+    classes = range(n_classes) if change == "class-dependent" else [0]  # else exchangeable
     rng = np.random.default_rng(0)
     batches: dict[str, list[float]] = {"canonical": [], "classwise": [], "confidence": []}
     size = max(n_draws // 10, 2)
     for _ in range(10):
-        proba, truth = draw(rng.dirichlet(np.full(n_classes, concentration), size=size))
-        gap = truth - proba
+        drawn = rng.dirichlet(np.full(n_classes, concentration), size=size)
+        if isinstance(change, str):
+            proba, gap = drawn, DISTORTIONS[change](drawn) - drawn
+        else:
+            proba = _temper(drawn, change)
+            gap = drawn - proba
         batches["canonical"].append(float(np.mean(np.sum(gap**2, axis=1))))
         batches["classwise"].append(
             n_classes * float(np.mean([_explained(proba[:, k], gap[:, k]) for k in classes]))

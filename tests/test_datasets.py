@@ -15,7 +15,6 @@ from skcal.datasets import (
     make_dirichlet,
     make_distorted,
     make_tempered,
-    tempered_true_errors,
 )
 from skcal.notions import make_problems
 from skcal.pair_risk import one_step_terms, pair_risk
@@ -121,7 +120,8 @@ def two_class_tempered_error(temperature, concentration):
 def test_two_class_tempered_truths_are_one_integral(temperature, concentration):
     # p is increasing in π, so that p, p_k and max p all determine π.
     binary = two_class_tempered_error(temperature, concentration)
-    truths = tempered_true_errors(2, temperature, concentration, 400_000)
+    options = {"n_classes": 2, "concentration": concentration, "n_truth_draws": 400_000}
+    truths = make_tempered(1, temperature=temperature, **options).true_squared_errors
     for notion, factor in (("canonical", 2), ("classwise", 2), ("confidence", 1)):
         # The draws are fixed; within the 800 bins of a batch the gap is constant to 1e-5.
         distance = abs(truths[notion].value - factor * binary)
@@ -130,7 +130,7 @@ def test_two_class_tempered_truths_are_one_integral(temperature, concentration):
 
 
 def test_tempered_truths_are_the_published_ones():
-    truths = tempered_true_errors(5, 2.0, 0.3, 1_000_000)
+    truths = make_tempered(1).true_squared_errors
     for notion, value in (("canonical", 0.0391), ("confidence", 0.0257)):
         # Half a unit of the last digit and the Monte Carlo error.
         distance = abs(truths[notion].value - value)
@@ -239,7 +239,7 @@ def count_calls(function, calls):
 @pytest.mark.parametrize("make", [make_dirichlet, make_tempered, make_distorted])
 def test_truths_are_computed_when_asked_for_and_once(make, monkeypatch):
     calls = []
-    for name in ("_dirichlet_errors", "tempered_true_errors", "distorted_true_errors"):
+    for name in ("_dirichlet_errors", "_simulated_errors"):
         original = getattr(datasets, name)
         monkeypatch.setattr(datasets, name, count_calls(original, calls))
     options = {} if make is make_dirichlet else {"n_truth_draws": 1000}
@@ -265,7 +265,7 @@ def test_truths_may_be_left_out():
 def test_the_error_of_a_truth_is_that_of_the_mean_of_ten_batches(monkeypatch):
     found = iter(range(20))  # in turn the class-wise one and that of the confidence
     monkeypatch.setattr(datasets, "_explained", lambda *_: float(next(found)))
-    truths = datasets._simulated_errors(lambda p: (p, p), 2, 1.0, 100, exchangeable=True)
+    truths = datasets._simulated_errors.__wrapped__(2.0, 2, 1.0, 100)
     assert truths["confidence"].value == 10
     assert_allclose(truths["confidence"].standard_error, sem(np.arange(1, 20, 2)))
     assert truths["classwise"].value == 2 * 9

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
-from skcal.datasets import distorted_true_errors, make_distorted
+from skcal.datasets import make_distorted
 from skcal.notions import make_problems
 from skcal.pair_risk import one_step_terms
 
@@ -59,7 +59,8 @@ def test_truths_are_those_of_an_independent_monte_carlo(kind, n_classes, concent
         "classwise": sum(explained(p[:, k], gap[:, k]) for k in range(n_classes)),
         "confidence": explained(p.max(axis=1), gap[np.arange(len(p)), top]),
     }
-    truths = distorted_true_errors(n_classes, kind, concentration, 250_000)
+    options = {"n_classes": n_classes, "concentration": concentration, "n_truth_draws": 250_000}
+    truths = make_distorted(1, distortion=kind, **options).true_squared_errors
     for notion, values in terms.items():
         error = np.hypot(values.std() / np.sqrt(len(p)), truths[notion].standard_error)
         # 12 comparisons: false alarms 8e-5; and the jump of q at max p = ½ within its bins.
@@ -71,7 +72,8 @@ def test_truths_are_those_of_an_independent_monte_carlo(kind, n_classes, concent
 
 @every_kind
 def test_two_classes_have_the_class_wise_error_of_the_vector(kind):
-    truths = distorted_true_errors(2, kind, 1.0, 250_000)
+    options = {"n_classes": 2, "concentration": 1.0, "n_truth_draws": 250_000}
+    truths = make_distorted(1, distortion=kind, **options).true_squared_errors
     # p_1 determines p, up to the width of the bins.
     assert_allclose(truths["classwise"].value, truths["canonical"].value, rtol=2e-2)
 

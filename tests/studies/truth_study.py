@@ -38,11 +38,9 @@ from study_tools import (
 from skcal import CalibrationErrorSearchCV
 from skcal.datasets import (
     DISTORTIONS,
-    distorted_true_errors,
     make_dirichlet,
     make_distorted,
     make_tempered,
-    tempered_true_errors,
 )
 from skcal.metrics import expected_calibration_error, kernel_density_calibration_error
 
@@ -60,15 +58,13 @@ def of_confidences(model, n, seed):
     """Labels, ten classes and the true error of the confidence."""
     options = {"n_classes": N_CLASSES, "random_state": seed}
     if model in DISTORTIONS:
-        data = make_distorted(n, distortion=model, n_truth_draws=0, **options)
-        truth = distorted_true_errors(N_CLASSES, model, 0.3, 1_000_000)["confidence"]
+        data = make_distorted(n, distortion=model, **options)
     elif model.startswith("T"):
         temperature = float(model[4:])
-        data = make_tempered(n, temperature=temperature, n_truth_draws=0, **options)
-        truth = tempered_true_errors(N_CLASSES, temperature, 0.3, 1_000_000)["confidence"]
+        data = make_tempered(n, temperature=temperature, **options)
     else:
         data = make_dirichlet(n, model=model, **options)
-        truth = data.true_squared_errors["confidence"]
+    truth = data.true_squared_errors["confidence"]
     return data.labels, data.proba, np.sqrt(truth.value)
 
 
