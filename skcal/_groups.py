@@ -77,8 +77,14 @@ class Groups:
         return 0.0 if self.alone.any() else 2.0 ** (1 - len(np.unique(self.codes)))
 
 
-def singles(n_samples: int) -> Groups:
-    """Each sample a group of its own, of which weights make formulas of groups those of samples."""
+def groups_or_singles(groups: Groups | None, weight: np.ndarray) -> Groups | None:
+    """The groups; where there are none and weights of mean 1 differ, each sample by itself.
+
+    Formulas of groups are then those of samples of different weight.
+    """
+    if groups is not None or (weight == 1).all():
+        return groups
+    n_samples = len(weight)
     return Groups(np.arange(n_samples), np.ones(n_samples, dtype=bool), n_samples)
 
 

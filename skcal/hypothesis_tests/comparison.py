@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
 
-from skcal._groups import FEW_OF_COMPARISONS, degrees_of_freedom, law_of_mean, singles
+from skcal._groups import FEW_OF_COMPARISONS, degrees_of_freedom, groups_or_singles, law_of_mean
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
@@ -149,8 +149,7 @@ def compare_calibration(
     if method == "skce":
         refuse_groups(a.groups, "method='skce'", "Use method='projection'.")
     a, b = (one._replace(weight=one.weight / one.weight.mean()) for one in (a, b))
-    if a.groups is None and (a.weight != 1).any():
-        a = a._replace(groups=singles(len(a.weight)))
+    a = a._replace(groups=groups_or_singles(a.groups, a.weight))
     if method == "projection":
         sums = _Vectors(_Projection(a, degree), _Projection(b, degree), a).sums()
         name = f"paired projections on polynomials of degree {degree}"

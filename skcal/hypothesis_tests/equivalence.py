@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import foldnorm, norm
 
-from skcal._groups import singles, tail_quantile, variance_of_sums
+from skcal._groups import groups_or_singles, tail_quantile, variance_of_sums
 from skcal._show import ShownRounded, number, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
@@ -21,7 +21,7 @@ from skcal.hypothesis_tests.monte_carlo import nonempty
 from skcal.metrics import calibration_bins, expected_calibration_error
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cumulative import largest_over_ranges
-from skcal.metrics.limits import clopper_pearson, proportion_limits
+from skcal.metrics.limits import proportion_limits
 from skcal.notions import Problem
 from skcal.sample import Outcomes, read_sample, refuse_groups, refuse_weights
 
@@ -310,7 +310,7 @@ def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
         high, width = _exact_high(terms, rate), np.sqrt(2 * rate)
         low = estimate - np.sqrt(2 * np.log(2 / alpha) / terms.n)  # Hoeffding's inequality
     else:
-        z = _quantile(alpha, problem)
+        z = tail_quantile(alpha, problem.weight, groups_or_singles(problem.groups, problem.weight))
         high, width = _asymptotic_high(terms, z if problem.groups is None else norm.isf(alpha)), z
         if problem.groups is not None:
             terms.sigma, between = _between_quantiles(problem, terms, z)
@@ -324,14 +324,6 @@ def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
 
     assumed = max(estimate - _MEAN_RANGE * terms.sigma / np.sqrt(terms.n), 0.0)
     return _Bounds(estimate, low, high, _samples_needed(limit, assumed, noise), assumed)
-
-
-def _quantile(tail, problem) -> float:
-    """The upper quantile of a studentised mean, of weights that differ as of groups of one."""
-    groups, weight = problem.groups, problem.weight
-    if groups is None and (weight != 1).any():
-        groups = singles(len(weight))
-    return tail_quantile(tail, weight, groups)
 
 
 def _between_quantiles(problem, terms, z) -> tuple[float, float]:
@@ -427,7 +419,7 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
     errors = np.sqrt(variance * squares) / bins.weight[filled]  # standard errors of the gaps
 
     terms, rate = _Terms(problem), np.log(1 / alpha)
-    z = _quantile(alpha, problem)
+    z = tail_quantile(alpha, weight, groups_or_singles(problem.groups, weight))
     signed = np.sign(moments.gaps[inside, 0]) * problem.residuals[:, 0]
     # Of the terms w (± δ - ECE), with the larger of the means of w² δ² and w² p (1 - p).
     apart_from_mean = weight**2 @ (estimate**2 - 2 * estimate * signed) / terms.n
@@ -496,11 +488,11 @@ def _interval_bounds(problem: Problem, limit, alpha, interval) -> _Bounds:
     happened, weight = problem.outcomes[inside, 0], problem.weight[inside]
     predicted, frequency = (np.average(part, weights=weight) for part in (x[inside], happened))
     n = weight.sum() ** 2 / (weight @ weight)  # effective
-    if problem.groups is None and np.ptp(weight) == 0:
-        least, most = clopper_pearson(happened.sum(), n, alpha)
-    else:
-        groups = singles(len(x)) if problem.groups is None else problem.groups
-        least, most = proportion_limits(happened, weight, groups.take(inside), alpha)
+    groups = problem.groups
+    if np.ptp(weight) > 0:
+        groups = groups_or_singles(groups, problem.weight)
+    groups = None if groups is None else groups.take(inside)
+    least, most = proportion_limits(happened, weight, groups, alpha)
     sigma = np.sqrt(max(predicted * (1 - predicted), frequency * (1 - frequency)))
     gap = abs(frequency - predicted)
 

@@ -13,14 +13,14 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 
-from skcal._groups import singles, tail_quantile, variance_of_sums
+from skcal._groups import groups_or_singles, tail_quantile, variance_of_sums
 from skcal._scores import brier_losses, of_outcomes
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, is_significant
 from skcal.metrics.base import Outcome, read_outcome
 from skcal.metrics.cox import recalibration_of
-from skcal.metrics.limits import clopper_pearson, proportion_limits
+from skcal.metrics.limits import proportion_limits
 from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
 from skcal.sample import refuse_groups
 
@@ -347,9 +347,7 @@ def validation_measures(
         remedy = "Pass a row for each vote, and groups= the sample of each row."
         refuse_groups(data.problem.groups, "validation_measures", remedy)
     x, outcome, weight = data.prediction, data.happened, data.weight / data.weight.mean()
-    together = data.problem.groups
-    if together is None and (weight != 1).any():
-        together = singles(len(weight))
+    together = groups_or_singles(data.problem.groups, weight)
     data = Outcome(data.problem._replace(weight=weight, groups=together), data.notion)
     cox = recalibration_of(data, confidence_level)
     about = outcome, weight, together, confidence_level
@@ -375,11 +373,8 @@ def validation_measures(
 
 
 def _prevalence(outcome, weight, groups, level) -> Measure:
-    n, hits = len(outcome), outcome.sum()
-    if groups is not None:
-        limits = proportion_limits(outcome, weight, groups, (1 - level) / 2)
-        return Measure(float(np.average(outcome, weights=weight)), *limits)
-    return Measure(*map(float, (hits / n, *clopper_pearson(hits, n, (1 - level) / 2))))
+    limits = proportion_limits(outcome, weight, groups, (1 - level) / 2)
+    return Measure(float(np.average(outcome, weights=weight)), *limits)
 
 
 def _distances(method, x, outcome, weight, groups, level, n_resamples, random_state):
