@@ -288,7 +288,7 @@ def error_of_shares(who: str, remedy: str, name: str = "y_true") -> InputError:
     return InputError(name, reason, remedy)
 
 
-def refuse_weights(sample: Sample, who: str, remedy: str) -> None:
+def refuse_weights(sample: Any, who: str, remedy: str) -> None:
     """Raise where weights differ, for what counts samples."""
     if np.ptp(sample.weight) > _SAME * sample.weight.max():
         raise InputError("sample_weight", f"is not for {who}, which counts samples.", remedy)

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
-from skcal.metrics.base import check_both, read_increasing, read_outcome
+from skcal.metrics.base import Outcome, check_both, read_increasing, read_outcome
 from skcal.metrics.smoothers import (
     CURVES,
     Dependence,
@@ -25,7 +25,7 @@ from skcal.metrics.smoothers import (
     point_gaps,
 )
 from skcal.notions import Notion
-from skcal.sample import refuse_groups
+from skcal.sample import refuse_groups, refuse_weights
 
 _GRID = 101
 _TAIL = 10  # R's rms draws curves between the 10th predictions from both ends
@@ -194,12 +194,9 @@ def flexible_calibration_curve(
     """
     options: dict[str, Any] = {"from_logits": from_logits, "groups": groups}
     data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
-    x, outcome = data.prediction, data.happened
-    check_both(outcome)
-    grid = _grid(x) if at is None else read_increasing(at, "at")
-    frequency, limits = _frequency_and_limits(
-        method, x, outcome, data.weight, data.problem.groups, grid, confidence_level
-    )
+    check_both(data.happened)
+    grid = _grid(data.prediction) if at is None else read_increasing(at, "at")
+    frequency, limits = _frequency_and_limits(data, method, grid, confidence_level)
     return CalibrationCurve(
         prediction=grid,
         frequency=frequency,
@@ -207,7 +204,7 @@ def flexible_calibration_curve(
         method=method,
         confidence_level=confidence_level,
         notion=data.notion,
-        n_samples=len(x),
+        n_samples=len(data.weight),
     )
 
 
@@ -217,18 +214,15 @@ def _grid(x) -> np.ndarray:
     return np.clip(np.linspace(ends[0], ends[1], _GRID), 0, 1)
 
 
-def _frequency_and_limits(method, x, outcome, weight, groups, grid, level):
+def _frequency_and_limits(data: Outcome, method, grid, level):
     """The frequency and the rows of its limits."""
+    x, outcome, weight, groups = data.prediction, data.happened, data.weight, data.problem.groups
     points = make_points(x, outcome, weight)
     if method != "isotonic":
         dependence = None if groups is None else Dependence(outcome, weight, groups)
         return CURVES[method](points, grid, level, dependence)
     refuse_groups(groups, "method='isotonic'", "Use method='splines' or 'loess'.")
-    if np.ptp(weight) > 1e-9 * weight.max():
-        raise ValueError(
-            "sample_weight differs among samples, but method='isotonic' counts outcomes for exact "
-            "limits. Use method='splines' or 'loess'."
-        )
+    refuse_weights(data, "method='isotonic'", "Use method='splines' or 'loess'.")
     return isotonic_curve(points, grid).frequency, isotonic_limits(x, outcome, grid, level)
 
 

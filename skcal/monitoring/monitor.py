@@ -350,8 +350,7 @@ class CalibrationMonitor(BaseEstimator):
             row before), ``bias``, ``bias_low``, ``bias_high``, ``error_low``. The classes of
             "classwise" have no estimate in common: NaN.
         """
-        pd = import_pandas()
-        return pd.DataFrame(self.history())
+        return import_pandas().DataFrame(self.history())
 
     def history(self) -> dict[str, np.ndarray]:
         """Return the columns of :meth:`to_frame` as arrays.
@@ -368,7 +367,8 @@ class CalibrationMonitor(BaseEstimator):
         return _summary(self)
 
     def _repr_html_(self):
-        return _as_html(self)
+        first, *others = str(self).splitlines()
+        return html_result(first, html_list(others))
 
     def _repr_mimebundle_(self, **options):
         return {"text/plain": str(self), "text/html": self._repr_html_()}
@@ -434,9 +434,7 @@ def _summary(monitor) -> str:
     if not monitor.e_values_:
         return f"{type(monitor).__name__}: no samples yet"
     seen = f"{monitor.n_samples_seen_:,} samples, {monitor.notion_} calibration"
-    evidence = (
-        f"e-value {_three_digits(monitor.e_value_)}, e-detector {_three_digits(monitor.detector_)}"
-    )
+    evidence = f"e-value {monitor.e_value_:.3g}, e-detector {monitor.detector_:.3g}"
     lines = [f"{seen}: {_alarm(monitor)}", evidence]
     if direction := _direction(monitor):
         lines.insert(1, direction)
@@ -449,15 +447,9 @@ def _summary(monitor) -> str:
             lines.append(f"root mean squared calibration error ≥ {number(estimate.error_low**0.5)}")
     if len(monitor.e_values_) > 1:
         largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
-        shown = ", ".join(f"{title}: {_three_digits(value)}" for title, value in largest)
+        shown = ", ".join(f"{title}: {value:.3g}" for title, value in largest)
         lines.append(f"largest e-values: {shown}")
     return printable("\n".join(lines))
-
-
-def _as_html(monitor) -> str:
-    """Return the summary for a notebook."""
-    first, *others = _summary(monitor).splitlines()
-    return html_result(first, html_list(others))
 
 
 def _alarm(monitor) -> str:
@@ -480,8 +472,3 @@ def _direction(monitor) -> str | None:
     if not estimate.bias_low <= 0 <= estimate.bias_high or abs(of_mean) >= abs(of_slope):
         return f"{event} {'more' if estimate.bias > 0 else 'less'} often than predicted"
     return f"predictions are {'too extreme' if of_slope < 0 else 'not extreme enough'}"
-
-
-def _three_digits(value: float) -> str:
-    """Three significant digits."""
-    return f"{value:.3g}"
