@@ -412,6 +412,20 @@ def column_names(y_proba):
     return None if names is None else list(names)
 
 
+def refuse_other_columns(shape, names, earlier_shape, earlier_names, name: str, of: str) -> None:
+    """Raise where columns, of rows of a shape and with names or None, are not those of earlier."""
+    if shape != earlier_shape:
+        now, then = (
+            f"{one[0]} columns" if one else "one dimension" for one in (shape, earlier_shape)
+        )
+        raise InputError(
+            name, f"has {now}, earlier {of} have {then}.", "Begin anew for another model."
+        )
+    if None not in (names, earlier_names) and names != earlier_names:
+        reason = f"has the columns {names[:8]}, earlier {of} have {earlier_names[:8]}."
+        raise InputError(name, reason, "Bring the columns into the same order.")
+
+
 def _shorten(classes: np.ndarray, most: int = 8) -> str:
     shown = ", ".join(repr(label) for label in classes[:most].tolist())
     return f"[{shown}{', …' if len(classes) > most else ''}]"

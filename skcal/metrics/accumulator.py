@@ -263,9 +263,6 @@ class CalibrationAccumulator(BaseEstimator):
         # sum() starts with 0.
         return deepcopy(self) if isinstance(other, int) and other == 0 else NotImplemented
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "_table")
-
     # Reading
 
     def _moments(self):

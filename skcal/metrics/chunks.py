@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-from skcal._labels import column_names, is_table, plain_labels
+from skcal._labels import column_names, is_table, plain_labels, refuse_other_columns
 from skcal._validation import check_weight, naming, row_blocks
 from skcal.notions import resolve_notion
 from skcal.sample import Sample, read_sample
@@ -156,24 +156,14 @@ class Columns:
         """Check a chunk; it may be left without samples of positive weight."""
         with naming("y_proba"):
             shape = np.shape(y_proba)[1:]
-        self._compare(shape, column_names(y_proba))
+        earlier = self.shape, self.names, "y_proba", "chunks"
+        refuse_other_columns(shape, column_names(y_proba), *earlier)
         names = ("labels", "pos_label", "from_logits")
         options = {name: getattr(self, name) for name in names}
         sample = read_sample(y_true, y_proba, notion=self.notion, scalar=True, **options)
         weight = _check_chunk_weight(sample_weight, len(sample.proba))
         keep = slice(None) if weight.all() else weight > 0
         return sample.take(keep, (sample.weight * weight)[keep])
-
-    def _compare(self, shape, names) -> None:
-        if shape != self.shape:
-            raise ValueError(
-                f"y_proba has {_shape_in_words(shape)}, where earlier chunks have "
-                f"{_shape_in_words(self.shape)}."
-            )
-        if names is not None and self.names is not None and names != self.names:
-            raise ValueError(
-                f"y_proba has the columns {names[:8]}, where earlier chunks have {self.names[:8]}."
-            )
 
     def require_options(self, notion, labels, from_logits) -> None:
         """Raise unless the options of an accumulator without samples fit."""
@@ -183,7 +173,8 @@ class Columns:
 
     def require(self, other: Columns) -> None:
         """Raise unless another accumulator's columns mean the same."""
-        self._compare(other.shape, other.names)
+        earlier = self.shape, self.names, "y_proba", "chunks"
+        refuse_other_columns(other.shape, other.names, *earlier)
         for name in ("labels", "notion", "pos_label", "from_logits"):
             own, others = getattr(self, name), getattr(other, name)
             if own != others:
@@ -191,10 +182,6 @@ class Columns:
                     f"The accumulators have different {name}, {own!r} and {others!r}. Pass "
                     f"{name}= to each."
                 )
-
-
-def _shape_in_words(shape) -> str:
-    return f"{shape[0]} columns" if shape else "one dimension"
 
 
 def _telling_labels(y, n_classes) -> np.ndarray:

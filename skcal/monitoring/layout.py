@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._labels import column_names
+from skcal._labels import column_names, refuse_other_columns
 from skcal._validation import InputError, naming, row_blocks
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
@@ -45,16 +45,6 @@ class Layout:
             if self.pooled:
                 parts = [tuple(map(np.concatenate, zip(*parts, strict=True))), *parts]
             yield [Batch.of(*part) for part in parts]
-
-    def require(self, n_columns: int | None, names: list | None) -> None:
-        """Raise where a batch has other columns."""
-        if n_columns != self.n_columns:
-            earlier = _described(self.n_columns)
-            reason = f"has {_described(n_columns)}, earlier batches have {earlier}."
-            raise InputError("X", reason, "Begin a new monitor for another model.")
-        if names is not None and self.names is not None and names != self.names:
-            reason = f"has the columns {names[:8]}, earlier batches have {self.names[:8]}."
-            raise InputError("X", reason, "Bring the columns into the same order.")
 
     @property
     def pooled(self) -> bool:
@@ -129,7 +119,8 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
     n_columns = shape[1] if len(shape) == 2 else None
     if layout is not None:
         if len(shape) in (1, 2):  # others are refused below
-            layout.require(n_columns, names)
+            earlier = () if layout.n_columns is None else (layout.n_columns,)
+            refuse_other_columns(shape[1:], names, earlier, layout.names, "X", "batches")
         notion, labels = layout.notion, layout.classes
     options: dict[str, Any] = {"label_name": "y", "proba_name": "X", "keep_weightless": True}
     sample = read_sample(y, X, notion, sample_weight, labels, **options)
@@ -139,10 +130,6 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
     if not sample.weight.all():
         sample = sample.take(np.flatnonzero(sample.weight))
     return layout or Layout(n_columns, names, sample.classes, sample.notion), sample
-
-
-def _described(n_columns: int | None) -> str:
-    return "one dimension" if n_columns is None else f"{n_columns} columns"
 
 
 def _check_counts(weight: np.ndarray) -> None:

@@ -296,9 +296,6 @@ class CalibrationMonitor(BaseEstimator):
             self.alarm_ = self.n_samples_seen_
         return self._look()
 
-    def __sklearn_is_fitted__(self):
-        return self._layout is not None
-
     # Reading
 
     def _log_mean(self, name: str) -> float:

@@ -222,7 +222,7 @@ def test_predictions_of_other_shapes_are_not_merged():
     y, proba = hard_sample()
     one = CalibrationAccumulator().partial_fit(y, proba)
     binary = CalibrationAccumulator("confidence").partial_fit(*hard_sample("binary"))
-    with pytest.raises(ValueError, match="one dimension, where earlier chunks have 4 columns"):
+    with pytest.raises(ValueError, match="one dimension, earlier chunks have 4 columns"):
         one.merge(binary)
 
 
@@ -248,8 +248,8 @@ def bad_chunks():
         "NaN weight": ((y, proba, np.append(np.ones(9), np.nan)), "sample_weight contains NaN"),
         "zero weights": ((y, proba, np.zeros(9)), "one per sample"),
         "huge weights": ((y, proba, np.full(10, 1e150)), "weights of chunks are not rescaled"),
-        "columns": ((y, proba[:, :3] / proba[:, :3].sum(1)[:, None]), "3 columns, where .* 4"),
-        "one column": ((y == 1, proba[:, 1]), "one dimension, where .* 4 columns"),
+        "columns": ((y, proba[:, :3] / proba[:, :3].sum(1)[:, None]), "3 columns, .* 4"),
+        "one column": ((y == 1, proba[:, 1]), "one dimension, .* 4 columns"),
         "no numbers": ((proba, y), "y_proba"),
     }
 
@@ -282,7 +282,7 @@ def test_reordered_columns_of_data_frames_raise():
     assert_array_equal(accumulator.classes_, names)
     at_once = expected_calibration_error(names[y], frame, notion="classwise")
     assert_allclose(accumulator.expected_calibration_error(), at_once, rtol=1e-12)
-    with pytest.raises(ValueError, match=r"columns \['a', 'b', 'c', 'd'\], where earlier chunks"):
+    with pytest.raises(ValueError, match=r"columns \['a', 'b', 'c', 'd'\], earlier chunks"):
         accumulator.partial_fit(names[y], frame[sorted(names)])
 
 
