@@ -65,7 +65,7 @@ def ratios(sums):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("bandwidth", [1e-7, *BANDWIDTHS, 10.0])
+@pytest.mark.parametrize("bandwidth", [1e-7, *BANDWIDTHS[::4], 10.0])
 def test_interpolated_ratios_equal_the_direct_ones(shape, bandwidth):
     p, outcomes, weight = draw(shape, 1500, seed=0)
     z = queries(shape)
@@ -81,7 +81,7 @@ def test_interpolated_ratios_equal_the_direct_ones(shape, bandwidth):
 @pytest.mark.parametrize("least", [1e-7, 1e-5, 1e-2])
 def test_a_path_of_bandwidths_has_the_sums_of_each(shape, least):
     p, outcomes, weight = draw(shape, 2000, seed=5)
-    larger = BANDWIDTHS[np.greater(BANDWIDTHS, least)][::3]
+    larger = BANDWIDTHS[np.greater(BANDWIDTHS, least)][::5]
     z, bandwidths = queries(shape), [least, *larger, 10.0]
     charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
     path = beta_sums(pair(z), pair(p), charges, bandwidths)
@@ -106,7 +106,7 @@ def test_sums_near_points_are_scaled_by_the_peak(bandwidth):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_estimates_do_not_depend_on_the_way_sums_are_made(shape, monkeypatch):
     p, outcomes, weight = draw(shape, 1500, seed=2)
-    bandwidths = BANDWIDTHS[[0, 4, 9, 14, 19]]
+    bandwidths = BANDWIDTHS[[0, 9, 19]]
 
     def estimates():
         for bandwidth in bandwidths:
@@ -128,25 +128,15 @@ def test_leaving_out_works_where_samples_stand_alone():
     assert_allclose(residuals[-2:, 0], [0 - 0.9, 1 - 0.95], atol=1e-9)
 
 
-def test_row_order_does_not_matter():
-    p, outcomes, weight = draw("confident", 5000, seed=3)
-    z = queries("confident")
-    order = np.random.default_rng(0).permutation(len(p))
-    charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
-    [first] = beta_sums(pair(z), pair(p), charges, [0.01])
-    [second] = beta_sums(pair(z), pair(p[order]), charges[order], [0.01])
-    assert_allclose(ratios(first), ratios(second), rtol=1e-12)
-
-
 def test_memory_grows_with_samples_not_with_pairs():
-    p, outcomes, weight = draw("uniform", 100_000, seed=4)
+    p, outcomes, weight = draw("uniform", 40_000, seed=4)
     charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
     tracemalloc.start()
     for _ in beta_sums(pair(p), pair(p), charges, [1e-4, 1e-1]):
         pass
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 100_000 * 8 * 4 * _NODES  # pairs would be 80 GB
+    assert peak < 40_000 * 8 * 4 * _NODES  # pairs would be 13 GB
 
 
 @pytest.fixture

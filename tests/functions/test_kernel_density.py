@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln, logsumexp
-from scipy.stats import beta, dirichlet
+from scipy.stats import dirichlet
 from sklearn import config_context
 
 from skcal import DirichletKernelDensity
@@ -53,7 +53,7 @@ def naive_residual(Z, X, outcomes, bandwidth, log_zero=None):
 
 
 @pytest.mark.parametrize("d", [1, 2, 4])
-@pytest.mark.parametrize("bandwidth", BANDWIDTHS)
+@pytest.mark.parametrize("bandwidth", BANDWIDTHS[::3])
 def test_residual_is_the_ratio_of_direct_sums(rng, d, bandwidth):
     X, residuals = sample(rng, 25, d)
     Z, _ = sample(rng, 12, d)
@@ -78,21 +78,6 @@ def test_what_a_sum_leaves_out_is_nothing_beside_points_of_tiny_weight(rng, d, b
         expected.append(np.exp(logs - logsumexp(logs)) @ (X + residuals) - z)
     function = DirichletKernelDensity(bandwidth).fit(X, residuals, weight)
     assert_allclose(function.residual(Z), expected, rtol=0, atol=1e-12 + 2e-15 / bandwidth)
-
-
-@pytest.mark.parametrize("bandwidth", [1e-3, 0.1])
-def test_kernel_is_the_dirichlet_and_the_beta_density(rng, bandwidth):
-    X, residuals = sample(rng, 9, 3)
-    z = np.array([0.2, 0.3, 0.5])
-    density = [dirichlet.pdf(z, point / bandwidth + 1) for point in X]
-    expected = density @ (X + residuals) / np.sum(density) - z
-    function = DirichletKernelDensity(bandwidth).fit(X, residuals)
-    assert_allclose(function.residual([z])[0], expected, atol=1e-10)
-    p, residuals = sample(rng, 9, 1)
-    density = beta.pdf(0.3, p[:, 0] / bandwidth + 1, (1 - p[:, 0]) / bandwidth + 1)
-    expected = density @ (p + residuals) / density.sum() - 0.3
-    function = DirichletKernelDensity(bandwidth).fit(p, residuals)
-    assert_allclose(function.residual([[0.3]])[0], expected, atol=1e-10)
 
 
 # Zeros and ones
@@ -159,20 +144,6 @@ def test_no_point_of_the_simplex_gives_nan_or_infinity(rng, d, bandwidth):
 # Invariances
 
 
-def test_two_columns_give_twice_the_error_of_one(rng):
-    p, residuals = sample(rng, 40, 1)
-    outcomes = p + residuals
-    p[:3] = [[0], [1], [0.5]]
-    residuals = outcomes - p
-    one = DirichletKernelDensity(0.05).fit(p, residuals)
-    two = DirichletKernelDensity(0.05).fit(
-        np.hstack([1 - p, p]), np.hstack([-residuals, residuals])
-    )
-    X, residual = np.hstack([1 - p, p]), one.residual(p)
-    assert_allclose(two.residual(X), np.hstack([-residual, residual]), atol=1e-12)
-    assert_allclose(two.predict(X), 2 * one.predict(p), atol=1e-12)
-
-
 @pytest.mark.parametrize("d", [1, 3])
 def test_blocks_do_not_change_the_result(rng, d, monkeypatch):
     X, residuals = on_the_grid(rng, 50, d)
@@ -182,12 +153,6 @@ def test_blocks_do_not_change_the_result(rng, d, monkeypatch):
         monkeypatch.setattr(dirichlet_sums, "_BLOCK_BYTES", 8 * 50 * rows)
         assert_allclose(function.residual(X), whole[0], atol=1e-13)
         assert_allclose(loo_log_likelihoods(X, BANDWIDTHS, np.ones(50)), whole[1], rtol=1e-12)
-
-
-def test_prediction_does_not_leave_a_sample_out(rng):
-    X, residuals = sample(rng, 30, 3)
-    function = DirichletKernelDensity(1e-5).fit(X, residuals)
-    assert_allclose(function.residual(X), residuals, atol=1e-12)
 
 
 def test_float32_predictions_are_stored_and_read_as_they_are(rng):
@@ -218,9 +183,9 @@ def naive_loo(X, bandwidth):
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("draw", [sample, on_the_grid])
 def test_bandwidth_is_the_leave_one_out_maximiser_on_the_grid(rng, d, draw):
-    X, residuals = draw(rng, 30, d)
+    X, residuals = draw(rng, 16, d)
     expected = np.array([naive_loo(X, bandwidth) for bandwidth in BANDWIDTHS])
-    assert_allclose(loo_log_likelihoods(X, BANDWIDTHS, np.ones(30)), expected, rtol=1e-9)
+    assert_allclose(loo_log_likelihoods(X, BANDWIDTHS, np.ones(16)), expected, rtol=1e-9)
     function = DirichletKernelDensity("loo").fit(X, residuals)
     assert function.bandwidth_ == BANDWIDTHS[np.argmax(expected)]
 

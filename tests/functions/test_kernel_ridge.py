@@ -278,7 +278,7 @@ def in_the_whole_space(ridge, K, k, residuals):
 @pytest.mark.parametrize("ridge", RIDGES)
 @pytest.mark.parametrize("kind", SAMPLES)
 @pytest.mark.parametrize("trace", TRACES)
-@pytest.mark.parametrize("alpha", [1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-10, 1e-12])
+@pytest.mark.parametrize("alpha", [1e-1, 1e-5, 1e-9, 1e-12])
 def test_the_automatic_tolerance_keeps_h_to_1e_6_at_every_alpha(rng, ridge, kind, trace, alpha):
     X, Z = SAMPLES[kind](rng), SAMPLES[kind](rng)
     residuals = rng.normal(size=X.shape)
@@ -323,18 +323,12 @@ def test_kronecker_can_be_negative_and_two_step_cannot(tempered):
 
 @pytest.mark.parametrize("ridge", RIDGES)
 @pytest.mark.parametrize("alpha", [0, -1e-3])
-def test_alpha_that_is_not_positive_raises(ridge, alpha):
-    with pytest.raises(ValueError, match="alpha"):
-        ridge(alpha=alpha).fit([[0.2], [0.4]], [0.8, -0.4])
-
-
-@pytest.mark.parametrize("ridge", RIDGES)
-@pytest.mark.parametrize("alpha", [0, -1e-3])
-def test_alpha_of_a_path_that_is_not_positive_raises(ridge, alpha):
+def test_alpha_that_is_not_positive_raises_in_a_fit_and_on_a_path(ridge, alpha):
     X, residuals = [[0.2], [0.4]], [0.8, -0.4]
-    fitted = ridge().fit(X, residuals)
     with pytest.raises(ValueError, match="alpha"):
-        fitted.score_path(X, residuals, [1e-3, alpha])
+        ridge(alpha=alpha).fit(X, residuals)
+    with pytest.raises(ValueError, match="alpha"):
+        ridge().fit(X, residuals).score_path(X, residuals, [1e-3, alpha])
 
 
 def test_kernels_that_are_none_raise():

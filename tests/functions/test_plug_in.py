@@ -1,7 +1,5 @@
 """PlugIn against the scikit-learn estimators it holds; Zero."""
 
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -164,12 +162,6 @@ def test_only_single_output_regressors_are_wrapped(canonical):
     assert isinstance(PlugIn(SVR()).fit(X, residuals).estimator_, MultiOutputRegressor)
 
 
-def test_regressors_take_any_real_features(rng):
-    X, residuals = rng.normal(size=(30, 5)), rng.normal(size=(30, 2))
-    expected = LinearRegression().fit(X, residuals).predict(X)
-    assert_allclose(PlugIn(LinearRegression()).fit(X, residuals).residual(X), expected)
-
-
 # Outcomes as the target
 
 
@@ -195,15 +187,6 @@ def test_residual_of_a_classifier_is_its_probabilities_minus_the_prediction(
     function = PlugIn(classifier, target).fit(X, residuals)
     expected = clone(classifier).fit(X, outcomes).predict_proba(X)[:, 1:] - X
     assert_allclose(function.residual(X), expected, atol=1e-12)
-
-
-def test_classifier_and_regressor_of_the_outcome_agree_where_both_are_frequencies():
-    X = np.repeat([[0.2, 0.8], [0.7, 0.3]], 10, axis=0)
-    outcomes = np.eye(2)[[0] * 4 + [1] * 6 + [0] * 9 + [1]]
-    neighbours = [KNeighborsClassifier(10), KNeighborsRegressor(10)]
-    for estimator, target in zip(neighbours, ("residual", "outcome"), strict=True):
-        function = PlugIn(estimator, target).fit(X, outcomes - X)
-        assert_allclose(function.residual(X[[0, 10]]), [[0.2, -0.2], [0.2, -0.2]], atol=1e-12)
 
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS, **by_estimator)
@@ -306,14 +289,6 @@ def test_parameters_are_nested_and_the_estimator_is_never_fitted_itself(canonica
     assert not hasattr(function.estimator[-1], "coef_")
     assert function.estimator_[-1].C == 0.05
     assert not hasattr(clone(function), "estimator_")
-
-
-@pytest.mark.parametrize("estimator", [*REGRESSORS, *CLASSIFIERS], **by_estimator)
-def test_pickles_predict_alike(canonical, estimator):
-    X, _, residuals = canonical
-    function = PlugIn(estimator).fit(X, residuals)
-    restored = pickle.loads(pickle.dumps(function))
-    assert_array_equal(restored.predict(X), function.predict(X))
 
 
 def test_things_that_are_no_estimators_raise():
