@@ -77,8 +77,7 @@ def test_certain_predictions_are_right_or_have_no_limit():
         kolmogorov_smirnov_test([0, 1, 0], [0.0, 1.0, 1.0])
 
 
-@pytest.mark.parametrize("statistic", TAILS)
-@pytest.mark.parametrize("p", [0.5, 0.02])
+@pytest.mark.parametrize(("statistic", "p"), [*zip(TAILS, [0.5, 0.02], strict=True)])
 def test_rejections_of_calibrated_predictions_are_at_most_nominal(statistic, p):
     rejections = 0
     for seed in range(400):

@@ -88,8 +88,7 @@ def cutoff_error(p, gap):
     return max(path.max(), 0) - min(path.min(), 0)
 
 
-@pytest.mark.parametrize("slope", [1.0, 0.7])
-@pytest.mark.parametrize("method", ["asymptotic", "exact"])
+@pytest.mark.parametrize(("slope", "method"), [(1.0, "asymptotic"), (0.7, "exact")])
 def test_bounds_cover_the_error_given_the_predictions(slope, method):
     misses = np.zeros(2)
     for seed in range(200):

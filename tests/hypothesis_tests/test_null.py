@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from calibrated_samples import awkward, sample, single_problem, superclass
+from calibrated_samples import sample, single_problem, superclass
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
@@ -11,7 +11,7 @@ from sklearn import config_context
 from skcal.hypothesis_tests.monte_carlo import null_distribution
 from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
 from skcal.metrics.binned import BinnedStatistic
-from skcal.metrics.kernel import KernelStatistic, _single
+from skcal.metrics.kernel import KernelStatistic
 from skcal.metrics.statistic import (
     MetricStatistic,
     draw_codes,
@@ -113,8 +113,7 @@ def test_observed_outcomes_are_those_of_the_problem(notion):
 # Statistics
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("norm", [1, 2, 3.5, np.inf])
+@pytest.mark.parametrize(("norm", "weighted"), [(1, True), (3.5, False), (np.inf, True)])
 @pytest.mark.parametrize(
     ("notion", "bins"),
     [(n, b) for n in SCALARS for b in SCALAR_BINS] + [(n, b) for n in VECTORS for b in VECTOR_BINS],
@@ -138,8 +137,9 @@ def test_bins_and_variances_that_depend_on_labels_are_found_anew_for_each_outcom
     assert_array_equal(statistic(codes), expected)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kernel", ["laplacian", "rbf", polynomial])
+@pytest.mark.parametrize(
+    ("kernel", "weighted"), [("laplacian", True), ("rbf", False), (polynomial, True)]
+)
 @pytest.mark.parametrize("method", ["unbiased", "biased"])
 @pytest.mark.parametrize("notion", [*SCALARS, *VECTORS])
 def test_kernel_statistic_is_the_kernel_error(notion, method, kernel, weighted):
@@ -192,15 +192,6 @@ def test_tiny_probabilities_enter_no_product_as_subnormal_numbers(rng, monkeypat
     assert not any(is_subnormal(V).any() for V in seen)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-15, 1e15])
-def test_single_precision_leaves_out_only_what_is_not_seen(scale):
-    values = np.array([[1.0, -1e-17, 1e-17, 1e-19], [-1e-19, 1e-40, -1e-300, 0.0]])
-    expected = np.array([[1.0, -1e-17, 1e-17, 0.0], [0.0, 0.0, 0.0, 0.0]])
-    assert _single(scale * values).dtype == np.float32
-    assert_allclose(_single(scale * values), scale * expected, rtol=1e-6)
-    assert _single(values[:0]).shape == (0, 4)
-
-
 @pytest.mark.parametrize("scale", [1e-25, 1e-18, 1e15])
 def test_the_scale_of_a_kernel_is_that_of_the_statistic(scale):
     problem, codes = problem_and_codes("canonical")
@@ -216,23 +207,6 @@ def test_a_single_sample_has_no_pairs():
     expected = [2 * 0.8**2, 2 * 0.2**2]
     biased = prepare(SKCE, problem, {"method": "biased"})(np.array([[0], [1]]))
     assert_allclose(biased, expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("notion", [*SCALARS, *VECTORS])
-def test_metric_statistic_calls_the_metric_with_outcomes_and_features(notion):
-    problem, codes = problem_and_codes(notion)
-    X = problem.features
-    scalar, calls = X.shape[1] == 1, []
-
-    def metric(outcomes, features, scale):
-        calls.append((outcomes, features))
-        return scale * np.mean(outcomes)
-
-    values = prepare(metric, problem, {"scale": 2.0})(codes)
-    assert_allclose(values, 2 * codes.mean(axis=1))
-    for (outcomes, features), row in zip(calls, codes, strict=True):
-        assert_array_equal(outcomes, row)
-        assert_array_equal(features, X[:, 0] if scalar else X)
 
 
 def test_a_users_statistic_is_fast_once_it_says_what_it_prepares():
@@ -316,13 +290,3 @@ def test_a_null_distribution_is_that_of_its_seeds():
         assert_allclose(value, expected, rtol=1e-12)
     [expected] = metric_of(expected_calibration_error, problem, observed_codes(problem))
     assert_allclose(observed, expected, rtol=1e-12)
-
-
-def test_awkward_predictions_have_ties_and_certain_rows(rng):
-    """What the levels elsewhere are measured on."""
-    for n_classes in (2, 10):
-        proba = awkward(rng, 50, n_classes)
-        assert_allclose(proba.sum(axis=1), 1)
-        assert 8 <= np.sum(proba.max(axis=1) == 1) < 25
-        assert len(np.unique(proba, axis=0)) < 50
-        assert (proba == 0).any()

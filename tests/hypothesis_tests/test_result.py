@@ -36,13 +36,6 @@ def test_holm_adjusted_pvalues_are_the_smallest_rejecting_levels(pvalues):
     assert adjusted.max() <= 1
 
 
-def test_adjustment_follows_the_order_of_the_pvalues(rng):
-    pvalues, order = rng.uniform(size=9), rng.permutation(9)
-    adjusted = adjust_pvalues(pvalues)
-    assert_allclose(adjust_pvalues(pvalues[order]), adjusted[order])
-    assert_array_equal(adjust_pvalues([0.3]), [0.3])
-
-
 @pytest.mark.parametrize(
     ("pvalues", "match"),
     [

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from calibrated_samples import awkward, draw, sample, single_problem, superclass
+from calibrated_samples import sample, single_problem, superclass
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 from scipy.stats import chi2, kstest, norm
@@ -93,15 +93,6 @@ def test_distribution_free_pvalues_follow_their_bounds(notion, estimator):
             assert_allclose(result.estimate, error, rtol=1e-12)
             expected = bound_pvalue(error, 61, bound, estimator, size or 7)
             assert_allclose(result.pvalue, expected, rtol=1e-9)
-
-
-def test_h_reaches_its_bounds():
-    """B = 2 for vectors and 1 for numbers: certain and wrong."""
-    for proba, notion, bound in [([[1, 0]] * 4, "canonical", 2), ([1.0] * 4, "binary", 1)]:
-        y, options = [0 if notion == "binary" else 1] * 4, {"notion": notion, "labels": [0, 1]}
-        result = skce_test(y, proba, method="distribution-free", **options)
-        assert result.estimate == bound
-        assert_allclose(result.pvalue, np.exp(-2 / 2))
 
 
 @pytest.mark.parametrize("estimator", ["unbiased", "block"])
@@ -193,7 +184,7 @@ def test_pvalues_of_cifar10_networks_are_the_published_ones(cifar10, published, 
 @pytest.mark.parametrize("kernel", ["laplacian", "rbf", linear_kernel])
 @pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
 def test_bootstrap_is_the_quadratic_form_of_its_multinomial_counts(notion, kernel):
-    n, B = 23, 19
+    n, B = 13, 19
     y, proba = sample(notion, n)
     m = {"canonical": 4, "top-2": 3, superclass: 2}.get(notion, 1)
     root = np.random.default_rng(3).normal(size=(m, m))
@@ -209,7 +200,7 @@ def test_bootstrap_is_the_quadratic_form_of_its_multinomial_counts(notion, kerne
         unbiased = (H.sum() - np.trace(H)) / (n * (n - 1))
         statistic = n / (n - 1) * unbiased - H.mean()
         options = {"notion": notion, "kernel": kernel, "bandwidth": 0.3, "class_kernel": A}
-        for memory in (1024, 0.005):  # MiB: all rows, blocks of 9
+        for memory in (1024, 0.005):  # MiB: all rows, blocks of some
             with config_context(working_memory=memory):
                 result = skce_test(
                     y, proba, method="asymptotic", n_resamples=B, random_state=8, **options
@@ -381,7 +372,7 @@ def literal_largest(y, proba, notion, widths):
 
 @pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
 def test_the_default_is_the_largest_standardised_error_of_several_widths(notion):
-    y, proba = sample(notion)
+    y, proba = sample(notion, 30)
     options = {"notion": notion, "n_resamples": 39, "random_state": 0}
     result = skce_test(y, proba, **options)
     statistic, estimate = literal_largest(y, proba, notion, (0.01, 0.1, 1.0))
@@ -402,14 +393,6 @@ def test_one_width_of_several_has_the_p_value_of_that_width(notion, estimator):
     assert_allclose(several.estimate, one.estimate, rtol=1e-6)
 
 
-@pytest.mark.parametrize("notion", ["classwise", "top-label"])
-def test_several_widths_go_with_several_problems(notion):
-    y, proba = sample(notion)
-    result = skce_test(y, proba, notion=notion, n_resamples=99, random_state=0)
-    assert 0 < result.pvalue <= 1
-    assert np.isfinite(result.estimate)
-
-
 def test_a_width_whose_error_rounding_hides_does_not_decide():
     # The nearest of 100-class predictions are 50 widths of 0.01 apart: in float32 it sees nothing.
     data = make_dirichlet(250, n_classes=100, model="M2", random_state=3)
@@ -425,18 +408,6 @@ def test_several_widths_are_for_monte_carlo_and_positive():
     for wrong in ([0.1, 0], [], [[0.1]], [np.nan]):
         with pytest.raises(ValueError, match="must hold positive numbers"):
             skce_test(y, proba, bandwidth=wrong)
-
-
-def test_confident_predictions_have_power_where_their_median_distance_sees_ties():
-    rejections = np.zeros(2)
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        p = 1 - rng.beta(0.3, 15, 300)
-        y = (rng.uniform(size=300) < p - 0.04).astype(int)
-        for k, bandwidth in enumerate(("auto", 1e-5)):
-            options = {"bandwidth": bandwidth, "n_resamples": 59, "random_state": seed}
-            rejections[k] += skce_test(y, p, labels=[0, 1], **options).pvalue <= 0.05
-    assert rejections[0] >= 16 > rejections[1]
 
 
 def test_too_few_blocks_are_refused():
@@ -500,24 +471,6 @@ def test_several_problems_have_the_monte_carlo_test_only(notion, method):
 def test_monte_carlo_refuses_what_it_does_not_heed(options):
     with pytest.raises(ValueError, match="takes no class_kernel and no estimator='block'"):
         skce_test(*sample("canonical"), notion="canonical", **options)
-
-
-@pytest.mark.parametrize("method", ["distribution-free", "asymptotic", "spectral", "block"])
-def test_only_the_bound_misses_m3_at_100_samples(method):
-    data = make_dirichlet(100, n_classes=3, model="M3", random_state=0)
-    result = skce_test(data.labels, data.proba, notion="canonical", method=method, random_state=0)
-    assert (result.pvalue > 0.05) == (method == "distribution-free")
-
-
-@pytest.mark.parametrize("estimator", ["biased", "unbiased", "block"])
-def test_bounds_never_reject_calibrated_predictions_here(estimator):
-    """They hold their level by far: the smallest of 100 p-values is above 0.5."""
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        proba = awkward(rng, 50, 3)
-        y = draw(rng, proba)
-        options = {"notion": "canonical", "method": "distribution-free", "estimator": estimator}
-        assert skce_test(y, proba, **options).pvalue > 0.5
 
 
 @pytest.mark.parametrize(
