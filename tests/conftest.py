@@ -30,7 +30,7 @@ def pytest_collection():
 # What the tests of a folder, or of these files, share is dear: reports, workers of joblib.
 TOGETHER = ("tests/report/", "tests/displays/")
 WORKERS = (
-    *("tests/metrics/test_parallel.py", "tests/test_threads_and_pickles.py"),
+    "tests/test_threads_and_pickles.py",
     *("tests/model_selection/test_search_of_maps.py", "tests/model_selection/test_search.py"),
 )
 

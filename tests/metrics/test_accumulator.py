@@ -119,17 +119,6 @@ def test_blocks_within_a_chunk_do_not_matter(notion, monkeypatch):
     assert_allclose(blocks._table.sums.value, whole._table.sums.value, rtol=1e-13, atol=1e-13)
 
 
-def test_grid_values_fall_alike_in_float32_and_float64():
-    one, other = (
-        CalibrationAccumulator("binary", n_bins=N_BINS).partial_fit(
-            [0, 1] * (N_BINS + 1), np.repeat(np.arange(N_BINS + 1) / N_BINS, 2).astype(dtype)
-        )
-        for dtype in (np.float32, np.float64)
-    )
-    assert_array_equal(one.calibration_bins().count, other.calibration_bins().count)
-    assert_array_equal(one.calibration_bins().count, [4] + [2] * (N_BINS - 1))
-
-
 def test_edges_known_beforehand_are_any_bins():
     y, p = hard_sample("binary")
     table = calibration_bins(y, p, strategy="quantile", n_bins=6)
@@ -146,8 +135,8 @@ def test_edges_known_beforehand_are_any_bins():
 
 
 def test_sums_of_many_samples_keep_their_digits():
-    # One sum of 2²² terms 0.1 loses 1e-11 of itself.
-    p = np.full(2**22, 0.1)
+    # One sum of 2²⁰ terms 0.1 loses 1e-12 of itself.
+    p = np.full(2**20, 0.1)
     naive = np.bincount(np.zeros(len(p), dtype=np.intp), p)[0]
     assert abs(naive / fsum(p) - 1) > 1e-12
     accumulator = CalibrationAccumulator().partial_fit(np.zeros(len(p), dtype=np.int8), p)
@@ -162,10 +151,9 @@ def test_sums_of_many_samples_keep_their_digits():
 
 
 @every_notion
-@pytest.mark.parametrize("seed", range(3))
-def test_merging_in_any_order_gives_the_same(notion, seed):
+def test_merging_in_any_order_gives_the_same(notion):
     y, proba = hard_sample(notion)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     cuts = np.sort(rng.integers(0, N, 6))
     parts = [
         CalibrationAccumulator(notion, n_bins=N_BINS).partial_fit(*chunk)
@@ -399,20 +387,6 @@ def test_options_are_checked(options, match):
         CalibrationAccumulator(**options).partial_fit(*hard_sample())
 
 
-def test_options_of_the_errors_are_checked():
-    accumulator = CalibrationAccumulator().partial_fit(*hard_sample())
-    with pytest.raises(ValueError, match="'norm' parameter"):
-        accumulator.expected_calibration_error(norm=0.5)
-    with pytest.raises(ValueError, match="is for norm=2"):
-        accumulator.expected_calibration_error(debias=True)
-    with pytest.raises(ValueError, match="Lower min_bin_samples"):
-        accumulator.maximum_calibration_error(min_bin_samples=1000)
-    with pytest.raises(ValueError, match="'confidence_level' parameter"):
-        accumulator.calibration_bins(confidence_level=95)
-    with pytest.raises(ValueError, match="'score' parameter"):
-        accumulator.score_decomposition(score="accuracy")
-
-
 def test_bins_that_were_changed_midway_raise():
     accumulator = CalibrationAccumulator().partial_fit(*hard_sample())
     with pytest.raises(ValueError, match="different bins"):
@@ -430,16 +404,6 @@ def test_pickles_and_clones():
     assert_array_equal(again._table.sums.value, accumulator._table.sums.value)
     assert clone(accumulator).get_params()["n_bins"] == 7
     assert not hasattr(clone(accumulator), "n_samples_seen_")
-
-
-def test_the_state_does_not_grow_with_the_samples():
-    rng = np.random.default_rng(0)
-    accumulator, sizes = CalibrationAccumulator(), []
-    for n in (100, 100_000):
-        proba = rng.dirichlet(np.ones(3), size=n)
-        accumulator.partial_fit(rng.integers(0, 3, n), proba)
-        sizes.append(len(pickle.dumps(accumulator)))
-    assert sizes[1] < sizes[0] + 16
 
 
 def traced_peak(call):

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
-from skcal.metrics.base import combine_problems, estimate_problems
-from skcal.notions import Problem
+from skcal.metrics.base import estimate_problems
 from skcal.sample import read_sample
 
 P = np.array([0.125, 0.25, 0.75, 0.875])
@@ -107,12 +106,6 @@ def test_one_class_in_y_true_either_always_or_never_is_the_positive_one(
     assert happened(sample) == (P.tolist(), [happens] * 4)
 
 
-def test_labels_of_columns_need_not_be_sorted_nor_all_occur():
-    sample = read_sample(["b", "b", "c", "b"], THREE, labels=["c", "a", "b"])
-    assert_array_equal(sample.codes, [2, 2, 0, 2])
-    assert_array_equal(sample.classes, ["c", "a", "b"])
-
-
 @pytest.mark.parametrize(
     ("y", "proba", "options", "match"),
     [
@@ -159,20 +152,6 @@ def test_samples_of_weight_zero_are_dropped():
     assert_array_equal(read_sample(y, THREE).weight, np.ones(4))
 
 
-@pytest.mark.parametrize(
-    ("weight", "match"),
-    [
-        ([1, -1, 1, 1], "sample_weight row 1 is -1: negative"),
-        ([0, 0, 0, 0], "sample_weight is all zero"),
-        ([1, 1, np.nan, 1], "sample_weight contains NaN: sample_weight row 2"),
-        ([1, 1], r"sample_weight.shape == \(2,\), expected \(4,\)"),
-    ],
-)
-def test_weights_that_are_none_raise(weight, match):
-    with pytest.raises(ValueError, match=match):
-        read_sample([0, 1, 2, 0], THREE, sample_weight=weight)
-
-
 def test_only_samples_of_positive_weight_count_towards_the_least_number():
     y, weight = [0, 1, 2, 0], [0, 2, 0, 1]
     assert len(read_sample(y, THREE, sample_weight=weight, at_least=2).proba) == 2
@@ -186,74 +165,6 @@ def test_only_samples_of_positive_weight_count_towards_the_least_number():
 def test_auto_reads_the_shape_and_never_the_labels(proba, notion):
     for y in ([0, 1, 0, 1], [1, 1, 1, 1]):
         assert read_sample(y, proba).notion == notion
-
-
-@pytest.mark.parametrize(
-    ("notion", "name"),
-    [
-        ("canonical", "'canonical'"),
-        ("top-1", "'top-1'"),
-        (lambda p: np.arange(3) + 0 * p > 0, "'lens'"),
-    ],
-)
-def test_scalar_metrics_refuse_notions_with_vectors(notion, name):
-    read_sample([0, 1, 2, 0], THREE, notion=notion)
-    with pytest.raises(ValueError, match=f"^notion={name} .*Use one of 'binary', 'confidence'"):
-        read_sample([0, 1, 2, 0], THREE, notion=notion, scalar=True)
-    for scalar in ("confidence", "top-label", "classwise"):
-        assert read_sample([0, 1, 2, 0], THREE, notion=scalar, scalar=True).notion == scalar
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_residuals_give_back_the_outcomes(rng, dtype):
-    proba = rng.dirichlet(np.ones(3), size=50).astype(dtype)
-    y = rng.integers(0, 3, 50)
-    [problem] = read_sample(y, proba, notion="canonical").problems()
-    assert_array_equal(problem.outcomes, np.eye(3)[y])
-
-
-def test_shares_of_top_label_are_those_of_the_weight():
-    proba = THREE[[0, 1, 2, 3, 0]]  # arg max 0, 1, 1, 0, 0
-    weight = np.array([1.0, 2.0, 0.0, 4.0, 1.0])
-    problems = read_sample([0, 1, 2, 1, 0], proba, notion="top-label", sample_weight=weight)
-    shares, weights = zip(*((p.share, p.weight.tolist()) for p in problems.problems()), strict=True)
-    assert shares == (6 / 8, 2 / 8, 0)
-    assert weights == ([1, 4, 1], [2], [])
-    for notion in ("confidence", "classwise", "canonical"):
-        whole = read_sample([0, 1, 2, 1, 0], proba, notion=notion, sample_weight=weight)
-        assert [problem.share for problem in whole.problems()] == [1] * len(whole.problems())
-
-
-# Combining problems
-
-
-def problems(shares):
-    return [Problem(None, None, None, share) for share in shares]
-
-
-@pytest.mark.parametrize(
-    ("powers", "shares", "norm", "average", "root", "expected"),
-    [
-        ([0.25], [1], 1, "sum", True, 0.25),
-        ([0.25], [1], 2, "sum", True, 0.5),
-        ([0.25], [1], 2, "sum", False, 0.25),
-        ([1, 2, 6], [1, 1, 1], 2, "sum", True, 3),
-        ([1, 2, 6], [1, 1, 1], 2, "macro", False, 3),
-        ([4, 8, np.nan], [0.25, 0.75, 0], 1, "sum", True, 7),
-        ([4, 8, np.nan], [0.25, 0.75, 0], 1, "macro", True, 6),
-        ([4, 8, np.nan], [0.25, 0.75, 0], np.inf, "sum", True, 8),
-        ([4, 9, np.nan], [0.25, 0.75, 0], 2, None, True, [2, 3, np.nan]),
-        ([4, 8, np.nan], [0.25, 0.75, 0], np.inf, None, True, [4, 8, np.nan]),
-        ([-0.5, 0.25], [1, 1], 1, "sum", True, -0.25),
-        ([-0.5, 0.25], [1, 1], 2, "sum", True, 0),  # the root of a negative square is 0
-        ([-0.5, 0.25], [1, 1], 2, "sum", False, -0.25),
-        ([-0.5, 0.25], [1, 1], 2, None, True, [0, 0.5]),
-    ],
-)
-def test_powers_are_combined_before_the_root(powers, shares, norm, average, root, expected):
-    value = combine_problems(powers, problems(shares), norm, average, root)
-    assert_allclose(value, expected, rtol=1e-15)
-    assert isinstance(value, np.ndarray if average is None else float)
 
 
 def test_an_estimate_that_is_not_a_number_is_never_left_out(rng):

@@ -8,7 +8,6 @@ from skcal.datasets import make_dirichlet
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import monte_carlo_test
 from skcal.metrics import (
-    CalibrationAccumulator,
     bootstrap_interval,
     calibration_bins,
     expected_calibration_error,
@@ -43,19 +42,6 @@ def test_binned_errors_of_given_edges_are_those_of_their_definitions(binary):
     assert_array_equal(bins.count, [count for _, count in gaps.values()])
 
 
-@pytest.mark.parametrize("notion", ["confidence", "classwise", "top-label"])
-def test_given_edges_are_those_of_an_accumulator(notion):
-    data = make_dirichlet(200, n_classes=3, model="M3", random_state=0)
-    options = {"notion": notion, "edges": EDGES}
-    accumulator = CalibrationAccumulator(**options).partial_fit(data.labels, data.proba)
-    for norm, debias in [(1, False), (2, True), (np.inf, False)]:
-        found = expected_calibration_error(
-            data.labels, data.proba, norm=norm, debias=debias, **options
-        )
-        expected = accumulator.expected_calibration_error(norm=norm, debias=debias)
-        assert_allclose(found, expected, rtol=1e-10)
-
-
 def test_equal_edges_are_uniform_bins_to_the_last_bit(binary):
     edges = np.arange(11) / 10
     for metric in (expected_calibration_error, maximum_calibration_error):
@@ -81,21 +67,6 @@ def test_a_reliability_diagram_has_given_bins(binary):
     assert panel.n_bins == 5
     assert_allclose(panel.error, expected_calibration_error(*binary, edges=EDGES), rtol=1e-12)
     assert "5 bins" in repr(display)
-
-
-@pytest.mark.parametrize(
-    ("edges", "message"),
-    [
-        ([0, 0.5], "edges of 0 to 0.5: a 1-D array from 0 to 1 is needed"),
-        ([0, 0.5, 0.5, 1], r"edges\[2\] = 0.5 follows 0.5. Pass numpy.unique"),
-        ([[0, 1]], "edges of shape"),
-        ([0, np.nan, 1], "edges contains NaN"),
-    ],
-)
-def test_edges_that_are_no_bins_are_refused(binary, edges, message):
-    for metric in (expected_calibration_error, maximum_calibration_error, calibration_bins):
-        with pytest.raises(ValueError, match=message):
-            metric(*binary, edges=edges)
 
 
 def test_vectors_have_no_edges():

@@ -65,8 +65,8 @@ def test_debiasing_of_weighted_samples_is_the_mean_over_pairs(rng):
     assert_allclose(squared, expected, rtol=1e-12)
 
 
-def test_a_million_float32_rows_are_summed_in_double_precision(rng):
-    p = rng.uniform(size=1_000_000).astype(np.float32)
+def test_many_float32_rows_are_summed_in_double_precision(rng):
+    p = rng.uniform(size=200_000).astype(np.float32)
     y = (rng.uniform(size=len(p)) < p**2).astype(int)
     single, double = (expected_calibration_error(y, x) for x in (p, p.astype(float)))
     assert_allclose(single, double, rtol=1e-9)  # torchmetrics 1.9 is off by 3e-5
@@ -99,15 +99,6 @@ def test_two_columns_count_each_residual_twice(rng, strategy):
     assert_allclose([classwise / 2, macro, canonical], plain, rtol=1e-10)
 
 
-@pytest.mark.parametrize("strategy", ["uniform", "quantile", "sweep", "unique"])
-@pytest.mark.parametrize("notion", ["binary", "confidence", "top-label"])
-def test_one_column_is_the_second_of_two(rng, notion, strategy):
-    proba, y = draw(rng, continuous, "binary")
-    proba = np.column_stack([1 - proba[:, 1], proba[:, 1]])
-    options = {"notion": notion, "strategy": strategy}
-    assert_allclose(errors(y, proba[:, 1], **options), errors(y, proba, **options), rtol=1e-15)
-
-
 def test_probability_of_the_positive_class_and_confidence_are_two_metrics():
     """Each is 0 where the other is not."""
     p, y = np.repeat([0.25, 0.75], 4), [1, 0, 0, 0, 0, 1, 1, 1]
@@ -128,7 +119,7 @@ def test_zeros_and_ones_are_finite_and_all_or_nothing(notion, strategy, dtype):
     n_classes = 2 if notion == "binary" else 3
     predicted = np.arange(30) % n_classes
     proba = np.eye(n_classes, dtype=dtype)[predicted]
-    for n_bins in (1, 2, 9, 15, 22):
+    for n_bins in (1, 9, 22):
         options = {"notion": notion, "strategy": strategy, "n_bins": n_bins}
         right = errors(predicted, proba, **options)
         assert right[4] <= 0  # the variance of labels is not that of their residuals
@@ -155,7 +146,7 @@ def test_one_distinct_prediction_has_one_gap(strategy, p, n):
 
 
 @every_form
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 3])
 def test_a_few_samples_of_one_class_do(rng, notion, strategy, n):
     proba, _ = draw(rng, continuous, notion)
     options = {"notion": notion, "strategy": strategy, "min_samples": 1}

@@ -23,7 +23,7 @@ from skcal.metrics import (
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
-from skcal.metrics.bootstrap import _poisson_counts, resample_counts
+from skcal.metrics.bootstrap import resample_counts
 from skcal.metrics.statistic import prepare_counts, prepared_by
 
 pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain for the interval")
@@ -107,21 +107,12 @@ def test_limits_are_those_of_their_formulas_and_of_scipy(data, metric, confidenc
         assert own.confidence_level == confidence_level
 
 
-def test_standard_error_of_a_mean_is_the_one_that_is_known(data):
-    y, p = data
-    interval = bootstrap_interval(mean_gap, y, p, n_resamples=2000, random_state=0)
-    known = np.std(y - p) / np.sqrt(len(y))
-    # Monte Carlo errors: 1/√4000 = 1.6 % of the standard error, known/√2000 of the mean.
-    assert_allclose(interval.standard_error, known, rtol=4 / np.sqrt(4000))
-    assert abs(interval.distribution.mean() - interval.estimate) < 4 * known / np.sqrt(2000)
-
-
 # What is resampled
 
 
 @pytest.mark.parametrize("metric", PLUG_IN.values(), ids=PLUG_IN)
 def test_weights_of_resamples_are_repeated_rows(data, metric):
-    options = {"n_resamples": 100, "random_state": 0}
+    options = {"n_resamples": 30, "random_state": 0}
     weighted = bootstrap_interval(partial(metric), *data, **options)
     repeated = bootstrap_interval(on_rows(metric), *data, **options)
     assert weighted.distribution.std() > 0
@@ -148,15 +139,15 @@ def test_a_resample_has_as_many_rows_as_the_data_and_keeps_pairs_together(rng):
 
 
 def test_pairs_of_copies_do_not_bias_u_statistics(data):
-    y, p = (array[:30] for array in data)
+    y, p = (array[:15] for array in data)
     error = partial(squared_kernel_calibration_error, bandwidth=0.5)
-    options = {"n_resamples": 1000, "random_state": 0}
+    options = {"n_resamples": 400, "random_state": 0}
     own = bootstrap_interval(error, y, p, **options)
     naive = bootstrap_interval(on_rows(error), y, p, **options)
     # Repeated rows meet themselves with probability 1/n, so that the average becomes
-    # (1 - 1/n) U + 1/n mean_i δ_i². Four Monte Carlo errors are 4 sd/√1000.
+    # (1 - 1/n) U + 1/n mean_i δ_i². Four Monte Carlo errors are 4 sd/√400.
     copies = (own.estimate * (len(y) - 1) + np.mean((y - p) ** 2)) / len(y)
-    tolerance = 4 * own.standard_error / np.sqrt(1000)
+    tolerance = 4 * own.standard_error / np.sqrt(400)
     assert abs(own.distribution.mean() - own.estimate) < tolerance
     assert abs(naive.distribution.mean() - copies) < tolerance
     assert copies - own.estimate > 2 * tolerance
@@ -179,17 +170,6 @@ def test_sample_weights_are_resampled_with_their_rows(data, rng):
     assert set(seen) == {len(y)}
     assert_allclose(interval.estimate, np.average(y - p, weights=weight), rtol=1e-12)
     assert len(interval.distribution) == 20
-
-
-@pytest.mark.parametrize("metric", [expected_calibration_error, mean_gap])
-def test_a_sample_of_weight_0_is_as_good_as_removed(data, metric):
-    y, p = data
-    weight = np.where(np.arange(len(y)) < 5, 1.0, 0.0)
-    options = {"n_resamples": 300, "random_state": 0}
-    one = bootstrap_interval(metric, y, p, sample_weight=weight, **options)
-    other = bootstrap_interval(metric, y[:5], p[:5], sample_weight=np.ones(5), **options)
-    assert_allclose(one.distribution, other.distribution, rtol=1e-12)
-    assert_allclose(one.standard_error, other.standard_error, rtol=1e-12)
 
 
 # Binned measures by counting
@@ -223,7 +203,7 @@ def test_binned_errors_of_counts_are_those_of_weights(rng, notion, options, weig
     y, proba = rng.integers(0, 3, 40), rng.dirichlet(np.ones(3), size=40)
     y, proba = (y == 1, proba[:, 1]) if notion == "binary" else (y, proba)
     weight = rng.integers(0, 4, 40) * 0.3 if weighted else None
-    own = {"n_resamples": 20, "random_state": 0, "sample_weight": weight, "notion": notion}
+    own = {"n_resamples": 8, "random_state": 0, "sample_weight": weight, "notion": notion}
     for error in (expected_calibration_error, maximum_calibration_error):
         if error is maximum_calibration_error and not options.keys() <= {"n_bins", "strategy"}:
             continue
@@ -298,21 +278,6 @@ def test_counts_are_multinomial(n):
     assert 20 < 50 * halves.var() / (n / 4) < 94
 
 
-def test_poisson_counts_are_those_of_inversion():
-    class Words:
-        """Every number of 16 bits once, and the middle of the rest."""
-
-        def integers(self, high, size, dtype):
-            return np.arange(high, dtype=dtype)
-
-        def random(self, size):
-            return np.full(size, 0.5)
-
-    counts = _poisson_counts(Words(), 2**16, 0.9)
-    middles = (np.arange(2**16) + 0.5) / 2**16
-    assert_array_equal(counts, stats.poisson.ppf(middles, 0.9))
-
-
 def test_large_samples_by_counts_are_those_by_rows(rng):
     p = rng.uniform(size=12_000)
     y = (rng.uniform(size=12_000) < p).astype(int)
@@ -362,7 +327,7 @@ def test_resamples_without_a_class_keep_its_column(rng, metric):
     proba = rng.dirichlet(np.ones(3), size=20)
     names = np.array(["a", "b", "c"])
     y = np.repeat([0, 1, 2], [10, 9, 1])  # every third resample lacks "c"
-    options = {"n_resamples": 50, "random_state": 0}
+    options = {"n_resamples": 20, "random_state": 0}
     by_name = bootstrap_interval(metric, names[y], proba, **options)
     by_code = bootstrap_interval(metric, y, proba, **options)
     assert_allclose(by_name.distribution, by_code.distribution, rtol=1e-12)
@@ -372,18 +337,6 @@ def test_resamples_without_a_class_keep_its_column(rng, metric):
             metric, names[y], proba[:, turned], labels=names[turned], **options
         )
         assert_allclose(by_order.distribution, by_code.distribution, rtol=1e-12)
-
-
-@pytest.mark.parametrize("options", [{"pos_label": "yes"}, {"labels": ["no", "yes"]}])
-def test_one_column_needs_the_name_of_the_positive_class(data, options):
-    y, p = data
-    names = np.where(y == 1, "yes", "no")
-    own = {"n_resamples": 30, "random_state": 0}
-    by_name = bootstrap_interval(expected_calibration_error, names, p, **options, **own)
-    by_code = bootstrap_interval(expected_calibration_error, y, p, **own)
-    assert_allclose(by_name.distribution, by_code.distribution, rtol=1e-12)
-    with pytest.raises(ValueError, match=r"positive class .* unknown"):
-        bootstrap_interval(expected_calibration_error, names, p, **own)
 
 
 def test_named_columns_of_a_data_frame_are_the_classes(data):

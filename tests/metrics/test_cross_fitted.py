@@ -36,15 +36,15 @@ def test_a_single_test_set_has_the_error_of_one_function(kind, notion):
 
 
 def test_it_is_near_the_truth_where_bins_are_not():
-    calibrated = [tempered(temperature=1.0, seed=seed) for seed in range(40)]
+    calibrated = [tempered(temperature=1.0, seed=seed) for seed in range(20)]
     options = {"notion": "confidence"}
     ours = [cross_fitted_calibration_error(*s, random_state=0, **options) for s in calibrated]
     binned = [expected_calibration_error(*s, **options) for s in calibrated]
     assert np.mean(ours) < 0.35 * np.mean(binned)  # 0.30 when this was written
     y, P = tempered(4000)
-    # Noise of bins is small at 100,000 samples.
+    # Noise of bins is small at 30,000 samples.
     one = cross_fitted_calibration_error(y, P, random_state=0, **options)
-    other = expected_calibration_error(*tempered(100_000, seed=1), **options)
+    other = expected_calibration_error(*tempered(30_000, seed=1), **options)
     assert abs(one - other) < 0.02
 
 
@@ -67,16 +67,6 @@ def test_a_scorer_ranks_models_that_are_calibrated():
     scores = cross_val_score(LogisticRegression(), X, y, scoring=scorer, cv=10)
     assert len(set(scores)) == 10
     assert min(scores) < 0 < max(scores)
-
-
-def test_vectors_of_many_columns_are_fast():
-    rng = np.random.default_rng(0)
-    P = rng.dirichlet(np.full(120, 0.1), 200)
-    y = P.argmax(axis=1)
-    assert (
-        cross_fitted_calibration_error(y, P, notion="canonical", labels=range(120), random_state=0)
-        > 0.1
-    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import brier_score_loss, log_loss, make_scorer
 
 from skcal.metrics import decision_curve, murphy_diagram, net_benefit
 from skcal.metrics.limits import Share, limits_of, simultaneous_z, variance_of
@@ -100,26 +98,6 @@ def test_bands_hold_the_limits_and_these_the_net_benefit():
     assert (np.diff(rows, axis=0) >= 0).all()
 
 
-def test_net_benefits_are_those_of_dcurves():
-    y, p, _ = draw(200)
-    curve = decision_curve(y, p, thresholds=[0.1, 0.25, 0.5, 0.75, 0.9])
-    # dcurves 1.1.7: dca(data, "y", ["p"], thresholds=…).
-    assert_allclose(curve.net_benefit, [0.330556, 0.235, 0.15, 0.02, -0.085], atol=5e-7)
-    assert_allclose(curve.treat_all, [0.322222, 0.186667, -0.22, -1.44, -5.1], atol=5e-7)
-
-
-def test_net_benefit_is_a_scorer():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 1))
-    y = np.where(rng.random(200) < 1 / (1 + np.exp(-X[:, 0])), "yes", "no")
-    classifier = LogisticRegression().fit(X, y)
-    scorer = make_scorer(
-        net_benefit, response_method="predict_proba", threshold=0.3, pos_label="yes"
-    )
-    expected = net_benefit(y, classifier.predict_proba(X)[:, 1], threshold=0.3, pos_label="yes")
-    assert scorer(classifier, X, y) == expected > 0
-
-
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_mean_elementary_score_is_that_of_its_definition(ties):
     y, p, weight = draw(200, ties=ties)
@@ -129,28 +107,6 @@ def test_the_mean_elementary_score_is_that_of_its_definition(ties):
     curve = decision_curve(y, p, thresholds=GRID, sample_weight=weight)
     rate = np.average(y, weights=weight)
     assert_allclose(diagram.score, (1 - GRID) * (rate - curve.net_benefit), atol=1e-12)
-
-
-@pytest.mark.parametrize("ties", [False, True])
-def test_elementary_scores_integrate_to_brier_score_and_log_loss(ties):
-    y, p, weight = draw(300, ties=ties)
-    p = np.clip(p, 1 / 32, 31 / 32)
-    diagram = murphy_diagram(y, p, sample_weight=weight)
-    t, score = diagram.thresholds, diagram.score
-    brier = brier_score_loss(y, p, sample_weight=weight)
-    assert_allclose(2 * np.trapezoid(score, t), brier, rtol=1e-12)
-    # Between two thresholds the score is b t + c (1 - t), so with weight 1 / (t (1 - t)) it
-    # integrates to -b log(1 - t) + c log t.
-    wide = np.flatnonzero(np.diff(t) > 0)
-    total = 0.0
-    ends = t[wide], t[wide + 1], score[wide], score[wide + 1]
-    for left, right, one, other in zip(*ends, strict=True):
-        slope = (other - one) / (right - left)
-        c = one - slope * left
-        b = slope + c
-        total += b * np.log((1 - left) / (1 - right)) if right < 1 else 0.0
-        total += c * np.log(right / left) if left > 0 else 0.0
-    assert_allclose(total, log_loss(y, p, sample_weight=weight), rtol=1e-10)
 
 
 def test_all_jumps_are_between_the_values_at_and_above_a_prediction():

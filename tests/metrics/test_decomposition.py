@@ -132,16 +132,6 @@ def test_scores_are_those_of_scikit_learn(coarse, rng, dtype, weighted):
     assert_allclose(own["log-loss", "classwise"], rest, rtol=rtol)
 
 
-@every_score
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_one_dimensional_scores_are_those_of_scikit_learn(score, dtype):
-    y, p = np.array([0, 1, 0, 1, 1]), np.array([1.0, 0.0, 0.25, 1.0, 0.625], dtype)
-    expected = {"brier": brier_score_loss, "log-loss": log_loss}[score](y, p)
-    for strategy in ("isotonic", "unique", "uniform"):
-        own = score_decomposition(y, p, score=score, strategy=strategy).score
-        assert_allclose(own, expected, rtol=1e-6 if dtype == np.float32 else 1e-14)
-
-
 BRIER_NOTIONS = ("auto", "confidence", "top-label", "classwise", "canonical", "top-1")
 
 
@@ -212,31 +202,6 @@ def test_one_bin_can_be_worse_than_the_predictions_that_it_replaces():
     loss = score_decomposition([0, 1], [0.25, 0.75], score="log-loss", strategy="uniform", n_bins=1)
     whole = [-np.log(0.75), np.log(2 / 3), 0, np.log(2), 0, 0]
     assert_allclose(values(loss), whole, atol=1e-15)
-
-
-@pytest.mark.parametrize("strategy", ["isotonic", "unique", "quantile", "sweep", "uniform"])
-def test_calibrated_predictions_discriminate_as_much_as_they_vary(
-    strategy,
-):
-    k = np.repeat(np.arange(1, 9), 8)
-    y = np.tile(np.arange(8), 8) < k  # of each eight predictions k/8, k come true
-    parts = score_decomposition(y, k / 8, strategy=strategy, n_bins=8)
-    assert_allclose(parts.miscalibration, 0, atol=1e-16)
-    assert_allclose(parts.discrimination, sharpness(y, k / 8), rtol=1e-14)
-    assert_allclose(parts.uncertainty, 9 / 16 * 7 / 16, rtol=1e-14)
-    assert_allclose([parts.within_bin_variance, parts.within_bin_covariance], 0, atol=1e-16)
-
-
-@every_score
-@pytest.mark.parametrize("strategy", ["isotonic", "unique", "uniform"])
-def test_certain_and_constant_predictions_are_the_extremes(score, strategy):
-    y = np.array([0, 1, 1, 0, 1, 1, 1, 0])
-    certain = score_decomposition(y, y.astype(float), score=score, strategy=strategy)
-    assert_allclose([certain.score, certain.miscalibration], 0, atol=1e-15)
-    assert_allclose(certain.discrimination, certain.uncertainty, rtol=1e-14)
-    constant = score_decomposition(y, np.full(8, y.mean()), score=score, strategy=strategy)
-    assert_allclose([constant.miscalibration, constant.discrimination], 0, atol=1e-15)
-    assert_allclose(constant.score, constant.uncertainty, rtol=1e-14)
 
 
 # Invariances

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, logit
-from sklearn import config_context
 
-from skcal._matrices import gram_square
 from skcal.metrics import calibration_error_interval, expected_calibration_error
 from skcal.metrics.bins import BinRule
 from skcal.metrics.error_interval import _ends, _PairTerms
@@ -160,14 +158,3 @@ def test_intervals_cover_calibrated_or_not(slope, weighted):
 def test_intervals_cover_at_every_size(n, slope):
     # At 93.5 %, fewer than 265 of 300 has probability 4e-4.
     assert coverage(n, slope, True) >= 265
-
-
-@pytest.mark.parametrize("n_classes", [3, 60])
-def test_blocks_of_bounded_memory_change_nothing(n_classes):
-    rng = np.random.default_rng(0)
-    proba, y = rng.dirichlet(np.ones(n_classes), size=50), rng.integers(n_classes, size=50)
-    drawn = read_sample(y, proba, notion="classwise", labels=range(n_classes))
-    terms = _PairTerms(drawn, BinRule(5, "uniform"))
-    U = terms.centred.toarray()
-    with config_context(working_memory=1e-3):
-        assert_allclose(gram_square(terms.centred), ((U.T @ U) ** 2).sum(), rtol=1e-10)

@@ -58,11 +58,10 @@ def test_it_is_the_mean_over_cyclic_pairs_of_shuffled_samples():
     assert_allclose(standard_error, np.sqrt(variance), rtol=1e-10)
 
 
-@pytest.mark.parametrize("model", ["M1", "M2"])
-@pytest.mark.parametrize("n_pairs", [300, 6000])
+@pytest.mark.parametrize(("model", "n_pairs"), [("M1", 2400), ("M2", 120)])
 def test_the_standard_error_is_the_spread_over_data_sets(model, n_pairs):
     estimates = np.array(
-        [incomplete(draw(s, model=model), n_pairs=n_pairs, random_state=s) for s in range(200)]
+        [incomplete(draw(s, 120, model), n_pairs=n_pairs, random_state=s) for s in range(200)]
     )
     ratio = np.mean(estimates[:, 1] ** 2) / np.var(estimates[:, 0], ddof=1)
     # The variance of 200 draws has a standard error of 10 %: outside with probability 3e-3; the

@@ -1,14 +1,13 @@
-"""The squared kernel calibration error against a double loop, published values and known truths."""
+"""The squared kernel calibration error against a double loop and known truths."""
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
 from naive_kernel import METHODS, NOTIONS, draw, first_or_other, naive_skce, naive_sum, polynomial
 from numpy.testing import assert_allclose
-from scipy.spatial.distance import pdist
 
-from skcal.datasets import make_dirichlet
 from skcal.metrics import squared_kernel_calibration_error
 from skcal.notions import make_problems
 
@@ -20,7 +19,7 @@ from skcal.notions import make_problems
 @pytest.mark.parametrize("options", METHODS)
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_skce_is_the_mean_over_pairs(notion, options, kernel, weighted):
-    y, proba = draw(notion)
+    y, proba = draw(notion, 30)
     weight = np.random.default_rng(1).uniform(0.2, 3, len(y)) if weighted else np.ones(len(y))
     one_problem = partial(naive_skce, kernel=kernel, width="median", **options)
     expected = naive_sum(y, proba, notion, one_problem, weight)
@@ -32,7 +31,7 @@ def test_skce_is_the_mean_over_pairs(notion, options, kernel, weighted):
 
 @pytest.mark.parametrize("kernel", ["laplacian", "rbf", polynomial])
 @pytest.mark.parametrize("notion", ["binary", "canonical"])
-@pytest.mark.parametrize("block_size", [2, 3, 15, 16, 17, 22, 23, 45, 46])
+@pytest.mark.parametrize("block_size", [2, 15, 16, 17, 46])
 def test_incomplete_last_blocks_are_left_out(block_size, notion, kernel):
     """Small and large blocks take two ways through the code."""
     y, proba = draw(notion)
@@ -51,7 +50,7 @@ def test_incomplete_last_blocks_are_left_out(block_size, notion, kernel):
 @pytest.mark.parametrize("options", METHODS)
 @pytest.mark.parametrize("notion", ["canonical", "top-2", first_or_other, "confidence"])
 def test_class_kernels_weigh_pairs_of_classes(notion, options):
-    y, proba = draw(notion)
+    y, proba = draw(notion, 23)
     m = {"canonical": 3, "top-2": 3, "confidence": 1}.get(notion, 2)
     root = np.random.default_rng(3).normal(size=(m, m))
     metric = partial(squared_kernel_calibration_error, y, proba, notion=notion, **options)
@@ -112,66 +111,18 @@ def test_a_class_predicted_once_adds_nothing(method):
     assert_allclose(metric(y, proba), share[:2] @ each[:2], rtol=1e-12)
 
 
-# Published values and known truths
+# Known truths
 
 
-@pytest.mark.parametrize(
-    "network",
-    [
-        "resnet18",
-        pytest.param("googlenet", marks=pytest.mark.slow),
-        pytest.param("densenet121", marks=pytest.mark.slow),
-        pytest.param("vgg16_bn", marks=pytest.mark.slow),
-    ],
-)
-def test_skce_of_cifar10_networks_is_the_published_one(cifar10, published, network):
-    """Widmann, Lindsten & Zachariah (2019): the median of the full matrix is the width."""
-    proba, labels = cifar10(network)
-    # The matrix has a zero for each sample and each pair's distance twice.
-    distances, n = pdist(proba, "cityblock"), len(labels)
-    middle = [(n * n // 2 - 1 - n) // 2, (n * n // 2 - n) // 2]
-    distances.partition(middle)
-    width = distances[middle].mean() / 2
-    metric = partial(
-        squared_kernel_calibration_error, labels, proba, notion="canonical", bandwidth=width
-    )
-    for method, name in {"biased": "SKCEb", "unbiased": "SKCEuq", "linear": "SKCEul"}.items():
-        assert_allclose(metric(method=method), published[network][f"{name}_median"], rtol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("notion", "method"),
-    [("canonical", "unbiased"), ("classwise", "unbiased"), ("confidence", "linear")],
-)
-def test_unbiased_skce_of_calibrated_predictions_averages_0(notion, method):
-    errors = []
-    for seed in range(400):
-        data = make_dirichlet(30, n_classes=3, concentration=0.5, random_state=seed)
-        errors.append(
-            squared_kernel_calibration_error(data.labels, data.proba, notion=notion, method=method)
-        )
-    # A normal mean of 400 leaves 3.5 standard errors with probability 5e-4, any of 3 with 1.4e-3.
-    assert abs(np.mean(errors)) < 3.5 * np.std(errors) / np.sqrt(400)
-    assert min(errors) < 0 < max(errors)
-
-
-def test_biased_skce_exceeds_the_unbiased_one_by_the_pairs_of_a_sample_with_itself():
-    y, proba = draw("canonical")
-    metric = partial(squared_kernel_calibration_error, y, proba, notion="canonical")
-    n, own = len(y), np.sum((np.eye(3)[y] - proba) ** 2)
-    assert_allclose(n**2 * metric(method="biased"), n * (n - 1) * metric() + own, rtol=1e-12)
-
-
-@pytest.mark.parametrize("kernel", ["laplacian", "rbf", polynomial])
-@pytest.mark.parametrize("notion", ["canonical", "confidence", "top-label"])
-@pytest.mark.parametrize("n", [1, 2, 3, 20])
-def test_biased_skce_is_never_negative(n, notion, kernel):
-    for seed in range(15):
-        data = make_dirichlet(n, n_classes=3, concentration=0.5, random_state=seed)
-        error = squared_kernel_calibration_error(
-            data.labels, data.proba, notion=notion, method="biased", kernel=kernel
-        )
-        assert error > -1e-15
+@pytest.mark.parametrize("method", ["unbiased", "linear"])
+@pytest.mark.parametrize("notion", ["canonical", "classwise", "confidence"])
+def test_unbiased_skce_of_calibrated_predictions_averages_0_over_all_outcomes(notion, method):
+    proba = np.random.default_rng(0).dirichlet(np.full(3, 0.5), size=4)
+    options, mean = {"notion": notion, "method": method, "labels": range(3)}, 0.0
+    for codes in product(range(3), repeat=4):
+        chance = np.prod(proba[np.arange(4), list(codes)])
+        mean += chance * squared_kernel_calibration_error(codes, proba, **options)
+    assert abs(mean) < 1e-15
 
 
 def test_certain_predictions_reach_both_ends_of_the_range():
@@ -180,12 +131,3 @@ def test_certain_predictions_reach_both_ends_of_the_range():
     assert metric(y, certain) == metric(y, certain, method="biased") == 0
     assert metric([1] * 3, [[1, 0]] * 3) == metric([1] * 3, [[1, 0]] * 3, method="biased") == 2
     assert squared_kernel_calibration_error([1] * 3, [0.0] * 3) == 1
-
-
-def test_two_samples_are_one_pair_whose_distance_is_the_median():
-    y, proba = np.array([0, 1]), np.array([[0.7, 0.2, 0.1], [0.5, 0.25, 0.25]])
-    inner = (np.eye(3)[y] - proba)[0] @ (np.eye(3)[y] - proba)[1]
-    metric = partial(squared_kernel_calibration_error, y, proba, notion="canonical")
-    for method in ("unbiased", "linear", "block"):
-        assert_allclose(metric(method=method), np.exp(-1) * inner, rtol=1e-12)
-        assert_allclose(metric(method=method, kernel="rbf"), np.exp(-1 / 2) * inner, rtol=1e-12)

@@ -4,35 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from naive_kernel import METHODS, draw, polynomial
+from naive_kernel import polynomial
 from numpy.testing import assert_allclose
 from sklearn import config_context
 
 from skcal.datasets import make_dirichlet
 from skcal.metrics import squared_kernel_calibration_error
-
-
-@pytest.mark.parametrize("options", METHODS)
-def test_two_columns_are_two_binary_problems(options):
-    y, p = draw("binary")
-    metric = partial(squared_kernel_calibration_error, **options)
-    two, expected = np.column_stack([1 - p, p]), metric(y, p)
-    assert metric(y, two, notion="binary") == expected
-    assert metric(y, p, notion="canonical") == expected
-    for notion in ("canonical", "classwise"):
-        assert_allclose(metric(y, two, notion=notion), 2 * expected, rtol=1e-9)
-
-
-def test_weight_2_is_not_a_repeated_row():
-    """Copies would form pairs; among all pairs they may."""
-    y, proba = draw("canonical", 12)
-    times = np.random.default_rng(1).integers(1, 4, 12)
-    metric = partial(squared_kernel_calibration_error, notion="canonical", bandwidth=0.5)
-    rows = np.repeat(np.arange(12), times)
-    weighted, repeated = metric(y, proba, sample_weight=times), metric(y[rows], proba[rows])
-    assert abs(weighted - repeated) > 0.01
-    metric = partial(metric, method="biased")
-    assert_allclose(metric(y, proba, sample_weight=times), metric(y[rows], proba[rows]))
 
 
 @pytest.mark.parametrize("kernel", ["laplacian", "rbf", polynomial])

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from naive_kernel import NOTIONS, SCALAR_NOTIONS, draw, first_or_other, naive_sum, polynomial, value
+from naive_kernel import NOTIONS, draw, first_or_other, naive_sum, polynomial, value
 from numpy.testing import assert_allclose
 
 from skcal.metrics import (
@@ -27,31 +27,12 @@ def test_mmce_is_the_root_of_a_double_sum_over_confidences(bandwidth):
     assert_allclose(error**2, squared, rtol=1e-12)
 
 
-@pytest.mark.parametrize("notion", SCALAR_NOTIONS)
-def test_mmce_is_a_root_of_biased_skce_whose_weights_are_repetitions(notion):
-    y, proba = draw(notion)
-    times = np.random.default_rng(1).integers(0, 3, len(y))
-    error = maximum_mean_calibration_error(y, proba, notion=notion, sample_weight=times)
-    squared = squared_kernel_calibration_error(
-        y, proba, notion=notion, method="biased", bandwidth=0.4, sample_weight=times
-    )
-    assert_allclose(error, np.sqrt(squared), rtol=1e-12)
-    repeated = y.repeat(times), proba.repeat(times, axis=0)
-    assert_allclose(error, maximum_mean_calibration_error(*repeated, notion=notion), rtol=1e-12)
-
-
 def test_mmce_of_one_column_is_that_of_its_confidence():
     """The more probable class, not P(positive) beside the arg max."""
     p, y = np.array([0.9, 0.2, 0.4, 0.0]), np.array([1, 0, 1, 0])
     two = np.column_stack([1 - p, p])
     assert maximum_mean_calibration_error(y, p) == maximum_mean_calibration_error(y, two)
     assert maximum_mean_calibration_error([0, 1], [0.0, 1.0]) == 0
-
-
-def test_mmce_refuses_notions_that_condition_on_vectors():
-    y, proba = draw("canonical")
-    with pytest.raises(ValueError, match="conditions on a vector"):
-        maximum_mean_calibration_error(y, proba, notion="canonical")
 
 
 # Mean embeddings at test locations
@@ -141,11 +122,11 @@ def test_location_classes_are_drawn_from_the_probabilities_there():
     proba = np.tile(t, (6, 1))
     metric = partial(squared_mean_embedding_calibration_error, y, proba, notion="canonical")
     each = [metric(locations=[t], location_classes=[c]) for c in range(3)]
-    errors = np.array([metric(random_state=seed) for seed in range(1000)])
+    errors = np.array([metric(random_state=seed) for seed in range(400)])
     counts = np.isclose(errors[:, None], each).sum(axis=0)
-    assert counts.sum() == 1000
+    assert counts.sum() == 400
     # Each count leaves 4 standard deviations with probability 6e-5.
-    assert (np.abs(counts - 1000 * t) < 4 * np.sqrt(1000 * t * (1 - t))).all()
+    assert (np.abs(counts - 400 * t) < 4 * np.sqrt(400 * t * (1 - t))).all()
 
 
 @pytest.mark.parametrize(

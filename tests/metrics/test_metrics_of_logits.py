@@ -115,11 +115,6 @@ def test_logits_pass_through_the_bootstrap(extreme):
     assert_allclose(one.distribution, other.distribution)
 
 
-def test_the_index_smooths_over_the_logits(extreme):
-    z, y = extreme
-    assert 0 < integrated_calibration_index(y, z, from_logits=True) < 0.5
-
-
 def test_the_positive_class_of_two_columns_may_be_the_first(rng):
     z = rng.normal(size=(300, 2))
     y = (rng.random(300) < expit(z[:, 1] - z[:, 0])).astype(int)

@@ -11,13 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, brier_score_loss, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     PredefinedSplit,
     cross_validate,
-    permutation_test_score,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -111,32 +109,6 @@ def test_every_name_works_in_cross_validation(problem, classes, names):
         assert np.isfinite(results[f"test_{name}"]).all()
 
 
-@pytest.mark.parametrize("classes", [TWO, THREE])
-def test_a_grid_search_refits_what_is_best_calibrated(problem, classes):
-    X, y = problem(classes)
-    names = ["neg_expected_calibration_error", "neg_squared_kernel_calibration_error"]
-    scoring = {"accuracy": "accuracy"} | {name: get_scorer(name) for name in names}
-    grid = {"C": [1e-3, 1e-1, 10]}
-    search = GridSearchCV(LogisticRegression(), grid, scoring=scoring, refit=names[0], cv=3)
-    search.fit(X, y)
-    mean = search.cv_results_[f"mean_test_{names[0]}"]
-    assert search.best_index_ == np.argmax(mean)
-    assert len(set(mean)) == 3
-    single = GridSearchCV(LogisticRegression(), grid, scoring=scoring[names[0]], cv=3).fit(X, y)
-    assert_allclose(single.cv_results_["mean_test_score"], mean, rtol=1e-12)
-    expected = by_hand(names[0], classes, search.predict_proba(X), y)
-    assert_allclose(single.score(X, y), expected, rtol=1e-12)
-
-
-def test_a_permutation_test_counts_scores_that_are_at_least_as_good(problem):
-    X, y = problem(TWO)
-    score, permuted, pvalue = permutation_test_score(
-        GaussianNB(), X, y, scoring=get_scorer(NAMES[0]), n_permutations=5, cv=3, random_state=0
-    )
-    assert pvalue == (1 + np.count_nonzero(permuted >= score)) / 6
-    assert max(score, *permuted) < 0
-
-
 def test_scorers_of_other_columns_do_not_disturb_each_other(problem):
     X, y = problem(TWO)
     model = GaussianNB().fit(X, y)
@@ -208,16 +180,6 @@ def test_pos_label_chooses_the_column_of_two(problem, pos_label):
     assert_allclose(own(model, X, y), -expected_calibration_error(y, column, **options), rtol=1e-12)
     theirs = sklearn_scorer(expected_calibration_error, **options)
     assert_allclose(theirs(model, X, y), own(model, X, y), rtol=1e-12)
-
-
-@pytest.mark.parametrize("classes", [np.array([0, 1]), np.array([0, 1, 2]), THREE])
-def test_make_scorer_agrees_where_all_classes_are_there(problem, classes):
-    X, y = problem(classes)
-    for notion in ("confidence", "classwise"):
-        theirs = sklearn_scorer(expected_calibration_error, notion=notion)
-        own = make_calibration_scorer(expected_calibration_error, notion=notion)
-        results = cross_validate(GaussianNB(), X, y, scoring={"theirs": theirs, "own": own})
-        assert_allclose(results["test_theirs"], results["test_own"], rtol=1e-12)
 
 
 def test_make_scorer_of_string_labels_needs_pos_label(problem):
