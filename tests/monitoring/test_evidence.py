@@ -79,20 +79,6 @@ def test_an_outcome_that_was_excluded_is_infinite_evidence():
 
 
 @SCALAR_OR_NOT
-def test_whole_weights_repeat_rows(n_columns, rng):
-    batches = make_batches([5, 9], n_columns, rng)
-    counts = [rng.integers(1, 4, len(batch.code)) for batch in batches]
-    weighted = [replace(b, weight=c.astype(float)) for b, c in zip(batches, counts, strict=True)]
-    repeated = [
-        Batch(*(np.repeat(getattr(b, name), c, axis=0) for name in vars(b)))
-        for b, c in zip(batches, counts, strict=True)
-    ]
-    first, second = watch(weighted, n_columns), watch(repeated, n_columns)
-    for name, array in first.arrays().items():
-        assert_allclose(array, second.arrays()[name], atol=1e-12, err_msg=name)
-
-
-@SCALAR_OR_NOT
 def test_the_order_of_rows_and_the_size_of_blocks_do_not_matter(n_columns, rng, monkeypatch):
     batches = make_batches([50, 40], n_columns, rng)
     moved = [
