@@ -192,7 +192,7 @@ def test_functions_of_the_simplex_refuse_single_numbers(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "notion"), [case for case in CASES if case[1] in ("binary", "top-label", "canonical")]
+    ("name", "notion"), [case for case in CASES if case[1] in ("top-label", "canonical")]
 )
 def test_edge_cases_are_finite(name, notion):
     for case, (y, proba) in EDGE_CASES.items():
@@ -206,28 +206,25 @@ def test_edge_cases_are_finite(name, notion):
 
 
 @every_function
-def test_inputs_are_not_changed_and_fits_repeat_to_the_bit(name, check):
-    def holds(notion, sample, storage):
-        y, proba = sample
-        arrays = y, proba.astype(storage[0], order=storage[1]), np.ones(len(y))
-        before = state(*arrays)
-        one = outcome(measure, name, notion, *arrays[:2], sample_weight=arrays[2])
-        other = outcome(measure, name, notion, *arrays[:2], sample_weight=arrays[2])
-        assert state(*arrays) == before
-        assert one == other if isinstance(one, str) else one.tobytes() == other.tobytes()
+def test_the_same_samples_told_in_another_way_give_the_same_fit(name, check):
+    """Again, in single precision and in another order; nothing is changed."""
 
-    storage = st.sampled_from([(np.float64, "C"), (np.float32, "F")])
-    check(holds, notion=notions(name), sample=samples(), storage=storage)
-
-
-@without(FOLDS)
-def test_the_order_of_the_samples_does_not_matter(name, check):
     def holds(notion, sample, seed):
         y, proba = sample
-        order = np.random.default_rng(seed).permutation(len(y))
         one = outcome(measure, name, notion, y, proba)
-        other = outcome(measure, name, notion, y[order], proba[order])
-        assert_same_outcome(one, other, rtol=1e-6, atol=1e-8)
+        arrays = y, proba.astype(np.float32, order="F"), np.ones(len(y))
+        before = state(*arrays)
+        single, again = (
+            outcome(measure, name, notion, *arrays[:2], sample_weight=arrays[2]) for _ in "ab"
+        )
+        assert state(*arrays) == before
+        assert again == single if isinstance(single, str) else again.tobytes() == single.tobytes()
+        predicted = slice(None if isinstance(one, str) else len(QUERIES))
+        assert_same_outcome(one[predicted], single[predicted], rtol=1e-5, atol=1e-7)
+        if name not in FOLDS:
+            rows = np.random.default_rng(seed).permutation(len(y))
+            moved = outcome(measure, name, notion, y[rows], proba[rows])
+            assert_same_outcome(one, moved, rtol=1e-6, atol=1e-8)
 
     check(holds, notion=notions(name), sample=samples(), seed=seeds)
 
@@ -271,17 +268,6 @@ def test_weight_two_repeats_a_sample_of_a_fit(name, check):
         assert_allclose(other, one, rtol=1e-6, atol=1e-8)
 
     check(holds, notion=notions(name), sample=samples(), seed=seeds)
-
-
-@every_function
-def test_float32_gives_the_float64_answer_where_both_are_exact(name, check):
-    def holds(notion, sample):
-        y, proba = sample
-        one = outcome(predict, name, notion, y, proba)
-        other = outcome(predict, name, notion, y, proba.astype(np.float32))
-        assert_same_outcome(one, other, rtol=1e-5, atol=1e-7)
-
-    check(holds, notion=notions(name), sample=samples())
 
 
 @without(SIMPLEX_ONLY)

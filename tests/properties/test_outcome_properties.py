@@ -66,7 +66,7 @@ MORE = {
     "equivalence_test": ((), {"limit": 0.1}),
     "bootstrap_interval": ((), QUICK),
     "validation_measures": ((), QUICK),
-    "calibration_report": ((), {"n_resamples": 19}),
+    "calibration_report": ((), {"n_resamples": 19, "candidates": [skcal.Zero()], "cv": 2}),
     "ReliabilityDisplay": ((), {"n_resamples": 19}),
     "BinCountDisplay": ((), {"n_bins": [3], **QUICK}),
     "RecalibrationDisplay": ((SECOND,), {"n_resamples": 19}),
@@ -77,7 +77,7 @@ ESTIMATORS = {
     "FunctionCorrection": FunctionCorrection(
         skcal.CalibrationErrorEstimator(Binning(n_bins=3), "canonical")
     ),
-    "Recalibrator": skcal.Recalibrator(cv=3, random_state=0),
+    "Recalibrator": skcal.Recalibrator([TemperatureScaling()], cv=2, random_state=0),
     "CalibrationErrorEstimator": skcal.CalibrationErrorEstimator(Binning(n_bins=3)),
     "CalibrationErrorSearchCV": skcal.CalibrationErrorSearchCV(
         [skcal.Zero(), Binning(n_bins=3)], cv=3, random_state=0
