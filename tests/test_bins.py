@@ -81,26 +81,6 @@ def test_many_bins_are_those_of_a_search_among_edges(rng, n_bins, dtype):
     assert_array_equal(bins.assign(column(x)), np.searchsorted(edges[1:-1], x, side="left"))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_bins", [1, 2, 3, 10, 15, 97])
-def test_intervals_are_closed_above_and_open_below(n_bins, dtype):
-    edges = (np.arange(1, n_bins) / n_bins).astype(dtype)
-    bins = partition(uniform, column([0.5]).astype(dtype), n_bins=n_bins)
-    inner = np.arange(n_bins - 1)
-    assert_array_equal(bins.assign(column(edges)), inner)
-    assert_array_equal(bins.assign(column(np.nextafter(edges, dtype(0)))), inner)
-    assert_array_equal(bins.assign(column(np.nextafter(edges, dtype(1)))), inner + 1)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_zero_falls_into_the_first_and_one_into_the_last_bin(dtype):
-    for n_bins in range(1, 101):
-        bins = partition(uniform, column([0.5]).astype(dtype), n_bins=n_bins)
-        assert bins.n_bins == n_bins
-        ends = bins.assign(np.array([[0], [1]], dtype=dtype))
-        assert_array_equal(ends, [0, n_bins - 1], err_msg=f"{n_bins} bins")
-
-
 # Equal mass
 
 
@@ -114,16 +94,6 @@ def test_quantile_edges_are_inverted_cdf_values(rng, draw, n, n_bins, dtype):
         bins = partition(quantile, column(x), weight=counts, n_bins=n_bins)
         assert_array_equal(bins.edges[1:-1], edges)
         assert_array_equal(bins.assign(column(x)), naive_bins(x.tolist(), edges))
-
-
-@pytest.mark.parametrize("kind", [quantile, sweep])
-def test_equal_mass_bins_never_split_ties(rng, kind):
-    x = rng.integers(0, 8, 60) / 7
-    outcomes = column(rng.uniform(size=60) < x).astype(float)
-    bins = partition(kind, column(x), outcomes, n_bins=13)
-    assigned = bins.assign(column(x))
-    assert all(len(set(assigned[x == value])) == 1 for value in set(x))
-    assert set(assigned) == set(range(bins.n_bins))  # no bin of the sample is empty
 
 
 @pytest.mark.parametrize(
@@ -189,17 +159,6 @@ def test_sweep_can_stop_before_a_larger_count_that_is_monotone_again():
     x, y = np.arange(7) / 10, np.array([0, 0, 0, 1, 1, 0, 1.0])
     bins = partition(sweep, column(x), column(y))
     assert_array_equal(bins.assign(column(x)), [0, 0, 0, 0, 1, 1, 1])
-
-
-def test_sweep_gives_perfectly_sorted_outcomes_a_bin_a_value():
-    x, y = np.linspace(0, 1, 11), (np.arange(11) >= 6).astype(float)
-    bins = partition(sweep, column(x), column(y))
-    assert_array_equal(bins.assign(column(x)), np.arange(11))
-
-
-def test_sweep_of_reversed_outcomes_is_one_bin():
-    x, y = np.linspace(0, 1, 10), (np.arange(10) < 5).astype(float)
-    assert partition(sweep, column(x), column(y)).n_bins == 1
 
 
 # Cells of the simplex

@@ -2,6 +2,7 @@
 
 import contextlib
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,11 +18,12 @@ from skcal.datasets import (
     make_tempered,
 )
 from skcal.notions import make_problems
-from skcal.pair_risk import one_step_terms, pair_risk
+from skcal.pair_risk import one_step_terms
 
 # A normal mean leaves 4.5 standard errors with probability 7e-6.
 SIGMAS = 4.5
 MODELS = [("M1", 0.5), ("M2", 0.5), ("M2", 0.2), ("M3", 0.5)]
+DISTORTED = ["class-dependent", "non-monotone", "confused-pair"]
 SHAPES = [(2, 1.0), (3, 0.5), (10, 0.1)]
 
 
@@ -94,13 +96,21 @@ def test_for_two_classes_confidence_has_half_the_canonical_error(concentration):
 
 
 @pytest.mark.parametrize("concentration", [1e-3, 0.04, 1.0, 1e3])
-@pytest.mark.parametrize("make", [make_dirichlet, make_tempered])
-def test_predictions_and_truths_are_finite_at_every_concentration(make, concentration):
-    options = {"n_truth_draws": 0} if make is make_tempered else {"model": "M3"}
-    data = make(500, n_classes=5, concentration=concentration, random_state=0, **options)
-    np.testing.assert_allclose(data.proba.sum(axis=1), 1, rtol=1e-14)
+@pytest.mark.parametrize("n_classes", [2, 100])
+@pytest.mark.parametrize(
+    "make",
+    [
+        make_dirichlet,
+        make_tempered,
+        *(partial(make_distorted, distortion=one) for one in DISTORTED),
+    ],
+)
+def test_predictions_and_truths_are_finite_at_every_concentration(make, n_classes, concentration):
+    options = {"model": "M3"} if make is make_dirichlet else {"n_truth_draws": 0}
+    data = make(300, n_classes=n_classes, concentration=concentration, random_state=0, **options)
+    assert_allclose(data.proba.sum(axis=1), 1, rtol=1e-12)
     assert data.proba.min() >= 0
-    assert set(np.unique(data.labels)) <= set(range(5))
+    assert set(np.unique(data.labels)) <= set(range(n_classes))
     if make is make_dirichlet:
         assert 0 < data.true_total_variation < 1
 
@@ -120,7 +130,7 @@ def two_class_tempered_error(temperature, concentration):
 def test_two_class_tempered_truths_are_one_integral(temperature, concentration):
     # p is increasing in π, so that p, p_k and max p all determine π.
     binary = two_class_tempered_error(temperature, concentration)
-    options = {"n_classes": 2, "concentration": concentration, "n_truth_draws": 400_000}
+    options = {"n_classes": 2, "concentration": concentration, "n_truth_draws": 250_000}
     truths = make_tempered(1, temperature=temperature, **options).true_squared_errors
     for notion, factor in (("canonical", 2), ("classwise", 2), ("confidence", 1)):
         # The draws are fixed; within the 800 bins of a batch the gap is constant to 1e-5.
@@ -172,20 +182,7 @@ def test_temperature_1_is_calibrated():
         assert_mean_is((outcome[:, k] - data.proba[:, k]) * data.proba[:, 0], TrueError(0.0))
 
 
-def test_the_risk_is_smallest_at_the_inverse_temperature():
-    data = make_tempered(40_000, temperature=2.0, n_truth_draws=0, random_state=0)
-    taus, risks = [0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.8], []
-    for start in range(0, 40_000, 500):
-        rows = slice(start, start + 500)
-        [(p, residuals, *_)] = make_problems(data.proba[rows], data.labels[rows], "canonical")
-        powers = [p**tau / (p**tau).sum(axis=1, keepdims=True) for tau in taus]
-        risks.append([pair_risk(power - p, residuals).value for power in powers])
-    above = np.delete(np.array(risks) - np.array(risks)[:, [3]], 3, axis=1)
-    # At these 80 x 500 samples the closest neighbours are 4.4 and 7.5 standard errors above.
-    assert np.all(above.mean(axis=0) > 3 * above.std(axis=0) / np.sqrt(80))
-
-
-@pytest.mark.parametrize("make", [make_dirichlet, make_tempered])
+@pytest.mark.parametrize("make", [make_dirichlet, make_tempered, make_distorted])
 def test_samples_are_reproducible_by_random_state(make):
     first, again, other = (make(50, random_state=seed) for seed in (0, 0, 1))
     state = make(50, random_state=np.random.RandomState(0))
@@ -205,12 +202,13 @@ def test_truths_can_be_left_out(make):
     np.testing.assert_array_equal(data.proba, make(5, random_state=0).proba)
 
 
-def test_overwriting_a_truth_does_not_change_the_next_one():
+@pytest.mark.parametrize("make", [make_tempered, make_distorted])
+def test_overwriting_a_truth_does_not_change_the_next_one(make):
     setting = {"n_classes": 3, "n_truth_draws": 1000, "random_state": 0}
-    before = make_tempered(5, **setting).true_squared_errors["canonical"]
+    before = make(5, **setting).true_squared_errors["canonical"]
     with contextlib.suppress(TypeError):  # a read-only mapping
-        make_tempered(5, **setting).true_squared_errors["canonical"] = None
-    assert make_tempered(5, **setting).true_squared_errors["canonical"] == before
+        make(5, **setting).true_squared_errors["canonical"] = None
+    assert make(5, **setting).true_squared_errors["canonical"] == before
 
 
 @pytest.mark.parametrize(
@@ -255,11 +253,6 @@ def test_truths_survive_a_pickle(make):
     copy = pickle.loads(pickle.dumps(data))
     assert dict(copy.true_squared_errors) == dict(data.true_squared_errors)
     assert copy.true_total_variation == data.true_total_variation
-
-
-def test_truths_may_be_left_out():
-    data = make_tempered(10, n_truth_draws=0, random_state=0)
-    assert (dict(data.true_squared_errors), data.true_total_variation) == ({}, None)
 
 
 def test_the_error_of_a_truth_is_that_of_the_mean_of_ten_batches(monkeypatch):

@@ -1,14 +1,10 @@
 """Distorted predictions: their truth against an independent Monte Carlo, and their labels."""
 
-import contextlib
-
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
 from skcal.datasets import make_distorted
-from skcal.notions import make_problems
 from skcal.pair_risk import one_step_terms
 
 # A normal mean leaves 4.5 standard errors with probability 7e-6.
@@ -71,16 +67,8 @@ def test_truths_are_those_of_an_independent_monte_carlo(kind, n_classes, concent
 
 
 @every_kind
-def test_two_classes_have_the_class_wise_error_of_the_vector(kind):
-    options = {"n_classes": 2, "concentration": 1.0, "n_truth_draws": 250_000}
-    truths = make_distorted(1, distortion=kind, **options).true_squared_errors
-    # p_1 determines p, up to the width of the bins.
-    assert_allclose(truths["classwise"].value, truths["canonical"].value, rtol=2e-2)
-
-
-@every_kind
 def test_labels_are_drawn_from_the_distorted_probabilities(kind):
-    data = make_distorted(40_000, distortion=kind, n_truth_draws=0, random_state=0)
+    data = make_distorted(40_000, distortion=kind, n_truth_draws=250_000, random_state=3)
     q = conditional(data.proba, kind)
     outcome = np.eye(5)[data.labels]
     for k in range(5):
@@ -96,60 +84,12 @@ def test_labels_are_drawn_from_the_distorted_probabilities(kind):
             # They are not drawn from p.
             calibrated = np.bincount(cells, outcome[:, k] - data.proba[:, k])
             assert chi2.sf(np.sum(calibrated[used] ** 2 / variance[used]), used.sum()) < 1e-6
-
-
-@every_kind
-@pytest.mark.parametrize(("n", "errors"), [(40_000, 25), pytest.param(120_000, 50, marks=SLOW)])
-def test_one_step_terms_at_the_distortion_have_the_truth_as_mean(kind, n, errors):
-    data = make_distorted(n, distortion=kind, random_state=3)
-    gap = conditional(data.proba, kind) - data.proba
-    [problem] = make_problems(data.proba, data.labels, "canonical")
-    terms = one_step_terms(gap, problem.residuals)
+    # One-step terms at the distortion have the truth as mean.
+    terms = one_step_terms(q - data.proba, outcome - data.proba)
     truth = data.true_squared_errors["canonical"]
     error = np.hypot(terms.std() / np.sqrt(len(terms)), truth.standard_error)
     assert abs(terms.mean() - truth.value) < SIGMAS * error  # false alarms 1.4e-5
-    assert truth.value > errors * error
-
-
-def test_no_temperature_expresses_a_distortion():
-    """Log-ratios are not multiplied by one number."""
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(3), 50)
-    for kind in KINDS:
-        q = conditional(p, kind)
-        slopes = np.log(q[:, 1] / q[:, 0]) / np.log(p[:, 1] / p[:, 0])
-        assert slopes.max() - slopes.min() > 0.9
-
-
-@every_kind
-@pytest.mark.parametrize("concentration", [1e-3, 0.04, 1.0, 1e3])
-@pytest.mark.parametrize("n_classes", [2, 100])
-def test_predictions_and_labels_are_valid_at_every_concentration(kind, concentration, n_classes):
-    options = {"n_classes": n_classes, "concentration": concentration, "n_truth_draws": 0}
-    data = make_distorted(300, distortion=kind, random_state=0, **options)
-    assert_allclose(data.proba.sum(axis=1), 1, rtol=1e-12)
-    assert data.proba.min() >= 0
-    assert data.labels.min() >= 0
-    assert data.labels.max() < n_classes
-    assert not data.true_squared_errors
-
-
-def test_samples_are_reproducible_and_truths_do_not_depend_on_them():
-    options = {"n_truth_draws": 20_000}
-    first, again, other = (make_distorted(50, random_state=s, **options) for s in (0, 0, 1))
-    assert_array_equal(first.proba, again.proba)
-    assert_array_equal(first.labels, again.labels)
-    assert not np.array_equal(first.proba, other.proba)
-    assert first.true_squared_errors == other.true_squared_errors
-    assert first.labels.dtype == np.int64
-
-
-def test_overwriting_a_truth_does_not_change_the_next_one():
-    options = {"n_classes": 3, "n_truth_draws": 1000, "random_state": 0}
-    before = make_distorted(5, **options).true_squared_errors["canonical"]
-    with contextlib.suppress(TypeError):  # a read-only mapping
-        make_distorted(5, **options).true_squared_errors["canonical"] = None
-    assert make_distorted(5, **options).true_squared_errors["canonical"] == before
+    assert truth.value > 25 * error
 
 
 @pytest.mark.parametrize(

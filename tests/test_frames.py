@@ -113,15 +113,15 @@ from skcal import CalibrationErrorEstimator, Recalibrator
 from skcal.metrics import expected_calibration_error
 from skcal.recalibration import TemperatureScaling
 rng = np.random.default_rng(0)
-P = rng.dirichlet(np.ones(3), 200)
-Y = (P.cumsum(axis=1) < rng.uniform(size=(200, 1))).sum(axis=1)
-p, y, w = xp.asarray(P), xp.asarray(Y), xp.asarray(np.ones(200))
+P = rng.dirichlet(np.ones(3), 60)
+Y = (P.cumsum(axis=1) < rng.uniform(size=(60, 1))).sum(axis=1)
+p, y, w = xp.asarray(P), xp.asarray(Y), xp.asarray(np.ones(60))
 with config_context(array_api_dispatch=True):
     error = expected_calibration_error(y, p, sample_weight=w)
     assert error == expected_calibration_error(Y, P), error
     estimator = CalibrationErrorEstimator().fit(p, y)
     assert estimator.score(p, y) == CalibrationErrorEstimator().fit(P, Y).score(P, Y)
-    for map in (TemperatureScaling(), Recalibrator(random_state=0)):
+    for map in (TemperatureScaling(), Recalibrator([TemperatureScaling()], cv=3, random_state=0)):
         proba = map.fit(p, y).predict_proba(p)
         assert type(proba) is type(p), type(proba)
         assert (np.asarray(proba) == map.fit(P, Y).predict_proba(P)).all()

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
-from skcal import KroneckerKernelRidge, TwoStepKernelRidge
 from skcal.kernels import KERNEL_NAMES, factor_kernel, kernel_diagonal, kernel_matrix
 
 # Smooth kernels on the simplex have a small numerical rank, laplacian has a full one.
@@ -110,56 +109,7 @@ def test_a_rank_limit_makes_a_nystroem_factor_of_honest_error(max_rank):
     assert result.trace_error > 1e-8
 
 
-def test_a_rank_limit_that_is_not_reached_changes_nothing():
-    X = simplex()
-    free, limited = factor(X), factor(X, max_rank=100)
-    assert limited.approximation == "low-rank"
-    np.testing.assert_array_equal(free.features, limited.features)
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_one_or_two_samples_are_factored_exactly(n):
-    X = simplex(n)
-    assert np.abs(remainder(X, "rbf", factor(X, tol=0).features)).max() < 1e-15
-
-
 # Weights.
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_weight_2_has_the_eigenvalues_of_a_repeated_row(kernel):
-    X, times = simplex(60), np.random.default_rng(1).integers(1, 4, size=60)
-    rows = np.repeat(np.arange(60), times)
-    weighted = factor(X, kernel, tol=1e-14, weight=times.astype(float))
-    repeated = factor(X[rows], kernel, tol=1e-14)
-    rank = min(len(weighted.eigenvalues), len(repeated.eigenvalues))
-    largest = weighted.eigenvalues[-1]
-    assert_allclose(
-        weighted.eigenvalues[-rank:], repeated.eigenvalues[-rank:], rtol=0, atol=1e-13 * largest
-    )
-
-
-@pytest.mark.parametrize("Ridge", [KroneckerKernelRidge, TwoStepKernelRidge])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_weight_2_gives_the_h_of_a_repeated_row(kernel, Ridge):
-    rng = np.random.default_rng(1)
-    X, residuals, times = simplex(60), rng.normal(size=(60, 3)), rng.integers(1, 4, size=60)
-    rows = np.repeat(np.arange(60), times)
-    ridge = Ridge(kernel=kernel, alpha=1e-3, tol=1e-12)
-    weighted = ridge.fit(X, residuals, sample_weight=times).predict_pairs(X)
-    repeated = ridge.fit(X[rows], residuals[rows]).predict_pairs(X)
-    # The pivots differ, so that the factors differ by the tolerance over alpha.
-    assert_allclose(weighted, repeated, rtol=0, atol=1e-9 * np.abs(repeated).max())
-
-
-@pytest.mark.parametrize("Ridge", [KroneckerKernelRidge, TwoStepKernelRidge])
-@pytest.mark.parametrize("kernel", POSITIVE_SEMIDEFINITE)
-def test_single_precision_predictions_have_the_h_of_their_values(kernel, Ridge):
-    X, residuals = simplex().astype(np.float32), np.random.default_rng(1).normal(size=(150, 3))
-    ridge = Ridge(kernel=kernel, alpha=1e-3)
-    single = ridge.fit(X, residuals).predict_pairs(X)
-    double = ridge.fit(X.astype(np.float64), residuals).predict_pairs(X.astype(np.float64))
-    assert_allclose(single, double, rtol=0, atol=1e-12 * np.abs(double).max())
 
 
 # What is refused.

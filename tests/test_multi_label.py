@@ -27,7 +27,6 @@ from skcal.hypothesis_tests import (
 from skcal.metrics import (
     CalibrationAccumulator,
     bootstrap_interval,
-    calibration_error_interval,
     cutoff_calibration_error,
     expected_calibration_error,
     kernel_density_calibration_error,
@@ -242,22 +241,6 @@ def test_rows_that_are_one_hot_are_labels_unless_the_notion_says_otherwise():
     assert expected_calibration_error(one_hot, proba) == expected_calibration_error(classes, proba)
     of_classes = expected_calibration_error(one_hot, proba, notion="classwise")
     assert expected_calibration_error(one_hot, proba, **LABELS) == of_classes
-
-
-def test_weights_and_the_order_of_samples_are_those_of_every_notion():
-    weight = np.where(np.arange(N) < 40, 0.0, 1.0)
-    order = RNG.permutation(N)
-    for notion in ("multi-label", "precision-at-2"):
-        metric = {"notion": notion, "n_bins": 5}
-        expected = expected_calibration_error(Y[40:], P[40:], **metric)
-        found = expected_calibration_error(Y, P, sample_weight=weight, **metric)
-        assert_allclose(found, expected, rtol=1e-12)
-        shuffled = expected_calibration_error(
-            Y[order], P[order], sample_weight=weight[order], **metric
-        )
-        assert_allclose(shuffled, expected, rtol=1e-12)
-    interval = calibration_error_interval(Y, P, n_bins=4, **LABELS)
-    assert interval.low <= interval.estimate <= interval.high
 
 
 @pytest.mark.parametrize(

@@ -128,12 +128,6 @@ def test_ties_of_the_arg_max_go_to_the_first_class():
     assert halves.residuals.ravel().tolist() == [0.5, -0.5]  # class 0 is the arg max
 
 
-def test_top_k_of_all_but_one_class_is_the_sorted_canonical_problem():
-    proba, codes = predictions()
-    [top] = make_problems(proba, codes, "top-4")
-    np.testing.assert_array_equal(top.features, -np.sort(-proba, axis=1))
-
-
 # Lenses.
 
 
@@ -205,22 +199,6 @@ def test_two_columns_have_exactly_twice_the_binary_products(notion):
 # Invariances.
 
 
-@pytest.mark.parametrize("notion", MULTICLASS)
-def test_relabelling_classes_and_columns_jointly_keeps_the_question(notion):
-    rng = np.random.default_rng(3)
-    proba, codes = rng.dirichlet(np.ones(5), size=60), rng.integers(0, 5, size=60)  # no ties
-    order = rng.permutation(5)
-    before = make_problems(proba, codes, notion)
-    after = make_problems(proba[:, order], np.argsort(order)[codes], notion)
-    if notion in ("classwise", "top-label"):
-        before = [before[k] for k in order]
-    for old, new in zip(before, after, strict=True):
-        columns = order if notion == "canonical" else slice(None)
-        # The rest of the top k is a sum in another order.
-        np.testing.assert_allclose(old.features[:, columns], new.features, rtol=1e-14)
-        np.testing.assert_allclose(old.residuals[:, columns], new.residuals, rtol=0, atol=1e-15)
-
-
 # Names.
 
 
@@ -239,13 +217,6 @@ def test_a_lens_remembers_its_number_of_groups():
     assert make_problems(proba, codes, narrow)[0].features.shape[1] == 1
     with pytest.raises(ValueError, match="lens returned group 1, which the training samples do"):
         make_problems(proba, codes, Lens(confidence_lens, 1))
-
-
-@pytest.mark.parametrize("notion", [*MULTICLASS, "top-4"])
-def test_known_notions_mean_themselves(notion):
-    found = resolve_notion(notion, predictions()[0])
-    assert found == notion
-    assert resolve_notion(found, predictions()[0]) is found
 
 
 @pytest.mark.parametrize("notion", ["top", "top-", "top-x", "Confidence", "toplabel", None, 3, []])

@@ -2,6 +2,7 @@
 
 import ast
 import email
+import functools
 import importlib.metadata
 import os
 import re
@@ -38,10 +39,14 @@ def requirement(text):
     return match[1], match[2]
 
 
+@functools.cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported(path, everywhere):
     """Other packages that a module imports: at its top, or everywhere."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = set()
+    tree, found = parsed(path), set()
     for node in ast.walk(tree) if everywhere else tree.body:
         if isinstance(node, ast.Import):
             found |= {alias.name.split(".")[0] for alias in node.names}

@@ -10,7 +10,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
-    GridSearchCV,
     GroupKFold,
     PredefinedSplit,
     StratifiedKFold,
@@ -139,16 +138,6 @@ def test_decisions_between_pairs_are_refused():
         RecalibratedClassifierCV(SVC(decision_function_shape="ovo")).fit(X, y)
 
 
-def test_labels_of_any_type_keep_their_names():
-    X, y = made()
-    names = np.array(["b", "a", "c"])
-    fitted = RecalibratedClassifierCV(GaussianNB(), FEW).fit(X, names[y])
-    assert_array_equal(fitted.classes_, ["a", "b", "c"])
-    plain = RecalibratedClassifierCV(GaussianNB(), FEW).fit(X, np.array([1, 0, 2])[y])
-    assert_allclose(fitted.predict_proba(X), plain.predict_proba(X), rtol=1e-9)
-    assert (fitted.predict(X) == names[y]).mean() > 0.6
-
-
 @pytest.mark.parametrize("classifier", [GaussianNB(), LinearSVC()], ids=["proba", "logits"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_fold_may_lack_a_class(classifier, n_classes):
@@ -252,14 +241,6 @@ def test_parameters_of_fit_are_passed_on_by_fold():
         fitted.classifiers_, StratifiedKFold(3).split(X, y), strict=True
     ):
         assert_array_equal(classifier.metadata_, train)
-
-
-def test_it_works_in_pipelines_and_searches_of_parameters():
-    X, y = made(300)
-    classifier = RecalibratedClassifierCV(make_pipeline(StandardScaler(), GaussianNB()), FEW, cv=3)
-    grid = {"estimator__gaussiannb__var_smoothing": [1e-9, 1e-1]}
-    search = GridSearchCV(classifier, grid, cv=3, scoring="neg_log_loss").fit(X, y)
-    assert search.best_params_.keys() == grid.keys()
 
 
 def test_without_arguments_it_recalibrates_a_support_vector_machine():

@@ -39,7 +39,6 @@ FUNCTIONS = [
     TwoStepKernelRidge(),
     PlugIn(MatrixScaling(structured=True)),
     PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
-    Stacking([Zero(), Binning(debias=True), PlugIn(TemperatureScaling())]),
     PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())),
 ]
 # Other options and maps of these; with -m slow.
@@ -57,6 +56,7 @@ MORE_FUNCTIONS = [
     PlugIn(MatrixScaling()),
     PlugIn(MatrixScaling(structured=True, coordinates="log-ratio", C_intercept=0.1)),
     Stacking([TwoStepKernelRidge(), PlugIn(MatrixScaling(structured=True))]),
+    Stacking([Zero(), Binning(debias=True), PlugIn(TemperatureScaling())]),
 ]
 SCALAR_FUNCTIONS = [PlugIn(SplineScaling())]
 MORE_SCALAR_FUNCTIONS = [Binning(), PlugIn(BetaCalibration())]
@@ -66,7 +66,7 @@ ANY_FEATURES = [
     TwoStepKernelRidge(),
     TwoStepKernelRidge(gamma="median"),
     PlugIn(LinearRegression()),
-    Stacking([PlugIn(LinearRegression()), TwoStepKernelRidge()]),
+    Stacking([PlugIn(LinearRegression()), Zero()], cv=2),
 ]
 
 # The checks pass labels of 3 classes beside 2 columns, and predictions have a column per class.
@@ -138,7 +138,7 @@ def estimators(functions, scalar_functions):
 
 
 SEARCH = CalibrationErrorSearchCV(
-    [(Zero(), {}), (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-1]})],
+    [(Zero(), {}), (PlugIn(LinearRegression()), {})],
     cv=3,
     from_logits=True,
     random_state=0,
@@ -166,9 +166,10 @@ CASES = [
     (_of_function, ANY_FEATURES),
     (_of_map, MAPS),
     (_of_estimator, [*estimators(FUNCTIONS, SCALAR_FUNCTIONS), SEARCH]),
-    (_of_classifier, CLASSIFIERS),
+    (_of_classifier, CLASSIFIERS[:1]),
 ]
 MORE_CASES = [
+    (_of_classifier, CLASSIFIERS[1:]),
     (_of_map, MORE_MAPS),
     (_of_estimator, estimators(MORE_FUNCTIONS, MORE_SCALAR_FUNCTIONS)),
 ]

@@ -9,7 +9,6 @@ from sklearn.naive_bayes import GaussianNB
 
 from skcal import (
     CalibrationErrorEstimator,
-    CalibrationErrorSearchCV,
     Recalibrator,
     TemperatureScaling,
     Zero,
@@ -24,7 +23,6 @@ from skcal.metrics import (
     calibration_intercept,
     calibration_slope,
     cox_recalibration,
-    cross_fitted_calibration_error,
     cutoff_calibration_error,
     decision_curve,
     expected_calibration_error,
@@ -72,9 +70,8 @@ CASES = [
 
 @pytest.mark.parametrize(("metric", "notion"), CASES)
 def test_one_hot_rows_are_labels_and_votes_are_rows(metric, notion):
-    one_hot = np.eye(C)[LABELS]
+    one_hot = np.eye(C)[LABELS].tolist()
     assert metric(one_hot, PROBA, notion=notion) == metric(LABELS, PROBA, notion=notion)
-    assert metric(one_hot.tolist(), PROBA, notion=notion) == metric(LABELS, PROBA, notion=notion)
     rows, columns = np.nonzero(VOTES)
     times = VOTES[rows, columns]
     rows, columns = np.repeat(rows, times), np.repeat(columns, times)
@@ -135,41 +132,19 @@ def test_debiased_votes_are_rows_in_groups():
     assert_allclose(expected_calibration_error(VOTES, PROBA, **options), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("test", [monte_carlo_test, calibration_test, skce_test])
-def test_one_hot_rows_are_tested_as_labels(test):
-    options = {"n_resamples": 19, "random_state": 0}
-    first = test(np.eye(C)[LABELS], PROBA, **options)
-    second = test(LABELS, PROBA, **options)
-    assert (first.statistic, first.pvalue) == (second.statistic, second.pvalue)
-    assert test(VOTES, PROBA, **options).pvalue > 0
-
-
 @pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as")
-def test_functions_and_searches_take_shares():
-    one_hot, shares = np.eye(C)[LABELS], VOTES / VOTES.sum(axis=1, keepdims=True)
-    functions = (Binning(), DirichletKernelDensity(0.1), PlugIn(TemperatureScaling()))
-    for function in (Zero(), *functions):
-        first, second = (
-            CalibrationErrorEstimator(function).fit(PROBA, y) for y in (LABELS, one_hot)
-        )
-        assert first.score(PROBA, LABELS) == second.score(PROBA, one_hot)
-        fitted = CalibrationErrorEstimator(function).fit(PROBA, shares)
-        assert np.isfinite(fitted.score(PROBA, shares))
-    search = CalibrationErrorSearchCV([Zero(), Binning()], cv=3, random_state=0)
-    first = search.fit(PROBA, LABELS).best_score_
-    assert search.fit(PROBA, one_hot).best_score_ == first
-    search.fit(PROBA, VOTES)
-    # Votes are rows of single votes, for functions whose fit is of sums.
+def test_functions_fitted_to_shares_are_those_of_rows_of_single_votes():
+    """Of functions whose fit is of sums."""
+    shares = VOTES / VOTES.sum(axis=1, keepdims=True)
     rows, columns = np.nonzero(VOTES)
     rows, columns = (np.repeat(one, VOTES[rows, columns]) for one in (rows, columns))
     one_hot = np.eye(C)[columns]
-    for function in functions:
+    for function in (Binning(), DirichletKernelDensity(0.1), PlugIn(TemperatureScaling())):
+        fitted = CalibrationErrorEstimator(function).fit(PROBA, shares)
+        assert np.isfinite(fitted.score(PROBA, shares))
         of_rows = clone(function).fit(PROBA[rows], one_hot - PROBA[rows])
         of_votes = clone(function).fit(PROBA, shares - PROBA, sample_weight=VOTES.sum(axis=1))
         assert_allclose(of_votes.residual(PROBA), of_rows.residual(PROBA), atol=1e-5)
-    one_hot = np.eye(C)[LABELS]
-    value = cross_fitted_calibration_error(one_hot, PROBA, random_state=0)
-    assert value == cross_fitted_calibration_error(LABELS, PROBA, random_state=0)
 
 
 @pytest.mark.parametrize("map", [TemperatureScaling(), VectorScaling(), IsotonicCalibration()])

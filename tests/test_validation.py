@@ -248,18 +248,6 @@ def test_messages_name_the_argument_that_the_caller_has():
         check_labels([7, 0, 0], PROBA, [0, 1, 2], name="y_test")
 
 
-def test_an_estimator_remembers_its_columns():
-    estimator = BaseEstimator()
-    check_proba(PROBA, estimator=estimator)
-    with pytest.raises(ValueError, match=r"2 features.*3 features"):
-        check_proba(np.full((4, 2), 0.5), estimator=estimator, reset=False)
-    with pytest.raises(ValueError, match=r"1D array.*fitted on 3 columns"):
-        check_proba(POSITIVE, estimator=estimator, reset=False)
-    check_proba(POSITIVE, estimator=estimator)
-    assert estimator.n_features_in_ == 1
-    assert check_proba(POSITIVE, estimator=estimator, reset=False).shape == (3,)
-
-
 # Labels.
 
 
@@ -331,16 +319,6 @@ CLASS = r"^y_true row {} is {}, which is not one of .*\. Pass labels= with the c
 def test_labels_that_name_no_column_are_refused(y, labels, match):
     with pytest.raises(ValueError, match=match):
         check_labels(y, PROBA, labels)
-
-
-@pytest.mark.parametrize("dtype", ["string", "category", "Int64"])
-def test_missing_values_of_pandas_are_refused(dtype):
-    pd = pytest.importorskip("pandas")
-    with pytest.raises(ValueError, match=r"y_proba.*NaN"):
-        check_proba(pd.Series([0.5, None], dtype="Float64"))
-    y = pd.Series([1, None, 2] if dtype == "Int64" else ["a", None, "b"], dtype=dtype)
-    with pytest.raises(ValueError, match=r"^y_true row 1 is (missing|nan)"):
-        check_labels(y, PROBA)
 
 
 def test_a_column_of_labels_is_read_with_scikit_learns_warning():

@@ -19,7 +19,7 @@ from skcal._validation import InputError, check_weight
 from skcal.metrics import cross_fitted_calibration_error, squared_kernel_calibration_error
 from skcal.recalibration import BetaCalibration, MatrixScaling, SplineScaling
 
-SCALES = [1e-300, 1e-170, 1e-40, 1e-10, 1e10, 1e153, 1e200, 1e308]
+SCALES = [1e-300, 1e-170, 1e10, 1e308]
 FUNCTIONS = [
     Binning(5),
     DirichletKernelDensity(0.05),
@@ -79,7 +79,7 @@ def test_constant_weights_change_no_map(data, scale, scaling):
 def test_ties_do_not_depend_on_the_rounding_of_constant_weights(scale, notion):
     """Predictions in sixteenths, whose cells can be halved at two places equally well."""
     rng = np.random.default_rng(3)
-    for _ in range(8):
+    for _ in range(4):
         p = rng.integers(0, 17, 30) / 16
         P, y = np.column_stack([1 - p, p]), rng.integers(0, 2, 30)
         plain, weighted = (
