@@ -282,7 +282,7 @@ def halve(problem: Problem, cell: np.ndarray) -> np.ndarray:
     mass = np.bincount(cell, weight)
     coordinate = np.zeros(len(mass), dtype=np.intp)
     if X.shape[1] > 1:
-        means = _sums(cell, weight, X, len(mass)) / mass[:, None]
+        means = weighted_sums(cell, weight, X, len(mass)) / mass[:, None]
         squares = np.stack(
             [np.bincount(cell, weight * column.astype(np.float64) ** 2) for column in X.T], axis=1
         )
@@ -305,7 +305,7 @@ def halve(problem: Problem, cell: np.ndarray) -> np.ndarray:
     return np.unique(2 * cell + upper, return_inverse=True)[1].ravel()
 
 
-def _sums(cell, weight, values, n_cells) -> np.ndarray:
+def weighted_sums(cell, weight, values, n_cells) -> np.ndarray:
     """Weighted sums of the columns of values in each cell, (n_cells, m)."""
     sums = [np.bincount(cell, weight * column, n_cells) for column in values.T]
     return np.stack(sums, axis=1)
@@ -316,7 +316,7 @@ def _shape_in_cells(data: Problems, corrections, cells) -> list[tuple[np.ndarray
     shapes = []
     for part, correction, cell in zip(data.parts, corrections, cells, strict=True):
         mass = np.bincount(cell, part.weight)
-        sums = _sums(cell, part.weight, correction, len(mass))
+        sums = weighted_sums(cell, part.weight, correction, len(mass))
         shapes.append((part.share * mass / max(mass.sum(), 1e-300), sums / mass[:, None]))
     return shapes
 
@@ -379,7 +379,7 @@ def means_in_cells(part: Problem, correction, cell) -> np.ndarray:
     if not len(count):
         return np.zeros((1, correction.shape[1]))
     mass = np.bincount(cell, part.weight)
-    means = _sums(cell, part.weight, correction, len(mass)) / mass[:, None]
+    means = weighted_sums(cell, part.weight, correction, len(mass)) / mass[:, None]
     means[count < 2] = 0
     return means
 
@@ -430,7 +430,7 @@ def _pairs_in_cells(data: Problems, cells) -> _Candidate:
         if not len(part.weight):
             continue
         mass, pairs = mass_and_pairs(part, cell)
-        sums = _sums(cell, part.weight, part.residuals, len(mass))
+        sums = weighted_sums(cell, part.weight, part.residuals, len(mass))
         norms, row = np.empty(len(cell)), np.empty(len(cell))
         for rows in _blocks_of(part):
             delta = part.residuals[rows]
@@ -460,8 +460,8 @@ def _pairs_of_groups(data: Problems, cells) -> _Candidate:
             continue
         mass, pairs = mass_and_pairs(part, cell)
         of_cell, of_group, place = _group_cells(part, cell)
-        own = _sums(place, part.weight, part.residuals, len(of_cell))
-        sums = _sums(cell, part.weight, part.residuals, len(mass))
+        own = weighted_sums(place, part.weight, part.residuals, len(of_cell))
+        sums = weighted_sums(cell, part.weight, part.residuals, len(mass))
         products = rowwise_dot(sums, sums) - np.bincount(of_cell, rowwise_dot(own, own))
         error = products / pairs
         row = rowwise_dot(part.residuals, sums[cell] - own[place])
@@ -494,14 +494,16 @@ def _products_of_covariances(part, cell, n_cells) -> np.ndarray:
         p2 = (p**2).sum(axis=1)
         own[rows] = squares[rows] ** 2 * (p2 - 2 * (p**3).sum(axis=1) + p2**2)
     members = np.split(np.argsort(cell, kind="stable"), np.cumsum(np.bincount(cell))[:-1])
-    norms = [_squared_norm_of_covariance(X[rows], squares[rows]) for rows in members]
+    norms = [_squared_norm_of_covariance(X, squares, rows) for rows in members]
     return np.array(norms) - np.bincount(cell, own, n_cells)
 
 
-def _squared_norm_of_covariance(X, squares) -> Any:
-    """‖Σ_i w_i² (diag p_i - p_i p_iᵀ)‖_F²."""
-    total = np.diag(squares @ X).astype(np.float64)
-    for rows in row_blocks(len(X), 16 * X.shape[1]):
-        root = X[rows] * np.sqrt(squares[rows])[:, None]
+def _squared_norm_of_covariance(X, squares, members) -> Any:
+    """‖Σ_i w_i² (diag p_i - p_i p_iᵀ)‖_F² over the members of a cell."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for rows in row_blocks(len(members), 16 * X.shape[1]):
+        few = members[rows]
+        root = X[few] * np.sqrt(squares[few])[:, None]
         total -= root.T @ root
+        total[np.diag_indices_from(total)] += squares[few] @ X[few]
     return (total**2).sum()

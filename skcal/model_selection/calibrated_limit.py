@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from skcal._bins import bin_sums
 from skcal._matrices import rowwise_dot
 from skcal.model_selection.adaptive import (
     WHOLE,
@@ -18,6 +17,7 @@ from skcal.model_selection.adaptive import (
     near_best,
     partitions_of,
     shrunk_value,
+    weighted_sums,
 )
 from skcal.notions import Problem, Problems
 
@@ -112,7 +112,9 @@ def _outcomes_apart(parts, rng, n_draws) -> Iterator[list]:
     for part in parts:
         limit = np.cumsum(part.features, axis=1, dtype=np.float64)
         if limit.shape[1] > 1:
-            limit = (limit / limit[:, -1:] + np.arange(len(limit))[:, None]).ravel()
+            limit /= limit[:, -1:].copy()
+            limit += np.arange(len(limit))[:, None]
+            limit = limit.ravel()
         limits.append(limit)
     for _ in range(n_draws):
         drawn = []
@@ -140,10 +142,10 @@ class _RedrawnProblem:
         for cell in partitions[1:]:
             atom = np.unique(atom * (1 + cell.max()) + cell, return_inverse=True)[1].ravel()
         self._atom = atom
-        weight, p = problem.weight, problem.features.astype(np.float64)
+        weight, p = problem.weight, problem.features
         n_atoms = 1 + int(atom.max(initial=0))
-        self._expected = bin_sums(atom, weight[:, None] * p, n_atoms)
-        self._norms = np.bincount(atom, weight**2 * (p**2).sum(axis=1), n_atoms)
+        self._expected = weighted_sums(atom, weight, p, n_atoms)
+        self._norms = np.bincount(atom, weight**2 * rowwise_dot(p, p), n_atoms)
         # Shares of the samples, times ĝ.
         payoff = (problem.share / weight.sum() * weight)[:, None] * correction
         self._paid = float(rowwise_dot(p, payoff).sum())

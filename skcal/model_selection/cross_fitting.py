@@ -219,7 +219,7 @@ class CrossFit:
         tested = np.zeros(len(data.weight), dtype=bool)
         tested[np.concatenate([result.outer.test for result in results])] = True
         rows = np.flatnonzero(tested & (data.weight > 0))
-        tested_data = data.take(rows)
+        tested_data = data.take(rows) if len(rows) < len(tested) else data
         known = all(result.corrections is not None for result in results)
         gathered = _gather_corrections(results, data, tested_data, rows)
         says_something = any(correction.any() for correction in gathered)  # else 0 ± 0
@@ -249,4 +249,6 @@ def _gather_corrections(results, data, tested_data, rows) -> list[np.ndarray]:
         for k, (part, correction) in enumerate(zip(parts, result.corrections or [], strict=False)):
             total[k if shared else 0, tested[part.rows]] += correction
     total /= np.maximum(count, 1)[:, None]
+    if tested_data is data and shared:
+        return list(total)
     return [total[k if shared else 0, rows[part.rows]] for k, part in enumerate(tested_data.parts)]
