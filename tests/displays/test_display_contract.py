@@ -140,6 +140,13 @@ def test_axes_that_were_placed_by_hand_stay(make, n_panels, figures):
         np.testing.assert_allclose(ax.get_position(original=True).bounds, place)
 
 
+def test_axes_that_are_too_small_for_their_legends_stay(figures):
+    _, axes = figures.subplots(3, 3, figsize=(2, 2))
+    before = axes[1, 1].get_position(original=True).bounds
+    drawn(CASES["reliability"][0], ax=axes[1, 1])
+    np.testing.assert_allclose(axes[1, 1].get_position(original=True).bounds, before)
+
+
 @EVERY
 def test_a_wrong_ax_is_refused_with_a_remedy(make, n_panels):
     with pytest.raises(ValueError, match="leave ax out"):

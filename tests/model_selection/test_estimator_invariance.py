@@ -24,6 +24,7 @@ FUNCTIONS = {
     "density": DirichletKernelDensity(0.05),
     "kronecker": KroneckerKernelRidge(1e-3, tol=1e-13),
     "two-step": TwoStepKernelRidge(1e-3, tol=1e-13),
+    "hellinger": KroneckerKernelRidge(1e-3, coordinates="square-root", gamma="median", tol=1e-13),
     "aitchison": TwoStepKernelRidge(1e-2, coordinates="log-ratio", gamma=0.01, tol=1e-13),
     "temperature": PlugIn(TemperatureScaling()),
     "matrix": PlugIn(MatrixScaling(C=0.1, structured=True, tol=1e-12)),

@@ -9,8 +9,10 @@ from joblib import Memory
 from notion_cases import every_notion, superclass
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
+from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
 
 from skcal import (
     Binning,
@@ -25,6 +27,7 @@ from skcal import (
 )
 from skcal.functions import kernel_ridge
 from skcal.model_selection.plan import make_plans
+from skcal.recalibration import LogProbabilities
 from skcal.sample import read_sample
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
@@ -97,8 +100,9 @@ def test_cv_results_equal_those_of_a_plain_grid_search(found, data, notion):
 def test_weighted_cv_results_equal_those_of_a_plain_grid_search(data, rng, notion):
     P, y = data(notion)
     weight = rng.choice([0.0, 0.5, 2.0], size=300)
-    plain = plain_grid_search(P[TRAIN], y[TRAIN], CANDIDATES, notion, KFold(3), weight[TRAIN])
-    check_equal_results(searched(data, notion=notion, weight=weight), plain)
+    candidates = [*CANDIDATES, (PlugIn(make_pipeline(LogProbabilities(), Ridge())), {})]
+    plain = plain_grid_search(P[TRAIN], y[TRAIN], candidates, notion, KFold(3), weight[TRAIN])
+    check_equal_results(searched(data, candidates, notion, weight), plain)
 
 
 def test_ridge_forms_of_automatic_tolerance_share_the_factor_of_the_smallest_alpha(data):

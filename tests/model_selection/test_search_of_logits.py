@@ -52,10 +52,10 @@ def test_a_search_fits_the_temperature_of_the_logits(rng, notion):
     assert_allclose(corrected, proba / proba.sum(axis=1, keepdims=True), atol=1e-6)
 
 
-@pytest.mark.parametrize("notion", ["canonical", "top-label"])
+@pytest.mark.parametrize("notion", ["canonical", "classwise", "top-label"])
 def test_where_nothing_is_lost_logits_give_the_answers_of_probabilities(rng, notion):
     z, y = tempered_logits(rng, 200, 3, 2.0)
-    scalar = notion == "top-label"
+    scalar = notion != "canonical"
     other = PlugIn(SplineScaling()) if scalar else PlugIn(VectorScaling())
     stack = Stacking([PlugIn(TemperatureScaling()), *([_ISOTONIC] if scalar else []), other])
     candidates = [Zero(), other, stack, (PlugIn(TemperatureScaling()), {"equivariant": [True]})]

@@ -218,6 +218,14 @@ def test_groups_of_dependent_samples_reach_the_verdict():
     assert report.overall.validation.observed_expected_ratio == found.observed_expected_ratio
 
 
+def test_weights_reach_the_validation():
+    y, p = binary()
+    weight = np.arange(len(y)) % 3 / 2
+    report = calibration_report(y, p, sample_weight=weight, **FEW)
+    found = validation_measures(y, p, sample_weight=weight, n_resamples=19, random_state=0)
+    assert report.overall.validation.slope == found.slope
+
+
 def test_the_same_seed_gives_the_same_ranges_in_display_and_report():
     labels, proba = predictions()
     display = ReliabilityDisplay.from_predictions(
