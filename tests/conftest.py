@@ -31,7 +31,7 @@ def pytest_collection():
 TOGETHER = ("tests/report/", "tests/displays/")
 WORKERS = (
     "tests/test_threads_and_pickles.py",
-    *("tests/model_selection/test_search_of_maps.py", "tests/model_selection/test_search.py"),
+    "tests/model_selection/test_search_of_maps.py",
 )
 
 
