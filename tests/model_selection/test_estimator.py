@@ -117,17 +117,6 @@ def test_score_is_minus_the_risk_of_its_definition(split, rng, notion, function,
     assert risk.skipped == ()
 
 
-def test_classwise_standard_error_counts_the_shared_samples(split):
-    train, (proba, labels) = split("classwise")
-    estimator = CalibrationErrorEstimator(Binning(5), "classwise").fit(*train)
-    risk = estimator.risk(proba, labels)
-    independent = [
-        estimator.functions_[k].risk(x, residuals).standard_error
-        for k, _, x, residuals in naive_problems(proba, labels, "classwise")
-    ]
-    assert not np.isclose(risk.standard_error, np.linalg.norm(independent), rtol=0.01)
-
-
 def without_top(split, klass, keep_train, keep_test):
     """Keep only the first few samples whose most probable class is ``klass``."""
     parts = []

@@ -210,17 +210,6 @@ def test_a_sample_tested_twice_counts_once_by_its_mean_correction(data):
     assert search.n_test_samples_ == len(search.one_step_.terms) == len(tested)
 
 
-def test_by_default_every_sample_tests(data):
-    search = searched(data, outer_cv=None, random_state=0)
-    assert len(search.outer_results_) == 3
-    for result in search.outer_results_:
-        both = np.concatenate([result.outer.train, result.outer.test])
-        assert_array_equal(np.sort(both), np.arange(300))
-    tested = np.concatenate([result.outer.test for result in search.outer_results_])
-    assert_array_equal(np.sort(tested), np.arange(300))
-    assert search.n_test_samples_ == len(search.one_step_.terms) == 300
-
-
 def test_test_samples_do_not_enter_the_choice(data, rng):
     P, y = data
     search = searched(data)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
-from sklearn.utils import check_random_state
 
 from skcal import (
     CalibrationErrorSearchCV,
@@ -32,24 +31,6 @@ def searched(data, candidates=CANDIDATES, weight=None, **parameters):
     parameters = {"cv": 3, "random_state": 0} | parameters
     search = CalibrationErrorSearchCV(candidates, "confidence", **parameters)
     return search.fit(*data, sample_weight=weight)
-
-
-def test_one_repeat_splits_as_before_repeats_existed(data):
-    """The first number of the seed shuffles the outer split, the second the folds."""
-    outer, inner = check_random_state(7).randint(2**31 - 1, size=2)
-    for outer_cv, splitter in (
-        (ShuffleSplit(1, test_size=0.2), ShuffleSplit(1, test_size=0.2, random_state=outer)),
-        (3, KFold(3, shuffle=True, random_state=outer)),
-    ):
-        one = searched(data, outer_cv=outer_cv, random_state=7)
-        explicit = searched(
-            data, outer_cv=splitter, cv=KFold(3, shuffle=True, random_state=inner), n_repeats=1
-        )
-        assert one.squared_error_ == explicit.squared_error_
-        assert one.one_step_squared_error_ == explicit.one_step_squared_error_
-        assert one.fold_spread_ == explicit.fold_spread_
-        key = "mean_test_score"
-        assert_array_equal(one.cv_results_[key], explicit.cv_results_[key])
 
 
 SINGLE = ShuffleSplit(1, test_size=0.2)
@@ -147,17 +128,6 @@ def test_the_median_of_estimates_is_by_hand():
     assert median_of_one_steps([estimates[0], None]) is None
     several = median_of_one_steps([estimates[0]] * 3)
     assert (several.value, several.standard_error) == (1.0, pytest.approx(0.3, rel=1e-15))
-
-
-def test_the_choice_of_repeats_is_made_on_all_samples(data):
-    search = searched(data, n_repeats=2)
-    other = searched(data, n_repeats=2, outer_cv=3)
-    assert len(search.estimators_) == 3
-    for one in (search, other):
-        refit = one.best_estimator_.risk(*data).value
-        function = one.best_function_
-        again = type(one.best_estimator_)(function, "confidence").fit(*data)
-        assert again.risk(*data).value == refit
 
 
 @pytest.mark.parametrize(

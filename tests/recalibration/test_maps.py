@@ -174,24 +174,6 @@ def test_each_class_has_the_temperature_of_its_penalised_likelihood(rng, C, weig
         )
 
 
-def test_temperatures_of_classes_join_or_part_with_C(rng):
-    truth = rng.dirichlet(np.ones(3), size=500)
-    X, y = temper(truth, np.where(truth.argmax(axis=1) == 0, 3.0, 0.7)[:, None]), draw(rng, truth)
-    joined = ClassBasedTemperatureScaling(C=1e-9).fit(X, y)
-    assert_allclose(joined.temperatures_, joined.temperature_, rtol=1e-5)
-    assert_allclose(joined.predict_proba(X), TemperatureScaling().fit(X, y).predict_proba(X), 1e-4)
-    parted = ClassBasedTemperatureScaling(C=1e9).fit(X, y)
-    for k in range(3):
-        own = X.argmax(axis=1) == k
-        alone = TemperatureScaling().fit(np.vstack([X[own], X]), np.r_[y[own], y], own_only(own))
-        assert_allclose(parted.temperatures_[k], alone.temperature_, rtol=1e-5)
-
-
-def own_only(own):
-    """Weights of the class's samples before all others, which keep their classes known."""
-    return np.r_[np.ones(own.sum()), np.zeros(len(own))]
-
-
 def test_a_class_that_is_never_predicted_keeps_the_common_temperature():
     X = np.array([[0.5, 0.3, 0.2], [0.6, 0.2, 0.2], [0.1, 0.7, 0.2], [0.2, 0.6, 0.2]])
     fitted = ClassBasedTemperatureScaling().fit(X, [0, 2, 1, 0])
