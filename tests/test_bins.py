@@ -223,8 +223,8 @@ def naive_median_variance(X, min_samples):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("min_samples", [1, 2, 7, 30, 200])
-@pytest.mark.parametrize(("n", "n_classes"), [(2, 3), (3, 3), (101, 3), (250, 8)])
+@pytest.mark.parametrize("min_samples", [1, 7, 30])
+@pytest.mark.parametrize(("n", "n_classes"), [(2, 3), (3, 3), (101, 8)])
 def test_median_variance_splits_as_its_definition(rng, n, n_classes, min_samples, dtype):
     X = rng.dirichlet(np.full(n_classes, 0.5), size=n).astype(dtype)
     tree = partition(median_variance, X, min_samples=min_samples)

@@ -43,7 +43,7 @@ def explained(feature, gap, n_bins=400):
 
 @every_kind
 @pytest.mark.parametrize(("n_classes", "concentration"), [(2, 1.0), (5, 0.3)])
-@pytest.mark.parametrize("n", [15_000, pytest.param(100_000, marks=SLOW)])
+@pytest.mark.parametrize("n", [8_000, pytest.param(100_000, marks=SLOW)])
 def test_truths_are_those_of_an_independent_monte_carlo(kind, n_classes, concentration, n):
     rng = np.random.default_rng(12345)
     p = rng.gamma(concentration, size=(n, n_classes))

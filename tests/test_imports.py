@@ -141,19 +141,6 @@ def test_private_names_of_scikit_learn_enter_through_one_file():
     assert users.keys() == {"skcal._sklearn_compat"}, users
 
 
-def test_optional_packages_are_imported_where_they_are_used():
-    optional = {"matplotlib", "pandas", "polars", "pyarrow", "dask", "distributed"}
-    top = [
-        (module, getattr(node, "module", None) or node.names[0].name)
-        for module in MODULES
-        for node in parsed(module).body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
-    wrong = [(module, name) for module, name in top if name.split(".")[0] in optional]
-    assert not wrong, wrong
-    assert ("skcal._validation", "numpy") in top
-
-
 def test_import_skcal_loads_no_optional_package_and_others_when_they_are_used():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['matplotlib', 'pandas', 'dask'])); "

@@ -2,7 +2,6 @@
 
 import ast
 import email
-import functools
 import importlib.metadata
 import os
 import re
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from sklearn.utils.fixes import parse_version
+from test_imports import MODULES, imports, parsed
 
 import skcal
 
@@ -39,31 +39,25 @@ def requirement(text):
     return match[1], match[2]
 
 
-@functools.cache
-def parsed(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def imported(path, everywhere):
-    """Other packages that a module imports: at its top, or everywhere."""
-    tree, found = parsed(path), set()
-    for node in ast.walk(tree) if everywhere else tree.body:
-        if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found.add(node.module.split(".")[0])
-    others = found - set(sys.stdlib_module_names) - {"skcal"}
-    return {NAMES.get(name, name) for name in others}
+def distributions(names):
+    """Those of other packages among dotted names of modules."""
+    tops = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"skcal"}
+    return {NAMES.get(name, name) for name in tops}
 
 
 def test_dependencies_are_what_is_imported_at_the_top_of_modules():
-    top = set().union(*(imported(path, everywhere=False) for path in SOURCES))
+    top = [
+        getattr(node, "module", None) or node.names[0].name
+        for module in MODULES
+        for node in parsed(module).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     declared = {requirement(text)[0] for text in project()["dependencies"]}
-    assert declared == top == {"numpy", "scipy", "scikit-learn", "joblib"}
+    assert declared == distributions(top) == {"numpy", "scipy", "scikit-learn", "joblib"}
 
 
 def test_extras_are_what_is_imported_inside_functions():
-    everywhere = set().union(*(imported(path, everywhere=True) for path in SOURCES))
+    everywhere = distributions(name for module in MODULES for name, _ in imports(module))
     dependencies = {requirement(text)[0] for text in project()["dependencies"]}
     extras = project()["optional-dependencies"]
     users = {name: extras[name] for name in ("plot", "pandas", "parquet", "dask")}

@@ -78,7 +78,7 @@ def test_interpolated_ratios_equal_the_direct_ones(shape, bandwidth):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("least", [1e-7, 1e-5, 1e-2])
+@pytest.mark.parametrize("least", [1e-7, 1e-3])
 def test_a_path_of_bandwidths_has_the_sums_of_each(shape, least):
     p, outcomes, weight = draw(shape, 2000, seed=5)
     larger = BANDWIDTHS[np.greater(BANDWIDTHS, least)][::5]

@@ -252,9 +252,9 @@ def test_factors_of_other_kernels_are_not_shared():
 # The tolerance that follows alpha
 
 SAMPLES = {
-    "confidence": lambda rng: rng.beta(5, 1, (200, 1)),
-    "3 classes": lambda rng: rng.dirichlet(np.full(3, 0.3), size=200),
-    "10 classes": lambda rng: rng.dirichlet(np.full(10, 0.1), size=200),
+    "confidence": lambda rng: rng.beta(5, 1, (100, 1)),
+    "3 classes": lambda rng: rng.dirichlet(np.full(3, 0.3), size=100),
+    "10 classes": lambda rng: rng.dirichlet(np.full(10, 0.1), size=100),
 }
 TRACES = {
     "1": {"kernel": "rbf"},

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.special import logit
 from scipy.stats import rankdata
 
-from skcal import Binning, Zero, calibration_report, hypothesis_tests, metrics
+from skcal import Zero, calibration_report, hypothesis_tests, metrics
 from skcal.hypothesis_tests.joint import JointStatistics
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.hypothesis_tests.skce import LargestOfWidths, null_squares
@@ -250,7 +250,7 @@ def test_verdict_of_weighted_calibrated_samples_holds_its_level():
 def test_a_report_of_weights_is_that_of_its_parts(n_classes):
     y, proba, weight = weighted_sample(n=300, n_classes=n_classes)
     options = {"n_resamples": 39, "by": np.arange(300) % 2, "segments": {"half": np.arange(300)}}
-    options |= {"candidates": [Zero(), Binning()], "cv": 3}
+    options |= {"candidates": [Zero()], "cv": 3}
     second = proba**2 if n_classes is None else proba[:, ::-1]
     report = calibration_report(y, proba, sample_weight=weight, compare=second, **options)
     assert all(" not estimated" not in text for text in report.warnings)

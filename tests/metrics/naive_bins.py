@@ -1,5 +1,6 @@
 """Binned calibration errors by Python loops and exact rational numbers: mathematics.md §2, 5, 8."""
 
+import functools
 import math
 from fractions import Fraction
 from statistics import mean, median, pvariance, variance
@@ -24,6 +25,7 @@ def continuous(rng, n_classes, dtype):
     return proba, [[Fraction(float(p)) for p in row] for row in proba]
 
 
+@functools.cache
 def draw(kind, notion, dtype=np.float64):
     """Return predictions, the same as fractions, and labels."""
     rng = np.random.default_rng(0)
@@ -96,6 +98,13 @@ def assign(rows, outcomes, strategy):
     return xs if strategy == "unique" else median_variance(rows)
 
 
+@functools.cache
+def bins_of(kind, notion, strategy, dtype=np.float64):
+    """``naive_bins`` of what is drawn, once for all tests that ask for them."""
+    _, exact, y = draw(kind, notion, dtype)
+    return naive_bins(exact, y, notion, strategy)
+
+
 def naive_bins(exact, y, notion, strategy):
     """Problem → list of bins, a bin being the (features, outcomes) of its samples."""
     problems = {}
@@ -156,9 +165,9 @@ def naive_powers(problems, norm, distance="euclidean", debias=False):
     return powers
 
 
-def naive_sum(exact, y, notion, strategy, norm, distance="euclidean", debias=False):
+def naive_sum(bins, notion, norm, distance="euclidean", debias=False):
     """Σ_k π_k times the powers, or their maximum for q = ∞."""
-    powers = naive_powers(naive_bins(exact, y, notion, strategy), norm, distance, debias).values()
+    powers = naive_powers(bins, norm, distance, debias).values()
     if norm == math.inf:
         return max(power for _, power in powers)
     return sum((share if notion == "top-label" else 1) * power for share, power in powers)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from naive_bins import FORMS, MIN_SAMPLES, N_BINS, continuous, draw, grid, naive_bins
+from naive_bins import FORMS, MIN_SAMPLES, N_BINS, bins_of, continuous, draw, grid
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binomtest
 
@@ -20,13 +20,13 @@ BINS = {"n_bins": N_BINS, "min_samples": MIN_SAMPLES}
 @every_form
 @every_kind
 def test_table_holds_the_samples_of_each_bin(notion, strategy, kind):
-    proba, exact, y = draw(kind, notion)
+    proba, _, y = draw(kind, notion)
     table = calibration_bins(y, proba, notion=notion, strategy=strategy, **BINS)
     filled = table.count > 0
     found = np.column_stack([table.problem, table.count, table.prediction, table.frequency])[filled]
     expected = [
         [k, len(rows), *np.mean(np.array(rows, float), 0), *np.mean(np.array(outcomes, float), 0)]
-        for k, bins in naive_bins(exact, y, notion, strategy).items()
+        for k, bins in bins_of(kind, notion, strategy).items()
         for rows, outcomes in bins
     ]
     assert_allclose(sorted(found.round(9).tolist()), sorted(np.round(expected, 9).tolist()))

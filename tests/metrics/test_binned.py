@@ -10,6 +10,7 @@ from naive_bins import (
     N_BINS,
     SIZES,
     VECTOR,
+    bins_of,
     continuous,
     draw,
     gap_size,
@@ -41,11 +42,12 @@ def root(power, norm):
 @every_kind
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_error_is_the_mean_of_powers_of_gaps(notion, strategy, kind, dtype):
-    proba, exact, y = draw(kind, notion, dtype)
+    proba, _, y = draw(kind, notion, dtype)
+    bins = bins_of(kind, notion, strategy, dtype)
     options = {"notion": notion, "strategy": strategy, **BINS}
     for norm in NORMS:
         distance = "total-variation" if norm in (1, math.inf) else "euclidean"
-        expected = naive_sum(exact, y, notion, strategy, norm, distance)
+        expected = naive_sum(bins, notion, norm, distance)
         power = expected_calibration_error(y, proba, norm=norm, root=False, **options)
         # In either dtype bins are exact and residuals rounded by one unit in the last place.
         rtol = 2e-6 if dtype == np.float32 else 1e-13
@@ -58,9 +60,9 @@ def test_error_is_the_mean_of_powers_of_gaps(notion, strategy, kind, dtype):
 @every_kind
 @pytest.mark.parametrize("debias", [True, "labels"])
 def test_debiasing_subtracts_the_variance_of_each_mean(notion, strategy, kind, debias):
-    proba, exact, y = draw(kind, notion)
+    proba, _, y = draw(kind, notion)
     options = {"norm": 2, "debias": debias, "notion": notion, "strategy": strategy, **BINS}
-    expected = naive_sum(exact, y, notion, strategy, 2, debias=debias)
+    expected = naive_sum(bins_of(kind, notion, strategy), notion, 2, debias=debias)
     squared = expected_calibration_error(y, proba, root=False, **options)
     assert_allclose(squared, expected, rtol=1e-11, atol=1e-15)
     error = expected_calibration_error(y, proba, **options)
@@ -71,10 +73,10 @@ def test_debiasing_subtracts_the_variance_of_each_mean(notion, strategy, kind, d
 @pytest.mark.parametrize("notion", VECTOR)
 @pytest.mark.parametrize("distance", SIZES)
 def test_distances_of_vectors(notion, strategy, distance):
-    proba, exact, y = draw(continuous, notion)
+    proba, _, y = draw(continuous, notion)
     options = {"notion": notion, "strategy": strategy, "distance": distance, **BINS}
     for norm in NORMS:
-        expected = naive_sum(exact, y, notion, strategy, norm, distance)
+        expected = naive_sum(bins_of(continuous, notion, strategy), notion, norm, distance)
         power = expected_calibration_error(y, proba, norm=norm, root=False, **options)
         assert_allclose(power, expected, rtol=1e-13)
     assert_allclose(maximum_calibration_error(y, proba, **options), expected, rtol=1e-13)
@@ -112,8 +114,8 @@ def test_average_is_the_sum_over_classes_their_mean_or_none(notion, norm):
 @every_form
 @every_kind
 def test_maximum_is_over_bins_with_enough_samples(notion, strategy, kind):
-    proba, exact, y = draw(kind, notion)
-    bins = [b for group in naive_bins(exact, y, notion, strategy).values() for b in group]
+    proba, _, y = draw(kind, notion)
+    bins = [b for group in bins_of(kind, notion, strategy).values() for b in group]
     sizes = [(gap_size(*samples, "total-variation"), len(samples[0])) for samples in bins]
     for least in (1, 2, 4, 5):
         options = {"notion": notion, "strategy": strategy, "min_bin_samples": least, **BINS}

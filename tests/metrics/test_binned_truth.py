@@ -37,8 +37,9 @@ def test_calibrated_predictions_show_the_bias_that_the_notes_state(n, stated):
     assert_allclose(np.mean(errors), stated, rtol=0.08)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("notion", ["classwise", "canonical", "top-label"])
+@pytest.mark.parametrize(
+    ("notion", "weighted"), [("classwise", False), ("canonical", True), ("top-label", True)]
+)
 def test_debiased_errors_of_sparse_bins_average_zero_over_all_outcomes(notion, weighted):
     """Every outcome of five calibrated predictions in bins of one, two and three samples."""
     rng = np.random.default_rng(0)

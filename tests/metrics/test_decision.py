@@ -98,6 +98,14 @@ def test_bands_hold_the_limits_and_these_the_net_benefit():
     assert (np.diff(rows, axis=0) >= 0).all()
 
 
+def test_net_benefits_are_those_of_dcurves():
+    y, p, _ = draw(200)
+    curve = decision_curve(y, p, thresholds=[0.1, 0.25, 0.5, 0.75, 0.9])
+    # dcurves 1.1.7: dca(data, "y", ["p"], thresholds=…).
+    assert_allclose(curve.net_benefit, [0.330556, 0.235, 0.15, 0.02, -0.085], atol=5e-7)
+    assert_allclose(curve.treat_all, [0.322222, 0.186667, -0.22, -1.44, -5.1], atol=5e-7)
+
+
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_mean_elementary_score_is_that_of_its_definition(ties):
     y, p, weight = draw(200, ties=ties)

@@ -58,7 +58,9 @@ def test_it_is_the_mean_over_cyclic_pairs_of_shuffled_samples():
     assert_allclose(standard_error, np.sqrt(variance), rtol=1e-10)
 
 
-@pytest.mark.parametrize(("model", "n_pairs"), [("M1", 2400), ("M2", 120)])
+@pytest.mark.parametrize(
+    ("model", "n_pairs"), [pytest.param("M1", 2400, marks=pytest.mark.slow), ("M2", 120)]
+)
 def test_the_standard_error_is_the_spread_over_data_sets(model, n_pairs):
     estimates = np.array(
         [incomplete(draw(s, 120, model), n_pairs=n_pairs, random_state=s) for s in range(200)]

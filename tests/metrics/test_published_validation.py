@@ -2,9 +2,11 @@
 
 import functools
 
+import numpy as np
 from numpy.testing import assert_allclose
 from r_random import RRandom
 from scipy.special import expit, logit
+from scipy.stats import beta
 
 from skcal.metrics import cox_recalibration, flexible_calibration_curve, validation_measures
 
@@ -107,3 +109,23 @@ def test_other_smoothers_of_r_differ_in_the_third_digit():
     loess = measures(calibration_curves, method="loess")
     assert_allclose(loess["ici"].estimate, 0.04747447817, atol=5e-4)
     assert_allclose(loess["emax"].estimate, 0.09659830391, atol=7e-3)
+
+
+def test_cox_recalibration_is_that_of_calzone():
+    rng = np.random.RandomState(123)  # as simulated_welldata.csv was made
+    p = beta.rvs(0.5, 0.5, size=5000, random_state=rng)
+    y = rng.binomial(1, p)
+    found = cox_recalibration(y, p)
+    # calzone 0.1, documentation of Cox analysis; its intervals are Wald's.
+    assert_allclose(found.slope, 0.9942499557748269, atol=1e-10)
+    assert_allclose(found.intercept, -0.04497652296600376, atol=1e-10)
+    assert_allclose(
+        found.slope + 1.959964 * found.slope_standard_error * np.array([-1, 1]),
+        [0.9372902801721911, 1.0512096313774626],
+        atol=1e-6,
+    )
+    assert_allclose(
+        found.intercept + 1.959964 * found.intercept_standard_error * np.array([-1, 1]),
+        [-0.12348577118577644, 0.03353272525376893],
+        atol=1e-6,
+    )
