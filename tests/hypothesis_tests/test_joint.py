@@ -17,26 +17,6 @@ def few_predictions(rng, n, high=0.9):
     return (rng.uniform(size=n) < p).astype(int), p
 
 
-def test_statistics_of_few_predictions_are_those_of_their_definitions(rng):
-    y, p = few_predictions(rng, 60)
-    [problem] = make_problems(p, y, "binary")
-    statistics = JointStatistics(problem)
-    x = statistics.problem.features[:, 0]
-    draws = rng.integers(0, 2, (3, 60))
-    values = dict(zip(statistics.names, statistics(draws).T, strict=True))
-    v, z = x * (1 - x), logit(x)
-    assert_allclose(values["bias"], np.abs((draws - x).sum(axis=1)) / np.sqrt(v.sum()))
-    z = z - v @ z / v.sum()
-    assert_allclose(values["slope"], np.abs((draws - x) @ z) / np.sqrt(v @ z**2))
-    errors = []
-    for width in (0.01, 0.1, 1.0):
-        K = np.exp(-np.abs(x[:, None] - x) / width)
-        np.fill_diagonal(K, 0)
-        forms = [(row - x) @ K @ (row - x) for row in draws]
-        errors.append(np.array(forms) / np.sqrt(2 * v @ K**2 @ v))
-    assert_allclose(values["kernel"], np.max(errors, axis=0), rtol=1e-9)
-
-
 def test_scan_and_vector_kernel_are_those_of_their_tests(rng):
     y, p = few_predictions(rng, 300)
     result = calibration_test(y, p**1.3, n_resamples=99, random_state=3)

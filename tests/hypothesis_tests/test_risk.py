@@ -131,23 +131,14 @@ def test_options_that_are_none_are_refused(options, name):
         risk_test(*sample(), **options)
 
 
-@pytest.mark.parametrize(
-    ("notion", "function", "n_classes"),
-    [
-        ("confidence", Binning(5, debias=True), 10),
-        pytest.param("canonical", TwoStepKernelRidge(1e-2), 2, marks=pytest.mark.slow),
-        pytest.param("canonical", KroneckerKernelRidge(1e-3), 10, marks=pytest.mark.slow),
-    ],
-)
-def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal(
-    notion, function, n_classes
-):
+def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal():
     rejected = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
-        proba = awkward(rng, 50, n_classes)
+        proba = awkward(rng, 50, 10)
         y = draw(rng, proba)
-        options = {"notion": notion, "n_resamples": 19, "random_state": seed}
+        options = {"notion": "confidence", "n_resamples": 19, "random_state": seed}
+        function = Binning(5, debias=True)
         rejected += risk_test(y, proba, function, **options).pvalue <= 0.05
     # The number that a level of 5 % passes with probability below 1e-4.
     assert rejected <= most_rejections(100)

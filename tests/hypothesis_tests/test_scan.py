@@ -24,28 +24,6 @@ def scan_of(y, p):
     return RangeScan(problem)
 
 
-def naive_statistic(y, p):
-    """The largest penalised deviation of all ranges of distinct predictions, for n ≤ 32."""
-    values = np.unique(p)
-    total, best = np.sum(p * (1 - p)), -np.inf
-    for low in values:
-        for high in values[values >= low]:
-            inside = (low <= p) & (p <= high)
-            variance = np.sum(p[inside] * (1 - p[inside]))
-            gap = abs(np.sum(y[inside] - p[inside]))
-            best = max(best, gap / np.sqrt(variance) - np.sqrt(2 * np.log(np.e * total / variance)))
-    return best
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_statistic_is_that_of_its_definition(seed):
-    rng = np.random.default_rng(seed)
-    p = rng.integers(1, 10, 30) / 10
-    y = rng.integers(0, 2, 30)
-    result = scan_test(y, p, n_resamples=19, random_state=0)
-    assert result.statistic == pytest.approx(naive_statistic(y, p), rel=1e-12)
-
-
 def test_pvalue_counts_redrawn_outcomes_and_rejects_above_the_critical_value_alone(rng):
     for n_resamples in (19, 99, 199, 999):
         null = np.round(rng.uniform(size=n_resamples), 2)  # with ties
