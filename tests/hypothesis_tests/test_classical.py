@@ -77,12 +77,6 @@ def test_a_class_that_has_no_test_is_named():
         cox_test(y, proba, notion="classwise", labels=[0, 1, 2])
 
 
-@pytest.mark.parametrize("test", [hosmer_lemeshow_test, cox_test, kolmogorov_smirnov_test])
-def test_vectors_are_refused(test):
-    with pytest.raises(ValueError, match=r"notion='canonical' conditions on a vector"):
-        test([0, 1, 2], np.eye(3), notion="canonical")
-
-
 # Spiegelhalter
 
 

@@ -156,18 +156,6 @@ def test_the_covariance_under_h0_is_that_of_the_exact_test(notion):
     assert_allclose(result.pvalue, chi2.sf(exact, n_locations), rtol=1e-9)
 
 
-@pytest.mark.parametrize("notion", ["classwise", "top-label"])
-@pytest.mark.parametrize("method", ["chi2", "hotelling"])
-def test_several_problems_have_the_monte_carlo_test_only(notion, method):
-    with pytest.raises(ValueError, match=f"notion='{notion}' is several problems. Use method='mon"):
-        mean_embedding_test(*sample(notion), notion=notion, method=method, n_locations=2)
-    y, p = sample("binary")
-    with pytest.raises(ValueError, match="is several problems"):
-        mean_embedding_test(
-            y, np.column_stack([1 - p, p]), notion=notion, method=method, n_locations=2
-        )
-
-
 # Refusals
 
 

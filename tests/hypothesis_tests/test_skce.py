@@ -460,13 +460,6 @@ def test_limits_refuse_weights_that_differ(method):
         skce_test(y, proba, sample_weight=weight, **options)
 
 
-@pytest.mark.parametrize("notion", ["classwise", "top-label"])
-@pytest.mark.parametrize("method", ["distribution-free", "asymptotic", "spectral", "block"])
-def test_several_problems_have_the_monte_carlo_test_only(notion, method):
-    with pytest.raises(ValueError, match=f"notion='{notion}' is several problems. Use method='mon"):
-        skce_test(*sample(notion), notion=notion, method=method)
-
-
 @pytest.mark.parametrize("options", [{"class_kernel": np.eye(4)}, {"estimator": "block"}])
 def test_monte_carlo_refuses_what_it_does_not_heed(options):
     with pytest.raises(ValueError, match="takes no class_kernel and no estimator='block'"):

@@ -372,13 +372,6 @@ def test_slices_of_an_array_know_the_labels_of_all(monkeypatch, kind):
         ({"edges": 0.5}, "'edges' parameter"),
         ({"edges": [1]}, "from 0 to 1"),
         ({"notion": "canonical"}, "conditions on a vector"),
-        (
-            {"notion": lambda proba: np.zeros(proba.shape, int)},
-            "notion='lens' conditions on a vector",
-        ),
-        ({"notion": "binary"}, "notion='binary' needs"),
-        ({"notion": "marginal"}, "notion='marginal' is unknown"),
-        ({"labels": [0, 1]}, "labels holds 2 distinct classes"),
         ({"pos_label": 1}, "no meaning for 4 columns"),
     ],
 )

@@ -152,14 +152,6 @@ def test_one_outcome_raises(function, outcome):
         function([outcome] * 4, [0.1, 0.2, 0.3, 0.4])
 
 
-@pytest.mark.parametrize("function", EVERY)
-def test_notions_of_several_problems_raise(function, tempered):
-    proba, labels = tempered
-    for notion, match in [("classwise", "is several problems"), ("canonical", "a vector")]:
-        with pytest.raises(ValueError, match=f"^notion='{notion}' .*{match}"):
-            function(labels, proba, notion=notion)
-
-
 @pytest.mark.parametrize("p", [[0, 0, 0], [0, 0, 1], [1, 1, 1], [0, 0.5, 1], [0, 1e-9, 1e-3]])
 @pytest.mark.parametrize("y", [[1, 1, 0], [0, 1, 0], [1, 0, 1]])
 @pytest.mark.parametrize("weight", [[1, 1, 1], [1, 1e-3, 1], [1, 1e3, 1]])
