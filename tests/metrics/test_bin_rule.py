@@ -69,6 +69,12 @@ def test_a_reliability_diagram_has_given_bins(binary):
     assert "5 bins" in repr(display)
 
 
+def test_edges_that_are_no_bins_are_refused(binary):
+    for metric in (expected_calibration_error, maximum_calibration_error, calibration_bins):
+        with pytest.raises(ValueError, match=r"edges\[2\] = 0.5 follows 0.5. Pass numpy.unique"):
+            metric(*binary, edges=[0, 0.5, 0.5, 1])
+
+
 def test_vectors_have_no_edges():
     data = make_dirichlet(50, n_classes=3, model="M3", random_state=0)
     with pytest.raises(ValueError, match="edges are of single probabilities"):

@@ -69,6 +69,13 @@ def test_a_scorer_ranks_models_that_are_calibrated():
     assert min(scores) < 0 < max(scores)
 
 
+def test_vectors_of_many_columns_have_an_error():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.full(120, 0.1), 100)
+    options = {"notion": "canonical", "labels": range(120), "random_state": 0}
+    assert cross_fitted_calibration_error(P.argmax(axis=1), P, **options) > 0.1
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_a_few_samples_have_an_error(n):
     y, P = np.array([0, 2, 1, 0])[:n], np.tile([0.5, 0.25, 0.25], (n, 1))
