@@ -72,16 +72,15 @@ def monitor(y, p, w=None, labels=None):
 CHEAP = [metric, hypothesis_test, estimator, accumulator, monitor]
 ENTRANCES = [*CHEAP, search, report]
 every_entrance = pytest.mark.parametrize("entrance", ENTRANCES)
-# Those of the others read at the same door and are dear: they get every fifth form.
-
-
-def forms_for(entrance, forms):
-    return list(forms) if entrance in CHEAP else list(forms)[::5]
-
-
 every_entrance_and_dimension = pytest.mark.parametrize(
     ("entrance", "dimensions"), [*((one, 1) for one in CHEAP), *((one, 2) for one in ENTRANCES)]
 )
+
+
+def forms_for(entrance, forms):
+    """All forms, and of what takes long, but reads by the same functions, every fifth."""
+    return list(forms) if entrance in CHEAP else list(forms)[::5]
+
 
 # The contract
 

@@ -3,9 +3,7 @@ from each_case import for_each
 from hypothesis import given, settings
 
 
-@pytest.fixture(
-    params=[pytest.param(3, id="quick"), pytest.param(40, id="thorough", marks=pytest.mark.slow)]
-)
+@pytest.fixture(params=["quick", pytest.param("thorough", marks=pytest.mark.slow)])
 def check(request):
     """Run a property on generated arguments: a few, or with ``-m slow`` many.
 
@@ -13,8 +11,8 @@ def check(request):
     """
 
     def run(holds, notions=None, examples=1, **strategies):
-        number = examples * request.param - (notions is not None and request.param == 3)
-        options = {"max_examples": number, "derandomize": True, "deadline": None}
+        number = 40 if request.param == "thorough" else 3 if notions is None else 2
+        options = {"max_examples": examples * number, "derandomize": True, "deadline": None}
 
         def under_each(**drawn):
             for_each(notions, lambda notion: holds(notion=notion, **drawn))
