@@ -109,9 +109,6 @@ def test_a_rank_limit_makes_a_nystroem_factor_of_honest_error(max_rank):
     assert result.trace_error > 1e-8
 
 
-# Weights.
-
-
 # What is refused.
 
 

@@ -196,9 +196,6 @@ def test_two_columns_have_exactly_twice_the_binary_products(notion):
     np.testing.assert_array_equal(products, 2 * binary.residuals @ binary.residuals.T)
 
 
-# Invariances.
-
-
 # Names.
 
 

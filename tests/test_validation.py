@@ -42,11 +42,6 @@ def pandas_frame(values):
     return pd.DataFrame(values) if values.ndim == 2 else pd.Series(values)
 
 
-def polars_frame(values):
-    pl = pytest.importorskip("polars")
-    return pl.DataFrame(values) if values.ndim == 2 else pl.Series(values)
-
-
 def single_precision_softmax():
     logits = np.random.default_rng(0).normal(scale=4, size=(300, 1000))
     return softmax(logits.astype(np.float32), axis=1)

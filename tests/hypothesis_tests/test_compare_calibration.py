@@ -1,4 +1,4 @@
-"""Comparison of two classifiers: its definition, its symmetries, its level and its power."""
+"""Comparison of two classifiers: its definition, its level and what it refuses."""
 
 import numpy as np
 import pytest
@@ -29,11 +29,6 @@ def pair(notion, n=60):
     y, a = sample(notion, n)
     _, b = sample(notion, n, seed=1)
     return y, a, (a + 2 * b) / 3
-
-
-def sharpened(proba, power):
-    proba = proba**power
-    return proba / proba.sum(axis=1, keepdims=True)
 
 
 def check(result, estimate, error):
@@ -142,7 +137,7 @@ def test_the_median_width_is_that_of_both_predictions_together(notion):
     assert_allclose(compare_calibration(y, a, b, **options).statistic, expected.statistic)
 
 
-# Symmetries
+# Equal and constant differences
 
 
 @every_comparison
@@ -159,7 +154,7 @@ def test_a_difference_without_spread_has_no_standard_error(method):
         compare_calibration(y, a, b, method=method, labels=[0, 1])
 
 
-# Level and power
+# Level
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -198,7 +198,7 @@ def test_asymptotic_forms_need_more_samples_than_locations():
         mean_embedding_test([0, 1, 0, 1, 1], p, method="chi2", n_locations=5)
 
 
-# Level and power
+# Level
 
 
 def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal():

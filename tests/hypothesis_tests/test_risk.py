@@ -1,4 +1,4 @@
-"""The risk test: its statistic by pairs, its null distribution, its level and its power."""
+"""The risk test: its statistic by pairs, its null distribution and its level."""
 
 import numpy as np
 import pytest

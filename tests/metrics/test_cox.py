@@ -33,11 +33,6 @@ def draw(n, intercept=0.0, slope=1.0, seed=0):
     return (rng.uniform(size=n) < expit(intercept + slope * logit(p))).astype(int), p
 
 
-def logits_of(y, p):
-    """What the logistic fits of the metrics are about; they have no intervals to compute."""
-    return logit(p), y, np.ones(len(y))
-
-
 def numbers(result):
     """All numbers of a result, or the one."""
     if isinstance(result, float):
@@ -172,9 +167,6 @@ def test_slope_and_index_of_certain_predictions_are_finite(rng):
     assert_allclose(result.slope, cox_recalibration(y, clipped).slope, rtol=1e-12)
     assert 0 < result.slope < 0.2  # ten certain predictions that fail dominate
     assert 0 < integrated_calibration_index(y, p) < 1
-
-
-# Invariances
 
 
 # The integrated calibration index

@@ -202,9 +202,6 @@ def test_loo_takes_the_bandwidth_of_the_estimator_for_each_problem(notion, kind)
     assert not np.allclose(metric(bandwidth="loo"), metric(), rtol=1e-3)
 
 
-# Invariances
-
-
 # Refusals and cost
 
 
