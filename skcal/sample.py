@@ -142,8 +142,6 @@ def read_sample(
     groups: Any = None,
     few_groups: int = FEW_OF_TESTS,
     at_least: int = 1,
-    scalar: bool = False,
-    single: bool = False,
     proba_name: str = "y_proba",
     label_name: str = "y_true",
     keep_weightless: bool = False,
@@ -164,10 +162,6 @@ def read_sample(
         Below so many groups there is a warning.
     at_least : int
         Fewest samples of positive weight that are needed.
-    scalar : bool
-        Refuse notions whose features are vectors.
-    single : bool
-        Refuse those of several problems, too.
     proba_name, label_name : str
         What error messages call ``y_proba`` and ``y_true``.
     keep_weightless : bool, default=False
@@ -243,15 +237,6 @@ def read_sample(
             f"{proba_name} has {len(sample.codes)} sample(s) of positive weight, but {at_least} "
             "are needed."
         )
-    if scalar and not notion.scalar:
-        raise ValueError(
-            f"notion={notion!r} conditions on a vector, where a single probability is needed. "
-            f"Use one of {SCALAR_NOTIONS}."
-        )
-    if single and not notion.single:
-        raise ValueError(
-            f"notion={notion!r} is several problems or a vector. Use 'binary' or 'confidence'."
-        )
     return sample
 
 
@@ -292,6 +277,15 @@ def refuse_weights(sample: Any, who: str, remedy: str) -> None:
     """Raise where weights differ, for what counts samples."""
     if np.ptp(sample.weight) > _SAME * sample.weight.max():
         raise InputError("sample_weight", f"is not for {who}, which counts samples.", remedy)
+
+
+def refuse_vectors(sample: Sample) -> None:
+    """Raise where features are vectors, for what is about single probabilities."""
+    if not sample.notion.scalar:
+        raise ValueError(
+            f"notion={sample.notion!r} conditions on a vector, where a single probability is "
+            f"needed. Use one of {SCALAR_NOTIONS}."
+        )
 
 
 def is_positive_first(proba, classes, pos_label) -> bool:

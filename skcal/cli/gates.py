@@ -12,7 +12,7 @@ from skcal.cli.bounds import FileError
 from skcal.cli.predictions import samples_of
 from skcal.hypothesis_tests import compare_calibration, equivalence_test
 from skcal.notions import resolve_notion
-from skcal.sample import read_sample
+from skcal.sample import read_sample, refuse_vectors
 
 PASSED, FAILED, UNKNOWN = 0, 1, 3  # exit statuses; 2 is a wrong call or file
 GATED_ERRORS = {"cutoff": "cutoff calibration error", "ece": "ECE of 15 bins"}
@@ -84,9 +84,8 @@ def _bounds_of(predictions, notion, error, limit, samples) -> dict:
 
 def _rarest_outcome(predictions, notion, weight) -> tuple[str, float]:
     """What is called the rate of the rarest outcome, and that rate."""
-    sample = read_sample(
-        predictions.labels, predictions.proba, notion, weight, predictions.classes, scalar=True
-    )
+    sample = read_sample(predictions.labels, predictions.proba, notion, weight, predictions.classes)
+    refuse_vectors(sample)
     if not notion.single:
         shares = sample.frequencies
         return "rate of the rarest class", float(shares[shares > 0].min())

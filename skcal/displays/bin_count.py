@@ -26,7 +26,7 @@ from skcal.metrics import expected_calibration_error
 from skcal.metrics.binned import BinnedStatistic
 from skcal.metrics.bins import BinRule
 from skcal.metrics.statistic import draw_codes
-from skcal.sample import Sample, read_sample, refuse_groups
+from skcal.sample import Sample, read_sample, refuse_groups, refuse_vectors
 
 N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
 
@@ -169,7 +169,8 @@ class BinCountDisplay(FromEstimator, Display):
         -------
         display : BinCountDisplay
         """
-        sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, scalar=True)
+        sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
+        refuse_vectors(sample)
         _require_one_law(sample)
         refuse_groups(sample.groups, "BinCountDisplay", "Use ReliabilityDisplay.")
         n_bins = _check_n_bins(n_bins)

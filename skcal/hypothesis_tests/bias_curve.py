@@ -18,6 +18,7 @@ from skcal.hypothesis_tests.monte_carlo import level_of
 from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult, require_reachable
 from skcal.hypothesis_tests.segment_features import Segments, read_columns
 from skcal.hypothesis_tests.segments import SegmentBias, step_down
+from skcal.metrics.base import one_problem
 from skcal.sample import read_sample
 
 
@@ -143,7 +144,7 @@ def bias_curve(
     >>> float(curve.values[outside].min().round())
     61.0
     """
-    options: dict[str, Any] = {"single": True, "keep_weightless": True, "groups": groups}
+    options: dict[str, Any] = {"keep_weightless": True, "groups": groups}
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     weighted = sample.weight > 0
     values = _read_feature(feature, len(weighted))[weighted]
@@ -151,7 +152,7 @@ def bias_curve(
     require_reachable(1 - confidence_level, sample.groups)
     windows = _windows(values, window, n_points)
     rng = check_random_state(random_state)
-    [problem] = sample.problems()
+    problem = one_problem(sample)
     each = np.arange(len(windows))
     segments = Segments([""] * len(windows), _members(windows, len(values)), each, each)
     part = SegmentBias(problem, segments, sample.notion.titles(list(sample.classes)), 1, rng)

@@ -29,7 +29,7 @@ from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cox import check_overlap, fit_intercept, fit_logistic, log_likelihood, of_groups
 from skcal.metrics.cumulative import largest_over_ranges, largest_over_thresholds
 from skcal.metrics.statistic import prepare
-from skcal.sample import read_sample, refuse_groups
+from skcal.sample import read_sample, refuse_groups, refuse_vectors
 
 _ROUNDING = 1e-14
 _TERMS = np.arange(20)  # of the series of Brownian motion; each needs 5 where it is used
@@ -235,7 +235,8 @@ def hosmer_lemeshow_test(
     >>> hosmer_lemeshow_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label, scalar=True)
+    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label)
+    refuse_vectors(sample)
     refuse_groups(sample.groups, "hosmer_lemeshow_test", "Use monte_carlo_test.")
     rule = BinRule(n_bins, strategy)
     return of_each_problem(sample, lambda p: _hosmer_lemeshow(p, rule, min_expected, external))
@@ -357,7 +358,8 @@ def cox_test(
     True
     """
     options: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, from_logits=from_logits, scalar=True, **options)
+    sample = read_sample(y_true, y_proba, notion, from_logits=from_logits, **options)
+    refuse_vectors(sample)
     return of_each_problem(sample, lambda problem: _cox(problem, hypothesis))
 
 
@@ -520,8 +522,8 @@ def kolmogorov_smirnov_test(
     >>> kolmogorov_smirnov_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    options: dict[str, Any] = {"groups": groups, "scalar": True}
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups)
+    refuse_vectors(sample)
     if sample.groups is not None:
         warn_if_few(n_resamples, len(nonempty(sample)), sample.groups)
     draws = n_resamples, check_random_state(random_state)

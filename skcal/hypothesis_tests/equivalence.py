@@ -23,7 +23,7 @@ from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cumulative import largest_over_ranges
 from skcal.metrics.limits import proportion_limits
 from skcal.notions import Problem
-from skcal.sample import Outcomes, read_sample, refuse_groups, refuse_weights
+from skcal.sample import Outcomes, read_sample, refuse_groups, refuse_vectors, refuse_weights
 
 _SCALES = np.geomspace(0.15, 1, 14)  # of standard deviations of sums over ranges
 _N_QUANTILES = 101  # between which ranges of groups are taken
@@ -254,7 +254,8 @@ def equivalence_test(
             f"interval={interval!r}. Use method='asymptotic'."
         )
     question: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, sample_weight, scalar=True, **question)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, **question)
+    refuse_vectors(sample)
     if method == "exact":
         refuse_groups(sample.groups, "method='exact'", "Use method='asymptotic'.")
         refuse_weights(sample, "method='exact'", "Use method='asymptotic'.")

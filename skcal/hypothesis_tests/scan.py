@@ -25,7 +25,7 @@ from skcal.hypothesis_tests.result import (
 from skcal.metrics.limits import clopper_pearson
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import Problem
-from skcal.sample import read_sample
+from skcal.sample import read_sample, refuse_vectors
 
 _CELLS = 32
 _TINY = 1e-30  # tails below leave every probability possible, as far as quantiles are known
@@ -223,7 +223,8 @@ def scan_test(
     0.5338 to 0.9995      937     0.7670       0.5966 (0.5447 to 0.6470)
     """
     options: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, sample_weight, scalar=True, **options)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, **options)
+    refuse_vectors(sample)
     problems = sample.problems()
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
     titles = [""]

@@ -26,7 +26,7 @@ from skcal.metrics.limits import clopper_pearson, proportion_limits
 from skcal.metrics.statistic import draw_codes, flip_groups, group_signs, observed_draw, redraw
 from skcal.notions import Problem
 from skcal.recalibration import SplineScaling
-from skcal.sample import read_sample
+from skcal.sample import read_sample, refuse_vectors
 
 _METHODS = {"bias": "standardised bias", "ece": "standardised ECE"}
 _SHOWN, _SHOWN_IN_PAGES = 5, 10  # of the segments
@@ -285,8 +285,9 @@ def segment_test(
     ('age > 65 and sex = F', 252, 0.49, 0.32)
     """
     options: dict[str, Any] = {"keep_weightless": True, "groups": groups}
-    options["scalar"] = relative
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
+    if relative:
+        refuse_vectors(sample)
     segments = make_segments(
         features, len(sample.codes), n_bins=n_bins, order=order, min_samples=min_samples
     )

@@ -109,9 +109,19 @@ class Outcome:
 
 def read_outcome(*arguments, **options) -> Outcome:
     """Check a metric's input, which is that of :func:`skcal.sample.read_sample`."""
-    sample = read_sample(*arguments, **options, single=True)
+    sample = read_sample(*arguments, **options)
+    return Outcome(one_problem(sample), sample.notion)
+
+
+def one_problem(sample: Sample) -> Problem:
+    """The problem of a sample whose notion is one of single probabilities; raise of others."""
+    if not sample.notion.single:
+        raise ValueError(
+            f"notion={sample.notion!r} is several problems or a vector. Use 'binary' or "
+            "'confidence'."
+        )
     [problem] = sample.problems()
-    return Outcome(problem, sample.notion)
+    return problem
 
 
 def check_both(outcome):

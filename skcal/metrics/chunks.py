@@ -13,7 +13,7 @@ from sklearn.utils import check_consistent_length
 from skcal._labels import column_names, is_table, plain_labels, refuse_other_columns
 from skcal._validation import check_weight, naming, row_blocks
 from skcal.notions import resolve_notion
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample, read_sample, refuse_vectors
 
 _SLICE_BYTES = 2**26
 _LARGEST_WEIGHT = 1e100
@@ -160,7 +160,8 @@ class Columns:
         refuse_other_columns(shape, column_names(y_proba), *earlier)
         names = ("labels", "pos_label", "from_logits")
         options = {name: getattr(self, name) for name in names}
-        sample = read_sample(y_true, y_proba, notion=self.notion, scalar=True, **options)
+        sample = read_sample(y_true, y_proba, notion=self.notion, **options)
+        refuse_vectors(sample)
         weight = _check_chunk_weight(sample_weight, len(sample.proba))
         keep = slice(None) if weight.all() else weight > 0
         return sample.take(keep, (sample.weight * weight)[keep])

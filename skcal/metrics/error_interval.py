@@ -18,7 +18,7 @@ from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.bins import BIN_OPTIONS, BinRule
 from skcal.metrics.limits import FEWEST_EVENTS, surprises, warn_if_few_events
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample, read_sample, refuse_vectors
 
 _SPECTRUM_BINS = 500  # up to which the eigenvalues of a covariance are taken
 
@@ -184,8 +184,8 @@ def calibration_error_interval(
         from_logits,
         groups=groups,
         at_least=2,
-        scalar=True,
     )
+    refuse_vectors(sample)
     remedy = "Use more samples, or monte_carlo_test."
     warn_if_few_events(surprises(sample), FEWEST_EVENTS, "the interval", remedy)
     terms = _PairTerms(sample, BinRule(n_bins, strategy))

@@ -16,7 +16,7 @@ from skcal._validation import row_blocks, weight_of_pairs
 from skcal.kernels import Kernel, laplacian_forms
 from skcal.metrics.base import estimate_problems
 from skcal.metrics.statistic import prepared_by
-from skcal.sample import read_sample
+from skcal.sample import read_sample, refuse_vectors
 
 _KERNEL = {
     "kernel": [StrOptions({"laplacian", "rbf"}), callable],
@@ -357,16 +357,8 @@ def maximum_mean_calibration_error(
     >>> maximum_mean_calibration_error([0, 1], [[0.75, 0.25], [0.25, 0.75]], notion="confidence")
     0.25
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion,
-        sample_weight,
-        labels,
-        pos_label,
-        from_logits,
-        scalar=True,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    refuse_vectors(sample)
 
     def measure(problem):
         width = Kernel.of("laplacian", bandwidth, problem.features)

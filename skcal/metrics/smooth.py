@@ -15,7 +15,7 @@ from skcal.functions.dirichlet_sums import leave_one_out_residuals, loo_log_like
 from skcal.functions.kernel_density import BANDWIDTHS
 from skcal.metrics.base import estimate_problems
 from skcal.metrics.statistic import prepared_by
-from skcal.sample import read_sample
+from skcal.sample import read_sample, refuse_vectors
 
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 _SMALLEST_WIDTH, _FINE_WIDTH = 1e-5, 1e-3
@@ -105,16 +105,8 @@ def smooth_calibration_error(
     >>> round(error, 6)
     0.1875
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion,
-        sample_weight,
-        labels,
-        pos_label,
-        from_logits,
-        scalar=True,
-    )
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    refuse_vectors(sample)
     return estimate_problems(
         sample, lambda problem: _smooth_error(problem, bandwidth), average=average
     )
