@@ -228,7 +228,7 @@ def _frequency_and_limits(data: Outcome, method, grid, level):
 
 @validate_params(
     {
-        "estimator": [HasMethods(["fit", "predict_proba"]), StrOptions(set(CURVES)), None],
+        "estimator": [HasMethods(["fit", "predict_proba"]), StrOptions(set(CURVES))],
         "quantile": [Interval(Real, 0, 1, closed="both"), None],
     }
 )
@@ -237,7 +237,7 @@ def integrated_calibration_index(
     y_proba: ArrayLike,
     *,
     notion: str = "auto",
-    estimator: BaseEstimator | str | None = None,
+    estimator: BaseEstimator | str = "splines",
     quantile: float | None = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -254,10 +254,9 @@ def integrated_calibration_index(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
-    estimator : classifier, {"splines", "loess", "isotonic"} or None, default=None
+    estimator : classifier or {"splines", "loess", "isotonic"}, default="splines"
         The smoother: a classifier of the outcome given logit(p) as its one feature, or a method
-        of :func:`flexible_calibration_curve`. None is "splines" without groups of many
-        predictions: logistic regression on natural cubic splines of the logit.
+        of :func:`flexible_calibration_curve`, which groups more than 1,000 distinct predictions.
     quantile : float in [0, 1], default=None
         None is the mean; 0.5 and 0.9 are E50 and E90 of [1]_, 1 is Emax.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -305,13 +304,12 @@ def integrated_calibration_index(
     """
     data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     check_both(data.happened)
-    logit, outcome, weight = data.logit, data.happened, data.weight
-    if estimator is None or isinstance(estimator, str):
-        grouped = {} if estimator else {"most": len(logit)}
-        points = make_points(expit(logit), outcome, weight, **grouped)
-        gap, weight = np.abs(point_gaps(estimator or "splines", points)), points.mass
+    outcome, weight = data.happened, data.weight
+    if isinstance(estimator, str):
+        points = make_points(data.prediction, outcome, weight)
+        gap, weight = np.abs(point_gaps(estimator, points)), points.mass
     else:
-        gap = _fitted_gap(estimator, logit, outcome, weight, sample_weight is not None)
+        gap = _fitted_gap(estimator, data.logit, outcome, weight, sample_weight is not None)
     if quantile is None:
         return float(weight @ gap / weight.sum())
     return float(np.quantile(gap, quantile, method="inverted_cdf", weights=weight))
