@@ -5,7 +5,7 @@ import pytest
 from display_cases import null_result, tempered
 from numpy.testing import assert_allclose
 
-from skcal.displays import NullDistributionDisplay
+from skcal.displays import NullDistributionDisplay, null_distribution
 from skcal.hypothesis_tests import adjust_pvalues, skce_test, spiegelhalter_test
 from skcal.hypothesis_tests.result import resampled_pvalue
 
@@ -40,13 +40,14 @@ def test_a_panel_a_class_from_the_smallest_pvalue_on():
     assert_allclose(adjust_pvalues(raw), result.class_pvalues)
 
 
-def test_of_many_classes_the_smallest_pvalues_are_shown():
-    result = null_result("classwise", n_classes=14, n_resamples=399)
+def test_of_many_classes_the_smallest_pvalues_are_shown(monkeypatch):
+    monkeypatch.setattr(null_distribution, "MAX_PANELS", 4)
+    result = null_result("classwise", n_classes=6, n_resamples=199)
     display = NullDistributionDisplay.from_result(result)
-    assert len(display.panels) == len(display.ax_) == 12
+    assert len(display.panels) == len(display.ax_) == 4
     assert display.n_panels_left_out == 2
-    assert display.panels[-1].pvalue <= np.sort(result.class_pvalues)[11]
-    assert "12 of 14" in display.figure_.get_suptitle()
+    assert display.panels[-1].pvalue <= np.sort(result.class_pvalues)[3]
+    assert "4 of 6" in display.figure_.get_suptitle()
 
 
 def test_bars_beyond_the_statistic_are_coloured():

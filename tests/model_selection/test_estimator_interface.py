@@ -53,7 +53,7 @@ def test_nested_parameters_reach_the_function(data):
     assert estimator.get_params()["function__estimator__max_temperature"] == 1.01
 
 
-@pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
+@pytest.mark.parametrize("notion", ["canonical", "top-label"])
 def test_grid_search_chooses_the_function_and_its_parameter_by_the_risk(data, notion):
     grid = [
         {"function": [Zero()]},

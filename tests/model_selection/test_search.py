@@ -5,7 +5,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from joblib import Memory
-from notion_cases import every_notion, superclass
+from notion_cases import superclass
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.linear_model import Ridge
@@ -88,7 +88,11 @@ def whole_rank():
         yield
 
 
-@every_notion
+# A vector, one number, a problem a predicted class, a problem a class.
+every_kind = pytest.mark.parametrize("notion", ["canonical", "binary", "top-label", "classwise"])
+
+
+@every_kind
 def test_cv_results_equal_those_of_a_plain_grid_search(found, data, notion):
     P, y = data(notion)
     plain = plain_grid_search(P[TRAIN], y[TRAIN], CANDIDATES, notion, KFold(3))
@@ -135,7 +139,7 @@ def check_equal_results(search, plain):
     assert search.best_index_ == np.argmax(its["mean_test_score"])
 
 
-@every_notion
+@every_kind
 def test_the_best_setting_has_the_lowest_risk_and_is_refitted_on_all_training_samples(
     found, data, notion
 ):
