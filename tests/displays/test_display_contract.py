@@ -74,7 +74,7 @@ def test_without_axes_a_figure_is_made_that_holds_all_and_changes_no_number(
     before = numbers(display)
     assert figures.get_fignums() == []
     assert not hasattr(display, "figure_")
-    with mpl.rc_context({"axes.facecolor": "yellow", "font.size": 14}):
+    with mpl.rc_context({"axes.facecolor": "yellow", "font.size": 12}):
         assert display.plot(name="another name", alpha=0.25) is display
     assert repr(display) == repr(computed(make))
     axes = np.atleast_1d(display.ax_)
