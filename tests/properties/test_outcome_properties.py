@@ -27,6 +27,7 @@ SHARES = VOTES / VOTES.sum(axis=1, keepdims=True)
 LABELS = VOTES.argmax(axis=1)
 QUICK = {"n_resamples": 19, "random_state": 0}
 SECOND = PROBA[:, [1, 2, 0]]
+CANDIDATES = [skcal.Zero(), (skcal.DirichletKernelDensity(), {"bandwidth": [0.05, 0.2, "loo"]})]
 
 
 class Predictions(DummyClassifier):
@@ -66,7 +67,7 @@ MORE = {
     "equivalence_test": ((), {"limit": 0.1}),
     "bootstrap_interval": ((), QUICK),
     "validation_measures": ((), QUICK),
-    "calibration_report": ((), {"n_resamples": 19, "candidates": [skcal.Zero()], "cv": 2}),
+    "calibration_report": ((), {"n_resamples": 19, "candidates": CANDIDATES, "cv": 3}),
     "ReliabilityDisplay": ((), {"n_resamples": 19}),
     "BinCountDisplay": ((), {"n_bins": [3], **QUICK}),
     "RecalibrationDisplay": ((SECOND,), {"n_resamples": 19}),
