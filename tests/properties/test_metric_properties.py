@@ -264,18 +264,18 @@ def test_the_same_samples_told_in_another_way_give_the_same_number(name, check):
 
 @every_metric
 def test_weight_zero_removes_a_sample_and_the_scale_of_weights_does_not_matter(name, check):
-    def holds(notion, sample, seed, scale):
+    def holds(notion, sample, seed):
         y, proba = sample
         rng = np.random.default_rng(seed)
         keep, weight = rng.random(len(y)) < 0.6, rng.uniform(0.5, 2, len(y))
         keep[:2] = True
         one = outcome(evaluate, name, notion, y[keep], proba[keep], sample_weight=weight[keep])
-        weight = weight * keep * (1 if FACTS[name].scale else scale)
-        other = outcome(evaluate, name, notion, y, proba, sample_weight=weight)
-        assert_same_outcome(one, other, **gap(name))
+        for scale in (1,) if FACTS[name].scale else (1e-9, 1e9):
+            scaled = scale * weight * keep
+            other = outcome(evaluate, name, notion, y, proba, sample_weight=scaled)
+            assert_same_outcome(one, other, **gap(name))
 
-    scale = st.sampled_from([1e-9, 0.1, 1e9])
-    check(holds, notions(name), sample=samples(at_least=4), seed=seeds, scale=scale)
+    check(holds, notions(name), sample=samples(at_least=4), seed=seeds)
 
 
 @without("copies")
