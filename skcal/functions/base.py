@@ -20,11 +20,13 @@ from skcal._validation import (
     naming,
     read_features,
     refuse_no_numbers,
+    row_blocks,
     telling_shapes,
 )
 from skcal.pair_risk import pair_risk, pair_risk_path, quadratic_form
 
 _ASYMMETRY = 1e-8  # of M, relative to its largest entry, that rounding may leave
+_BLOCK_BYTES = 2**22  # of the temporaries of outcomes
 
 
 class BilinearFunction(BaseEstimator, ABC):
@@ -420,20 +422,24 @@ def recover_outcomes(X: np.ndarray, residuals: np.ndarray, shares: bool = True) 
             f"y has {residuals.shape[1]} columns, X has {X.shape[1]}: features and residuals must "
             "have equal widths to add up to outcomes."
         )
-    total = X + residuals
-    whole = np.rint(total)
-    outcomes = np.where((np.abs(total - whole) <= 1e-5).all(axis=1)[:, None], whole, total)
-    wrong = ((outcomes < 0) | (outcomes > 1)).any(axis=1)
-    if X.shape[1] > 1:
-        wrong |= np.abs(outcomes.sum(axis=1) - 1) > 1e-4
-    if not shares:
-        wrong |= (outcomes != whole).any(axis=1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"X row {row} and y row {row} add up to {_format(total[row])}, not to an outcome "
-            f"(0 or 1, or a unit vector{', or shares' * shares}). Pass y = outcome - X."
-        )
+    outcomes = np.empty(X.shape, np.result_type(X, residuals))
+    for rows in row_blocks(len(X), 4 * outcomes.itemsize * X.shape[1], most=_BLOCK_BYTES):
+        total = X[rows] + residuals[rows]
+        whole = np.rint(total)
+        close = (np.abs(total - whole) <= 1e-5).all(axis=1)
+        found = outcomes[rows] = np.where(close[:, None], whole, total)
+        wrong = ((found < 0) | (found > 1)).any(axis=1)
+        if X.shape[1] > 1:
+            wrong |= np.abs(found.sum(axis=1) - 1) > 1e-4
+        if not shares:
+            wrong |= (found != whole).any(axis=1)
+        if wrong.any():
+            place = int(np.argmax(wrong))
+            row = rows.start + place
+            raise ValueError(
+                f"X row {row} and y row {row} add up to {_format(total[place])}, not to an outcome "
+                f"(0 or 1, or a unit vector{', or shares' * shares}). Pass y = outcome - X."
+            )
     return outcomes
 
 

@@ -219,7 +219,7 @@ class CrossFit:
         tested = np.zeros(len(data.weight), dtype=bool)
         tested[np.concatenate([result.outer.test for result in results])] = True
         rows = np.flatnonzero(tested & (data.weight > 0))
-        tested_data = data.take(rows) if len(rows) < len(tested) else data
+        tested_data = data.take(rows)
         known = all(result.corrections is not None for result in results)
         gathered = _gather_corrections(results, data, tested_data, rows)
         says_something = any(correction.any() for correction in gathered)  # else 0 ± 0
