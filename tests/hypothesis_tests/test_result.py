@@ -120,6 +120,9 @@ def test_what_is_printed_of_a_comparison_has_its_direction_method_and_interval(r
             f"interval   [{low:.4g}, {high:.4g}] at 95 % confidence",
             f"p-value    {result.pvalue:.2g}",
         ]
+        page = result._repr_html_()
+        assert "standard error" in page
+        assert "95 % interval" in page
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])

@@ -509,6 +509,23 @@ def test_features_of_all_samples_as_landmarks_are_the_kernel(biased):
     assert null_squares_of_features(problem.features, [features.psi])[0] == pytest.approx(squares)
 
 
+@pytest.mark.parametrize(
+    ("n", "notion", "kind"),
+    [
+        (20, "canonical", KernelStatistic),
+        (50, "confidence", KernelStatistic),
+        (50, "canonical", FeatureStatistic),
+    ],
+)
+def test_features_stand_for_the_kernels_of_many_vectors_alone(monkeypatch, n, notion, kind):
+    monkeypatch.setattr(skce, "_MANY_SAMPLES", 30)
+    data = make_dirichlet(n, n_classes=4, n_truth_draws=0, random_state=0)
+    problem = single_problem(data.labels, data.proba, notion)
+    kernels = [Kernel.of("laplacian", 0.3, problem.features)]
+    statistics = skce.LargestOfWidths(problem, kernels, False).statistics
+    assert [type(statistic) for statistic in statistics] == [kind]
+
+
 def test_many_vectors_are_tested_by_features(monkeypatch):
     data = make_dirichlet(300, n_classes=4, n_truth_draws=0, random_state=0)
     arguments = {"notion": "canonical", "n_resamples": 99, "random_state": 0}
