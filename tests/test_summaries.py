@@ -16,7 +16,7 @@ from skcal import (
     TemperatureScaling,
     Zero,
 )
-from skcal._show import Summary, Table, tex
+from skcal._show import Summary, Table, one_line, tex
 from skcal.datasets import make_tempered
 
 DATA = make_tempered(200, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
@@ -84,3 +84,16 @@ def test_csv_is_not_evaluated():
     text = Table(("a", "b"), [("=1+1", 0.1), ("x,y", None)]).csv()
     assert text == 'a,b\n\'=1+1,0.1\n"x,y",\n'
     assert np.float64(text.splitlines()[1].split(",")[1]) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a name of 15 ch", "a name of 15 ch"),
+        ("a name of 16 chr", "a name of…6 chr"),
+        (" two\n lines\t", "two lines"),
+        ("\x1b[31mred", "\N{REPLACEMENT CHARACTER}[31mred"),
+    ],
+)
+def test_long_names_lose_their_middle(text, shown):
+    assert one_line(text, 15) == shown
