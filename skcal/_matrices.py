@@ -14,8 +14,6 @@ from skcal._validation import refuse_lost_pairs, row_blocks
 Matrix: TypeAlias = np.ndarray | sparse.sparray
 Factor: TypeAlias = Matrix | float  # a number is a multiple of the identity
 
-CACHE_BYTES = 2**18
-
 
 def as_factor(form: ArrayLike | sparse.sparray | None) -> Factor:
     """A matrix, or 1.0 for the identity."""

@@ -152,7 +152,7 @@ class Problems(NamedTuple):
         return self.parts[0].of_all_samples
 
     def take(self, rows: np.ndarray) -> Problems:
-        """Return the problems about the samples of the given rows; of all in order these."""
+        """Return the problems about the samples of the given rows, uncopied if these are all."""
         if np.array_equal(rows, np.arange(len(self.weight))):
             return self
         weight, groups = self.weight[rows], None if self.groups is None else self.groups.take(rows)

@@ -427,17 +427,17 @@ def recover_outcomes(X: np.ndarray, residuals: np.ndarray, shares: bool = True) 
         total = X[rows] + residuals[rows]
         whole = np.rint(total)
         close = (np.abs(total - whole) <= 1e-5).all(axis=1)
-        found = outcomes[rows] = np.where(close[:, None], whole, total)
-        wrong = ((found < 0) | (found > 1)).any(axis=1)
+        outcome = outcomes[rows] = np.where(close[:, None], whole, total)
+        wrong = ((outcome < 0) | (outcome > 1)).any(axis=1)
         if X.shape[1] > 1:
-            wrong |= np.abs(found.sum(axis=1) - 1) > 1e-4
+            wrong |= np.abs(outcome.sum(axis=1) - 1) > 1e-4
         if not shares:
-            wrong |= (found != whole).any(axis=1)
+            wrong |= (outcome != whole).any(axis=1)
         if wrong.any():
-            place = int(np.argmax(wrong))
-            row = rows.start + place
+            first = int(np.argmax(wrong))
+            row = rows.start + first
             raise ValueError(
-                f"X row {row} and y row {row} add up to {_format(total[place])}, not to an outcome "
+                f"X row {row} and y row {row} add up to {_format(total[first])}, not to an outcome "
                 f"(0 or 1, or a unit vector{', or shares' * shares}). Pass y = outcome - X."
             )
     return outcomes

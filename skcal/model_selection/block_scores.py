@@ -117,23 +117,22 @@ def _score_the_best_again(fits, paths, plan, columns, scores) -> None:
 
 def _near_the_best(paths, means) -> np.ndarray:
     """Which settings are the best of a path or beside it."""
-    near, start = np.zeros(len(means), dtype=bool), 0
-    for _, values in paths:
-        end = start + len(values)
-        best = start + int(means[start:end].argmax())
-        near[max(best - 1, start) : min(best + 2, end)] = True
-        start = end
-    return near
+    parts = _by_path(paths, means)
+    return np.concatenate([np.abs(np.arange(len(own)) - own.argmax()) <= 1 for own in parts])
 
 
 def _of_paths(paths, settings) -> list:
     """The paths of these settings alone."""
-    parts = np.split(settings, np.cumsum([len(values) for _, values in paths])[:-1])
     return [
-        (function, list(compress(values, part)))
-        for (function, values), part in zip(paths, parts, strict=True)
-        if part.any()
+        (function, list(compress(values, chosen)))
+        for (function, values), chosen in zip(paths, _by_path(paths, settings), strict=True)
+        if chosen.any()
     ]
+
+
+def _by_path(paths, values) -> list[np.ndarray]:
+    """What is said of all settings, path by path."""
+    return np.split(values, np.cumsum([len(one) for _, one in paths])[:-1])
 
 
 def _training_blocks(plan: Plan, training: int) -> tuple[int, ...]:
@@ -143,8 +142,7 @@ def _training_blocks(plan: Plan, training: int) -> tuple[int, ...]:
 
 def _is_settled(coarser, paths, plan, columns, scores) -> bool:
     """Whether half the accuracy changes nothing of the best score of each path."""
-    ends = np.cumsum([len(values) for _, values in paths])[:-1]
-    means = np.split(scores[:, columns].mean(axis=1), ends)
+    means = _by_path(paths, scores[:, columns].mean(axis=1))
     best = [
         (function, [values[int(mean.argmax())]])
         for (function, values), mean in zip(paths, means, strict=True)

@@ -249,6 +249,4 @@ def _gather_corrections(results, data, tested_data, rows) -> list[np.ndarray]:
         for k, (part, correction) in enumerate(zip(parts, result.corrections or [], strict=False)):
             total[k if shared else 0, tested[part.rows]] += correction
     total /= np.maximum(count, 1)[:, None]
-    if tested_data is data and shared:
-        return list(total)
     return [total[k if shared else 0, rows[part.rows]] for k, part in enumerate(tested_data.parts)]

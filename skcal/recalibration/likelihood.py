@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from skcal._matrices import CACHE_BYTES
 from skcal._validation import row_blocks
 from skcal.recalibration.base import BLOCK_BYTES
 
@@ -222,16 +221,17 @@ def _minimize(problem, units, start, precision, max_iter, tol):
 def _two_classes(offset, features, codes, share):
     """Loss, gradient and Hessian of the coefficients of the second class's logit.
 
-    The optimiser asks for all three where it steps to, so one pass over the samples makes them.
+    The optimiser asks for all three at the same coefficients, one after the other, so that one pass
+    over the samples makes them.
     """
     sign, width = 1.0 - 2.0 * codes, features.shape[1]
-    last: dict = {}
+    latest: dict = {}
 
     def derivatives(coefficients):
-        if last and np.array_equal(last["at"], coefficients):
-            return last["found"]
+        if latest and np.array_equal(latest["coefficients"], coefficients):
+            return latest["derivatives"]
         loss, gradient, hessian = 0.0, np.zeros((width, 1)), np.zeros((width, width))
-        for rows in row_blocks(len(codes), 8 * width, most=CACHE_BYTES):
+        for rows in row_blocks(len(codes), 8 * width, most=BLOCK_BYTES):
             design, mass = features[rows], share[rows]
             margin = sign[rows] * (offset[rows] + design @ coefficients[:, 0])
             decay = np.exp(-np.abs(margin))
@@ -241,8 +241,8 @@ def _two_classes(offset, features, codes, share):
             gradient[:, 0] += (mass * sign[rows] * error) @ design
             curvature = mass * decay / total**2
             hessian += (design * curvature[:, None]).T @ design
-        last.update(at=coefficients, found=(loss, gradient, hessian))
-        return last["found"]
+        latest.update(coefficients=coefficients, derivatives=(loss, gradient, hessian))
+        return latest["derivatives"]
 
     return {
         "likelihood": lambda coefficients: derivatives(coefficients)[:2],

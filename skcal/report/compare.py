@@ -200,7 +200,7 @@ def test_subgroups(
         smallest = len(pvalues) / (1 + finer.n_resamples)
         warnings.append(
             f"{len(pvalues)} subgroups are too many for their tests: the smallest adjusted p-value "
-            f"is {smallest:.2g} with {finer.n_resamples:,} draws of each. Merge some."
+            f"is {smallest:.2g} even with {finer.n_resamples:,} draws of each. Merge some."
         )
     return tests, warnings
 

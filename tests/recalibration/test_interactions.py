@@ -6,8 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.interpolate import BSpline
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer
 
 from skcal.recalibration import ProbabilityInteractions
+from skcal.recalibration.features import b_splines
 
 
 def test_a_linear_model_by_predicted_class_is_one_model_for_each_class(rng):
@@ -32,6 +34,14 @@ def test_by_confidence_the_products_are_with_quadratic_b_splines_of_the_largest(
         spline = BSpline.basis_element(knots[j : j + 4], extrapolate=False)
         expected.append(np.nan_to_num(spline(X.max(axis=1)))[:, None] * X)
     assert_allclose(features, np.hstack(expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("knots", [[0.0, 1.0], [0.1, 0.12, 0.5, 0.9]])
+@pytest.mark.parametrize("degree", [2, 3])
+def test_b_splines_are_those_of_scikit_learn_and_constant_beyond_the_knots(knots, degree):
+    x, column = np.linspace(0, 1, 101)[:, None], np.array(knots)[:, None]
+    splines = SplineTransformer(knots=column, degree=degree, extrapolation="constant").fit(column)
+    assert_allclose(b_splines(x, np.array(knots), degree), splines.transform(x), atol=1e-14)
 
 
 @pytest.mark.parametrize("by", ["confidence", "predicted class"])
