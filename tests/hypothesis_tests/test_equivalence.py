@@ -72,6 +72,16 @@ def test_quantile_of_the_range_of_brownian_motion(alpha):
     assert range_tail(_range_quantile(alpha)) == pytest.approx(alpha)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_of_the_ece_is_that_of_a_mean_of_signed_residuals(seed):
+    y, p, _ = draw(seed, 200)
+    bins, residuals = np.minimum((p * 15).astype(int), 14), y - p
+    signed = np.sign(np.bincount(bins, residuals))[bins] * residuals
+    spread = max(np.mean(residuals**2), np.mean(p * (1 - p))) - signed.mean() ** 2
+    expected = signed.mean() + Z * np.sqrt(spread / 200) + np.log(20) / 200
+    assert equivalence_test(y, p, limit=0.1, error="ece").high == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("notion", ["binary", "confidence"])
 def test_estimates_are_those_of_the_metrics(notion):
     y, p, _ = draw(0, 300)
