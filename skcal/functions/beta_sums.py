@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import expit, gammaln
 
 _NODES = 18  # of a piece; error 1e-10 where slopes are at most 6 a unit
@@ -28,7 +29,7 @@ _LEAST_EXPONENT = -45.0  # e^-45 = 3e-20 beside the largest
 
 
 def beta_sums(
-    Z: np.ndarray, P: np.ndarray, charges: np.ndarray, bandwidths: Sequence[float]
+    Z: np.ndarray, sets: Sequence[tuple[np.ndarray, np.ndarray]], bandwidths: Sequence[float]
 ) -> Iterator[np.ndarray]:
     """Σ_j q_j K_b(z; p_j) / K_b(z; z); at queries far from every point, up to a factor each.
 
@@ -36,36 +37,42 @@ def beta_sums(
     ----------
     Z : ndarray of shape (n, 2)
         Queries (z, 1 - z), both positive.
-    P : ndarray of shape (k, 2)
-        Points (p, 1 - p).
-    charges : ndarray of shape (k, q)
+    sets : sequence of (ndarray of shape (k, 2), ndarray of shape (k, q))
+        Points (p, 1 - p) and their charges, of which each set has sums of its own.
     bandwidths : sequence of float
         Values of b.
 
     Yields
     ------
-    sums : ndarray of shape (n, q)
+    sums : ndarray of shape (n_sets, n, q)
         The sums for each bandwidth.
 
     Notes
     -----
     O(n + k + s²) time for each bandwidth, s = min(k, 18 · 3.2 / √b) and less where b is small.
     Relative error below 1e-9 for non-negative charges. A query that is one of the points is far
-    from none.
+    from none, be they of whatever set.
     """
-    fewer = P, charges
-    if len(bandwidths) > 1:  # what stands for the points at the least one does so at the others
-        fewer = _compress(P, charges, min(bandwidths))
-    queries = _Queries(Z, _angle(Z), _logit(Z))
+    P = np.concatenate([points for points, _ in sets])
+    fewer = sets
+    if len(bandwidths) > 1 or len(sets) > 1:
+        # What stands for the points at the least bandwidth does so at the others.
+        fewer = [_compress(*one, min(bandwidths)) for one in sets]
+    charges = block_diag(*(own for _, own in fewer))  # in columns of each set
+    joined = np.concatenate([points for points, _ in fewer]), charges
+    order = np.argsort(Z[:, 0])  # neighbours share a piece
+    Z, place = Z[order], np.argsort(order)
+    queries, distinct = _Queries(Z, _angle(Z), _logit(Z)), None
     for bandwidth, near in zip(bandwidths, _near_points(queries, P, bandwidths), strict=True):
         sums = np.empty((len(Z), charges.shape[1]))
         if near.any():
-            points = _ChargedPoints(*_compress(*fewer, bandwidth), bandwidth)
+            points = _ChargedPoints(*_compress(*joined, bandwidth), bandwidth)
             close = queries if near.all() else _Queries(*(values[near] for values in queries))
             sums[near] = _interpolated(close, points, bandwidth)
         if not near.all():
-            sums[~near] = _direct(Z[~near], _at_distinct_points(P, charges, bandwidth))
-        yield sums
+            distinct = _distinct_points(P, sets) if distinct is None else distinct
+            sums[~near] = _direct(Z[~near], _ChargedPoints(*distinct, bandwidth))
+        yield sums[place].reshape(len(Z), len(sets), -1).swapaxes(0, 1)
 
 
 class _Queries(NamedTuple):
@@ -264,10 +271,17 @@ def _windowed(Z: np.ndarray, points: _ChargedPoints, bandwidth: float) -> np.nda
     return sums
 
 
-def _at_distinct_points(P: np.ndarray, charges: np.ndarray, bandwidth: float) -> _ChargedPoints:
+def _distinct_points(
+    P: np.ndarray, sets: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ascending points of all sets, with their charges in columns of each set."""
     _, first, group = np.unique(P[:, 0], return_index=True, return_inverse=True)
-    summed = np.column_stack([np.bincount(group, charge) for charge in charges.T])
-    return _ChargedPoints(P[first], summed, bandwidth)
+    summed, start = [], 0
+    for _, charges in sets:
+        own = group[start : start + len(charges)]
+        summed += [np.bincount(own, charge, len(first)) for charge in charges.T]
+        start += len(charges)
+    return P[first], np.stack(summed, axis=1)
 
 
 def _direct(Z: np.ndarray, points: _ChargedPoints) -> np.ndarray:

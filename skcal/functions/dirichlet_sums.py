@@ -21,9 +21,9 @@ _MANY_PAIRS = 2**18  # scalar sums over more pairs are interpolated
 _ALONE = 1e-2  # a sum without the sample itself below this is computed directly
 
 
-def suits_interpolation(X, proba):
+def suits_interpolation(X, n_points):
     """Which rows are summed by interpolation: scalar ones inside (0, 1), where there are many."""
-    many = X.shape[1] == 1 and len(X) * len(proba) > _MANY_PAIRS
+    many = X.shape[1] == 1 and len(X) * n_points > _MANY_PAIRS
     return (X[:, 0] > 0) & (X[:, 0] < 1) & many
 
 
@@ -244,10 +244,10 @@ def _sums_without_self(proba, weight, targets, bandwidth, train, norm):
     """
     one_copy = targets / np.maximum(weight, 1)[:, None]
     sums, log_scale = np.empty(targets.shape), np.empty(len(proba))
-    fast = np.flatnonzero(suits_interpolation(proba, proba))
+    fast = np.flatnonzero(suits_interpolation(proba, len(proba)))
     if len(fast):
         points = simplex_points(proba)
-        [sums[fast]] = beta_sums(points[fast], points, targets, [bandwidth])
+        [[sums[fast]]] = beta_sums(points[fast], [(points, targets)], [bandwidth])
         sums[fast] -= one_copy[fast]
         fast = fast[sums[fast, -1] > _ALONE * one_copy[fast, -1]]
         log_scale[fast] = log_peak(points[fast], bandwidth) + gammaln(1 / bandwidth + 2)

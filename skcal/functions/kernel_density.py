@@ -205,18 +205,14 @@ def _sums_of_sets(X, sets, bandwidths):
         both = [kernel_sums(X, points, bandwidths, limits) for points in sets]
         return [sums for sums, _ in both], np.array([factors for _, factors in both])
     sums, log_factors = np.empty(shape), np.zeros(shape[:-1])
-    proba = np.concatenate([points.proba for points in sets])
-    fast = suits_interpolation(X, proba)
+    fast = suits_interpolation(X, sum(len(points.proba) for points in sets))
     if fast.any():
-        charges = np.zeros((len(proba), len(sets), 2))
-        ends = np.cumsum([len(points.proba) for points in sets])
-        for k, (end, points) in enumerate(zip(ends, sets, strict=True)):
-            targets = weighted_targets(points.outcomes, points.weight)
-            charges[end - len(targets) : end, k] = targets
-        queries, train = simplex_points(X[fast]), simplex_points(proba)
-        path = beta_sums(queries, train, charges.reshape(len(proba), -1), bandwidths)
-        for k, values in enumerate(path):
-            sums[:, k, fast] = values.reshape(-1, len(sets), 2).swapaxes(0, 1)
+        charged = [
+            (simplex_points(points.proba), weighted_targets(points.outcomes, points.weight))
+            for points in sets
+        ]
+        for k, values in enumerate(beta_sums(simplex_points(X[fast]), charged, bandwidths)):
+            sums[:, k, slice(None) if fast.all() else fast] = values
     if not fast.all():  # many at 0 and 1
         values, place = np.unique(X[~fast, 0], return_inverse=True)
         for k, points in enumerate(sets):
@@ -308,14 +304,19 @@ class _SumsOverBlocks(BlockFits):
         for training in trainings:
             places = [numbers.index(k) for k in training]
             top = log_factors[places].max(axis=0)
-            total = sum(sums[k] * np.exp(log_factors[k] - top)[..., None] for k in places)
+            if top.any() or log_factors[places].any():
+                total = sum(sums[k] * np.exp(log_factors[k] - top)[..., None] for k in places)
+            else:
+                total = sum(sums[k] for k in places)
             lost = self._lost_rows(X, training, widths, top)
             total[lost] = 1.0
             path = _residuals_of(total, X)
-            union = self._union(training) if lost.any() else self._function
-            for width, residuals, rows in zip(widths, path, lost, strict=True):
-                if rows.any():
-                    residuals[rows] = union._residuals(X[rows], [width])[0]
+            rows = np.flatnonzero(lost.any(axis=0))
+            if len(rows):
+                narrow = np.flatnonzero(lost.any(axis=1))
+                found = self._union(training)._residuals(X[rows], widths[narrow])
+                at = np.ix_(narrow, rows)
+                path[at] = np.where(lost[at][..., None], found, path[at])
             yield path
 
     def _lost_rows(self, X, training, widths, log_factors):
@@ -327,7 +328,7 @@ class _SumsOverBlocks(BlockFits):
         if X.shape[1] > 1:
             return lost
         proba = np.concatenate([self._points[k].proba for k in training])
-        interpolated = np.flatnonzero(suits_interpolation(X, proba))
+        interpolated = np.flatnonzero(suits_interpolation(X, len(proba)))
         if len(interpolated):
             z, points = simplex_points(X[interpolated]), simplex_points(proba)
             for rows, near in zip(lost, are_near(z, points, widths), strict=True):

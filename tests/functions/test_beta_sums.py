@@ -73,7 +73,7 @@ def test_interpolated_ratios_equal_the_direct_ones(shape, bandwidth):
     direct = direct_sums(z, p, charges, bandwidth)
     # At 1e-7 the exponents of both reach 1e8 and are known to 1e-8 only.
     tolerance = 1e-9 if bandwidth > 1e-6 else 1e-7
-    [found] = beta_sums(pair(z), pair(p), charges, [bandwidth])
+    [[found]] = beta_sums(pair(z), [(pair(p), charges)], [bandwidth])
     assert_allclose(ratios(found), ratios(direct), rtol=0, atol=tolerance)
 
 
@@ -84,8 +84,8 @@ def test_a_path_of_bandwidths_has_the_sums_of_each(shape, least):
     larger = BANDWIDTHS[np.greater(BANDWIDTHS, least)][::5]
     z, bandwidths = queries(shape), [least, *larger, 10.0]
     charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
-    path = beta_sums(pair(z), pair(p), charges, bandwidths)
-    for bandwidth, found in zip(bandwidths, path, strict=True):
+    path = beta_sums(pair(z), [(pair(p), charges)], bandwidths)
+    for bandwidth, [found] in zip(bandwidths, path, strict=True):
         direct = direct_sums(z, p, charges, bandwidth)
         tolerance = 1e-9 if bandwidth > 1e-6 else 1e-7
         assert_allclose(ratios(found), ratios(direct), rtol=0, atol=tolerance)
@@ -97,7 +97,7 @@ def test_sums_near_points_are_scaled_by_the_peak(bandwidth):
     z = p[:100]
     peaks = np.diagonal(exponents(z, z, bandwidth))
     expected = np.exp(exponents(z, p, bandwidth) - peaks[:, None]) @ weight
-    [found] = beta_sums(pair(z), pair(p), weight[:, None], [bandwidth])
+    [[found]] = beta_sums(pair(z), [(pair(p), weight[:, None])], [bandwidth])
     assert_allclose(found[:, 0], expected, rtol=1e-8)
     differences = log_peak(pair(z), bandwidth) - peaks
     assert_allclose(differences, differences[0], rtol=1e-9, atol=1e-9)
@@ -132,7 +132,7 @@ def test_memory_grows_with_samples_not_with_pairs():
     p, outcomes, weight = draw("uniform", 40_000, seed=4)
     charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
     tracemalloc.start()
-    for _ in beta_sums(pair(p), pair(p), charges, [1e-4, 1e-1]):
+    for _ in beta_sums(pair(p), [(pair(p), charges)], [1e-4, 1e-1]):
         pass
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
