@@ -70,6 +70,23 @@ class BilinearFunction(BaseEstimator, ABC):
     def fit(self, X, y, sample_weight=None):
         """Fit on features X (n, d) and residuals y (n,) or (n, m)."""
 
+    def fit_settings(self, settings, X, y, sample_weight=None, **groups):
+        """Yield fitted clones of this function with other parameters, which may share their work.
+
+        Parameters
+        ----------
+        settings : list of calibration-estimation functions
+            This function, and others of its type.
+        X, y, sample_weight, **groups
+            As of :meth:`fit`.
+
+        Yields
+        ------
+        fitted : calibration-estimation function
+        """
+        for function in settings:
+            yield clone(function).fit(X, y, sample_weight=sample_weight, **groups)
+
     def feature_map(self, X):
         """Return φ(x) for each row, shape (n_samples, r): ĝ(x) unless a subclass says otherwise."""
         return self.residual(X)

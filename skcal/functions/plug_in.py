@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -13,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from skcal._labels import rows_of_shares
+from skcal._selection import learnt_by
 from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context
 from skcal._validation import InputError, check_unit_interval
 from skcal.functions.base import BilinearFunction, recover_outcomes
@@ -118,6 +121,9 @@ class PlugIn(BilinearFunction):
         "equivariant": ["boolean"],
     }
 
+    _columns: np.ndarray  # of outcomes, which a classifier predicts
+    estimator_: Any
+
     def __init__(self, estimator, target="residual", equivariant=False):
         self.estimator = estimator
         self.target = target
@@ -157,16 +163,13 @@ class PlugIn(BilinearFunction):
             If outcomes are the target and X + y are none, weights are given that the estimator
             does not take, or ``equivariant=True`` and X and y differ in width.
         """
-        X, residuals, weight = self._validate(X, y, sample_weight)
-        self.form_ = None
-        self._predicts_outcome = is_classifier(self.estimator) or self.target == "outcome"
-        target = residuals
-        if self._predicts_outcome:
-            target = recover_outcomes(self._features(X), residuals)
-        if self.equivariant:
-            X, target = self._in_descending_order(X, target)
+        X, target, weight = self._read(X, y, sample_weight)
         if is_classifier(self.estimator):
-            self._fit_classifier(X, target, weight)
+            X, codes, weight = self._read_classes(X, target, weight)
+            self.estimator_ = None
+            if len(self._columns) > 1:
+                self.estimator_ = _fit(clone(self.estimator), X, codes, weight)
+                self._columns = self.estimator_.classes_
         else:
             single = target.shape[1] == 1
             estimator = clone(self.estimator)
@@ -175,18 +178,45 @@ class PlugIn(BilinearFunction):
             self.estimator_ = _fit(estimator, X, target.ravel() if single else target, weight)
         return self
 
-    def _fit_classifier(self, X, outcomes, weight):
-        """Fit to the classes; a row of shares becomes one for each class that it gives a share."""
+    def fit_settings(self, settings, X, y, sample_weight=None, **groups):
+        """See ``BilinearFunction``; recalibration maps that differ in C alone share their work."""
+        values = _values_of_C(settings)
+        if len(values) < 2:
+            yield from super().fit_settings(settings, X, y, sample_weight, **groups)
+            return
+        first = clone(self)
+        X, outcomes, weight = first._read(X, y, sample_weight)
+        X, codes, weight = first._read_classes(X, outcomes, weight)
+        maps = repeat(None)
+        if len(first._columns) > 1:
+            maps = self.estimator.fit_path(X, codes, values, sample_weight=weight)
+        learnt = learnt_by(first)
+        for function, own in zip(settings, maps, strict=False):
+            fitted = clone(function)
+            vars(fitted).update(learnt, estimator_=own)
+            if own is not None:
+                fitted._columns = own.classes_
+            yield fitted
+
+    def _read(self, X, y, sample_weight):
+        """What the estimator is fitted to, and weights."""
+        X, residuals, weight = self._validate(X, y, sample_weight)
+        self.form_ = None
+        self._predicts_outcome = is_classifier(self.estimator) or self.target == "outcome"
+        target = residuals
+        if self._predicts_outcome:
+            target = recover_outcomes(self._features(X), residuals)
+        return *(self._in_descending_order(X, target) if self.equivariant else (X, target)), weight
+
+    def _read_classes(self, X, outcomes, weight):
+        """Classes of outcomes; a row of shares becomes one for each class with a share."""
         shares = np.hstack([1 - outcomes, outcomes]) if outcomes.shape[1] == 1 else outcomes
         codes = shares.argmax(axis=1)
         if not np.isin(shares, (0, 1)).all():
             rows, codes, parts = rows_of_shares(np.maximum(shares, 0))
             X, weight = X[rows], parts * (1.0 if weight is None else weight[rows])
-        present = np.unique(codes)
-        self.estimator_, self._columns = None, present
-        if len(present) > 1:
-            self.estimator_ = _fit(clone(self.estimator), X, codes, weight)
-            self._columns = self.estimator_.classes_
+        self._columns = np.unique(codes)
+        return X, codes, weight
 
     def _in_descending_order(self, X, target):
         if X.shape[1] != target.shape[1]:
@@ -255,6 +285,15 @@ class PlugIn(BilinearFunction):
 def proba_of_logits(X):
     """Return probabilities (n, d) of logits, of a single column by the logistic function."""
     return expit(X) if X.shape[1] == 1 else softmax(X, axis=1)
+
+
+def _values_of_C(settings):
+    """C of plug-ins that differ in nothing else, of maps that are fitted along it; or nothing."""
+    if not all(hasattr(function.estimator, "fit_path") for function in settings):
+        return []
+    own = [function.get_params() | {"estimator": None} for function in settings]
+    values = [parameters.pop("estimator__C") for parameters in own]
+    return values if all(parameters == own[0] for parameters in own) else []
 
 
 def _descending(X):

@@ -8,10 +8,10 @@ A *fit* is a list of fitted functions, one a problem. The units of parallel work
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from skcal._running import recorded_warnings
@@ -25,19 +25,24 @@ Fit: TypeAlias = list[BilinearFunction]
 
 def fit(template: BilinearFunction, data: Problems) -> Fit:
     """Fit clones to the problems; h = 0 for a problem with too few samples."""
-    fitted = []
+    [fitted] = _fit_settings([template], data)
+    return fitted
+
+
+def _fit_settings(functions: list[BilinearFunction], data: Problems) -> Iterator[Fit]:
+    """Fits of the settings of a function to the problems, one after the other."""
+    first, of_problems = functions[0], []
     for problem in data.parts:
         if problem.has_pairs:
-            function = clone(template)
-            X = problem.seen_by(function)
             groups = {}
-            if problem.groups is not None and has_fit_parameter(function, "groups"):
+            if problem.groups is not None and has_fit_parameter(first, "groups"):
                 groups = {"groups": problem.groups}  # of those whose fit divides the samples
-            function.fit(X, problem.residuals, sample_weight=problem.weight, **groups)
+            sample = problem.seen_by(first), problem.residuals, problem.weight
+            of_problems.append(first.fit_settings(functions, *sample, **groups))
         else:
-            function = no_correction()
-        fitted.append(function)
-    return fitted
+            of_problems.append(no_correction() for _ in functions)
+    for fitted in zip(*of_problems, strict=True):
+        yield list(fitted)
 
 
 def no_correction() -> BilinearFunction:
@@ -161,17 +166,18 @@ def _fit_and_score(task: Task, data: Problems, train, evaluations) -> Scores:
     fits: list[Fit] = []
     scores: list = []
     times: list = []
-    for function in task.functions:
-        start = time.perf_counter()
-        fitted = fit(function, training)
+    start = time.perf_counter()
+    for fitted in _fit_settings(task.functions, training):
         middle = time.perf_counter()
         for path in task.paths:
             scores.extend(np.stack([score_path(*path, fitted, rows) for rows in held_out], axis=1))
         if not task.paths:
             scores.append([score(fitted, rows) for rows in held_out])
-        times.append((middle - start, time.perf_counter() - middle))
+        end = time.perf_counter()
+        times.append((middle - start, end - middle))
         if task.keep:
             fits.append(fitted)
+        start = time.perf_counter()
     shared = len(scores) // len(times)
     spent = np.repeat(np.array(times) / shared, shared, axis=0)
     return Scores(fits, np.array(scores), spent, [])

@@ -128,6 +128,18 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
             If more than 1 % of the probabilities are 0 because float32 rounded them, or if a single
             column is clearly lower for the positive of two named labels than for the other.
         """
+        X, codes, weight = self._read(X, y, sample_weight)
+        if self._is_of_several_classes:
+            columns = enumerate(self._against_the_rest(X).T)
+            self.estimators_ = [
+                clone(self).fit(column, (codes == k).astype(int), weight) for k, column in columns
+            ]
+            return self
+        self._fit(self._logarithms(X), codes, weight)
+        return self
+
+    def _read(self, X, y, sample_weight):
+        """X, column numbers and weights, of shares a row for each class that has one."""
         columns = column_names(X)
         refuse_another_order(y, X, "y", "X")
         X = self._check(X, y)
@@ -142,14 +154,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
             X, codes, weight = X[kept], codes[kept], weight[kept]
         if not self.from_logits:
             self._floor = _floor_of(X)
-        if self._is_of_several_classes:
-            columns = enumerate(self._against_the_rest(X).T)
-            self.estimators_ = [
-                clone(self).fit(column, (codes == k).astype(int), weight) for k, column in columns
-            ]
-            return self
-        self._fit(self._logarithms(X), codes, weight)
-        return self
+        return X, codes, weight
 
     @property
     def _is_of_several_classes(self) -> bool:

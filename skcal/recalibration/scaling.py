@@ -7,9 +7,11 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skcal._bins import quantile
+from skcal._selection import learnt_by
 from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import row_blocks
 from skcal.recalibration.base import BLOCK_BYTES, RecalibrationMap, logits_of_all
@@ -76,28 +78,60 @@ class PenalizedScaling(RecalibrationMap):
         """C of each coefficient of (V, b), shape (n_features + 1, n_logits)."""
         return np.full(shape, self.C)
 
+    def fit_path(self, X, y, values, sample_weight=None):
+        """Fit a clone for each value of C; what does not depend on C is computed once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
+            As of :meth:`fit`, of one column where the map is one of a single probability.
+        y, sample_weight : array-like
+            As of :meth:`fit`.
+        values : sequence of float > 0
+            Of C.
+
+        Yields
+        ------
+        fitted : map
+            To the last bit the one that :meth:`fit` makes.
+        """
+        maps = [clone(self).set_params(C=value) for value in values]
+        for one in maps:
+            one._validate_params()
+        X, codes, weight = maps[0]._read(X, y, sample_weight)
+        yield from maps[0]._fit_along(maps, maps[0]._logarithms(X), codes, weight)
+
     def _fit(self, z, codes, weight):
+        [_] = self._fit_along([self], z, codes, weight)
+
+    def _fit_along(self, maps, z, codes, weight):
+        """Fit maps that differ from this one, which has read the samples, in C alone."""
         self._prepare(z, weight)
-        self.temperature_ = self._temperature(z, codes, weight)
+        temperature = self._temperature(z, codes, weight)
         offset = logits_of_all(z)
-        if self.temperature_ != 1:
-            offset = offset / self.temperature_
-        design, inverse_penalty = self._design(z, offset)
-        coefficients, self.n_iter_ = penalized_coefficients(
-            self, offset, design, codes, weight, inverse_penalty
-        )
-        if coefficients is None:
-            self.temperature_, coefficients = 1.0, np.zeros_like(inverse_penalty)
-        self._keep(coefficients)
+        if temperature != 1:
+            offset = offset / temperature
+        design, shape = self._design(z, offset)
+        learnt = learnt_by(self)
+        for one in maps:
+            vars(one).update(learnt)
+            coefficients, one.n_iter_ = penalized_coefficients(
+                one, offset, design, codes, weight, one._inverse_penalty(shape)
+            )
+            one.temperature_ = temperature
+            if coefficients is None:
+                one.temperature_, coefficients = 1.0, np.zeros(shape)
+            one._keep(coefficients)
+            yield one
 
     def _design(self, z, offset):
-        """How logits are added to the offset by coefficients, and C of each of these."""
+        """How logits are added to the offset by coefficients, and the shape of these."""
         n_logits = 1 if offset.shape[1] == 2 else offset.shape[1]  # of two the second one is free
         width = self._features(z[:1]).shape[1]
         features = np.ones((len(z), width + 1))  # filled by blocks: no second array of this size
         for rows in row_blocks(len(z), 8 * width, most=BLOCK_BYTES):
             features[rows, :-1] = self._features(z[rows])
-        return Affine(features), self._inverse_penalty((width + 1, n_logits))
+        return Affine(features), (width + 1, n_logits)
 
     def _keep(self, coefficients):
         self.coef_, self.intercept_ = coefficients[:-1], coefficients[-1]
@@ -420,7 +454,7 @@ class VectorScaling(PenalizedScaling):
         return best_temperature(z, codes, weight) if self.structured else 1.0
 
     def _design(self, z, offset):
-        return ClassByClass(offset), self._inverse_penalty((2, offset.shape[1]))
+        return ClassByClass(offset), (2, offset.shape[1])
 
     def _keep(self, coefficients):
         slope, self.intercept_ = coefficients
@@ -545,9 +579,9 @@ class MatrixScaling(PenalizedScaling):
     def _saved_parameters(self):  # type: ignore[override]
         return ("temperature" if self.structured else "present", "coef", "intercept")
 
-    def _fit(self, z, codes, weight):
+    def _fit_along(self, maps, z, codes, weight):
         if self.structured:
-            super()._fit(z, codes, weight)
+            yield from super()._fit_along(maps, z, codes, weight)
             return
         for name in ("C_off_diagonal", "C_intercept"):
             if getattr(self, name) is not None:
@@ -555,8 +589,14 @@ class MatrixScaling(PenalizedScaling):
                     f"{name}={getattr(self, name)!r} belongs to the structured penalty. Pass "
                     "structured=True, too, or leave it out."
                 )
-        features = self._features(z)
-        self.present_ = np.unique(codes)
+        features, self.present_ = self._features(z), np.unique(codes)
+        learnt = learnt_by(self)
+        for one in maps:
+            vars(one).update(learnt)
+            one._fit_logistic(features, codes, weight)
+            yield one
+
+    def _fit_logistic(self, features, codes, weight):
         self.coef_, self.intercept_, self.n_iter_ = np.zeros((features.shape[1], 1)), np.zeros(1), 0
         if len(self.present_) > 1:
             few = len(self.classes_) <= _CHOLESKY_MAX_CLASSES
