@@ -62,6 +62,11 @@ class BilinearFunction(BaseEstimator, ABC):
         return self
 
     @property
+    def has_small_fits(self) -> bool:
+        """Whether fits are small beside the samples: a search keeps those of all settings."""
+        return False
+
+    @property
     def parts(self) -> Sequence[BilinearFunction]:
         """The functions that this one combines, in a search from fits that it makes itself."""
         return ()

@@ -130,6 +130,11 @@ class PlugIn(BilinearFunction):
         self.equivariant = equivariant
 
     @property
+    def has_small_fits(self):
+        """See ``BilinearFunction``; true of maps that are fitted along a path of C."""
+        return hasattr(self.estimator, "fit_path")
+
+    @property
     def reads_logits(self):
         """Whether the estimator takes logits."""
         return bool(getattr(self.estimator, "from_logits", False))
@@ -289,7 +294,7 @@ def proba_of_logits(X):
 
 def _values_of_C(settings):
     """C of plug-ins that differ in nothing else, of maps that are fitted along it; or nothing."""
-    if not all(hasattr(function.estimator, "fit_path") for function in settings):
+    if not all(function.has_small_fits for function in settings):
         return []
     own = [function.get_params() | {"estimator": None} for function in settings]
     values = [parameters.pop("estimator__C") for parameters in own]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import zip_longest
 from numbers import Integral
 
 import numpy as np
@@ -179,7 +180,7 @@ class Stacking(BilinearFunction):
         if not self.functions:
             raise ValueError("functions is empty. Pass at least one function.")
 
-    def fit_parts(self, X, residuals, weight):
+    def fit_parts(self, X, residuals, weight, known=()):
         """Fit clones of all functions; ridge forms of one kernel share its factor.
 
         Parameters
@@ -187,6 +188,8 @@ class Stacking(BilinearFunction):
         X : ndarray of shape (n_samples, d)
         residuals : ndarray of shape (n_samples, m)
         weight : ndarray of shape (n_samples,)
+        known : sequence of fitted functions or None
+            Of each function its fit to these samples, or None; none is known if it is empty.
 
         Returns
         -------
@@ -194,9 +197,11 @@ class Stacking(BilinearFunction):
         """
         self._check_functions()
         fitted: list[BilinearFunction] = []
-        for function in self.functions:
+        for function, own_fit in zip_longest(self.functions, known):
             like = next((other for other in fitted if function.shares_factor(other)), None)
-            if like is None:
+            if own_fit is not None:
+                fitted.append(own_fit)
+            elif like is None:
                 own = self._seen_by(function, X)
                 fitted.append(clone(function).fit(own, residuals, sample_weight=weight))
             else:

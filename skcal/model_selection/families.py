@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib import hash as hash_of
 from sklearn.base import clone
 
 from skcal._matrices import sum_over_pairs
@@ -152,19 +153,19 @@ class Plain(FunctionFamily):
     """Every setting is fitted to every training set; settings are spread over the jobs."""
 
     def tasks(self, group: list, n_jobs: int) -> list[tuple]:
-        """Return tasks of some settings each; the fits of a single setting are kept."""
+        """Return tasks of some settings each; fits of a single one, or small ones, are kept."""
         count = len(self.functions)
+        keep = count == 1 or self.function.has_small_fits
         parts = np.array_split(np.arange(count), min(n_jobs, count))
         return [
-            (fit_and_score, Task([self.functions[k] for k in part], [], count == 1))
-            for part in parts
+            (fit_and_score, Task([self.functions[k] for k in part], [], keep)) for part in parts
         ]
 
     def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-        """Keep the fits of a single setting."""
-        for training, result in enumerate(results):
-            for fitted in result.fits:
-                self._fits[0, training] = fitted
+        """Keep the fits that were returned."""
+        for training, of_tasks in enumerate(zip(*_by_task(results, plan), strict=True)):
+            for setting, fitted in enumerate(chain(*(one.fits for one in of_tasks))):
+                self._fits[setting, training] = fitted
         return _scores_and_times(results, plan)
 
     def knows(self, setting: int, training: int) -> bool:
@@ -178,6 +179,15 @@ class Plain(FunctionFamily):
     def fit_of(self, setting: int, training: int, columns: list[int]) -> Fit:
         """Return the fit that was kept."""
         return self._fits[setting, training]
+
+    def fits_like(self, function: BilinearFunction) -> dict[int, Fit]:
+        """The fits to each training set of a setting that is this function, if they are known."""
+        same = [k for k, one in enumerate(self.functions) if hash_of(one) == hash_of(function)]
+        return {
+            training: fitted
+            for (setting, training), fitted in self._fits.items()
+            if setting in same[:1]
+        }
 
 
 class Path(FunctionFamily):
@@ -267,10 +277,15 @@ class Path(FunctionFamily):
         return derived(self.functions[setting], self._fits[training, refinement])
 
 
-def _scores_and_times(results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-    """Results of each training set, task after task, of settings."""
+def _by_task(results: list, plan: Plan) -> list[list]:
+    """Results of each training set, for each task."""
     count = len(plan.trainings)
-    tasks = [results[start : start + count] for start in range(0, len(results), count)]
+    return [results[start : start + count] for start in range(0, len(results), count)]
+
+
+def _scores_and_times(results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and times of settings on each training set."""
+    tasks = _by_task(results, plan)
     scores = np.concatenate([np.hstack([one.scores for one in task]) for task in tasks])
     times = np.concatenate([np.stack([one.times for one in task], axis=1) for task in tasks])
     return scores, times
@@ -284,10 +299,22 @@ class Stack(FunctionFamily):
     """
 
     _held_out: list[list]  # of each column
+    _known: Sequence[dict[int, Fit]]  # fits of each part, by training
 
-    def tasks(self, group: list, n_jobs: int) -> list[tuple]:
-        """Return the task of fitting the parts."""
-        return [(fit_parts, self.function)]
+    def take_parts(self, families: Iterable[FunctionFamily]) -> None:
+        """Take the fits of parts from candidates that are the same functions."""
+        plain = [family for family in families if isinstance(family, Plain)]
+        self._known = [
+            {k: fit for family in plain for k, fit in family.fits_like(part).items()}
+            for part in self.function.parts
+        ]
+
+    def calls(self, group: list, data: Problems, plan: Plan, n_jobs: int) -> list[tuple]:
+        """Return the call that fits the parts, for each training set."""
+        return [
+            (fit_parts, self.function, data, *training[:2], [fits.get(k) for fits in self._known])
+            for k, training in enumerate(plan.trainings)
+        ]
 
     def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """Keep the parts; score each column by the weights that the others of its group choose."""
@@ -353,12 +380,19 @@ class FittedParts(NamedTuple):
 
 
 def fit_parts(
-    stack: Any, data: Problems, train: np.ndarray, evaluations: list[np.ndarray]
+    stack: Any,
+    data: Problems,
+    train: np.ndarray,
+    evaluations: list[np.ndarray],
+    known: list[Fit | None],
 ) -> FittedParts:
-    """Fit the parts of a stack to the training rows, for weights that others will choose."""
+    """Fit the parts of a stack to the training rows, for weights that others will choose.
+
+    ``known`` holds the fit of each part, or None.
+    """
     start = time.perf_counter()
     with recorded_warnings() as caught:
-        fits = _parts_of(stack, data.take(train))
+        fits = _parts_of(stack, data.take(train), known)
     middle = time.perf_counter()
     held_out = [
         [
@@ -371,14 +405,14 @@ def fit_parts(
     return FittedParts(fits, held_out, times, [one.message for one in caught])
 
 
-def _parts_of(stack: Any, data: Problems) -> list:
+def _parts_of(stack: Any, data: Problems, known: Iterable[Fit | None] = ()) -> list:
     """The fitted parts of each problem, None where it has too few samples."""
-    return [
-        stack.fit_parts(problem.seen_by(stack), problem.residuals, problem.weight)
-        if problem.has_pairs
-        else None
-        for problem in data.parts
-    ]
+    fits = []
+    for k, problem in enumerate(data.parts):
+        sample = problem.seen_by(stack), problem.residuals, problem.weight
+        own = [fitted and fitted[k] for fitted in known]
+        fits.append(stack.fit_parts(*sample, own) if problem.has_pairs else None)
+    return fits
 
 
 def _hold_out(stack, fitted, problem: Problem) -> HeldOutParts | None:
@@ -493,7 +527,7 @@ def _fit_error(function, problem, rows):
 
 
 def group_families(families) -> list[list[FunctionFamily]]:
-    """Put families that are served by the same fits into one group each."""
+    """Put families that are served by the same fits into one group each, stacks of others last."""
     groups: list[list[FunctionFamily]] = []
     for family in families:
         group = next((group for group in groups if family.shares_fits(group[0])), None)
@@ -501,11 +535,19 @@ def group_families(families) -> list[list[FunctionFamily]]:
             groups.append([family])
         else:
             group.append(family)
-    return groups
+    return sorted(groups, key=lambda group: isinstance(group[0], Stack))
 
 
 def score_groups(groups, data: Problems, plan: Plan, n_jobs) -> Iterator[list[FunctionFamily]]:
     """Score every setting of every family on every column; yield each group when it is done."""
+    first_stack = sum(not isinstance(group[0], Stack) for group in groups)
+    yield from _score_groups(groups[:first_stack], data, plan, n_jobs)
+    for [stack] in groups[first_stack:]:
+        stack.take_parts(chain(*groups))
+    yield from _score_groups(groups[first_stack:], data, plan, n_jobs)
+
+
+def _score_groups(groups, data, plan, n_jobs):
     n_jobs_now = effective_n_jobs(n_jobs)
     calls = [group[0].calls(group, data, plan, n_jobs_now) for group in groups]
     results = one_by_one(chain(*calls), n_jobs)

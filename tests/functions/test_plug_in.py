@@ -15,7 +15,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from skcal import PlugIn, TemperatureScaling, Zero
-from skcal.recalibration import LogProbabilities, MatrixScaling, VectorScaling
+from skcal.recalibration import (
+    BetaCalibration,
+    DirichletCalibration,
+    InterceptCalibration,
+    LogProbabilities,
+    MatrixScaling,
+    QuadraticScaling,
+    SplineScaling,
+    VectorScaling,
+)
 
 REGRESSORS = [
     LinearRegression(),
@@ -52,6 +61,53 @@ def canonical(tempered):
 def binary(tempered):
     proba, labels = (array[:150] for array in tempered)
     return proba[:, :1], (labels == 0).astype(int), (labels == 0) - proba[:, 0]
+
+
+# Settings
+
+
+PENALIZED = [
+    MatrixScaling(),
+    MatrixScaling(structured=True, C_intercept=0.5),
+    VectorScaling(structured=True),
+    DirichletCalibration(),
+    InterceptCalibration(),
+]
+
+
+@pytest.mark.parametrize("estimator", PENALIZED, **by_estimator)
+@pytest.mark.parametrize("kind", ["weighted", "shares", "one class"])
+def test_settings_that_share_work_are_those_fitted_one_by_one(canonical, rng, estimator, kind):
+    p, labels, _ = canonical
+    outcomes = {"shares": rng.dirichlet(np.ones(4), 150), "one class": np.eye(4)[0 * labels]}
+    residuals = outcomes.get(kind, np.eye(4)[labels]) - p
+    weight = rng.uniform(0.2, 2, 150) if kind == "weighted" else None
+    settings = [PlugIn(clone(estimator).set_params(C=C)) for C in (0.01, 1.0, 30.0)]
+    fitted = list(settings[0].fit_settings(settings, p, residuals, weight))
+    for setting, found in zip(settings, fitted, strict=True):
+        expected = clone(setting).fit(p, residuals, sample_weight=weight)
+        assert_array_equal(found.residual(p), expected.residual(p))
+        assert vars(found).keys() == vars(expected).keys()
+        if kind != "one class":
+            assert vars(found.estimator_).keys() == vars(expected.estimator_).keys()
+            assert found.estimator_.n_iter_ == expected.estimator_.n_iter_
+    assert (fitted[0].residual(p) != fitted[2].residual(p)).any() == (kind != "one class")
+
+
+def test_scalar_settings_that_share_work_are_those_fitted_one_by_one(binary):
+    p, _, residuals = binary
+    for estimator in (SplineScaling(), BetaCalibration(), QuadraticScaling()):
+        settings = [PlugIn(clone(estimator).set_params(C=C)) for C in (0.01, 1.0, 30.0)]
+        fitted = settings[0].fit_settings(settings, p, residuals)
+        for setting, found in zip(settings, fitted, strict=True):
+            assert_array_equal(found.residual(p), clone(setting).fit(p, residuals).residual(p))
+
+
+def test_settings_of_other_parameters_are_fitted_one_by_one(binary):
+    p, _, residuals = binary
+    settings = [PlugIn(SplineScaling(n_knots=k, C=C)) for k, C in ((3, 0.1), (5, 1.0))]
+    fitted = settings[0].fit_settings(settings, p, residuals)
+    assert [len(one.estimator_.knots_) for one in fitted] == [3, 5]
 
 
 # Equivariance

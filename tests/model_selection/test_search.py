@@ -20,13 +20,14 @@ from skcal import (
     DirichletKernelDensity,
     KroneckerKernelRidge,
     PlugIn,
+    Stacking,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
 )
 from skcal.functions import kernel_ridge
 from skcal.model_selection.plan import make_plans
-from skcal.recalibration import LogProbabilities
+from skcal.recalibration import LogProbabilities, MatrixScaling
 from skcal.sample import read_sample
 
 TRAIN, TEST = np.arange(240), np.arange(240, 300)
@@ -330,3 +331,14 @@ def test_a_single_setting_is_fitted_once_a_fold(data):
     Counting.fits = 0
     searched(data, [(Counting(), {})], cv=4, outer_cv=None)
     assert Counting.fits == 1 + 6 + 1  # four blocks make six pairs
+
+
+def test_a_stack_takes_the_fits_of_candidates_that_are_its_parts(data):
+    stack = Stacking([Counting(), PlugIn(MatrixScaling(structured=True, C=10.0))])
+    alone = searched(data, [(stack, {})])
+    Counting.fits = 0
+    maps = PlugIn(MatrixScaling(structured=True)), {"estimator__C": [1.0, 10.0]}
+    beside = searched(data, [(stack, {}), (Counting(), {}), maps])
+    # On few samples for itself and for the stack, on the folds; another one is the best.
+    assert Counting.fits == 1 + 1 + 3
+    assert_array_equal(beside.families_[0].column_scores, alone.families_[0].column_scores)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
@@ -54,7 +55,9 @@ def test_a_family_that_does_not_converge_warns_once_for_all_folds_and_settings(d
 
 
 def test_every_family_that_does_not_converge_is_named_once(data):
-    candidates = [PlugIn(TemperatureScaling()), STOPPED, Stacking([STOPPED])]
+    # The fits of the first part are those of the candidate.
+    other = clone(STOPPED).set_params(estimator__C=2.0)
+    candidates = [PlugIn(TemperatureScaling()), STOPPED, Stacking([STOPPED, other])]
     messages = convergence_warnings(data, candidates)
     assert [message.split(":")[0] for message in messages] == [
         "Structured MatrixScaling",
