@@ -62,7 +62,7 @@ class BilinearFunction(BaseEstimator, ABC):
         return self
 
     @property
-    def has_small_fits(self) -> bool:
+    def _has_small_fits(self) -> bool:
         """Whether fits are small beside the samples: a search keeps those of all settings."""
         return False
 
@@ -75,7 +75,7 @@ class BilinearFunction(BaseEstimator, ABC):
     def fit(self, X, y, sample_weight=None):
         """Fit on features X (n, d) and residuals y (n,) or (n, m)."""
 
-    def fit_settings(self, settings, X, y, sample_weight=None, **groups):
+    def _fit_settings(self, settings, X, y, sample_weight=None, **groups):
         """Yield fitted clones of this function with other parameters, which may share their work.
 
         Parameters

@@ -130,7 +130,7 @@ class PlugIn(BilinearFunction):
         self.equivariant = equivariant
 
     @property
-    def has_small_fits(self):
+    def _has_small_fits(self):
         """See ``BilinearFunction``; true of maps that are fitted along a path of C."""
         return hasattr(self.estimator, "fit_path")
 
@@ -183,11 +183,11 @@ class PlugIn(BilinearFunction):
             self.estimator_ = _fit(estimator, X, target.ravel() if single else target, weight)
         return self
 
-    def fit_settings(self, settings, X, y, sample_weight=None, **groups):
+    def _fit_settings(self, settings, X, y, sample_weight=None, **groups):
         """See ``BilinearFunction``; recalibration maps that differ in C alone share their work."""
         values = _values_of_C(settings)
         if len(values) < 2:
-            yield from super().fit_settings(settings, X, y, sample_weight, **groups)
+            yield from super()._fit_settings(settings, X, y, sample_weight, **groups)
             return
         first = clone(self)
         X, outcomes, weight = first._read(X, y, sample_weight)
@@ -294,7 +294,7 @@ def proba_of_logits(X):
 
 def _values_of_C(settings):
     """C of plug-ins that differ in nothing else, of maps that are fitted along it; or nothing."""
-    if not all(function.has_small_fits for function in settings):
+    if not all(function._has_small_fits for function in settings):
         return []
     own = [function.get_params() | {"estimator": None} for function in settings]
     values = [parameters.pop("estimator__C") for parameters in own]

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -128,7 +128,9 @@ class _Candidate(NamedTuple):
     sums: Any = None  # GroupSums, of groups
 
 
-def adaptive_squared_error(data: Problems, corrections: Sequence[np.ndarray]) -> SquaredError:
+def adaptive_squared_error(
+    data: Problems, corrections: Sequence[np.ndarray], partitions: Partitions | None = None
+) -> SquaredError:
     """Estimate the squared calibration error of a notion, the sum over its problems.
 
     Where the predictions are calibrated, the value is 0 more often than not.
@@ -139,6 +141,8 @@ def adaptive_squared_error(data: Problems, corrections: Sequence[np.ndarray]) ->
         Problems, whose samples, all of positive weight, are counted by weight.
     corrections : sequence of ndarray of shape (n_rows, m), one a problem
         ĝ(x_i) of a function that was fitted without sample i.
+    partitions : list of (str, list of ndarray), default=None
+        What :func:`partitions_of` yields, if it is known.
 
     Returns
     -------
@@ -148,7 +152,7 @@ def adaptive_squared_error(data: Problems, corrections: Sequence[np.ndarray]) ->
     -----
     O(n (m² + log n)) time for n samples and residuals of m columns (m = 1: n log n).
     """
-    candidates = list(candidates_of(data, corrections))
+    candidates = list(candidates_of(data, corrections, partitions))
     known = [c for c in candidates if c.variance > 0] or candidates
     values, deviations = np.array([(c.value, c.variance**0.5) for c in known]).T
     near, best = near_best(values, deviations)
@@ -200,9 +204,9 @@ def shrunk_value(value, z):
 # The candidates
 
 
-def candidates_of(data: Problems, corrections) -> Iterator[_Candidate]:
+def candidates_of(data: Problems, corrections, partitions=None) -> Iterator[_Candidate]:
     """Return all candidates; of groups no variance is less than that of the sums over groups."""
-    for name, cells in partitions_of(data):
+    for name, cells in partitions_of(data) if partitions is None else partitions:
         pairs = _pairs_in_cells(data, cells)._replace(name=name)
         if name == WHOLE:
             whole = _product("product", data, corrections)
@@ -218,6 +222,9 @@ def candidates_of(data: Problems, corrections) -> Iterator[_Candidate]:
                 pairs.influence + rest.influence,
                 sums=pairs.sums and GroupSums(pairs.sums.vectors, rest.sums.terms),
             )
+
+
+Partitions: TypeAlias = list[tuple[str, list[np.ndarray]]]
 
 
 def partitions_of(data: Problems) -> Iterator[tuple[str, list[np.ndarray]]]:
@@ -297,8 +304,10 @@ def halve(problem: Problem, cell: np.ndarray) -> np.ndarray:
     ends = np.flatnonzero((own[1:] == own[:-1]) & (value[1:] > value[:-1]))
     if len(ends):
         miss = np.round(np.abs(below[ends] / mass[own[ends]] - 0.5) / _ROUNDING)
-        best = ends[np.lexsort((miss, own[ends]))]
-        best = best[np.append(True, own[best][1:] != own[best][:-1])]
+        starts = np.flatnonzero(np.append(True, own[ends[1:]] != own[ends[:-1]]))
+        least = np.repeat(np.minimum.reduceat(miss, starts), np.diff(starts, append=len(ends)))
+        best = ends[miss == least]
+        best = best[np.append(True, own[best[1:]] != own[best[:-1]])]
         cut[own[best]] = value[best]
     upper = np.zeros(len(X), dtype=np.intp)
     upper[order] = value > cut[own]

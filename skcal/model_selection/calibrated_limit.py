@@ -9,6 +9,7 @@ import numpy as np
 from skcal._matrices import rowwise_dot
 from skcal.model_selection.adaptive import (
     WHOLE,
+    Partitions,
     SquaredError,
     candidates_of,
     largest_z,
@@ -27,7 +28,10 @@ _OUTCOMES = 4e7  # of more samples there are fewer draws, but at least 100
 
 
 def calibrated_limit(
-    data: Problems, corrections: Sequence[np.ndarray], estimate: SquaredError
+    data: Problems,
+    corrections: Sequence[np.ndarray],
+    estimate: SquaredError,
+    partitions: Partitions | None = None,
 ) -> float:
     """What the estimate stays below with probability 0.95 if the predictions are calibrated.
 
@@ -42,6 +46,8 @@ def calibrated_limit(
     corrections : sequence of ndarray of shape (n_rows, m), one a problem
     estimate : SquaredError
         The estimate by these corrections.
+    partitions : list of (str, list of ndarray), default=None
+        Those of the estimate, if they are known.
 
     Returns
     -------
@@ -56,8 +62,10 @@ def calibrated_limit(
     known = deviations > 0
     if not known.any():
         return 0.0
+    partitions = list(partitions_of(data)) if partitions is None else partitions
     laws = [_redrawn] if data.groups is None else [_redrawn, _flipped]
-    return max(_limit_of(law(data, corrections)[:, known], deviations[known]) for law in laws)
+    sample = data, corrections, partitions
+    return max(_limit_of(law(*sample)[:, known], deviations[known]) for law in laws)
 
 
 def _limit_of(values, deviations) -> float:
@@ -67,20 +75,20 @@ def _limit_of(values, deviations) -> float:
     return float(max(np.quantile(shrunk, _LEVEL), 0.0))
 
 
-def _flipped(data: Problems, corrections) -> np.ndarray:
+def _flipped(data: Problems, corrections, partitions) -> np.ndarray:
     """The values of all candidates where groups keep or change the signs of their residuals."""
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_DRAWS, data.groups.n_groups))
-    candidates = candidates_of(data, corrections)
+    candidates = candidates_of(data, corrections, partitions)
     return np.stack([candidate.sums.flipped(signs) for candidate in candidates], axis=1)
 
 
-def _redrawn(data: Problems, corrections) -> np.ndarray:
+def _redrawn(data: Problems, corrections, partitions) -> np.ndarray:
     """The values of all candidates, as in their estimates, under redrawn outcomes, a row a draw."""
     rng, n = np.random.default_rng(0), len(data.weight)
     n_draws = int(np.clip(_OUTCOMES / n, 100, _DRAWS))
-    names, partitions = zip(*partitions_of(data), strict=True)
+    names, cells_of_parts = zip(*partitions, strict=True)
     parts = [
-        _RedrawnProblem(part, correction, names, [cells[k] for cells in partitions])
+        _RedrawnProblem(part, correction, names, [cells[k] for cells in cells_of_parts])
         for k, (part, correction) in enumerate(zip(data.parts, corrections, strict=True))
         if len(part.weight)
     ]

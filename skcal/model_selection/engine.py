@@ -38,7 +38,7 @@ def _fit_settings(functions: list[BilinearFunction], data: Problems) -> Iterator
             if problem.groups is not None and has_fit_parameter(first, "groups"):
                 groups = {"groups": problem.groups}  # of those whose fit divides the samples
             sample = problem.seen_by(first), problem.residuals, problem.weight
-            of_problems.append(first.fit_settings(functions, *sample, **groups))
+            of_problems.append(first._fit_settings(functions, *sample, **groups))
         else:
             of_problems.append(no_correction() for _ in functions)
     for fitted in zip(*of_problems, strict=True):

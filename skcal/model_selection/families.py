@@ -155,7 +155,7 @@ class Plain(FunctionFamily):
     def tasks(self, group: list, n_jobs: int) -> list[tuple]:
         """Return tasks of some settings each; fits of a single one, or small ones, are kept."""
         count = len(self.functions)
-        keep = count == 1 or self.function.has_small_fits
+        keep = count == 1 or self.function._has_small_fits
         parts = np.array_split(np.arange(count), min(n_jobs, count))
         return [
             (fit_and_score, Task([self.functions[k] for k in part], [], keep)) for part in parts

@@ -83,7 +83,7 @@ def test_settings_that_share_work_are_those_fitted_one_by_one(canonical, rng, es
     residuals = outcomes.get(kind, np.eye(4)[labels]) - p
     weight = rng.uniform(0.2, 2, 150) if kind == "weighted" else None
     settings = [PlugIn(clone(estimator).set_params(C=C)) for C in (0.01, 1.0, 30.0)]
-    fitted = list(settings[0].fit_settings(settings, p, residuals, weight))
+    fitted = list(settings[0]._fit_settings(settings, p, residuals, weight))
     for setting, found in zip(settings, fitted, strict=True):
         expected = clone(setting).fit(p, residuals, sample_weight=weight)
         assert_array_equal(found.residual(p), expected.residual(p))
@@ -98,7 +98,7 @@ def test_scalar_settings_that_share_work_are_those_fitted_one_by_one(binary):
     p, _, residuals = binary
     for estimator in (SplineScaling(), BetaCalibration(), QuadraticScaling()):
         settings = [PlugIn(clone(estimator).set_params(C=C)) for C in (0.01, 1.0, 30.0)]
-        fitted = settings[0].fit_settings(settings, p, residuals)
+        fitted = settings[0]._fit_settings(settings, p, residuals)
         for setting, found in zip(settings, fitted, strict=True):
             assert_array_equal(found.residual(p), clone(setting).fit(p, residuals).residual(p))
 
@@ -106,7 +106,7 @@ def test_scalar_settings_that_share_work_are_those_fitted_one_by_one(binary):
 def test_settings_of_other_parameters_are_fitted_one_by_one(binary):
     p, _, residuals = binary
     settings = [PlugIn(SplineScaling(n_knots=k, C=C)) for k, C in ((3, 0.1), (5, 1.0))]
-    fitted = settings[0].fit_settings(settings, p, residuals)
+    fitted = settings[0]._fit_settings(settings, p, residuals)
     assert [len(one.estimator_.knots_) for one in fitted] == [3, 5]
 
 
