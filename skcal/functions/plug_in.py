@@ -132,7 +132,7 @@ class PlugIn(BilinearFunction):
     @property
     def _has_small_fits(self):
         """See ``BilinearFunction``; true of maps that are fitted along a path of C."""
-        return hasattr(self.estimator, "fit_path")
+        return hasattr(self.estimator, "_fit_path")
 
     @property
     def reads_logits(self):
@@ -194,7 +194,7 @@ class PlugIn(BilinearFunction):
         X, codes, weight = first._read_classes(X, outcomes, weight)
         maps = repeat(None)
         if len(first._columns) > 1:
-            maps = self.estimator.fit_path(X, codes, values, sample_weight=weight)
+            maps = self.estimator._fit_path(X, codes, values, sample_weight=weight)
         learnt = learnt_by(first)
         for function, own in zip(settings, maps, strict=False):
             fitted = clone(function)

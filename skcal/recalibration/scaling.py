@@ -78,14 +78,12 @@ class PenalizedScaling(RecalibrationMap):
         """C of each coefficient of (V, b), shape (n_features + 1, n_logits)."""
         return np.full(shape, self.C)
 
-    def fit_path(self, X, y, values, sample_weight=None):
+    def _fit_path(self, X, y, values, sample_weight=None):
         """Fit a clone for each value of C; what does not depend on C is computed once.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
-            As of :meth:`fit`, of one column where the map is one of a single probability.
-        y, sample_weight : array-like
+        X, y, sample_weight : array-like
             As of :meth:`fit`.
         values : sequence of float > 0
             Of C.
@@ -96,10 +94,14 @@ class PenalizedScaling(RecalibrationMap):
             To the last bit the one that :meth:`fit` makes.
         """
         maps = [clone(self).set_params(C=value) for value in values]
+        first = maps[0]
+        sample = first._read(X, y, sample_weight)
+        if first._is_of_several_classes:
+            yield from (one.fit(X, y, sample_weight) for one in maps)
+            return
         for one in maps:
             one._validate_params()
-        X, codes, weight = maps[0]._read(X, y, sample_weight)
-        yield from maps[0]._fit_along(maps, maps[0]._logarithms(X), codes, weight)
+        yield from first._fit_along(maps, first._logarithms(sample[0]), *sample[1:])
 
     def _fit(self, z, codes, weight):
         [_] = self._fit_along([self], z, codes, weight)

@@ -10,7 +10,7 @@ from notion_cases import every_notion
 from numpy.testing import assert_allclose
 
 from skcal.model_selection import calibrated_limit as calibrated_limit_module
-from skcal.model_selection.adaptive import adaptive_squared_error
+from skcal.model_selection.adaptive import adaptive_squared_error, partitions_of
 from skcal.model_selection.calibrated_limit import calibrated_limit
 from skcal.notions import Problem, Problems, make_problems, resolve_notion
 
@@ -172,7 +172,8 @@ def test_the_deviation_of_a_cell_is_that_of_all_outcomes(n_classes):
 def test_redrawn_values_are_those_of_the_candidates(notion):
     """Outcomes as the simulation draws them, made into residuals of the same problems."""
     data, corrections = made(notion, weighted=True)
-    values = calibrated_limit_module._redrawn(data, corrections)[:3]
+    partitions = list(partitions_of(data))
+    values = calibrated_limit_module._redrawn(data, corrections, partitions)[:3]
     parts = [part for part in data.parts if len(part.weight)]
     together = data.share_samples
     draw = calibrated_limit_module._outcomes_together if together else None
