@@ -27,9 +27,9 @@ class Affine:
         """Logits of some rows, (n_rows, n_logits)."""
         return self.features[rows] @ coefficients
 
-    def gradient(self, error, rows):
-        """Derivative in the coefficients, (n_features, n_logits), by that in the rows' logits."""
-        return self.features[rows].T @ error
+    def gradient(self, share, values, rows):
+        """Derivative in the coefficients, (n_features, n_logits), by share · values in logits."""
+        return (share[:, None] * self.features[rows]).T @ values
 
     def mean_squares(self, share):
         """Weighted mean squares of the features, (n_features, 1)."""
@@ -44,11 +44,14 @@ class ClassByClass:
 
     def logits(self, coefficients, rows):
         """Logits of some rows, (n_rows, n_classes)."""
-        return coefficients[0] * self.z[rows] + coefficients[1]
+        logits = coefficients[0] * self.z[rows]
+        logits += coefficients[1]
+        return logits
 
-    def gradient(self, error, rows):
-        """Derivative in the coefficients, (2, n_classes), by that in the rows' logits."""
-        return np.stack([np.einsum("ij,ij->j", error, self.z[rows]), error.sum(axis=0)])
+    def gradient(self, share, values, rows):
+        """Derivative in the coefficients, (2, n_classes), by share · values in logits."""
+        total = share @ values
+        return np.stack([share @ np.multiply(values, self.z[rows], out=values), total])
 
     def mean_squares(self, share):
         """Weighted mean squares of what is multiplied, (2, n_classes)."""
@@ -56,7 +59,7 @@ class ClassByClass:
         return np.stack([squares, np.ones_like(squares)])
 
 
-def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penalty):
+def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penalty, start=None):
     """Coefficients of the highest penalised likelihood of softmax(offset + design.logits(…)).
 
     The penalty is Σ coefficients² / (2 inverse_penalty). Two classes have so few coefficients that
@@ -79,6 +82,8 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     weight : ndarray of shape (n_samples,)
     inverse_penalty : ndarray of the coefficients' shape
         C of each coefficient.
+    start : ndarray of the coefficients' shape, default=None
+        Where to start; None: zeros.
 
     Returns
     -------
@@ -95,7 +100,8 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     # A bound of the Hessian's diagonal is 1/4 of the features' squares.
     bound = design.mean_squares(share) / 4 + precision
     units: _Scaled | _Whitened = _Scaled(1 / np.sqrt(bound))
-    coefficients, n_iter, n_more = np.zeros_like(precision), 0, int(scaling.max_iter)
+    coefficients = np.zeros_like(precision) if start is None else start
+    n_iter, n_more = 0, int(scaling.max_iter)
     by_class = isinstance(design, ClassByClass)
     whitened = by_class or 1 < inverse_penalty.shape[1] <= _WHITENED_CLASSES
     converged, until_whitened = False, _FIRST_ITERATIONS
@@ -253,20 +259,23 @@ def _two_classes(offset, features, codes, share):
 
 def _many_classes(offset, design, codes, share):
     """Loss and gradient of the coefficients of all logits, by blocks of rows."""
+    blocks = list(row_blocks(len(codes), 8 * offset.shape[1], most=BLOCK_BYTES))
+    observed = 0.0
+    for rows in blocks:
+        happened = (codes[rows, None] == np.arange(offset.shape[1])).astype(np.float64)
+        observed = observed + design.gradient(share[rows], happened, rows)
 
     def likelihood(coefficients):
-        loss, gradient = 0.0, np.zeros_like(coefficients)
-        for rows in row_blocks(len(codes), 8 * offset.shape[1], most=BLOCK_BYTES):
-            labelled = np.arange(len(codes[rows])), codes[rows]
-            logits = offset[rows] + design.logits(coefficients, rows)
+        loss, gradient = 0.0, -observed
+        for rows in blocks:
+            logits = design.logits(coefficients, rows)
+            logits += offset[rows]
             logits -= logits.max(axis=1, keepdims=True)
-            of_labels = logits[labelled]
-            error = np.exp(logits, out=logits)
-            total = error.sum(axis=1)
+            of_labels = logits[np.arange(len(logits)), codes[rows]]
+            values = np.exp(logits, out=logits)
+            total = values.sum(axis=1)
             loss += share[rows] @ (np.log(total) - of_labels)
-            error *= (share[rows] / total)[:, None]
-            error[labelled] -= share[rows]
-            gradient += design.gradient(error, rows)
+            gradient = gradient + design.gradient(share[rows] / total, values, rows)
         return loss, gradient
 
     return {"likelihood": likelihood, "options": {"maxfun": 10**9, "ftol": 1e-15}}

@@ -91,7 +91,8 @@ class PenalizedScaling(RecalibrationMap):
         Yields
         ------
         fitted : map
-            To the last bit the one that :meth:`fit` makes.
+            To the last bit the one that :meth:`fit` makes, but for :class:`VectorScaling`: there
+            each fit starts where the one before ends, and differs within ``tol``.
         """
         maps = [clone(self).set_params(C=value) for value in values]
         first = maps[0]
@@ -114,15 +115,17 @@ class PenalizedScaling(RecalibrationMap):
         if temperature != 1:
             offset = offset / temperature
         design, shape = self._design(z, offset)
-        learnt = learnt_by(self)
+        learnt, start = learnt_by(self), None
         for one in maps:
             vars(one).update(learnt)
             coefficients, one.n_iter_ = penalized_coefficients(
-                one, offset, design, codes, weight, one._inverse_penalty(shape)
+                one, offset, design, codes, weight, one._inverse_penalty(shape), start
             )
             one.temperature_ = temperature
             if coefficients is None:
                 one.temperature_, coefficients = 1.0, np.zeros(shape)
+            elif isinstance(design, ClassByClass):  # whose iterations are many
+                start = coefficients
             one._keep(coefficients)
             yield one
 

@@ -85,9 +85,10 @@ def test_settings_that_share_work_are_those_fitted_one_by_one(canonical, rng, es
     weight = rng.uniform(0.2, 2, 150) if kind == "weighted" else None
     settings = [PlugIn(clone(estimator).set_params(C=C)) for C in (0.01, 1.0, 30.0)]
     fitted = list(settings[0]._fit_settings(settings, p, residuals, weight))
+    tolerance = 1e-7 if isinstance(estimator, VectorScaling) else 0  # another start
     for setting, found in zip(settings, fitted, strict=True):
         expected = clone(setting).fit(p, residuals, sample_weight=weight)
-        assert_array_equal(found.residual(p), expected.residual(p))
+        assert_allclose(found.residual(p), expected.residual(p), rtol=0, atol=tolerance)
         assert vars(found).keys() == vars(expected).keys()
         if kind != "one class":
             assert vars(found.estimator_).keys() == vars(expected.estimator_).keys()
