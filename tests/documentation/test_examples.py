@@ -12,7 +12,7 @@ from scipy.stats import binom
 from skcal.datasets import make_tempered
 from skcal.metrics import expected_calibration_error
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SLOW = {"lower_risk", "test_levels", "which_family"}  # ten seconds or more each
 SHORTER = {  # unless slow
     "imbalanced": {"[58_200, 1800]": "[19_400, 600]"},
