@@ -48,6 +48,7 @@ from skcal.report.words import are_reversed
 from skcal.sample import read_sample
 
 _DEFAULT_RESAMPLES = 999  # of tests
+_MANY_SAMPLES = 100_000  # from so many on workers cost less than they save
 _FIGURES = (".png", ".svg", ".pdf")
 _REVERSED = (
     "{}: what happened has lower predictions than shuffled labels would have: columns may be "
@@ -64,7 +65,7 @@ def main(arguments=None) -> int:
     """Run the command line; return the exit status."""
     options = parse(arguments)
     commands = {
-        None: _demonstrate,
+        "demo": _demonstrate,
         "evaluate": _evaluate_file,
         "report": _report,
         "test": _test_calibration,
@@ -188,9 +189,9 @@ def _shown_name(file) -> str:
 
 
 def _predictions_of(options, file=None, known=None) -> Predictions:
-    others = _other_columns(options)
-    if file is not None:  # a second file, which need not describe the samples again
-        others = {options.id: "--id"} if options.id is not None else {}
+    columns = _other_columns(options)
+    # A second file need not describe the samples again.
+    others = columns if file is None else {k: v for k, v in columns.items() if v == "--id"}
     file = options.file if file is None else file
     found = read_predictions(
         file,
@@ -200,13 +201,15 @@ def _predictions_of(options, file=None, known=None) -> Predictions:
         pos_label=options.pos_label,
         normalize=options.normalize,
         ignored=options.ignore,
-        spared=tuple(_other_columns(options)),
+        spared=tuple(columns),
         score=options.score,
-        soft=getattr(options, "soft", None),
-        from_logits=getattr(options, "logits", False),
+        soft=options.soft,
+        from_logits=options.logits,
         known=known,
         dialect=dialect_of(file, options),
     )
+    if "n_jobs" in options and options.n_jobs is None and len(found.labels) >= _MANY_SAMPLES:
+        options.n_jobs = -1
     if options.command not in ("report", "compare") and _are_reversed(found, options):
         warn(_REVERSED.format(_shown_name(file)), stacklevel=2)
     return found
@@ -214,23 +217,18 @@ def _predictions_of(options, file=None, known=None) -> Predictions:
 
 def _are_reversed(predictions: Predictions, options) -> bool:
     """Whether the predictions are worse than those of shuffled labels."""
-    logits = getattr(options, "logits", False) or None
     proba, labels, classes, _ = predictions
-    sample = read_sample(labels, proba, labels=classes, from_logits=logits)
+    sample = read_sample(labels, proba, labels=classes, from_logits=options.logits or None)
     return are_reversed(two_columns(sample.proba), sample.happened)
 
 
 def _other_columns(options) -> dict[str, str]:
     """Columns that are neither classes nor labels, with the options that name them."""
-    groups = getattr(options, "groups", None)
-    named = dict.fromkeys(getattr(options, "by", None) or [], "--by")
-    named |= dict.fromkeys(getattr(options, "segments", None) or [], "--segments")
-    weight = getattr(options, "weight", None)
-    named |= {} if groups is None else {groups: "--groups"}
-    named |= {} if weight is None else {weight: "--weight"}
-    if options.command == "compare" and options.id is not None:
-        named[options.id] = "--id"
-    return named
+    named = dict.fromkeys(options.by, "--by") | dict.fromkeys(options.segments, "--segments")
+    of_samples = {options.groups: "--groups", options.weight: "--weight"}
+    if options.command == "compare":
+        of_samples[options.id] = "--id"
+    return named | {column: option for column, option in of_samples.items() if column is not None}
 
 
 def _only_notion(options):

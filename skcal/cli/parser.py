@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from skcal import __version__
 from skcal.cli.gates import GATED_ERRORS
@@ -20,41 +21,33 @@ _NOTION = (
     "notion of calibration; may be repeated (default: binary for one and two columns, confidence "
     "and canonical for more)"
 )
-_DEFAULTS = {
-    "error": None,
-    "notion": None,
-    "cv": 5,
-    "outer_cv": None,
-    "seed": 0,
-    "n_jobs": None,
-    "json": False,
-    "max_error": None,
-    "quiet": False,
-}
-
-
 MOST_RESAMPLES = 10**6  # resamples
 _REPORTED = ("confidence", "binary")
-# Options of the whole program that a command does not know.
-_UNKNOWN = {
-    "report": ("cv",),
-    "compare": ("cv",),
-    "test": ("cv", "outer_cv"),
-    "plot": ("cv", "outer_cv", "json"),
-    "monitor": ("cv", "outer_cv", "seed", "n_jobs"),
-    "recalibrate": ("cv", "outer_cv", "notion"),
+_OF_THE_PROGRAM = ("-h", "--help", "--version")
+# What commands without these options take for them.
+_WITHOUT: dict = {
+    "second": None,
+    "groups": None,
+    "weight": None,
+    "soft": None,
+    "by": [],
+    "segments": [],
+    "logits": False,
 }
 
 
 def parse(arguments=None) -> argparse.Namespace:
-    """Read the arguments; what a command does not know is an error before it, too."""
+    """Read the arguments; without a command they are those of the demonstration."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments or (arguments[0][0] == "-" and arguments[0] not in _OF_THE_PROGRAM):
+        arguments = ["demo", *arguments]
     options, unknown = make_parser().parse_known_args(arguments)
     parser = options.parser  # of the command, whose usage errors show
     if unknown:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    for name in _UNKNOWN.get(options.command, ()):
-        if getattr(options, name) != _DEFAULTS[name]:
-            parser.error(f"--{name.replace('_', '-')} is not an option of {options.command}")
+        place = " (options stand after the command)" if options.command == "demo" else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{place}")
+    if options.command == "demo":
+        return options
     if options.command in ("report", "compare"):
         for notion in options.notion or []:
             if notion not in _REPORTED:
@@ -64,16 +57,16 @@ def parse(arguments=None) -> argparse.Namespace:
                 )
     if options.command == "evaluate":
         _check_limit(options, parser)
-    files = [getattr(options, name, None) for name in ("file", "second")]
+    files = [options.file, options.second]
     if any(file is not None and dialect_of(file, options) == (",", ",") for file in files):
         parser.error("--decimal , needs another separator of the fields: pass --sep, such as ';'")
     if options.command == "compare" and options.alpha is not None and not options.fail_if_worse:
         parser.error("--alpha is the level of --fail-if-worse: pass that, too")
     if options.command == "recalibrate":
         _complete_recalibrate(options, parser)
-    if getattr(options, "id", None) is not None:
+    if options.id is not None:
         options.ignore = [*options.ignore, options.id]
-    if [getattr(options, "file", None), getattr(options, "second", None)] == ["-", "-"]:
+    if files == ["-", "-"]:
         parser.error("the standard input can be one file, not both")
     return options
 
@@ -101,42 +94,56 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of ``skcal``."""
     parser = argparse.ArgumentParser(
         prog="skcal",
-        parents=[_common_options(), _search_options()],
         description="Estimate and test the calibration of a classifier's probabilities. Without a "
-        "command: of two classifiers of handwritten digits, as a demonstration.",
+        "command: demo.",
         epilog="example: python -m skcal report predictions.csv --html report.html",
     )
-    # Parents lend their options to one parser alone: this sets the defaults on those.
-    parser.set_defaults(**_DEFAULTS, parser=parser)
     parser.add_argument("--version", action="version", version=f"skcal {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    _add_evaluate(commands, [_common_options(), _search_options(), _file_options()])
-    _add_report(commands, [_common_options(), _file_options()])
-    _add_test(commands, [_common_options(), _file_options()])
-    _add_plot(commands, [_common_options(json=False), _file_options()])
-    _add_compare(commands, [_common_options(), _file_options()])
-    _add_monitor(commands, [_file_options()])
-    _add_recalibrate(commands, [_common_options(), _file_options()])
+    _add_demo(commands, [_random_options(), _json_option(), _search_options(), _quiet_option()])
+    _add_evaluate(commands, [_random_options(), _json_option(), _search_options(), _file_options()])
+    _add_report(commands, [_random_options(), _json_option(), _file_options()])
+    _add_test(commands, [_random_options(), _json_option(), _file_options()])
+    _add_plot(commands, [_random_options(), _file_options()])
+    _add_compare(commands, [_random_options(), _json_option(), _file_options()])
+    _add_monitor(commands, [_json_option(), _file_options()])
+    _add_recalibrate(commands, [_random_options(), _json_option(), _file_options()])
     return parser
 
 
-def _common_options(json: bool = True) -> argparse.ArgumentParser:
-    """Options that may stand before and after the command."""
-    # Without defaults: those of the command would overwrite what stands before it.
-    options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+def _random_options() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
     options.add_argument(
-        "--seed", type=at_least(0, 2**32 - 1), help="of everything random (default: 0)"
+        "--seed", type=at_least(0, 2**32 - 1), default=0, help="of everything random (default: 0)"
     )
-    options.add_argument("--n-jobs", type=_jobs, help="parallel jobs (default: 1; -1: all cores)")
-    if json:
-        options.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    options.add_argument(
+        "--n-jobs",
+        type=_jobs,
+        help="parallel jobs (default: 1, of 100,000 samples and more as -1, all cores)",
+    )
+    return options
+
+
+def _json_option() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    return options
+
+
+def _quiet_option() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument(
+        "--quiet", action="store_true", help="print nothing but errors; the exit status tells"
+    )
     return options
 
 
 def _search_options() -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    options = argparse.ArgumentParser(add_help=False)
     _add_notion(options, _NOTION)
-    options.add_argument("--cv", type=at_least(2, 1000), help="folds that choose (default: 5)")
+    options.add_argument(
+        "--cv", type=at_least(2, 1000), default=5, help="folds that choose (default: 5)"
+    )
     options.add_argument(
         "--outer-cv",
         type=at_least(2, 1000),
@@ -147,7 +154,7 @@ def _search_options() -> argparse.ArgumentParser:
 
 
 def _file_options() -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(add_help=False)
+    options = argparse.ArgumentParser(add_help=False, parents=[_quiet_option()])
     options.add_argument(
         "--label", default="label", help="column of labels in a table (default: label)"
     )
@@ -199,9 +206,6 @@ def _file_options() -> argparse.ArgumentParser:
         metavar="GB",
         help="refuse files that hold more (default: 4)",
     )
-    options.add_argument(
-        "--quiet", action="store_true", help="print nothing but errors; the exit status tells"
-    )
     return options
 
 
@@ -213,8 +217,18 @@ def _add_command(commands, name, parents, help, example, description=""):
         description=f"{description or help[0].upper() + help[1:] + '.'} {_FILES}",
         epilog=f"example: python -m skcal {name} {example}",
     )
-    parser.set_defaults(parser=parser)
+    parser.set_defaults(parser=parser, **_WITHOUT)
     return parser
+
+
+def _add_demo(commands, parents):
+    parser = commands.add_parser(
+        "demo",
+        parents=parents,
+        help="evaluate two classifiers of handwritten digits, as a demonstration",
+        description="Evaluate two classifiers of scikit-learn's handwritten digits.",
+    )
+    parser.set_defaults(parser=parser, error=None, **_WITHOUT)
 
 
 def _add_evaluate(commands, parents):
@@ -231,7 +245,6 @@ def _add_evaluate(commands, parents):
         "--error",
         action="append",
         choices=(*GATED_ERRORS, *KINDS),
-        default=argparse.SUPPRESS,
         help="what --max-error bounds: cutoff (default), the largest difference of the numbers of "
         "observed and predicted events in any range of predictions, per sample, or ece, of 15 "
         "bins; without --max-error also print the error of this kind: l1 is ECE without bins, log "
@@ -307,7 +320,6 @@ def _add_report_options(parser):
     parser.add_argument(
         "--outer-cv",
         type=at_least(2, 1000),
-        default=argparse.SUPPRESS,
         help="a whole search in each of this many outer folds for tuned errors",
     )
     _add_notion(parser, "confidence, or binary for one or two columns")
@@ -320,8 +332,7 @@ def _add_report_options(parser):
 
 
 def _add_notion(parser, help):
-    # Without a default: that of a command would overwrite what stands before it.
-    parser.add_argument("--notion", action="append", default=argparse.SUPPRESS, help=help)
+    parser.add_argument("--notion", action="append", help=help)
 
 
 def _add_bins(parser, default: int | None = 15):
@@ -437,7 +448,6 @@ def _add_monitor(commands, parents):
     parser.add_argument(
         "--again", action="store_true", help="add a file even if one of the same content was added"
     )
-    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
 
 
 def _add_recalibrate(commands, parents):

@@ -69,7 +69,7 @@ class Predictions(NamedTuple):
 
 def samples_of(predictions: Predictions, options) -> dict[str, Any]:
     """``sample_weight`` and ``groups`` by the columns that ``--weight`` and ``--groups`` name."""
-    weight, groups = (getattr(options, name, None) for name in ("weight", "groups"))
+    weight, groups = options.weight, options.groups
     others = predictions.others
     return {
         "sample_weight": None if weight is None else _weights(others[weight], weight, options),

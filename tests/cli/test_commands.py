@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from report_cases import binary, predictions
 
+from skcal.cli import commands
 from skcal.cli.commands import main
 from skcal.cli.parser import make_parser
 from skcal.displays import ReliabilityDisplay
@@ -144,8 +145,8 @@ def test_two_columns_can_be_a_binary_question(run, tmp_path, command):
     path = tmp_path / "p.npz"
     np.savez(path, proba=np.column_stack([1 - proba, proba]), labels=labels)
     files = [path, path][: 1 + (command == "compare")]
-    options = ["--json", "--pos-label", 0, *FEW]
-    found = json.loads(run("--notion", "binary", command, *files, *options))
+    options = ["--json", "--notion", "binary", "--pos-label", 0, *FEW]
+    found = json.loads(run(command, *files, *options))
     assert found["notion"] == "binary"
     assert found["overall"]["overview"]["classes"] == [1, 0]
     assert found["overall"]["ece"]["estimate"] == expected_calibration_error(
@@ -270,10 +271,9 @@ def test_bad_requests_are_one_line_and_status_2(run, npz, tmp_path, arguments, m
         ("test p.csv --alpha 1.5", "--alpha"),
         ("test p.csv --bins 3", "unrecognized arguments: --bins 3"),
         ("test p.csv --soft ", "--soft"),
-        ("--cv 3 test p.csv", "--cv is not an option of test"),
-        ("--notion classwise report a.csv", "is not an option of report"),
-        ("--outer-cv 5 test a.csv", "--outer-cv is not an option of test"),
-        ("--json plot a.csv --out a.png", "--json is not an option of plot"),
+        ("test p.csv --cv 3", "unrecognized arguments: --cv 3"),
+        ("report a.csv --notion classwise", "is not an option of report"),
+        ("plot a.csv --out a.png --json", "unrecognized arguments: --json"),
         ("compare - -", "the standard input can be one file, not both"),
         ("compare a.csv b.csv --alpha 0.05", "--alpha is the level of --fail-if-worse"),
         ("evaluate p.csv --max-error 0.1 --error l1", "--error l1: without assumptions this"),
@@ -302,6 +302,24 @@ def test_a_wrong_call_is_refused_with_the_usage_of_its_command(arguments, messag
     command = next(one for one in arguments.split() if one in [*COMMANDS, "recalibrate"])
     assert error.startswith(f"usage: skcal {command} [-h]")
     assert message in error
+
+
+@pytest.mark.parametrize(("given", "expected"), [((), -1), (("--n-jobs", "1"), 1)])
+def test_many_samples_take_all_cores_unless_asked(run, monkeypatch, npz, given, expected):
+    monkeypatch.setattr(commands, "_MANY_SAMPLES", 10)
+    found = []
+    monkeypatch.setattr(commands, "evaluate", lambda *rest: found.append(rest[2].n_jobs) or {})
+    run("evaluate", npz, *given)
+    assert found == [expected]
+    monkeypatch.setattr(commands, "_MANY_SAMPLES", 10**6)
+    run("evaluate", npz)
+    assert found == [expected, None]
+
+
+def test_options_before_a_command_are_told_where_they_stand(capsys):
+    with pytest.raises(SystemExit):
+        main(["--json", "evaluate", "a.csv"])
+    assert "evaluate a.csv (options stand after the command)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["plot", "--out", "f.png"], ["report", "--html", "f.html"]])

@@ -120,15 +120,6 @@ def test_notions_are_confidence_and_canonical_unless_asked(report):
     assert [search["notion"] for search in result["searches"]] == ["top-2", "classwise"]
 
 
-def test_options_hold_before_and_after_the_command(npz, capsys):
-    """argparse lets the defaults of a command overwrite what was given before it."""
-    options = ["--json", "--notion", "confidence", "--seed", "3", "--cv", "3"]
-    assert main([*options, "evaluate", str(npz)]) == 0
-    before = json.loads(capsys.readouterr().out)
-    assert main(["evaluate", str(npz), *options]) == 0
-    assert json.loads(capsys.readouterr().out) == before
-
-
 @pytest.mark.parametrize("options", [[], ["--outer-cv", "3"]])
 def test_blocks_and_outer_folds_test_on_every_sample(report, options):
     [result] = report("--notion", "confidence", *options)
@@ -209,6 +200,6 @@ def test_an_interrupt_is_one_line_and_a_status_that_no_gate_returns(npz, capsys,
 def test_the_verdict_draws_as_many_resamples_as_that_of_a_report(n, n_resamples, monkeypatch):
     drawn = []
     monkeypatch.setattr(evaluate, "calibration_test", lambda *_, **more: drawn.append(more))
-    options = SimpleNamespace(groups=None, seed=0, n_jobs=None)
+    options = SimpleNamespace(groups=None, weight=None, seed=0, n_jobs=None)
     evaluate.verdict_test(Predictions(np.full(n, 0.5), np.zeros(n), [0, 1]), "binary", options)
     assert drawn[0]["n_resamples"] == n_resamples == default_resamples(n)
