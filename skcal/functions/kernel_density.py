@@ -50,7 +50,7 @@ class DirichletKernelDensity(BilinearFunction):
     proba_ : ndarray of shape (n_samples, d)
         Training predictions of positive weight.
     outcomes_ : ndarray of shape (n_samples, d)
-        The outcomes: one-hot rows, or 0/1 for a single column.
+        The outcomes: one-hot rows, or 0/1 for a single column, as booleans; shares as numbers.
     weight_ : ndarray of shape (n_samples,)
     form_ : None
         The identity.
@@ -120,7 +120,7 @@ class DirichletKernelDensity(BilinearFunction):
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
         self.proba_, self.weight_ = X, weight
-        self.outcomes_ = recover_outcomes(X, residuals.astype(X.dtype, copy=False))
+        self.outcomes_ = _outcomes_of(X, residuals)
         self.bandwidth_ = self._width(self.bandwidth)
         self.form_ = None
         return self
@@ -185,6 +185,13 @@ class DirichletKernelDensity(BilinearFunction):
         return _residuals_of(sums[0], X)
 
 
+def _outcomes_of(X, residuals):
+    """Outcomes, of labels as booleans, an eighth of the memory."""
+    outcomes = recover_outcomes(X, residuals.astype(X.dtype, copy=False))
+    happened = outcomes.astype(bool)
+    return happened if (happened == outcomes).all() else outcomes
+
+
 def _residuals_of(sums, X):
     """ĝ of sums of the outcomes and of the weight (..., n, d + 1), in their place."""
     residuals = sums[..., :-1]
@@ -230,8 +237,7 @@ class _SumsOverBlocks(BlockFits):
         for X, residuals, weight in blocks:
             if len(X):
                 X, residuals, weight = self._function._validate(X, residuals, weight)
-            outcomes = recover_outcomes(X, residuals.astype(X.dtype, copy=False))
-            self._points.append(TargetPoints(X, outcomes, weight))
+            self._points.append(TargetPoints(X, _outcomes_of(X, residuals), weight))
             self._residuals.append(residuals)
 
     def fit(self, training):

@@ -47,6 +47,7 @@ _MAX_CELLS = 64
 _WIDTHS = (5, 10, 15, 30)  # numbers of bins of equal width
 _ROUNDING = 1e-9  # what is equal up to this is a tie, whatever the scale of the weights
 _MIN_SAMPLES = 5  # samples of a cell, on average
+_BLOCK_BYTES = 2**22  # of temporaries
 _MIN_VARIANCE = 3.0  # variance of the outcomes of a cell, on average; of rare events their number
 _PENALTY = 3.0  # standard deviations at calibration
 _NEAR = 0.7  # standard deviations of the best candidate
@@ -352,7 +353,7 @@ def _group_cells(problem: Problem, cell):
 
 
 def _blocks_of(problem) -> Iterator[slice]:
-    return row_blocks(len(problem.weight), 8 * 4 * problem.features.shape[1])
+    return row_blocks(len(problem.weight), 8 * 4 * problem.features.shape[1], most=_BLOCK_BYTES)
 
 
 def _product(name, data: Problems, corrections, cells=None) -> _Candidate:
@@ -406,7 +407,7 @@ class Spread:
     def add(self, places, proba, vectors) -> None:
         """Add columns of probabilities and of v (n_rows, m) for some of the samples."""
         self._columns[places] += proba.shape[1]
-        for rows in row_blocks(len(places), 8 * 4 * proba.shape[1]):
+        for rows in row_blocks(len(places), 8 * 4 * proba.shape[1], most=_BLOCK_BYTES):
             product, v = proba[rows].astype(np.float64), vectors[rows]
             for power in self._powers:
                 power[places[rows]] += product.sum(axis=1)

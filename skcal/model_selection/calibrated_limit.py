@@ -24,7 +24,7 @@ from skcal.notions import Problem, Problems
 
 _LEVEL = 0.95
 _DRAWS = 400
-_OUTCOMES = 4e7  # of more samples there are fewer draws, but at least 100
+_OUTCOMES = 4e7  # of more samples, or of hundreds of classes, fewer draws, but at least 100
 
 
 def calibrated_limit(
@@ -56,7 +56,8 @@ def calibrated_limit(
 
     Notes
     -----
-    400 draws, of more than 100,000 samples fewer, and at least 100, of O(n log m) time each.
+    400 draws, of more than 100,000 samples fewer, of a thousand classes of more than 10,000, and at
+    least 100, of O(n log m) time each.
     """
     deviations = np.array([deviation for *_, deviation in estimate.candidates])
     known = deviations > 0
@@ -85,7 +86,8 @@ def _flipped(data: Problems, corrections, partitions) -> np.ndarray:
 def _redrawn(data: Problems, corrections, partitions) -> np.ndarray:
     """The values of all candidates, as in their estimates, under redrawn outcomes, a row a draw."""
     rng, n = np.random.default_rng(0), len(data.weight)
-    n_draws = int(np.clip(_OUTCOMES / n, 100, _DRAWS))
+    cost = n * max(1, data.parts[0].features.shape[1] / 100)
+    n_draws = int(np.clip(_OUTCOMES / cost, 100, _DRAWS))
     names, cells_of_parts = zip(*partitions, strict=True)
     parts = [
         _RedrawnProblem(part, correction, names, [cells[k] for cells in cells_of_parts])
