@@ -296,7 +296,7 @@ def _values_of_C(settings):
     """C of plug-ins that differ in nothing else, of maps that are fitted along it; or nothing."""
     if not all(function._has_small_fits for function in settings):
         return []
-    own = [function.get_params() | {"estimator": None} for function in settings]
+    own = [one.get_params() | {"estimator": type(one.estimator)} for one in settings]
     values = [parameters.pop("estimator__C") for parameters in own]
     return values if all(parameters == own[0] for parameters in own) else []
 

@@ -7,8 +7,9 @@ fit, or a ``Stack``, whose parts are fitted once and weighted by what other fits
 from __future__ import annotations
 
 import copy
+import pickle
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -155,7 +156,7 @@ class Plain(FunctionFamily):
     def tasks(self, group: list, n_jobs: int) -> list[tuple]:
         """Return tasks of some settings each; fits of a single one, or small ones, are kept."""
         count = len(self.functions)
-        keep = count == 1 or self.function._has_small_fits
+        keep = count == 1 or all(function._has_small_fits for function in self.functions)
         parts = np.array_split(np.arange(count), min(n_jobs, count))
         return [
             (fit_and_score, Task([self.functions[k] for k in part], [], keep)) for part in parts
@@ -180,14 +181,21 @@ class Plain(FunctionFamily):
         """Return the fit that was kept."""
         return self._fits[setting, training]
 
-    def fits_like(self, function: BilinearFunction) -> dict[int, Fit]:
-        """The fits to each training set of a setting that is this function, if they are known."""
-        same = [k for k, one in enumerate(self.functions) if hash_of(one) == hash_of(function)]
-        return {
-            training: fitted
-            for (setting, training), fitted in self._fits.items()
-            if setting in same[:1]
-        }
+    def known_fits(self) -> dict[Hashable, dict[int, Fit]]:
+        """The fits to each training set, by the key of the function."""
+        keys = [_key_of(function) for function in self.functions]
+        known: dict[Hashable, dict[int, Fit]] = {}
+        for (setting, training), fitted in self._fits.items():
+            known.setdefault(keys[setting], {})[training] = fitted
+        return known
+
+
+def _key_of(function: BilinearFunction) -> Hashable:
+    """What is equal for functions of equal parameters, if these can be pickled."""
+    try:
+        return hash_of(function)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return id(function)
 
 
 class Path(FunctionFamily):
@@ -303,11 +311,11 @@ class Stack(FunctionFamily):
 
     def take_parts(self, families: Iterable[FunctionFamily]) -> None:
         """Take the fits of parts from candidates that are the same functions."""
-        plain = [family for family in families if isinstance(family, Plain)]
-        self._known = [
-            {k: fit for family in plain for k, fit in family.fits_like(part).items()}
-            for part in self.function.parts
-        ]
+        known: dict[Hashable, dict[int, Fit]] = {}
+        for family in families:
+            if isinstance(family, Plain):
+                known |= family.known_fits()
+        self._known = [known.get(_key_of(part), {}) for part in self.function.parts]
 
     def calls(self, group: list, data: Problems, plan: Plan, n_jobs: int) -> list[tuple]:
         """Return the call that fits the parts, for each training set."""

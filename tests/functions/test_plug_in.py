@@ -104,11 +104,15 @@ def test_scalar_settings_that_share_work_are_those_fitted_one_by_one(binary):
             assert_array_equal(found.residual(p), clone(setting).fit(p, residuals).residual(p))
 
 
-def test_settings_of_other_parameters_are_fitted_one_by_one(binary):
+def test_settings_that_differ_in_more_than_C_are_fitted_one_by_one(binary):
     p, _, residuals = binary
-    settings = [PlugIn(SplineScaling(n_knots=k, C=C)) for k, C in ((3, 0.1), (5, 1.0))]
-    fitted = settings[0]._fit_settings(settings, p, residuals)
-    assert [len(one.estimator_.knots_) for one in fitted] == [3, 5]
+    maps = [SplineScaling(n_knots=3, C=0.1), SplineScaling(n_knots=5), BetaCalibration(C=0.1)]
+    settings = [PlugIn(one) for one in (*maps, QuadraticScaling())]
+    fitted = list(settings[0]._fit_settings(settings, p, residuals))
+    assert [len(one.estimator_.knots_) for one in fitted[:2]] == [3, 5]
+    assert [type(one.estimator_) for one in fitted[2:]] == [BetaCalibration, QuadraticScaling]
+    fitted = settings[2]._fit_settings(settings[2:], p, residuals)
+    assert [type(one.estimator_) for one in fitted] == [BetaCalibration, QuadraticScaling]
 
 
 # Equivariance

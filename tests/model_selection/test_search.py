@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skcal import (
     Binning,
@@ -342,3 +343,9 @@ def test_a_stack_takes_the_fits_of_candidates_that_are_its_parts(data):
     # On few samples for itself and for the stack, on the folds; another one is the best.
     assert Counting.fits == 1 + 1 + 3
     assert_array_equal(beside.families_[0].column_scores, alone.families_[0].column_scores)
+
+
+def test_a_stack_may_have_parts_that_cannot_be_pickled(data):
+    part = PlugIn(make_pipeline(FunctionTransformer(lambda p: p**2), Ridge()))
+    search = searched(data, [(part, {}), (Stacking([part]), {})])
+    assert len(search.families_) == 2
