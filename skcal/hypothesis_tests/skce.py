@@ -540,7 +540,7 @@ class FeatureStatistic:
         _, psi, _ = pivoted_cholesky(
             diagonal, lambda rows: kernel.matrix(X[rows], X), np.ones(n), _TOL, min(n, _RANK)
         )
-        psi = weight[:, None] * psi
+        psi = np.multiply(weight[:, None], psi, order="C")  # as products with outcomes read it
         self.X, self.psi, self.biased = X, psi, biased
         self.expected = X.T @ psi
         self.diagonal, self.norms = row_by_row(psi, psi), row_by_row(X, X)
