@@ -45,7 +45,7 @@ def beta_sums(
     Yields
     ------
     sums : ndarray of shape (n_sets, n, q)
-        The sums for each bandwidth.
+        The sums for each bandwidth; of several sets 0 at queries far from every point.
 
     Notes
     -----
@@ -70,7 +70,9 @@ def beta_sums(
             close = queries if near.all() else _Queries(*(values[near] for values in queries))
             sums[near] = _interpolated(close, points, bandwidth)
         if not near.all():
-            distinct = _distinct_points(P, sets) if distinct is None else distinct
+            sums[~near] = 0
+        if not near.all() and len(sets) == 1:
+            distinct = _distinct_points(*sets[0]) if distinct is None else distinct
             sums[~near] = _direct(Z[~near], _ChargedPoints(*distinct, bandwidth))
         yield sums[place].reshape(len(Z), len(sets), -1).swapaxes(0, 1)
 
@@ -271,17 +273,10 @@ def _windowed(Z: np.ndarray, points: _ChargedPoints, bandwidth: float) -> np.nda
     return sums
 
 
-def _distinct_points(
-    P: np.ndarray, sets: Sequence[tuple[np.ndarray, np.ndarray]]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Ascending points of all sets, with their charges in columns of each set."""
+def _distinct_points(P: np.ndarray, charges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ascending points with the sums of their charges."""
     _, first, group = np.unique(P[:, 0], return_index=True, return_inverse=True)
-    summed, start = [], 0
-    for _, charges in sets:
-        own = group[start : start + len(charges)]
-        summed += [np.bincount(own, charge, len(first)) for charge in charges.T]
-        start += len(charges)
-    return P[first], np.stack(summed, axis=1)
+    return P[first], np.column_stack([np.bincount(group, charge) for charge in charges.T])
 
 
 def _direct(Z: np.ndarray, points: _ChargedPoints) -> np.ndarray:

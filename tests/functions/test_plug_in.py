@@ -77,10 +77,11 @@ PENALIZED = [
 
 
 @pytest.mark.parametrize("estimator", PENALIZED, **by_estimator)
-@pytest.mark.parametrize("kind", ["weighted", "shares", "one class"])
+@pytest.mark.parametrize("kind", ["weighted", "shares", "a class is absent", "one class"])
 def test_settings_that_share_work_are_those_fitted_one_by_one(canonical, rng, estimator, kind):
     p, labels, _ = canonical
     outcomes = {"shares": rng.dirichlet(np.ones(4), 150), "one class": np.eye(4)[0 * labels]}
+    outcomes["a class is absent"] = np.eye(4)[labels % 3]
     residuals = outcomes.get(kind, np.eye(4)[labels]) - p
     weight = rng.uniform(0.2, 2, 150) if kind == "weighted" else None
     settings = [PlugIn(clone(estimator).set_params(C=C)) for C in (0.01, 1.0, 30.0)]

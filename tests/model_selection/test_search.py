@@ -335,7 +335,8 @@ def test_a_single_setting_is_fitted_once_a_fold(data):
 
 
 def test_a_stack_takes_the_fits_of_candidates_that_are_its_parts(data):
-    stack = Stacking([Counting(), PlugIn(MatrixScaling(structured=True, C=10.0))])
+    scaled = [PlugIn(MatrixScaling(structured=True, C=C)) for C in (10.0, 1.0)]
+    stack = Stacking([Counting(), *scaled])
     alone = searched(data, [(stack, {})])
     Counting.fits = 0
     maps = PlugIn(MatrixScaling(structured=True)), {"estimator__C": [1.0, 10.0]}
