@@ -283,13 +283,18 @@ def _variance(p):
 
 
 def halve(problem: Problem, cell: np.ndarray) -> np.ndarray:
-    """Halve each cell by mass, along its feature of the largest variance; equal values stay."""
+    """Halve each cell by mass, along its feature of the largest variance; equal values stay.
+
+    Cells of a single feature ascend with it, as those that halves of one cell are.
+    """
     X, weight = problem.features, problem.weight
     if not len(weight):
         return cell
     mass = np.bincount(cell, weight)
-    coordinate = np.zeros(len(mass), dtype=np.intp)
-    if X.shape[1] > 1:
+    if X.shape[1] == 1:
+        value = X[:, 0].astype(np.float64)
+        order = np.argsort(value)
+    else:
         means = weighted_sums(cell, weight, X, len(mass)) / mass[:, None]
         squares = np.stack(
             [np.bincount(cell, weight * column.astype(np.float64) ** 2) for column in X.T], axis=1
@@ -297,8 +302,8 @@ def halve(problem: Problem, cell: np.ndarray) -> np.ndarray:
         variance = squares / mass[:, None] - means**2
         largest = variance.max(axis=1, keepdims=True)
         coordinate = (variance >= largest * (1 - _ROUNDING)).argmax(axis=1)
-    value = X[np.arange(len(X)), coordinate[cell]].astype(np.float64)
-    order = np.lexsort((value, cell))
+        value = X[np.arange(len(X)), coordinate[cell]].astype(np.float64)
+        order = np.lexsort((value, cell))
     value, own = value[order], cell[order]
     below = np.cumsum(weight[order]) - (np.cumsum(mass) - mass)[own]
     cut = np.full(len(mass), np.inf)
@@ -312,7 +317,8 @@ def halve(problem: Problem, cell: np.ndarray) -> np.ndarray:
         cut[own[best]] = value[best]
     upper = np.zeros(len(X), dtype=np.intp)
     upper[order] = value > cut[own]
-    return np.unique(2 * cell + upper, return_inverse=True)[1].ravel()
+    halves = 2 * cell + upper
+    return (np.cumsum(np.bincount(halves) > 0) - 1)[halves]
 
 
 def weighted_sums(cell, weight, values, n_cells) -> np.ndarray:
