@@ -24,6 +24,7 @@ from skcal.datasets import DISTORTIONS, make_distorted, make_tempered
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import as_comparison, compare_risks, risk_difference
 from skcal.model_selection.plan import make_plans
+from skcal.notions import NOTIONS
 from skcal.recalibration import MatrixScaling
 from skcal.sample import read_sample
 
@@ -195,7 +196,7 @@ def test_maps_of_the_default_search_beat_the_published_forms_on_overconfident_pr
 @pytest.mark.parametrize("distortion", DISTORTIONS)
 def test_the_stack_sees_most_of_what_no_scaling_map_contains(distortion, n_classes):
     """The expected one-step estimate, over the truth: 0.87 to 0.99 in the mean of four draws."""
-    stack, _ = resolve_candidates(None, "canonical", n_classes, 8000)[-1]
+    stack, _ = resolve_candidates(None, NOTIONS["canonical"], n_classes, 8000)[-1]
     options = {"n_classes": n_classes, "distortion": distortion, "n_truth_draws": 0}
     new = make_distorted(40_000, random_state=99, **options).proba
     gap = DISTORTIONS[distortion](new) - new
