@@ -1,5 +1,6 @@
 """Text files are read within bounds, whatever they are."""
 
+import csv
 import gzip
 import io
 import os
@@ -10,11 +11,79 @@ import tracemalloc
 
 import pytest
 
+import skcal.cli.text
 from skcal.cli.bounds import FileError, read_text
 from skcal.cli.commands import main
 from skcal.cli.predictions import read_predictions
+from skcal.cli.table import read_table
 
 TABLE = "cat,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,cat\n" * 20
+FORMS = {
+    "as pandas writes it": TABLE,
+    "without a last newline": TABLE.rstrip("\n"),
+    "as R writes it": TABLE.replace("dog", '"dog"').replace("cat", '"cat"'),
+    "as spreadsheets write it": "\ufeff" + TABLE.replace("\n", "\r\n"),
+    "carriage returns": TABLE.replace("\n", "\r"),
+    "mixed ends": TABLE + "0.5,0.5,cat\r\n0.5,0.5,cat\r\r\r0.5,0.5,dog\n" + "1,0,cat\n",
+    "blank lines": TABLE + "\n\n0.5,0.5,cat\n\n",
+    "blanks": TABLE.replace(",", " , ") + "\t0.5,0.5\x0b,cat\n",
+    "other scripts": TABLE.replace("cat", "chât") + "0.5\u2003,\u0660.5,chât\n",
+    "signs and exponents": TABLE + "+0.5,.5,cat\n1.,0e9,cat\n5E-1,50e-2,dog\n-0.0,1,dog\n",
+    "small numbers": TABLE + f"5e-324,1,cat\n1e-400,1,cat\n0.{'3' * 400},0.{'6' * 399}7,cat\n",
+    "quotes": TABLE + '"0.5","0.5",cat\n0.5,0.5,"c""at"\n0.5,0.5,c"at\n0.5,0.5,"c"at\n',
+    "a newline in quotes": TABLE + '0.5,0.5,"c\nat"\n0.5,0.5,dog\n',
+}  # fmt: skip
+
+
+def choose_numbers(header, place):
+    return [k for k, name in enumerate(header) if name != "label"], [header.index("label")]
+
+
+@pytest.mark.parametrize("block", [1, 12, 2**10])
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_are_those_of_the_csv_module_and_lines_those_of_editors(
+    form, block, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(skcal.cli.text, "_BLOCK", block)
+    path = tmp_path / "predictions.csv"
+    path.write_bytes(FORMS[form].encode())
+    table = read_table(path, 2**30, choose_numbers)
+    lines = io.StringIO(FORMS[form].removeprefix("\ufeff"), newline="")
+    reader = csv.reader(list(lines))
+    rows = [(reader.line_num, row) for row in reader if row][1:]
+    assert table.numbers.tolist() == [[float(a), float(b)] for _, (a, b, _) in rows]
+    texts = table.texts["label"]
+    assert [texts.values[code] for code in texts.codes] == [row[2] for _, row in rows]
+    assert list(table.lines) == [line for line, _ in rows]
+
+
+@pytest.mark.parametrize("block", [1, 12, 2**10])
+@pytest.mark.parametrize(
+    ("late", "message"),
+    [
+        ("0.5,x,cat\n0.5,0.5\n", "line 43, column 'dog' is 'x', not a number"),
+        ("0.5,0.5\n0.5,x,cat\n", "line 43 has 2 fields, the header 3"),
+        ("0.5,0.5,cat,\n", "line 43 has 4 fields"),
+        (TABLE, "line 43 repeats the header"),
+    ],
+)
+def test_the_first_wrong_row_is_named_wherever_blocks_end(
+    late, message, block, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(skcal.cli.text, "_BLOCK", block)
+    path = tmp_path / "predictions.csv"
+    path.write_text(TABLE + "\n" + late + "0.5,0.5,dog\n")
+    with pytest.raises(FileError, match=message):
+        read_predictions(path)
+
+
+def test_a_damaged_archive_is_refused(tmp_path):
+    path = tmp_path / "predictions.csv.gz"
+    content = gzip.compress(TABLE.encode(), mtime=0)
+    for n_left in (1, 8, 9, 20):
+        path.write_bytes(content[: len(content) - n_left])
+        with pytest.raises(FileError, match=r"a damaged \.gz file .* Compress it again"):
+            read_predictions(path)
 
 
 @pytest.mark.parametrize("form", ["csv", "csv.gz", "-"])
@@ -55,7 +124,7 @@ def test_the_standard_input_stays_open(monkeypatch):
 def test_a_device_without_an_end_is_refused(tmp_path):
     path = tmp_path / "predictions.csv"
     path.symlink_to("/dev/zero")
-    with pytest.raises(FileError, match=r"line 1 has more than 16,777,216 bytes\. Save it"):
+    with pytest.raises(FileError, match=r"line 1 has more than 16,777,216 characters\. Save it"):
         read_predictions(path)
     with pytest.raises(FileError, match="Raise --max-size"):
         read_text(path, 2**20)
@@ -64,7 +133,7 @@ def test_a_device_without_an_end_is_refused(tmp_path):
 def test_numbers_of_text_are_held_to_the_size_that_is_allowed(tmp_path):
     path = tmp_path / "predictions.csv"
     path.write_text("cat,dog,label\n" + "0,1,dog\n" * 1000)
-    with pytest.raises(FileError, match=r"holds 1\.12e-05 GB, more than 1\.12e-05"):
+    with pytest.raises(FileError, match=r"holds 1\.\d+e-05 GB, more than 1\.12e-05"):
         read_predictions(path, max_bytes=12_000)
 
 
