@@ -28,9 +28,8 @@ def printable(text: str) -> str:
 
 
 def as_json(data: Any, indent: int | None = 2) -> str:
-    """Strict JSON; control characters are escaped, others stand as they are."""
-    text = json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False)
-    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    """Strict JSON in ASCII, which terminals and files of any encoding hold."""
+    return json.dumps(data, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def number(value: float | None, decimals: int = 4) -> str:

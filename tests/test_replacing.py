@@ -66,15 +66,6 @@ def test_the_target_of_a_link_is_replaced_and_the_link_stays(tmp_path):
     assert len(list(tmp_path.rglob("*"))) == 3
 
 
-def test_links_that_lead_nowhere_are_refused_and_stay(tmp_path):
-    link = tmp_path / "link"
-    link.symlink_to(link)
-    with pytest.raises(OSError, match=r"link'$"):
-        write(link, b"new")
-    assert link.is_symlink()
-    assert [one.name for one in tmp_path.iterdir()] == ["link"]
-
-
 def test_what_is_no_regular_file_is_written_directly(tmp_path):
     write("/dev/null", b"new")
     assert os.path.exists("/dev/null")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import signal
 import sys
-import threading
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from warnings import warn
@@ -76,8 +72,7 @@ def main(arguments=None) -> int:
     }
     try:
         options.print = _print_nothing if options.quiet else print_result
-        with _signals_end_as_errors():
-            return _run(commands[options.command], options)
+        return _run(commands[options.command], options)
     except KeyboardInterrupt:
         print_message("interrupted")
         return 128 + 2  # as a shell says of SIGINT
@@ -111,32 +106,13 @@ def _refuse(text) -> int:
     return 2
 
 
-@contextmanager
-def _signals_end_as_errors():
-    """Let a signal that ends the process do so as an error does, so that no file is left behind.
-
-    Signals are for the main thread alone, and one that someone handles, or ignores, is theirs.
-    """
-    handled = []
-    if threading.current_thread() is threading.main_thread():
-        ending = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-        handled = [one for one in ending if one and signal.getsignal(one) is signal.SIG_DFL]
-    try:
-        for one in handled:
-            signal.signal(one, lambda number, frame: sys.exit(128 + number))
-        yield
-    finally:
-        for one in handled:
-            signal.signal(one, signal.SIG_DFL)
-
-
 # What is printed
 
 
 def print_result(text="") -> None:
     """Print a text on the standard output, if there is one.
 
-    Characters that its encoding lacks are printed as JSON escapes them.
+    Characters that its encoding lacks are escaped.
 
     Raises
     ------
@@ -146,7 +122,8 @@ def print_result(text="") -> None:
     if sys.stdout is None:
         return
     try:
-        print(_encodable(str(text), sys.stdout.encoding or "utf-8"), flush=True)
+        encoding = sys.stdout.encoding or "utf-8"
+        print(str(text).encode(encoding, "backslashreplace").decode(encoding), flush=True)
     except OSError as error:
         error.filename = "standard output"
         raise error from None
@@ -161,17 +138,6 @@ def print_message(text: str) -> None:
 
 def _print_nothing(text=""):
     """Print for ``--quiet``: the process's standard output is that of all its threads."""
-
-
-def _encodable(text: str, encoding: str) -> str:
-    def escaped(match):
-        try:
-            match[0].encode(encoding)
-        except UnicodeEncodeError:
-            return json.dumps(match[0])[1:-1]
-        return match[0]
-
-    return text if encoding.lower() == "utf-8" else re.sub("[^\x00-\x7f]", escaped, text)
 
 
 def _discard_output():

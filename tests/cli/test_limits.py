@@ -169,7 +169,7 @@ def test_json_of_reports_escapes_and_keeps_names():
     name = f"é {CONTROLS}\n\ud800"
     report = calibration_report(*predictions(), name=name, **options)
     assert_clean(report.to_json())
-    assert "é" in report.to_json()
+    assert report.to_json().isascii()
     assert json.loads(report.to_json())["overall"]["name"] == name
     assert_clean(str(report))
 
