@@ -68,7 +68,6 @@ def check_labels(
         raise InputError(proba_name, f"has {len(proba)} rows, {name} {len(y)}.", lead=lead)
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if labels is None and columns is None and _are_codes(y, n_classes):
-        _warn_if_counted_from_1(y, proba, name, proba_name)
         return y.astype(np.int64, copy=False), np.arange(n_classes)  # without a sort
     present, inverse = _distinct(y, name)
     if labels is None and columns is not None:
@@ -260,17 +259,17 @@ def _are_integers(columns) -> bool:
     return all(isinstance(entry, str) and entry.removeprefix("-").isdecimal() for entry in columns)
 
 
-def _warn_if_counted_from_1(y, proba, name, proba_name):
-    """Warn of integers from 1 that fit the columns significantly better when counted from 1."""
-    if proba.ndim == 1 or y.min() == 0 or y.max() == proba.shape[1]:
+def warn_if_counted_from_1(codes, proba, name: str, proba_name: str) -> None:
+    """Warn of labels without names that fit the columns far better when counted from 1."""
+    if proba.ndim == 1 or proba.shape[1] == 1 or codes.min() == 0:
         return
-    rows = np.arange(len(y))
-    gain = proba[rows, y - 1].astype(np.float64) - proba[rows, y]
-    if gain.mean() > 4 * gain.std() / np.sqrt(len(y)) > 0:
+    rows = np.arange(len(codes))
+    gain = proba[rows, codes - 1].astype(np.float64) - proba[rows, codes]
+    if gain.mean() > 4 * gain.std() / np.sqrt(len(codes)) > 0:
         n_classes = proba.shape[1]
         warnings.warn(
-            f"{name} holds integers from {y.min()}, which are read as column numbers from 0, but "
-            f"{proba_name} fits them better counted from 1. If so pass "
+            f"{name} holds integers from {codes.min()}, which are read as column numbers from 0, "
+            f"but {proba_name} fits them better counted from 1. If so pass "
             f"labels=range(1, {n_classes + 1}), else labels=range({n_classes}).",
             stacklevel=2,
         )

@@ -16,6 +16,7 @@ from skcal._labels import (
     read_label_sets,
     read_shares,
     refuse_another_order,
+    warn_if_counted_from_1,
 )
 from skcal._matrices import hits, two_columns
 from skcal._validation import InputError, check_predictions, check_weight
@@ -205,6 +206,8 @@ def read_sample(
         codes, classes = check_labels(
             y_true, proba, labels, columns=columns, name=label_name, proba_name=proba_name
         )
+        if labels is None and columns is None:
+            warn_if_counted_from_1(codes, proba, label_name, proba_name)
         if pos_label is not None:
             _require_one_of_two(pos_label, classes.tolist())
         positive_first = is_positive_first(proba, classes, pos_label)

@@ -25,7 +25,8 @@ from skcal._validation import (
 )
 from skcal.displays import RecalibrationDisplay
 from skcal.metrics import bootstrap_interval, expected_calibration_error
-from skcal.recalibration import Mixture, VectorScaling
+from skcal.recalibration import Mixture, TemperatureScaling, VectorScaling
+from skcal.sample import read_sample
 
 PROBA = np.array([[0.25, 0.25, 0.5], [0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
 POSITIVE = np.array([0.25, 0.5, 0.75])
@@ -365,7 +366,10 @@ def test_labels_that_are_counted_from_1_are_warned_of(rng):
     y = outcomes_of(proba, rng) + 1
     few = y < 3  # with all three, the sorted labels tell
     with pytest.warns(UserWarning, match=r"y_true holds integers from 1.*labels=range\(1, 4\)"):
-        check_labels(y[few], proba[few])
+        read_sample(y[few], proba[few])
+    with pytest.warns(UserWarning, match=r"y holds integers from 1.*labels=range\(1, 4\)"):
+        Recalibrator([TemperatureScaling()]).fit(proba[few], y[few])
+    TemperatureScaling().fit(proba[few], y[few])  # which has no labels=: column numbers as told
     codes, classes = check_labels(y[few], proba[few], labels=range(1, 4))
     assert classes.tolist() == [1, 2, 3]
     np.testing.assert_array_equal(codes, y[few] - 1)
@@ -376,7 +380,7 @@ def test_classes_that_lack_0_by_chance_are_not_warned_of(rng):
     for _ in range(100):
         proba = rng.dirichlet(np.ones(20), 10)
         y = outcomes_of(proba, rng)
-        check_labels(y[y > 0], proba[y > 0])
+        read_sample(y[y > 0], proba[y > 0])
 
 
 def test_numerals_that_name_columns_are_integers(rng):

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._groups import groups_of_votes, read_groups
-from skcal._labels import column_names, refuse_another_order
+from skcal._labels import column_names, refuse_another_order, warn_if_counted_from_1
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
 from skcal._selection import Judged, choice_summary, cv_results, simplest
@@ -242,6 +242,8 @@ class Recalibrator(
         refuse_another_order(y, X, "y", "X")
         predictions = self._predictions(X, y, reset=True)
         happened, votes, self.classes_ = outcomes_of(y, predictions, self.labels, columns=columns)
+        if votes is None and self.labels is None and columns is None:
+            warn_if_counted_from_1(happened, predictions, "y", "X")
         weight = check_weight(sample_weight, len(happened))
         together = read_groups(groups, weight)
         if votes is not None:

@@ -235,7 +235,9 @@ def test_joint_relabelling_does_not_matter(name, check):
         y, proba = sample
         one = fit(name, notion, y, proba)[0].predict(QUERIES)
         renamed, _ = fit(name, notion, NAMES[y], proba[:, order], labels=NAMES[order])
-        assert_allclose(renamed.predict(QUERIES[:, order]), one, rtol=1e-6, atol=1e-8)
+        # Collinear parts of a stack have weights to 1e-6: _ROUNDING tells them from noise.
+        rtol = 1e-5 if name == "Stacking" else 1e-6
+        assert_allclose(renamed.predict(QUERIES[:, order]), one, rtol=rtol, atol=1e-8)
 
     symmetric = notions(name, ["canonical", "classwise"])  # arg max ties go to the first class
     order = st.permutations(range(3)).map(list)
