@@ -19,7 +19,6 @@ COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "black")
 MARKERS = "os^Dv<>"
 MAX_PANELS = 12
 _LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # of axes of rare events
-_SMALLEST = 0.2  # of their size, to which axes are shrunk
 _LARGE = 100_000  # samples
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
@@ -44,7 +43,7 @@ class Display:
         Parameters
         ----------
         ax : matplotlib axes or array of axes, default=None
-            One a panel; None makes a figure.
+            One a panel; None makes a figure. A figure without a layout engine gets "constrained".
         name : str, default=None
             A name for the title; None takes that of the display, if it has one.
         **kwargs : dict
@@ -61,7 +60,9 @@ class Display:
         self._draw(axes, self.name if name is None else name, kwargs)
         self.ax_ = axes[0] if n_panels == 1 else axes
         self.figure_ = axes[0].figure
-        _make_room(axes)
+        arranged = axes[0].get_subplotspec() is None or self.figure_.get_layout_engine() is not None
+        if not arranged:  # legends and labels would leave the figure
+            self.figure_.figure.set_layout_engine("constrained")
         if ax is None and self.n_panels_left_out:
             total = n_panels + self.n_panels_left_out
             self.figure_.suptitle(f"the {n_panels} of {total} classes that stand out most")
@@ -151,45 +152,6 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     for unused in grid.ravel()[n_panels:]:
         figure.delaxes(unused)
     return grid.ravel()[:n_panels]
-
-
-def _make_room(axes) -> None:
-    """Shrink axes until legends and labels fit, in a figure whose layout no engine arranges.
-
-    An engine needs two passes to see how large axes of equal aspect become; this is the first. A
-    figure that pyplot does not know of gets it from who draws it.
-    """
-    figure = axes[0].figure
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        if figure.canvas.manager is not None:
-            engine.execute(figure)
-        return
-    for ax in axes:
-        spec = ax.get_subplotspec()
-        if spec is None:
-            return
-        lows, highs = _borders(spec, figure)
-        for _ in range(3):  # a title may be wider than what it shrinks to
-            inner = ax.get_position(original=True)
-            drawn = ax.get_tightbbox().transformed(figure.transSubfigure.inverted())
-            shown = ax.get_position()
-            low = np.maximum(inner.min, lows + shown.min - drawn.min)
-            high = np.minimum(inner.max, highs + shown.max - drawn.max)
-            if (high - low < _SMALLEST * inner.size).any():
-                return
-            ax.set_position([*low, *(high - low)])
-            ax.set_in_layout(True)  # as before: later calls of tight_layout arrange it
-
-
-def _borders(spec, figure):
-    """Lower left and upper right corner of what a subplot and its labels may take."""
-    bottoms, tops, lefts, rights = spec.get_gridspec().get_grid_positions(figure)
-    across = np.concatenate([[0], (rights[:-1] + lefts[1:]) / 2, [1]])
-    down = np.concatenate([[1], (bottoms[:-1] + tops[1:]) / 2, [0]])
-    columns, rows = spec.colspan, spec.rowspan
-    lows = np.array([across[columns.start], down[rows.stop]])
-    return lows, np.array([across[columns.stop], down[rows.start]])
 
 
 def styled(given: dict, **defaults) -> dict:

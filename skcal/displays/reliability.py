@@ -462,7 +462,7 @@ def _draw_legend(ax, panel, verdict, style):
     spec = ax.get_subplotspec()  # whose width does not depend on a layout to come
     place = ax if spec is None else spec
     width = place.get_position(*([] if spec is None else [ax.figure])).width
-    is_wide = width * ax.figure.get_size_inches()[0] > _WIDE
+    is_wide = width * ax.figure.bbox.width / ax.figure.dpi > _WIDE
     parts = list(zip(*ax.get_legend_handles_labels(), strict=True))
     lines = [part for part in parts if isinstance(part[0], Line2D)]
     title = None

@@ -6,10 +6,8 @@ import base64
 import hashlib
 import io
 import re
-from contextlib import suppress
 from copy import copy
 from math import ceil
-from typing import Any
 
 from skcal._files import replacing
 from skcal.displays import CalibrationCurveDisplay, DecisionCurveDisplay, ReliabilityDisplay
@@ -92,35 +90,10 @@ def save_figure(figure, path) -> None:
 
 def _rendered(figure, kind: str, **options) -> bytes:
     """The bytes of the figure as a kind of file; nothing outside of the figure is set."""
-    from matplotlib.text import Text
-
-    for text in figure.findobj(Text):
-        text.set_text(_drawable(text))
-    figure.draw_without_rendering()  # a first pass of its layout
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     file = io.BytesIO()
     figure.savefig(file, format=kind, metadata=dates.get(kind), dpi=150, **options)
     return _with_fixed_identifiers(file.getvalue()) if kind == "svg" else file.getvalue()
-
-
-def _drawable(text) -> str:
-    """The text with what no font of its families holds replaced; matplotlib would warn of it."""
-    from matplotlib import rcParams
-    from matplotlib.font_manager import findfont, get_font
-
-    known: set[str] = set()
-    fonts: Any = rcParams
-    for family in text.get_fontfamily():
-        for name in fonts.get(f"font.{family}", [family]):
-            if all(character in known for character in text.get_text()):
-                return text.get_text()
-            properties = text.get_fontproperties().copy()
-            properties.set_family([name])
-            with suppress(ValueError):  # a font that is not installed
-                path = findfont(properties, fallback_to_default=False)
-                known |= set(map(chr, get_font(path).get_charmap())) | {"\n"}
-    instead = "\N{REPLACEMENT CHARACTER}" if "\N{REPLACEMENT CHARACTER}" in known else "?"
-    return "".join(sign if sign in known else instead for sign in text.get_text())
 
 
 _IDENTIFIERS = re.compile(rb'((?:id="|href="#|url\(#)[^")]*?)([0-9a-f]{10})(?=["\)])')

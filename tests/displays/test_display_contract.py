@@ -100,10 +100,10 @@ def test_without_axes_a_figure_is_made_that_holds_all_and_changes_no_number(
 
 
 @EVERY
-def test_given_axes_are_used_and_no_others_and_fit_without_a_layout_engine(make, n_panels, figures):
+def test_given_axes_are_used_and_no_others_and_all_fits(make, n_panels, figures):
     size = (6.4 * (n_panels + 1), 9.6)
     figure, axes = figures.subplots(2, n_panels + 1, figsize=size)
-    display = make(ax=axes[0, 0] if n_panels == 1 else axes[0, :n_panels])
+    display = drawn(make, ax=axes[0, 0] if n_panels == 1 else axes[0, :n_panels])
     assert display.figure_ is figure
     assert figures.get_fignums() == [figure.number]
     assert all(ax.has_data() for ax in axes[0, :n_panels])
@@ -114,37 +114,25 @@ def test_given_axes_are_used_and_no_others_and_fit_without_a_layout_engine(make,
     match = f"{n_panels + 1} axes, the display has {n_panels} panel.* leave ax out"
     with pytest.raises(ValueError, match=match):
         display.plot(ax=axes[0])
+    figure.draw_without_rendering()
     boxes = np.array([ax.get_tightbbox().extents for ax in axes[0]])
     assert (boxes[:, :2] >= -1).all()
     assert (boxes[:, 2:] <= figure.bbox.size + 1).all()
     assert (boxes[:-1, 2] <= boxes[1:, 0] + 1).all()  # panels do not cover each other
     assert (boxes[:, 1] >= axes[1, 0].get_tightbbox().y1 - 1).all()
-    assert all(ax.get_in_layout() for ax in axes[0])  # later calls of tight_layout arrange them
 
 
-def test_two_displays_stand_on_one_figure_that_an_engine_arranges(figures):
-    figure, (one, other) = figures.subplots(2, 1, layout="constrained")
-    drawn(CASES["reliability"][0], ax=one)
-    drawn(CASES["candidates"][0], ax=other)
-    figure.draw_without_rendering()
-    assert one.get_tightbbox().y0 >= other.get_tightbbox().y1 - 1
-
-
-@EVERY
-def test_axes_that_were_placed_by_hand_stay(make, n_panels, figures):
+def test_axes_that_were_placed_by_hand_stay_and_an_engine_too(figures):
     figure = figures.figure()
-    places = [[0.1, 0.1 + 0.8 * k / n_panels, 0.6, 0.7 / n_panels] for k in range(n_panels)]
-    axes = [figure.add_axes(place) for place in places]
-    drawn(make, ax=axes)
-    for ax, place in zip(axes, places, strict=True):
-        np.testing.assert_allclose(ax.get_position(original=True).bounds, place)
-
-
-def test_axes_that_are_too_small_for_their_legends_stay(figures):
-    _, axes = figures.subplots(3, 3, figsize=(2, 2))
-    before = axes[1, 1].get_position(original=True).bounds
-    drawn(CASES["reliability"][0], ax=axes[1, 1])
-    np.testing.assert_allclose(axes[1, 1].get_position(original=True).bounds, before)
+    ax = drawn(CASES["reliability"][0], ax=figure.add_axes([0.1, 0.2, 0.6, 0.7])).ax_
+    figure.draw_without_rendering()
+    np.testing.assert_allclose(ax.get_position(original=True).bounds, [0.1, 0.2, 0.6, 0.7])
+    figure, ax = figures.subplots(layout="tight")
+    drawn(CASES["reliability"][0], ax=ax)
+    assert type(figure.get_layout_engine()).__name__ == "TightLayoutEngine"
+    part = figures.figure(layout=None).subfigures(1, 2)[0]
+    drawn(CASES["reliability"][0], ax=part.subplots())
+    assert part.get_layout_engine() is not None
 
 
 @EVERY

@@ -81,6 +81,7 @@ def test_names_from_outside_are_escaped(tmp_path):
     assert HOSTILE in "".join(image["alt"] for image in Page(text).tags("img"))
 
 
+@pytest.mark.filterwarnings("ignore:Glyph:UserWarning")  # of signs that matplotlib's fonts lack
 def test_control_characters_do_not_reach_the_page(tmp_path):
     text = page_of(oddly_named_report(), tmp_path)
     assert not re.search("[\x00\x1b]", text)
