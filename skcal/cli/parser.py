@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import cache
 
 from skcal import __version__
 from skcal.cli.gates import GATED_ERRORS
@@ -90,6 +91,7 @@ def _check_limit(options, parser):
         )
 
 
+@cache
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of ``skcal``."""
     parser = argparse.ArgumentParser(

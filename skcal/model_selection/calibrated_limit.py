@@ -24,6 +24,7 @@ from skcal.notions import Problem, Problems
 
 _LEVEL = 0.95
 _DRAWS = 400
+_TOGETHER = 2**15  # outcomes that are redrawn at a time
 _OUTCOMES = 4e7  # of more samples, or of hundreds of classes, fewer draws, but at least 100
 
 
@@ -94,9 +95,8 @@ def _redrawn(data: Problems, corrections, partitions) -> np.ndarray:
         for k, (part, correction) in enumerate(zip(data.parts, corrections, strict=True))
         if len(part.weight)
     ]
-    draw = _outcomes_together if data.share_samples else _outcomes_apart
-    draws = draw([part.problem for part in parts], rng, n_draws)
-    return np.array(
+    draws = _outcomes([part.problem for part in parts], rng, n_draws, data.share_samples)
+    return np.vstack(
         [
             sum(part.values(*events) for part, events in zip(parts, of_parts, strict=True))
             for of_parts in draws
@@ -104,40 +104,50 @@ def _redrawn(data: Problems, corrections, partitions) -> np.ndarray:
     )
 
 
-def _outcomes_together(parts, rng, n_draws) -> Iterator[list]:
-    """For each draw the events of each problem, rows and columns; a sample has one outcome."""
-    if len(parts) == 1:
-        yield from _outcomes_apart(parts, rng, n_draws)
-        return
-    whole = parts[0]._replace(features=np.hstack([part.features for part in parts]))
-    for [(rows, columns)] in _outcomes_apart([whole], rng, n_draws):
-        order = np.argsort(columns, kind="stable")
-        ends = np.searchsorted(columns[order], np.arange(1, len(parts)))
-        yield [(own, np.zeros_like(own)) for own in np.split(rows[order], ends)]
+def _outcomes(parts, rng, n_draws, share_samples) -> Iterator[list]:
+    """For some draws at a time the events of each problem: number of draws, draws, rows, columns.
 
-
-def _outcomes_apart(parts, rng, n_draws) -> Iterator[list]:
-    """The same of problems that divide the samples."""
-    limits = []
-    for part in parts:
-        limit = np.cumsum(part.features, axis=1, dtype=np.float64)
-        if limit.shape[1] > 1:
-            limit /= limit[:, -1:].copy()
-            limit += np.arange(len(limit))[:, None]
-            limit = limit.ravel()
-        limits.append(limit)
-    for _ in range(n_draws):
-        drawn = []
-        for part, limit in zip(parts, limits, strict=True):
-            n, m = part.features.shape
-            uniform, rows = rng.random(n), np.arange(n)
-            if m == 1:
-                rows = np.flatnonzero(uniform < limit[:, 0])
-                columns = np.zeros_like(rows)
-            else:
-                columns = np.clip(np.searchsorted(limit, uniform + rows) - m * rows, 0, m - 1)
-            drawn.append((rows, columns))
+    Problems divide the samples, or share them, and then a sample has one outcome in all of them.
+    """
+    whole = parts
+    if share_samples and len(parts) > 1:
+        whole = [parts[0]._replace(features=np.hstack([part.features for part in parts]))]
+    limits = [_cumulated(part.features) for part in whole]
+    ends = np.cumsum([len(part.weight) for part in whole])
+    step = max(1, _TOGETHER // ends[-1])
+    for start in range(0, n_draws, step):
+        uniform = rng.random((min(step, n_draws - start), ends[-1]))
+        columns = np.split(uniform, ends[:-1], axis=1)
+        drawn = [_events(own, limit) for own, limit in zip(columns, limits, strict=True)]
+        if len(whole) < len(parts):
+            [(count, draws, rows, column)] = drawn
+            order = np.argsort(column, kind="stable")
+            cuts = np.searchsorted(column[order], np.arange(1, len(parts)))
+            drawn = [
+                (count, draws[own], rows[own], np.zeros_like(own)) for own in np.split(order, cuts)
+            ]
         yield drawn
+
+
+def _cumulated(proba) -> np.ndarray:
+    """Where the intervals of the columns end, of several columns counted up by the rows."""
+    limit = np.cumsum(proba, axis=1, dtype=np.float64)
+    if limit.shape[1] > 1:
+        limit /= limit[:, -1:].copy()
+        limit += np.arange(len(limit))[:, None]
+    return limit
+
+
+def _events(uniform, limit) -> tuple:
+    """The events in uniform numbers, a row a draw: number of draws, draws, rows, columns."""
+    (count, n), m = uniform.shape, limit.shape[1]
+    if m == 1:
+        places = np.flatnonzero(uniform < limit[:, 0])
+        draws = places // n
+        return count, draws, places - n * draws, np.zeros_like(places)
+    draws, rows = np.arange(count).repeat(n), np.tile(np.arange(n), count)
+    columns = np.searchsorted(limit.ravel(), uniform.ravel() + rows) - m * rows
+    return count, draws, rows, np.clip(columns, 0, m - 1)
 
 
 class _RedrawnProblem:
@@ -172,25 +182,36 @@ class _RedrawnProblem:
             means = means_in_cells(problem, correction, cell)
             self._means.append(problem.share / weight.sum() * means)
 
-    def values(self, rows, columns) -> np.ndarray:
-        """The value of each candidate if events happen in these rows and columns."""
+    def values(self, n_draws, draws, rows, columns) -> np.ndarray:
+        """The value of each candidate (n_draws, n_candidates) by the events of each draw."""
         atom, weight = self._atom[rows], self.problem.weight[rows]
         n_atoms, m = self._expected.shape
-        sums = np.bincount(atom * m + columns, weight, n_atoms * m).reshape(n_atoms, m)
-        sums = sums - self._expected
         places = rows * m + columns  # of one column the rows, at a fraction of the time
-        p = self._proba[places]
-        norms = self._norms + np.bincount(atom, weight**2 * (1 - 2 * p), n_atoms)
-        product = self._payoff[places].sum() - self._paid
+        change = weight**2 * (1 - 2 * self._proba[places])
+        norms = self._norms + _sums(draws, atom, change, (n_draws, n_atoms))
+        sums = _sums(draws, atom * m + columns, weight, (n_draws, n_atoms * m))
+        sums -= self._expected.ravel()
+        ends = np.searchsorted(draws, np.arange(1, n_draws))
+        product = np.array([paid.sum() for paid in np.split(self._payoff[places], ends)])
+        product -= self._paid
+        draws = np.arange(n_draws)[:, None]
         values = []
         for name, cell, entries, factors, means in zip(
             self._names, self._cells, self._entries, self._factors, self._means, strict=True
         ):
-            of_cells = np.bincount(entries, sums.ravel(), len(factors) * m).reshape(-1, m)
-            pairs = factors @ (rowwise_dot(of_cells, of_cells) - np.bincount(cell, norms))
+            of_cells = _sums(draws, entries, sums, (n_draws, len(factors) * m))
+            of_cells = of_cells.reshape(n_draws, -1, m)
+            squares = np.einsum("dkj,dkj->dk", of_cells, of_cells)
+            pairs = (squares - _sums(draws, cell, norms, (n_draws, len(factors)))) @ factors
             if name == WHOLE:
                 values.append(product)
             values.append(pairs)
             if "cell" in name:
-                values.append(pairs + product - np.sum(of_cells * means))
-        return np.array(values)
+                values.append(pairs + product - np.einsum("dkj,kj->d", of_cells, means))
+        return np.stack(values, axis=1)
+
+
+def _sums(draws, places, values, shape) -> np.ndarray:
+    """Sums of values in the places (draw, place) of an array of this shape."""
+    places = (draws * shape[1] + places).ravel()
+    return np.bincount(places, values.ravel(), shape[0] * shape[1]).reshape(shape)

@@ -169,24 +169,28 @@ def test_the_deviation_of_a_cell_is_that_of_all_outcomes(n_classes):
 
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
-def test_redrawn_values_are_those_of_the_candidates(notion):
+def test_redrawn_values_are_those_of_the_candidates(notion, monkeypatch):
     """Outcomes as the simulation draws them, made into residuals of the same problems."""
+    monkeypatch.setattr(calibrated_limit_module, "_TOGETHER", 10_000)
     data, corrections = made(notion, weighted=True)
     partitions = list(partitions_of(data))
-    values = calibrated_limit_module._redrawn(data, corrections, partitions)[:3]
+    values = calibrated_limit_module._redrawn(data, corrections, partitions)
     parts = [part for part in data.parts if len(part.weight)]
-    together = data.share_samples
-    draw = calibrated_limit_module._outcomes_together if together else None
-    draws = (draw or calibrated_limit_module._outcomes_apart)(parts, np.random.default_rng(0), 3)
-    for row, events in zip(values, draws, strict=True):
+    rng, share = np.random.default_rng(0), data.share_samples
+    several = list(calibrated_limit_module._outcomes(parts, rng, len(values), share))
+    assert len(several) > 1
+    for k in (0, 1, len(values) - 1):
+        draw, before = 0, k
+        while before >= several[draw][0][0]:
+            before, draw = before - several[draw][0][0], draw + 1
         drawn = []
-        for part, (rows, columns) in zip(parts, events, strict=True):
-            residuals = -part.features.astype(float)
-            residuals[rows, columns] += 1
+        for part, (_, draws, rows, columns) in zip(parts, several[draw], strict=True):
+            residuals, own = -part.features.astype(float), draws == before
+            residuals[rows[own], columns[own]] += 1
             drawn.append(part._replace(residuals=residuals))
         kept = [g for part, g in zip(data.parts, corrections, strict=True) if len(part.weight)]
         expected = adaptive_squared_error(data._replace(parts=drawn), kept).candidates
-        assert_allclose(row, [value for _, value, _ in expected], rtol=1e-9, atol=1e-12)
+        assert_allclose(values[k], [value for _, value, _ in expected], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.slow
