@@ -11,8 +11,9 @@ from skcal._groups import tail_quantile
 from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._validation import is_significant
-from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
-from skcal.displays.reliability_panel import ReliabilityPanel
+from skcal.displays import CalibrationCurveDisplay
+from skcal.displays.base import problem_titles, titled
+from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, rule_of
 from skcal.hypothesis_tests import (
     calibration_test,
     equivalence_test,
@@ -236,11 +237,13 @@ def measure(
     refuted = test is not None and is_significant(test.pvalue, settings.confidence_level)
     scan = attempt("ranges", tested, scan_test, sample, settings)
     certificate = attempt("certificate", _certificate, sample, settings)
-    without_bins = attempt("ECE without bins", _without_bins, sample, settings, refuted)
+    facts = attempt("ECE without bins", _without_bins, sample, settings)
     ece = attempt("ECE", _binned_ece, sample, settings, refuted)
     scores = [attempt(score[0], _decomposed, sample, *score) for score in _asked_scores(sample)]
-    ranges = scan.ranges if refuted and scan is not None else []
-    diagram = attempt("reliability diagram", _diagram, name, sample, settings, ranges, test)
+    shown = np.nan if scan is None else scan.pvalue, scan.ranges if refuted and scan else []
+    if test is not None:
+        shown = test.pvalue, shown[1]
+    diagram = attempt("reliability diagram", _diagram, name, sample, settings, *shown, facts)
     curve = attempt("calibration curve", _curve_display, name, sample, settings)
     decision, at_prevalence = attempt("decision curve", _decisions, sample, settings) or (None,) * 2
     n_curves = None if of_part else min(settings.n_resamples, _CURVES)
@@ -260,7 +263,7 @@ def measure(
         test=test,
         scan=scan,
         certificate=certificate,
-        without_bins=without_bins,
+        without_bins=None if facts is None else _error_with_interval(facts, sample, refuted),
         ece=ece,
         scores=[part for part in scores if part is not None],
         sharpness=sharpness(
@@ -411,13 +414,15 @@ def _interval(estimate, low, high, refuted) -> dict[str, float]:
     return {"estimate": float(estimate), "low": low, "high": min(max(high, estimate), 1.0)}
 
 
-def _without_bins(sample, settings, refuted) -> IntervalEstimate | None:
-    facts = ece_without_bins(
-        sample, random_state=settings.random_state, confidence_level=settings.confidence_level
-    )
-    z = tail_quantile((1 - settings.confidence_level) / 2, sample.weight, sample.groups)
-    half = z * (facts["standard_error"] or np.inf)
-    estimate = facts["estimate"]
+def _without_bins(sample, settings) -> dict:
+    options = {"random_state": settings.random_state}
+    return ece_without_bins(sample, **options, confidence_level=settings.confidence_level)
+
+
+def _error_with_interval(facts, sample, refuted) -> IntervalEstimate:
+    level, estimate = facts["confidence_level"], facts["estimate"]
+    half = tail_quantile((1 - level) / 2, sample.weight, sample.groups)
+    half *= facts["standard_error"] or np.inf
     return IntervalEstimate(
         sample.notion, **_interval(estimate, estimate - half, estimate + half, refuted)
     )
@@ -515,17 +520,8 @@ def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
     return whole, decision_curve(*_given(sample), thresholds=[rate], **options)
 
 
-def _diagram(name, sample, settings, ranges, test) -> ReliabilityPanel:
+def _diagram(name, sample, settings, pvalue, ranges, facts) -> ReliabilityPanel:
     """The panel of a reliability display, with the ranges and the p-value of the verdict."""
-    display = ReliabilityDisplay.from_predictions(
-        *_given(sample),
-        **asked(sample),
-        **beside(sample),
-        confidence_level=settings.confidence_level,
-        n_resamples=settings.n_resamples,
-        random_state=settings.random_state,
-        name=name,
-        plot=False,
-    )
-    [panel] = display.panels
-    return replace(panel, ranges=ranges, pvalue=panel.pvalue if test is None else test.pvalue)
+    [problem], [title] = sample.problems(), problem_titles(sample)
+    rule, level = rule_of(problem, "auto", "quantile", None), settings.confidence_level
+    return make_panel(titled(name, title), problem, None, rule, level, pvalue, ranges, facts)
