@@ -168,6 +168,7 @@ def test_messages_are_of_bounded_length(tmp_path, capsys):
     assert message.endswith("Name the column of labels by --label.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory as Linux has them")
 def test_little_memory_suffices_for_a_small_file(tmp_path):
     path = tmp_path / "predictions.csv.gz"

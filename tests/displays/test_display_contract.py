@@ -101,25 +101,30 @@ def test_without_axes_a_figure_is_made_that_holds_all_and_changes_no_number(
 
 @EVERY
 def test_given_axes_are_used_and_no_others_and_all_fits(make, n_panels, figures):
-    size = (6.4 * (n_panels + 1), 9.6)
-    figure, axes = figures.subplots(2, n_panels + 1, figsize=size)
-    display = drawn(make, ax=axes[0, 0] if n_panels == 1 else axes[0, :n_panels])
+    figure, axes = figures.subplots(1, n_panels + 1, figsize=(6.4 * (n_panels + 1), 4.8))
+    display = drawn(make, ax=axes[0] if n_panels == 1 else axes[:n_panels])
     assert display.figure_ is figure
     assert figures.get_fignums() == [figure.number]
-    assert all(ax.has_data() for ax in axes[0, :n_panels])
-    for untouched in (axes[0, n_panels], *axes[1]):
-        assert not untouched.has_data()
-        assert not untouched.get_title()
-    assert figure.axes == [*axes.ravel()]  # colour bars and histograms are children of their axes
+    assert all(ax.has_data() for ax in axes[:n_panels])
+    assert not axes[n_panels].has_data()
+    assert not axes[n_panels].get_title()
+    assert figure.axes == [*axes]  # colour bars and histograms are children of their axes
     match = f"{n_panels + 1} axes, the display has {n_panels} panel.* leave ax out"
     with pytest.raises(ValueError, match=match):
-        display.plot(ax=axes[0])
+        display.plot(ax=axes)
     figure.draw_without_rendering()
-    boxes = np.array([ax.get_tightbbox().extents for ax in axes[0]])
+    boxes = np.array([ax.get_tightbbox().extents for ax in axes])
     assert (boxes[:, :2] >= -1).all()
     assert (boxes[:, 2:] <= figure.bbox.size + 1).all()
     assert (boxes[:-1, 2] <= boxes[1:, 0] + 1).all()  # panels do not cover each other
-    assert (boxes[:, 1] >= axes[1, 0].get_tightbbox().y1 - 1).all()
+
+
+def test_two_displays_stand_on_one_figure(figures):
+    figure, (one, other) = figures.subplots(2, 1, figsize=(6.4, 9.6))
+    drawn(CASES["reliability"][0], ax=one)
+    drawn(CASES["null"][0], ax=other)
+    figure.draw_without_rendering()
+    assert one.get_tightbbox().y0 >= other.get_tightbbox().y1 - 1
 
 
 def test_axes_that_were_placed_by_hand_stay_and_an_engine_too(figures):

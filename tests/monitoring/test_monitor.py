@@ -324,7 +324,7 @@ def test_a_large_batch_is_one_batch_and_needs_little_memory(monkeypatch, rng):
         whole, cut = (CalibrationMonitor(notion).update(proba[:500], labels[:500]) for _ in "ab")
         whole.update(proba, labels)
         with monkeypatch.context() as patch:
-            patch.setattr("skcal.monitoring.layout._PART_BYTES", 2**15)
+            patch.setattr("skcal.monitoring.layout._PART_BYTES", 2**16)
             tracemalloc.start()
             cut.update(proba, labels)
             peak = tracemalloc.get_traced_memory()[1]

@@ -102,12 +102,12 @@ def found_contradictions(seeds):
 
 
 def test_nothing_that_is_printed_contradicts_the_verdict():
-    assert found_contradictions(range(8)) == []
+    assert found_contradictions(range(5)) == []
 
 
 @pytest.mark.slow
 def test_nothing_that_is_printed_contradicts_the_verdict_of_many_samples():
-    assert found_contradictions(range(8, 2000)) == []
+    assert found_contradictions(range(5, 2000)) == []
 
 
 def test_parts_of_the_verdict_are_those_of_the_public_tests():
