@@ -60,9 +60,7 @@ class Display:
         self._draw(axes, self.name if name is None else name, kwargs)
         self.ax_ = axes[0] if n_panels == 1 else axes
         self.figure_ = axes[0].figure
-        arranged = axes[0].get_subplotspec() is None or self.figure_.get_layout_engine() is not None
-        if not arranged:  # legends and labels would leave the figure
-            self.figure_.figure.set_layout_engine("constrained")
+        _arrange(axes)
         if ax is None and self.n_panels_left_out:
             total = n_panels + self.n_panels_left_out
             self.figure_.suptitle(f"the {n_panels} of {total} classes that stand out most")
@@ -152,6 +150,19 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     for unused in grid.ravel()[n_panels:]:
         figure.delaxes(unused)
     return grid.ravel()[:n_panels]
+
+
+def _arrange(axes) -> None:
+    """Let an engine make room for legends and labels; a figure without one gets "constrained".
+
+    Its second pass, when the figure is drawn, sees how large axes of equal aspect have become.
+    """
+    figure = axes[0].figure
+    if axes[0].get_subplotspec() is None:  # placed by hand
+        return
+    if figure.get_layout_engine() is None:
+        figure.figure.set_layout_engine("constrained")
+    figure.get_layout_engine().execute(figure.figure)
 
 
 def styled(given: dict, **defaults) -> dict:

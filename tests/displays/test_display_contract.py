@@ -119,6 +119,16 @@ def test_given_axes_are_used_and_no_others_and_all_fits(make, n_panels, figures)
     assert (boxes[:-1, 2] <= boxes[1:, 0] + 1).all()  # panels do not cover each other
 
 
+def test_axes_of_equal_aspect_fit_into_a_low_figure(figures):
+    figure, axes = figures.subplots(1, 3, figsize=(13, 5))
+    for ax in axes[:2]:
+        drawn(CASES["reliability"][0], ax=ax, name="a name above the facts")
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    assert box.y0 >= 0
+    assert box.y1 <= 5
+
+
 def test_two_displays_stand_on_one_figure(figures):
     figure, (one, other) = figures.subplots(2, 1, figsize=(6.4, 9.6))
     drawn(CASES["reliability"][0], ax=one)
