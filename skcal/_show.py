@@ -29,7 +29,7 @@ def printable(text: str) -> str:
 
 def as_json(data: Any, indent: int | None = 2) -> str:
     """Strict JSON in ASCII, which terminals and files of any encoding hold."""
-    return json.dumps(data, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
+    return json.dumps(data, indent=indent, allow_nan=False)
 
 
 def number(value: float | None, decimals: int = 4) -> str:

@@ -31,7 +31,7 @@ FORMS = {
     "signs and exponents": TABLE + "+0.5,.5,cat\n1.,0e9,cat\n5E-1,50e-2,dog\n-0.0,1,dog\n",
     "small numbers": TABLE + f"5e-324,1,cat\n1e-400,1,cat\n0.{'3' * 400},0.{'6' * 399}7,cat\n",
     "quotes": TABLE + '"0.5","0.5",cat\n0.5,0.5,"c""at"\n0.5,0.5,c"at\n0.5,0.5,"c"at\n',
-    "a newline in quotes": TABLE + '0.5,0.5,"c\nat"\n0.5,0.5,dog\n',
+    "newlines in quotes": TABLE + '0.5,0.5,"c\nat"\n0.5,0.5,"c\r\nat"\n0.5,0.5,dog\n',
 }  # fmt: skip
 
 
@@ -50,7 +50,8 @@ def test_rows_are_those_of_the_csv_module_and_lines_those_of_editors(
     table = read_table(path, 2**30, choose_numbers)
     lines = io.StringIO(FORMS[form].removeprefix("\ufeff"), newline="")
     reader = csv.reader(list(lines))
-    rows = [(reader.line_num, row) for row in reader if row][1:]
+    assert table.header == [name.strip() for name in next(reader)]
+    rows = [(reader.line_num, row) for row in reader if row]
     assert table.numbers.tolist() == [[float(a), float(b)] for _, (a, b, _) in rows]
     texts = table.texts["label"]
     assert [texts.values[code] for code in texts.codes] == [row[2] for _, row in rows]
@@ -61,7 +62,7 @@ def test_rows_are_those_of_the_csv_module_and_lines_those_of_editors(
 @pytest.mark.parametrize(
     ("late", "message"),
     [
-        ("0.5,x,cat\n0.5,0.5\n", "line 43, column 'dog' is 'x', not a number"),
+        ("0.5,x,cat\n0.5,0.5\n", "line 43, column 'dog' is 'x', not a number. Give a prob"),
         ("0.5,0.5\n0.5,x,cat\n", "line 43 has 2 fields, the header 3"),
         ("0.5,0.5,cat,\n", "line 43 has 4 fields"),
         (TABLE, "line 43 repeats the header"),
