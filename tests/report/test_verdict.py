@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -27,8 +28,10 @@ from skcal.metrics import cross_fitted_calibration_error, validation_measures
 from skcal.metrics.validation import DISTANCES
 from skcal.report import calibration_report
 from skcal.report.compare import read_subgroups
+from skcal.report.measure import Settings, measure
 from skcal.report.rows import measure_rows, records_table, subgroups_table
 from skcal.report.words import UNADJUSTED, all_warnings, by_kind, in_a_hundred, powerless, where
+from skcal.sample import read_sample
 
 FAST = {"candidates": [Zero()], "cv": 2, "n_resamples": 39}
 IDEALS = {"O/E ratio": 1, "calibration in the large": 0, "calibration slope": 1}
@@ -178,6 +181,18 @@ def test_short_is_one_screen_and_full_is_everything():
     assert report._repr_html_().count("<details>") >= 4
     with pytest.raises(ValueError, match="detail='all' is unknown"):
         report.summary("all")
+
+
+def test_a_diagram_shows_the_verdict_and_no_range_that_it_does_not_show():
+    y, p = binary()
+    sample = read_sample(y, p)
+    settings = Settings(False, 15, "uniform", None, 0.95, 99, [Zero()], 2, None, None, None, 0)
+    found = measure("model", sample, settings)
+    assert found.diagram.pvalue == found.test.pvalue != found.scan.pvalue
+    assert found.diagram.ranges == found.scan.ranges != []
+    other = measure("model", sample, settings, replace(found.test, pvalue=0.5))
+    assert other.scan.ranges != []
+    assert (other.diagram.pvalue, other.diagram.ranges) == (0.5, [])
 
 
 def test_caveats_of_subgroups_stand_once_and_powerless_ones_say_so():
