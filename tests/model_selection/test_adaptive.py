@@ -193,6 +193,25 @@ def test_redrawn_values_are_those_of_the_candidates(notion, monkeypatch):
         assert_allclose(values[k], [value for _, value, _ in expected], rtol=1e-9, atol=1e-12)
 
 
+@every_notion
+def test_redrawn_outcomes_have_the_predicted_frequencies_and_a_sample_has_one(notion):
+    data, _ = made(notion, n=40)
+    parts = [part for part in data.parts if len(part.weight)]
+    happened = [np.zeros((600, *part.features.shape)) for part in parts]
+    rng, first = np.random.default_rng(5), 0
+    for drawn_parts in calibrated_limit_module._outcomes(parts, rng, 600, data.share_samples):
+        for found, (_, draws, rows, columns) in zip(happened, drawn_parts, strict=True):
+            found[first + draws, rows, columns] += 1
+        first += drawn_parts[0][0]
+    assert first == 600
+    for found, part in zip(happened, parts, strict=True):
+        p = part.features
+        # Of at most 160 frequencies one is beyond 5 standard errors with probability 1e-4.
+        assert (np.abs(found.mean(axis=0) - p) <= 5 * np.sqrt(p * (1 - p) / 600) + 5 / 600).all()
+    if data.share_samples and notion != "confidence" and notion != "binary":
+        assert (sum(found.sum(axis=2) for found in happened) == 1).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
 def test_deviations_at_calibration_are_those_of_redrawn_outcomes(notion):

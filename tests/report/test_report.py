@@ -153,7 +153,11 @@ def test_bounds_are_at_the_level_of_the_report():
 
 def test_the_figure_shows_the_numbers_of_the_table():
     overall, diagram = plain_report().overall, plain_report().overall.diagram
-    assert diagram.without_bins["estimate"] == overall.without_bins.estimate
+    error = overall.without_bins
+    assert diagram.without_bins["estimate"] == error.estimate
+    half = norm.isf(0.025) * diagram.without_bins["standard_error"]
+    ends = max(error.estimate - half, 0), min(error.estimate + half, 1)
+    assert (error.low, error.high) == pytest.approx(ends, rel=1e-9)
     assert diagram.ranges == list(overall.scan.ranges if overall.test.pvalue <= 0.05 else [])
     assert diagram.pvalue == overall.test.pvalue
     assert sum(diagram.count) == 500
