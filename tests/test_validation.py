@@ -369,6 +369,8 @@ def test_labels_that_are_counted_from_1_are_warned_of(rng):
         read_sample(y[few], proba[few])
     with pytest.warns(UserWarning, match=r"y holds integers from 1.*labels=range\(1, 4\)"):
         Recalibrator([TemperatureScaling()]).fit(proba[few], y[few])
+    read_sample(y[few], proba[few], labels=range(3))  # as told
+    Recalibrator([TemperatureScaling()], labels=range(3)).fit(proba[few], y[few])
     TemperatureScaling().fit(proba[few], y[few])  # which has no labels=: column numbers as told
     codes, classes = check_labels(y[few], proba[few], labels=range(1, 4))
     assert classes.tolist() == [1, 2, 3]
