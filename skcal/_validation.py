@@ -491,14 +491,6 @@ def refuse_lost_pairs(pairs: float, squared_total: float) -> None:
         )
 
 
-def check_confidence_level(level: Any) -> None:
-    """Raise unless the level is a number between 0 and 1."""
-    if not isinstance(level, Real):
-        raise TypeError(f"confidence_level={level!r} must be a number.")
-    if not 0 < float(level) < 1:
-        raise ValueError(f"confidence_level={level!r} must be between 0 and 1.")
-
-
 def is_significant(pvalue, confidence_level: float):
     """Whether p-values are at most 1 - confidence_level, whose rounding does not count."""
     return pvalue <= 1 - confidence_level + 1e-12

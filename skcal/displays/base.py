@@ -315,12 +315,6 @@ def require_instance(argument: str, value, kind: type, remedy: str) -> None:
         raise TypeError(f"{argument} is {type(value).__name__}. {remedy}")
 
 
-def require_level(argument: str, value) -> None:
-    """Raise ValueError unless the value is between 0 and 1."""
-    if not 0 < value < 1:
-        raise ValueError(f"{argument}={value!r} must be between 0 and 1.")
-
-
 def require_search(argument: str, search) -> None:
     """Raise unless it is a fitted search."""
     remedy = "Pass a fitted skcal.CalibrationErrorSearchCV."

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from skcal._show import percent
+from skcal._sklearn_compat import validate_params
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.displays.base import (
     BLUE,
     GREEN,
@@ -19,7 +21,6 @@ from skcal.displays.base import (
     head_rows,
     name_rows,
     require_instance,
-    require_level,
     require_search,
     styled,
     write_pvalues,
@@ -113,6 +114,7 @@ class ComparisonDisplay(Display):
         return [self.notion, n_classifiers, counted(n_tests, "test")]
 
     @classmethod
+    @validate_params({**CONFIDENCE_LEVEL, "level": CONFIDENCE_LEVEL["confidence_level"]})
     def from_searches(
         cls, searches, tests=None, *, confidence_level=0.95, level=0.05, ax=None, plot=True
     ):
@@ -139,8 +141,6 @@ class ComparisonDisplay(Display):
         display : ComparisonDisplay
         """
         tests = {} if tests is None else tests
-        require_level("confidence_level", confidence_level)
-        require_level("level", level)
         _require_comparable(searches, tests)
         pvalues = dict.fromkeys(searches, np.nan)
         if tests:

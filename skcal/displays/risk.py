@@ -10,7 +10,8 @@ import numpy as np
 from scipy.stats import norm
 
 from skcal._show import format_setting, percent
-from skcal._validation import check_confidence_level
+from skcal._sklearn_compat import validate_params
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.displays.base import (
     BLUE,
     COLOURS,
@@ -153,6 +154,7 @@ class RiskDisplay(Display):
         return [shown, counted(self.n_folds, "fold"), f"lowest {as_label(self.best_name)}"]
 
     @classmethod
+    @validate_params(CONFIDENCE_LEVEL)
     def from_search(cls, search, *, param=None, confidence_level=0.95, ax=None, plot=True):
         """Read a fitted search, and plot.
 
@@ -176,7 +178,6 @@ class RiskDisplay(Display):
         display : RiskDisplay
         """
         require_search("search", search)
-        check_confidence_level(confidence_level)
         display = cls(
             param,
             curves=[] if param is None else _risk_curves(search, param),

@@ -8,6 +8,8 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from skcal._show import percent
+from skcal._sklearn_compat import validate_params
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.displays.base import (
     BLUE,
     GREY,
@@ -19,7 +21,6 @@ from skcal.displays.base import (
     head_rows,
     name_rows,
     require_instance,
-    require_level,
     styled,
     three_digits,
     titled,
@@ -82,6 +83,7 @@ class SegmentDisplay(Display):
         return [f"{len(self.segments):,} of {counted(self.n_segments, 'segment')}"]
 
     @classmethod
+    @validate_params({"level": CONFIDENCE_LEVEL["confidence_level"]})
     def from_result(cls, result, *, n_worst=12, level=0.05, ax=None, plot=True):
         """Take the worst segments of a test, and plot.
 
@@ -102,7 +104,6 @@ class SegmentDisplay(Display):
         display : SegmentDisplay
         """
         require_instance("result", result, SegmentTestResult, "Pass what segment_test returned.")
-        require_level("level", level)
         worst = result.segments[:n_worst]
         display = cls(worst, n_segments=len(result.segments), level=level)
         return display.plot(ax=ax) if plot else display

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from skcal._groups import Groups, law_of_mean
 from skcal._show import ShownRounded, rounded
-from skcal._sklearn_compat import Interval
-from skcal._validation import InputError, as_floats, check_confidence_level
+from skcal._sklearn_compat import Interval, validate_params
+from skcal._validation import CONFIDENCE_LEVEL, InputError, as_floats
 from skcal.metrics.limits import FEWEST_EVENTS, effective_number, warn_if_few_events
 from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.notions import Problem
@@ -98,6 +98,7 @@ class CalibrationTestResult(ShownRounded):
                 lines.append(f"interval   [{low:.4g}, {high:.4g}] at 95 % confidence")
         return "\n".join([*lines, f"p-value    {self.pvalue:.2g}"])
 
+    @validate_params(CONFIDENCE_LEVEL)
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Return the interval (low, high) of the estimate, where the theory gives one."""
         if np.isnan(self.standard_error):
@@ -105,7 +106,6 @@ class CalibrationTestResult(ShownRounded):
                 f"No interval is known for {self.method}. Use skcal.metrics.bootstrap_interval of "
                 "a measure."
             )
-        check_confidence_level(confidence_level)
         law = law_of_mean(self.degrees_of_freedom)
         half = law.isf((1 - confidence_level) / 2) * self.standard_error
         return ConfidenceInterval(float(self.estimate - half), float(self.estimate + half))

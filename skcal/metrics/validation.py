@@ -221,7 +221,7 @@ def _cells(measure: Measure) -> tuple[str, str]:
 
 
 _QUANTILES = {"e50": 0.5, "e90": 0.9, "emax": 1.0}
-DISTANCES = ("ici", *_QUANTILES)
+CURVE_DISTANCES = ("ici", *_QUANTILES)
 
 
 @validate_params(
@@ -385,7 +385,7 @@ def _distances(method, x, outcome, weight, groups, level, n_resamples, random_st
     if n_resamples is None:
         return {
             name: Measure(float(value), np.nan, np.nan)
-            for name, value in zip(DISTANCES, estimates, strict=True)
+            for name, value in zip(CURVE_DISTANCES, estimates, strict=True)
         }
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     resampled = _resampled_points if groups is None else _resampled_groups
@@ -407,7 +407,7 @@ def _distances(method, x, outcome, weight, groups, level, n_resamples, random_st
     null = []
     for hits, misses in redraw(points, weight, n_resamples, rng):
         others, kept = _kept(points, hits, misses, points.squares)
-        found = np.full(len(DISTANCES), np.inf)
+        found = np.full(len(CURVE_DISTANCES), np.inf)
         if len(kept):
             found = summarised(point_gaps(method, others), others.mass)
         null.append(found)
@@ -418,7 +418,9 @@ def _distances(method, x, outcome, weight, groups, level, n_resamples, random_st
     low = np.where(is_significant(pvalues, level), np.clip(low, 0, estimates), 0.0)
     high = np.minimum(high, 1)
     rows = np.column_stack([estimates, low, high])
-    return {name: Measure(*map(float, row)) for name, row in zip(DISTANCES, rows, strict=True)}
+    return {
+        name: Measure(*map(float, row)) for name, row in zip(CURVE_DISTANCES, rows, strict=True)
+    }
 
 
 def _kept(points, hits, misses, squares) -> tuple[Points, np.ndarray]:

@@ -16,7 +16,8 @@ from scipy.special import expit
 from skcal._groups import degrees_of_freedom, law_of_mean, variance_of_sums
 from skcal._matrices import rowwise_dot
 from skcal._show import ShownRounded
-from skcal._validation import check_confidence_level
+from skcal._sklearn_compat import validate_params
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.model_selection.adaptive import Spread
 from skcal.notions import Problem, Problems
 from skcal.pair_risk import one_step_terms, weighted_mean
@@ -68,23 +69,24 @@ class OneStepEstimate(ShownRounded):
             return 0.0 if self.value > 0 else 1.0
         return float(self._law.sf(self.value / self.standard_error))
 
+    @validate_params(CONFIDENCE_LEVEL)
     def confidence_interval(self, confidence_level=0.95) -> ConfidenceInterval:
         """Normal interval around the value.
 
         It covers the squared error minus E‖ĝ - g*‖², so only its lower end bounds the calibration
         error.
         """
-        self._check_level(confidence_level)
+        self._require_error()
         half = self._law.ppf((1 + confidence_level) / 2) * self.standard_error
         return ConfidenceInterval(float(self.value - half), float(self.value + half))
 
+    @validate_params(CONFIDENCE_LEVEL)
     def lower_confidence_bound(self, confidence_level=0.95) -> float:
         """One-sided lower confidence limit of the squared calibration error."""
-        self._check_level(confidence_level)
+        self._require_error()
         return float(self.value - self._law.ppf(confidence_level) * self.standard_error)
 
-    def _check_level(self, confidence_level):
-        check_confidence_level(confidence_level)
+    def _require_error(self):
         if not np.isfinite(self.standard_error):
             raise ValueError(
                 f"An interval needs at least 2 test samples, there are {len(self.terms)}. "

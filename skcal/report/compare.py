@@ -164,7 +164,7 @@ def _natural_order(name: str) -> list:
     ]
 
 
-def test_subgroups(
+def tests_of_subgroups(
     names: list[str], samples: list[Sample], settings: Settings
 ) -> tuple[list[JointTestResult | None], list[str]]:
     """Test each subgroup, with p-values adjusted for all of them by Holm's method.

@@ -34,7 +34,7 @@ from skcal.metrics import (
 )
 from skcal.metrics.cross_fitted import ece_without_bins
 from skcal.metrics.thresholds import DecisionCurve
-from skcal.metrics.validation import DISTANCES, ValidationMeasures
+from skcal.metrics.validation import CURVE_DISTANCES, ValidationMeasures
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, Notion, resolve_notion
@@ -495,7 +495,9 @@ def _validated(sample, settings, refuted, n_curves) -> ValidationMeasures | None
     )
     if refuted or n_curves is None:
         return found
-    return replace(found, **{name: getattr(found, name)._replace(low=0.0) for name in DISTANCES})
+    return replace(
+        found, **{name: getattr(found, name)._replace(low=0.0) for name in CURVE_DISTANCES}
+    )
 
 
 def _curve_display(name, sample, settings) -> CalibrationCurveDisplay | None:

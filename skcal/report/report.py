@@ -30,7 +30,7 @@ from skcal.report.compare import (
     precisions_of_labels,
     read_second,
     read_subgroups,
-    test_subgroups,
+    tests_of_subgroups,
 )
 from skcal.report.figure import reliability
 from skcal.report.measure import Measures, Settings, asked, beside, measure
@@ -455,7 +455,7 @@ def calibration_report(
     described["notion_asked"] = notion_asked
     overall = measure(name, sample, settings)
     names, samples = [label for label, _ in parts], [sample.take(rows) for _, rows in parts]
-    tests, warnings = test_subgroups(names, samples, settings) if parts else ([], [])
+    tests, warnings = tests_of_subgroups(names, samples, settings) if parts else ([], [])
     subgroups = [
         measure(label, part, settings, test, of_part=True)
         for label, part, test in zip(names, samples, tests, strict=True)

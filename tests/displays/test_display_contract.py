@@ -277,5 +277,7 @@ def test_other_objects_are_refused_with_what_to_pass(make, match):
     ],
 )
 def test_levels_outside_0_and_1_are_refused(make, name):
-    with pytest.raises(ValueError, match=f"{name}=5 must be between 0 and 1"):
+    with pytest.raises(
+        ValueError, match=rf"'{name}' parameter .* must be a float in the range \(0.0, 1.0\)"
+    ):
         make(**{name: 5})

@@ -131,15 +131,10 @@ def test_confidence_intervals_are_normal(result, level):
     assert_allclose([low, high], norm.interval(level, 0.5, 0.25))
 
 
-@pytest.mark.parametrize("level", [0, 1, 95, -0.1, np.nan])
+@pytest.mark.parametrize("level", [0, 1, 95, -0.1, np.nan, "95"])
 def test_confidence_levels_are_between_0_and_1(result, level):
-    with pytest.raises(ValueError, match="must be between 0 and 1"):
+    with pytest.raises(ValueError, match=r"must be a float in the range \(0.0, 1.0\)"):
         result.confidence_interval(level)
-
-
-def test_confidence_levels_are_numbers(result):
-    with pytest.raises(TypeError, match="confidence_level='95' must be a number"):
-        result.confidence_interval("95")
 
 
 def test_results_without_a_standard_error_have_no_interval():

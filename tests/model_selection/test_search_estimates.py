@@ -138,9 +138,13 @@ def test_the_one_step_estimate_rests_on_the_best_setting_with_residual(data, out
 @pytest.mark.parametrize("level", [0, 1, 95])
 def test_confidence_levels_are_fractions(data, level):
     search = searched(data)
-    with pytest.raises(ValueError, match=r"confidence_level=.* must be between 0 and 1"):
+    with pytest.raises(
+        ValueError, match=r"confidence_level.* must be a float in the range \(0.0, 1.0\)"
+    ):
         search.confidence_interval(level)
-    with pytest.raises(ValueError, match=r"confidence_level=.* must be between 0 and 1"):
+    with pytest.raises(
+        ValueError, match=r"confidence_level.* must be a float in the range \(0.0, 1.0\)"
+    ):
         search.lower_confidence_bound(level)
 
 

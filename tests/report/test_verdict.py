@@ -25,7 +25,7 @@ from skcal import Zero
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_test, equivalence_test, scan_test
 from skcal.metrics import cross_fitted_calibration_error, validation_measures
-from skcal.metrics.validation import DISTANCES
+from skcal.metrics.validation import CURVE_DISTANCES
 from skcal.report import calibration_report
 from skcal.report.compare import read_subgroups
 from skcal.report.measure import Settings, measure
@@ -73,7 +73,7 @@ def contradictions(y, p, report, seed):
         yield "ranges beside the verdict"
     errors = [part for part in (overall.without_bins, overall.ece) if part is not None]
     if overall.validation is not None:
-        errors += [getattr(overall.validation, name) for name in DISTANCES]
+        errors += [getattr(overall.validation, name) for name in CURVE_DISTANCES]
     if any(not part.low <= part.estimate <= part.high for part in errors):
         yield "an estimate outside its interval"
     bounds = [part.low for part in errors]
