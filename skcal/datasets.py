@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
-from numbers import Integral
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,6 +15,16 @@ from scipy.integrate import quad
 from scipy.special import betaln
 from scipy.stats import gamma
 from sklearn.utils import check_random_state
+
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
+
+_OPTIONS = {
+    "n_samples": [Interval(Integral, 1, None, closed="left")],
+    "n_classes": [Interval(Integral, 2, None, closed="left")],
+    "concentration": [Interval(Real, 0, None, closed="neither")],
+    "n_truth_draws": [Interval(Integral, 0, None, closed="left")],
+    "random_state": ["random_state"],
+}
 
 
 class TrueError(NamedTuple):
@@ -61,6 +71,13 @@ class CalibrationDataset:
         return None if self.find_total_variation is None else self.find_total_variation()
 
 
+@validate_params(
+    {
+        **_OPTIONS,
+        "model": [StrOptions({"M1", "M2", "M3"})],
+        "noise": [Interval(Real, 0, 1, closed="both")],
+    }
+)
 def make_dirichlet(
     n_samples: int = 1000,
     *,
@@ -111,10 +128,6 @@ def make_dirichlet(
     >>> round(data.true_squared_errors["canonical"].value, 6)  # E‖p - 1/2‖²
     0.166667
     """
-    if model not in _CONDITIONALS:
-        raise ValueError(f"model={model!r} is unknown. Use one of {', '.join(_CONDITIONALS)}.")
-    if not 0 <= noise <= 1:
-        raise ValueError(f"noise={noise!r} must be in [0, 1].")
     rng = _generator(random_state)
     proba = _dirichlet(rng, n_samples, n_classes, concentration)
     labels = _categorical(rng, _CONDITIONALS[model](proba, noise))
@@ -125,6 +138,7 @@ def make_dirichlet(
     return CalibrationDataset(proba, labels, errors, variation)
 
 
+@validate_params({**_OPTIONS, "temperature": [Interval(Real, 0, None, closed="neither")]})
 def make_tempered(
     n_samples: int = 1000,
     *,
@@ -177,6 +191,12 @@ def make_tempered(
     return CalibrationDataset(_temper(truth, temperature), labels, errors)
 
 
+@validate_params(
+    {
+        **_OPTIONS,
+        "distortion": [StrOptions({"class-dependent", "non-monotone", "confused-pair"})],
+    }
+)
 def make_distorted(
     n_samples: int = 1000,
     *,
@@ -220,9 +240,6 @@ def make_distorted(
     >>> round(data.true_squared_errors["canonical"].value, 3)
     0.071
     """
-    if distortion not in DISTORTIONS:
-        known = ", ".join(map(repr, DISTORTIONS))
-        raise ValueError(f"distortion={distortion!r} is unknown. Use one of {known}.")
     rng = _generator(random_state)
     proba = _dirichlet(rng, n_samples, n_classes, concentration)
     labels = _categorical(rng, DISTORTIONS[distortion](proba))
@@ -282,11 +299,6 @@ def _generator(random_state: int | np.random.RandomState | None) -> np.random.Ge
 def _dirichlet(
     rng: np.random.Generator, n_samples: int, n_classes: int, concentration: float
 ) -> np.ndarray:
-    if concentration <= 0:
-        raise ValueError(f"concentration={concentration!r} must be > 0.")
-    for name, count, least in (("n_samples", n_samples, 1), ("n_classes", n_classes, 2)):
-        if not isinstance(count, Integral) or isinstance(count, bool) or count < least:
-            raise ValueError(f"{name}={count!r} must be an integer ≥ {least}.")
     return rng.dirichlet(np.full(n_classes, concentration), size=n_samples)
 
 

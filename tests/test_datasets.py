@@ -214,11 +214,11 @@ def test_overwriting_a_truth_does_not_change_the_next_one(make):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"model": "M4"}, r"^model='M4' is unknown\. Use one of M1, M2, M3"),
+        ({"model": "M4"}, r"The 'model' parameter of make_dirichlet must be a str among .*'M1'"),
         ({"model": "M2", "noise": 1.5}, r"noise"),
         ({"model": "M2", "noise": -0.1}, r"noise"),
         ({"concentration": 0.0}, r"alpha|concentration"),
-        ({"random_state": "seed"}, r"cannot be used to seed"),
+        ({"random_state": "seed"}, "random_state"),
     ],
 )
 def test_impossible_models_are_refused(options, match):
@@ -264,10 +264,10 @@ def test_the_error_of_a_truth_is_that_of_the_mean_of_ten_batches(monkeypatch):
     assert truths["classwise"].value == 2 * 9
 
 
-@pytest.mark.parametrize("n_samples", [0, True, 2.0])
+@pytest.mark.parametrize("n_samples", [0, 2.0])
 @pytest.mark.parametrize("make", [make_tempered, make_dirichlet])
 def test_impossible_numbers_of_samples_are_refused(make, n_samples):
-    with pytest.raises(ValueError, match=r"^n_samples=.* must be an integer ≥ 1\.$"):
+    with pytest.raises(ValueError, match=r"'n_samples' parameter .* must be an int in the range"):
         make(n_samples)
-    with pytest.raises(ValueError, match=r"^n_classes=1 must be an integer ≥ 2\.$"):
+    with pytest.raises(ValueError, match=r"'n_classes' parameter .* must be an int in the range"):
         make(10, n_classes=1)
