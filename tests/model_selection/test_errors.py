@@ -1,9 +1,12 @@
 """The errors that people report, from cross-fitted corrections."""
 
+from functools import cache
+
 import naive_estimates as naive
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
 from skcal import (
     Binning,
@@ -24,6 +27,7 @@ SCALAR = ("confidence", "top-label", "classwise")
 SPLINES = PlugIn(SplineScaling())
 
 
+@cache
 def searched(notion, n=400, temperature=2.0, seed=0, **options):
     data = make_tempered(n, temperature=temperature, n_classes=3, random_state=seed)
     candidates = [Zero(), PlugIn(TemperatureScaling())]
@@ -187,7 +191,8 @@ def test_what_cannot_be_told_raises():
     search, data = searched("confidence", n=60)
     with pytest.raises(ValueError, match=r"kind='l3' is unknown\. Use one of 'squared'"):
         search.error("l3")
-    search.set_params(candidates=[Binning(5, debias=True)]).fit(data.proba, data.labels)
+    search = clone(search).set_params(candidates=[Binning(5, debias=True)])
+    search.fit(data.proba, data.labels)
     assert search.error("rms").estimate >= 0
     with pytest.raises(ValueError, match="no candidate has `residual`"):
         search.error("l1")

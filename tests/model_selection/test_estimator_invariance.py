@@ -36,7 +36,7 @@ SYMMETRIC = ["canonical", "confidence", "top-label", "classwise", "top-2"]
 
 
 # Where float32 holds the predictions, every function: tests/properties.
-@pytest.mark.parametrize("notion", ["canonical", "top-label", "binary"])
+@pytest.mark.parametrize("notion", ["canonical", "binary"])
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_float32_predictions_give_the_float64_answer(split, notion, function):
     (P, y), (Q, z) = split(notion)
@@ -70,8 +70,8 @@ def test_unsorted_labels_name_the_columns(split):
     assert other.fit(P, names[y]).score(Q, names[z]) == one.score(Q, z)
 
 
-@pytest.mark.parametrize("notion", [*SYMMETRIC, "auto"])
-@pytest.mark.parametrize("name", ["binning", "density", "kronecker", "temperature"])
+@pytest.mark.parametrize("notion", SYMMETRIC)
+@pytest.mark.parametrize("name", ["density", "kronecker"])
 def test_a_class_without_samples_keeps_its_column(split, notion, name):
     (P, y), (Q, z) = split(notion)
     estimator = CalibrationErrorEstimator(FUNCTIONS[name], notion).fit(P[y != 3], y[y != 3])

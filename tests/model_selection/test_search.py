@@ -36,13 +36,16 @@ OUTER = [(TRAIN, TEST)]
 BLOCKS = {"cv": 3, "outer_cv": None, "random_state": 0}
 CANDIDATES = [
     (Zero(), {}),
-    (KroneckerKernelRidge(tol=1e-14), {"alpha": [1e-5, 1e-4, 1e-2]}),  # these two share a factor
-    (TwoStepKernelRidge(tol=1e-14), {"alpha": [1e-4, 1e-2, 1.0]}),
+    (KroneckerKernelRidge(tol=1e-14), {"alpha": [1e-4, 1e-2]}),  # these two share a factor
+    (TwoStepKernelRidge(tol=1e-14), {"alpha": [1e-2, 1.0]}),
     (TwoStepKernelRidge(), {"alpha": [1e-2], "gamma": [0.5, 4.0]}),  # and this has two
     (Binning(), {"n_bins": [3, 6]}),
     (DirichletKernelDensity(0.05), {}),
     (PlugIn(TemperatureScaling()), {}),
 ]
+
+
+LINEAR = PlugIn(make_pipeline(LogProbabilities(), Ridge()))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +108,7 @@ def test_cv_results_equal_those_of_a_plain_grid_search(found, data, notion):
 def test_weighted_cv_results_equal_those_of_a_plain_grid_search(data, rng, notion):
     P, y = data(notion)
     weight = rng.choice([0.0, 0.5, 2.0], size=300)
-    candidates = [*CANDIDATES, (PlugIn(make_pipeline(LogProbabilities(), Ridge())), {})]
+    candidates = [*CANDIDATES[1:3], *CANDIDATES[4:], (LINEAR, {})]
     plain = plain_grid_search(P[TRAIN], y[TRAIN], candidates, notion, KFold(3), weight[TRAIN])
     check_equal_results(searched(data, candidates, notion, weight), plain)
 

@@ -154,7 +154,6 @@ RIDGES = [
     ("candidates", "notion", "parameters"),
     [
         (None, "canonical", {"cv": 3}),
-        (None, "confidence", {"cv": 3}),
         (RIDGES, "top-label", SINGLE),
         ([Stacking([Zero(), *MAPS]), *MAPS], "confidence", {"cv": 4, "n_repeats": 2}),
     ],

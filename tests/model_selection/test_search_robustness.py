@@ -97,7 +97,7 @@ def test_a_search_keeps_no_fits_but_those_of_its_choice(data, outer_cv):
         assert result.function is None or not hasattr(result.function, "form_")
 
 
-@pytest.mark.parametrize(("outer_cv", "sizes"), [(3, [40, 40, 40, 60]), (None, [30])])
+@pytest.mark.parametrize(("outer_cv", "sizes"), [(2, [30, 30, 60]), (None, [30])])
 def test_candidates_are_sized_by_the_problem_and_by_the_fold(monkeypatch, outer_cv, sizes):
     """The canonical problem of top-2 has 3 columns; the final search has all samples."""
     seen = []
