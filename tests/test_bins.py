@@ -70,7 +70,7 @@ def test_grid_values_fall_as_in_rational_arithmetic(dtype):
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")  # half precision ends at 65,504
 @pytest.mark.parametrize("dtype", [np.float16, *DTYPES])
-@pytest.mark.parametrize("n_bins", [1, 7, 1000, 50_000, 10**6])
+@pytest.mark.parametrize("n_bins", [1, 7, 1000, 200_000])
 def test_many_bins_are_those_of_a_search_among_edges(rng, n_bins, dtype):
     edges = (np.arange(n_bins + 1) / n_bins).astype(dtype)
     near = np.nextafter(edges, dtype(2)), np.nextafter(edges, dtype(-1))
