@@ -83,8 +83,8 @@ def test_what_a_sum_leaves_out_is_nothing_beside_points_of_tiny_weight(rng, d, b
 # Zeros and ones
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize("bandwidth", [1e-3, 0.02, 1])
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("bandwidth", [1e-3, 1])
 @pytest.mark.parametrize("draw", [sample, on_the_grid])
 def test_zeros_of_a_query_mean_the_limit_of_small_probabilities(rng, d, bandwidth, draw):
     """Interior training points: none has density; on the grid: ties of least mass."""

@@ -278,7 +278,7 @@ def in_the_whole_space(ridge, K, k, residuals):
 @pytest.mark.parametrize("ridge", RIDGES)
 @pytest.mark.parametrize("kind", SAMPLES)
 @pytest.mark.parametrize("trace", TRACES)
-@pytest.mark.parametrize("alpha", [1e-1, 1e-5, 1e-9, 1e-12])
+@pytest.mark.parametrize("alpha", [1e-3, 1e-9])
 def test_the_automatic_tolerance_keeps_h_to_1e_6_at_every_alpha(rng, ridge, kind, trace, alpha):
     X, Z = SAMPLES[kind](rng), SAMPLES[kind](rng)
     residuals = rng.normal(size=X.shape)

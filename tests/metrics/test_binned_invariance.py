@@ -118,7 +118,7 @@ def test_zeros_and_ones_are_finite_and_all_or_nothing(notion, strategy):
     n_classes = 2 if notion == "binary" else 3
     predicted = np.arange(30) % n_classes
     proba = np.eye(n_classes, dtype=np.float32)[predicted]
-    for n_bins in (1, 9, 22):
+    for n_bins in (1, 9):
         options = {"notion": notion, "strategy": strategy, "n_bins": n_bins}
         right = errors(predicted, proba, **options)
         assert right[4] <= 0  # the variance of labels is not that of their residuals
@@ -133,7 +133,7 @@ def test_zeros_and_ones_are_finite_and_all_or_nothing(notion, strategy):
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile", "sweep", "unique"])
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 1.0])
-@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("n", [1, 5])
 def test_one_distinct_prediction_has_one_gap(strategy, p, n):
     for hits in range(n + 1):
         gap = abs(hits / n - p)

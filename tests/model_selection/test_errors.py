@@ -58,7 +58,7 @@ def test_every_kind_is_known_of_every_notion_and_needs_no_fit(notion):
 
 
 @pytest.mark.parametrize(
-    ("notion", "n_repeats"), [("confidence", 3), ("top-label", 1), ("classwise", 1)]
+    ("notion", "n_repeats"), [("confidence", 2), ("top-label", 1), ("classwise", 1)]
 )
 def test_over_and_under_add_up_to_the_l1_error(notion, n_repeats):
     error = searched(notion, n_repeats=n_repeats)[0].error("l1")
