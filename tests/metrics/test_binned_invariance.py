@@ -142,13 +142,3 @@ def test_one_distinct_prediction_has_one_gap(strategy, p, n):
         expected = [gap, gap**1.5, gap**2, gap, debiased, debiased, gap]
         y = (np.arange(n) < hits).astype(int)
         assert_allclose(errors(y, np.full(n, p), strategy=strategy), expected, atol=1e-15)
-
-
-@every_form
-@pytest.mark.parametrize("n", [1, 3])
-def test_a_few_samples_of_one_class_do(rng, notion, strategy, n):
-    proba, _ = draw(rng, continuous, notion)
-    options = {"notion": notion, "strategy": strategy, "min_samples": 1}
-    values = errors(np.ones(n, dtype=int), proba[:n], **options)
-    assert np.isfinite(values).all()
-    assert values[0] > 0

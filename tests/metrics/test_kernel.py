@@ -131,3 +131,23 @@ def test_certain_predictions_reach_both_ends_of_the_range():
     assert metric(y, certain) == metric(y, certain, method="biased") == 0
     assert metric([1] * 3, [[1, 0]] * 3) == metric([1] * 3, [[1, 0]] * 3, method="biased") == 2
     assert squared_kernel_calibration_error([1] * 3, [0.0] * 3) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"sample_weight": [1, 0, 0]}, r"1 sample\(s\) of positive weight"),
+        ({"method": "linear", "sample_weight": [1, 0, 0]}, r"1 sample\(s\) of positive weight"),
+        ({"method": "block", "block_size": 4}, r"3 sample\(s\) of positive weight"),
+        ({"method": "block", "block_size": 1}, "'block_size'"),
+        ({"method": "quadratic"}, "'method'"),
+        ({"kernel": "linear"}, "'kernel'"),
+        ({"bandwidth": 0}, "'bandwidth'"),
+        ({"bandwidth": "mean"}, "'bandwidth'"),
+        ({"average": "weighted"}, "'average'"),
+        ({"kernel": lambda X, Z: np.ones(len(X))}, "The kernel returned shape"),
+    ],
+)
+def test_what_is_no_error_is_refused(options, match):
+    with pytest.raises(ValueError, match=match):
+        squared_kernel_calibration_error([0, 1, 1], [0.2, 0.7, 0.4], **options)

@@ -156,19 +156,6 @@ def test_top_label_risk_without_any_pair_is_an_error(split):
         estimator.score(proba[one_a_class], labels[one_a_class])
 
 
-@pytest.mark.parametrize("notion", ["confidence", "top-label", "classwise"])
-def test_one_dimensional_input_is_the_two_columns_of_a_binary_classifier(split, notion):
-    (p, y), (q, z) = split("binary")
-    function = KroneckerKernelRidge(1e-4)
-    one = CalibrationErrorEstimator(function, notion).fit(p, y)
-    two = CalibrationErrorEstimator(function, notion).fit(np.column_stack([1 - p, p]), y)
-    columns = np.column_stack([1 - q, q])
-    # Class by class, 1 - p has the residual -(y - p): the binary problem twice.
-    factor = 2 if notion == "classwise" else 1
-    assert_allclose(two.predict(columns), factor * one.predict(q), rtol=1e-6, atol=1e-12)
-    assert_allclose(two.score(columns, z), factor * one.score(q, z), rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("one", "two"),
     [

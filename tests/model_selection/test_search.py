@@ -237,12 +237,13 @@ def test_a_grid_may_be_a_callable_of_the_training_samples_of_a_fold(data):
     assert seen[1] == 20 * 2 + 100 * 0 + 40 * 1  # samples 80 to 239
 
 
-@pytest.mark.parametrize("kind", ["list", "generator", "splitter"])
+@pytest.mark.parametrize("kind", ["list", "generator", "splitter", "masks"])
 def test_splits_may_be_listed(found, data, kind):
     P, _ = data()
     expected = found("confidence")
     pairs = list(KFold(3).split(P[TRAIN]))
-    cv = {"list": pairs, "generator": (pair for pair in pairs), "splitter": KFold(3)}[kind]
+    masks = [tuple(np.isin(TRAIN, rows) for rows in pair) for pair in pairs]
+    cv = {"list": pairs, "generator": (pair for pair in pairs), "masks": masks}.get(kind, KFold(3))
     outer_cv = (pair for pair in OUTER) if kind == "generator" else OUTER
     search = searched(data, cv=cv, outer_cv=outer_cv)
     assert_array_equal(

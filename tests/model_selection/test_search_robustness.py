@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
-from sklearn.model_selection import KFold
 
 from skcal import (
     Binning,
@@ -66,17 +65,6 @@ def test_test_samples_must_not_be_training_samples(data):
     split = [(np.arange(200), np.arange(199, 300))]
     with pytest.raises(ValueError, match=r"outer_cv puts sample 199 into both parts of split 0"):
         CalibrationErrorSearchCV([Zero()], outer_cv=split, notion="canonical").fit(*data)
-
-
-def test_splits_may_be_masks(data):
-    rows = np.arange(300)
-    masks = [(rows < 200, rows >= 200)]
-    numbers = [(rows[:200], rows[200:])]
-    found = [
-        CalibrationErrorSearchCV([Binning()], "confidence", cv=KFold(3), outer_cv=outer).fit(*data)
-        for outer in (masks, numbers)
-    ]
-    assert found[0].squared_error_ == found[1].squared_error_
 
 
 @pytest.mark.parametrize("outer_cv", [None, 4])
