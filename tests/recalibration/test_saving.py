@@ -223,8 +223,8 @@ def test_skops_stores_what_predicts_with_the_types_of_the_documentation(rng):
     skops = pytest.importorskip("skops.io")
     path = Path(__file__).parents[2] / "doc" / "skops_types.txt"
     listed, seen = path.read_text().split(), set()
-    X = rng.dirichlet(np.ones(3), 120)
-    y = (X.cumsum(axis=1) < rng.uniform(size=(120, 1))).sum(axis=1)
+    X = rng.dirichlet(np.ones(3), 60)
+    y = (X.cumsum(axis=1) < rng.uniform(size=(60, 1))).sum(axis=1)
     maps = [getattr(recalibration, name)(**options) for name, options in MAPS]
     maps += [Smoothed(TemperatureScaling()), Recalibrator(cv=3, random_state=0), Identity()]
     for fitted in [one.fit(X, y) for one in maps] + [RecalibratedClassifierCV(cv=3).fit(X, y)]:
