@@ -31,7 +31,7 @@ SPLINES = PlugIn(SplineScaling())
 def searched(notion, n=400, temperature=2.0, seed=0, **options):
     data = make_tempered(n, temperature=temperature, n_classes=3, random_state=seed)
     candidates = [Zero(), PlugIn(TemperatureScaling())]
-    search = CalibrationErrorSearchCV(candidates, notion=notion, random_state=0, **options)
+    search = CalibrationErrorSearchCV(candidates, notion, cv=3, random_state=0, **options)
     return search.fit(data.proba, data.labels), data
 
 

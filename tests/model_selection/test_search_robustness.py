@@ -29,7 +29,7 @@ def test_columns_named_by_the_classes_are_the_classes_in_any_order(data):
     frame = pd.DataFrame(P, columns=NAMES)
     for model in (
         CalibrationErrorEstimator(Binning(), "confidence"),
-        CalibrationErrorSearchCV([Binning()], "confidence", random_state=0),
+        CalibrationErrorSearchCV([Binning()], "confidence", cv=3, random_state=0),
     ):
         named = model.fit(frame, NAMES[y])
         assert named.classes_.tolist() == named.feature_names_in_.tolist() == NAMES.tolist()
