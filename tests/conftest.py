@@ -27,12 +27,14 @@ def pytest_collection():
         gc.enable()
 
 
-# What the tests of a folder, or of these files, share is dear: reports, workers of joblib.
+# What tests of a folder, or of these files, share is dear: reports, workers of joblib, sources.
 TOGETHER = ("tests/report/", "tests/displays/")
-WORKERS = (
-    "tests/test_threads_and_pickles.py",
-    "tests/model_selection/test_search_of_maps.py",
-)
+SHARING = {
+    "tests/test_threads_and_pickles.py": "workers",
+    "tests/model_selection/test_search_of_maps.py": "workers",
+    "tests/test_imports.py": "parsed sources",
+    "tests/test_packaging.py": "parsed sources",
+}
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -44,7 +46,7 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             file = super()._split_scope(nodeid)
             folder = next((folder for folder in TOGETHER if file.startswith(folder)), file)
-            return "workers" if file in WORKERS else folder
+            return SHARING.get(file, folder)
 
     return Scheduling(config, log)
 

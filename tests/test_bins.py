@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skcal._bins import (
-    SCALAR_PARTITIONS,
     median_variance,
     quantile,
     sweep,
@@ -70,7 +69,7 @@ def test_grid_values_fall_as_in_rational_arithmetic(dtype):
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")  # half precision ends at 65,504
 @pytest.mark.parametrize("dtype", [np.float16, *DTYPES])
-@pytest.mark.parametrize("n_bins", [1, 7, 1000, 50_000, 10**6])
+@pytest.mark.parametrize("n_bins", [1, 7, 1000, 200_000])
 def test_many_bins_are_those_of_a_search_among_edges(rng, n_bins, dtype):
     edges = (np.arange(n_bins + 1) / n_bins).astype(dtype)
     near = np.nextafter(edges, dtype(2)), np.nextafter(edges, dtype(-1))
@@ -113,19 +112,6 @@ def test_zeros_and_ones_share_a_bin_only_where_the_quantiles_say_so(x, n_bins, e
     bins = partition(quantile, X, n_bins=n_bins)
     assert_array_equal(bins.assign(X), expected)
     assert bins.n_bins == len(set(expected))
-
-
-@pytest.mark.parametrize("kind", [*SCALAR_PARTITIONS.values()])
-@pytest.mark.parametrize("draw", SCORES)
-def test_scalar_partition_takes_weight_two_for_a_repeated_row(rng, kind, draw):
-    for _ in range(20):
-        x, counts = draw(rng, 30), rng.integers(1, 4, 30)
-        y = (rng.uniform(size=30) < x).astype(float)
-        weighted = partition(kind, column(x), column(y), counts, n_bins=7)
-        repeated = partition(
-            kind, column(np.repeat(x, counts)), column(np.repeat(y, counts)), n_bins=7
-        )
-        assert_array_equal(weighted.edges, repeated.edges)
 
 
 # Monotone sweep
@@ -256,14 +242,6 @@ def test_a_cell_is_final_when_its_most_variable_class_cannot_be_split():
     # Class 0 varies most and has its median at its minimum; class 1 could be split.
     X = np.array([[0, 0.2, 0.8], [0, 0.4, 0.6], [0, 0.3, 0.7], [0.9, 0.05, 0.05]])
     assert partition(median_variance, X).n_bins == 1
-
-
-def test_median_variance_takes_weight_two_for_a_repeated_row(rng):
-    for min_samples in (1, 5):
-        X, counts = rng.dirichlet(np.ones(4), size=80), rng.integers(1, 4, 80)
-        weighted = partition(median_variance, X, weight=counts, min_samples=min_samples)
-        repeated = partition(median_variance, X.repeat(counts, axis=0), min_samples=min_samples)
-        assert same_grouping(weighted.assign(X), repeated.assign(X))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -85,7 +85,7 @@ def test_truths_of_uniform_predictions_are_by_hand(model, canonical, confidence,
     assert data.true_total_variation == pytest.approx(variation, rel=1e-14)
 
 
-@pytest.mark.parametrize("concentration", [0.01, 0.1, 0.5, 3.0, 50.0, 200.0])
+@pytest.mark.parametrize("concentration", [0.01, 0.5, 50.0])
 def test_for_two_classes_confidence_has_half_the_canonical_error(concentration):
     # Under M3 both ask for the distance to ½; one truth is a closed form, the other quadrature.
     truths = make_dirichlet(

@@ -55,7 +55,7 @@ def test_truths_are_those_of_an_independent_monte_carlo(kind, n_classes, concent
         "classwise": sum(explained(p[:, k], gap[:, k]) for k in range(n_classes)),
         "confidence": explained(p.max(axis=1), gap[np.arange(len(p)), top]),
     }
-    options = {"n_classes": n_classes, "concentration": concentration, "n_truth_draws": 250_000}
+    options = {"n_classes": n_classes, "concentration": concentration, "n_truth_draws": 100_000}
     truths = make_distorted(1, distortion=kind, **options).true_squared_errors
     for notion, values in terms.items():
         error = np.hypot(values.std() / np.sqrt(len(p)), truths[notion].standard_error)
@@ -68,7 +68,7 @@ def test_truths_are_those_of_an_independent_monte_carlo(kind, n_classes, concent
 
 @every_kind
 def test_labels_are_drawn_from_the_distorted_probabilities(kind):
-    data = make_distorted(40_000, distortion=kind, n_truth_draws=250_000, random_state=3)
+    data = make_distorted(40_000, distortion=kind, n_truth_draws=100_000, random_state=3)
     q = conditional(data.proba, kind)
     outcome = np.eye(5)[data.labels]
     for k in range(5):

@@ -206,7 +206,7 @@ def test_every_public_function_and_method_that_takes_groups_is_tried():
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.filterwarnings("ignore:Too few")
 def test_groups_of_one_sample_change_no_bit_of_fits_displays_and_reports(name):
-    y, proba, groups = clustered(n_groups=40)
+    y, proba, groups = clustered(n_groups=24)
     singles = np.random.default_rng(1).permutation(len(y))
     expected = METHODS[name](y, proba, None)
     assert repr(METHODS[name](y, proba, singles)) == repr(expected)

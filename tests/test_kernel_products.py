@@ -25,7 +25,7 @@ POINTS = {
 }
 
 
-@pytest.mark.parametrize("width", np.logspace(-4, 4, 17))
+@pytest.mark.parametrize("width", np.logspace(-4, 4, 9))
 @pytest.mark.parametrize("points", POINTS)
 def test_laplacian_times_is_the_product_with_the_dense_matrix(points, width):
     z = POINTS[points] / width
@@ -68,7 +68,7 @@ def squared_product(X, Z):
 
 
 @pytest.mark.parametrize("working_memory", [1024, 0.02])  # MiB: one block, and blocks of 13 rows
-@pytest.mark.parametrize("width", [1e-3, 0.05, 1, 100])
+@pytest.mark.parametrize("width", [1e-3, 1])
 @pytest.mark.parametrize("name", ["laplacian", "rbf", squared_product])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_columns", [1, 2, 3])
@@ -180,8 +180,7 @@ def test_coinciding_pairs_are_left_out_when_they_are_half_of_all(metric):
     assert median_distance(np.array([[0.0], [0], [0], [0.2]]), metric) == 0.1
 
 
-@pytest.mark.parametrize("name", ["laplacian", "rbf"])
-@pytest.mark.parametrize("n_columns", [1, 3])
+@pytest.mark.parametrize(("name", "n_columns"), [("laplacian", 1), ("laplacian", 3), ("rbf", 3)])
 def test_products_and_medians_form_no_array_over_pairs(name, n_columns):
     X, V = simplex(4000)[:, :n_columns], np.ones((4000, 2))
     tracemalloc.start()

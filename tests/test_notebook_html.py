@@ -111,7 +111,7 @@ def test_results_without_a_text_of_their_own_print_the_same_table():
 
 def test_a_search_shows_its_summary_before_its_parameters():
     y, p = data()
-    search = CalibrationErrorSearchCV([Zero(), PlugIn(TemperatureScaling())], random_state=0)
+    search = CalibrationErrorSearchCV([Zero(), PlugIn(TemperatureScaling())], cv=3, random_state=0)
     assert "skcal-result" not in search._repr_html_()
     search.fit(p, y)
     bundle = search._repr_mimebundle_()

@@ -78,23 +78,16 @@ def naive_problems(proba, codes, notion):
 def test_problems_match_the_definition_sample_by_sample(notion):
     proba, codes = predictions(2 if notion == "binary" else 5)
     naive = naive_problems(proba, codes, notion)
-    problems = make_problems(proba, codes, notion)
+    problems, unknown = (make_problems(proba, given, notion) for given in (codes, None))
     assert len(problems) == (5 if resolve_notion(notion, proba).by_class else 1)
-    for k, problem in enumerate(problems):
+    for k, (problem, without_labels) in enumerate(zip(problems, unknown, strict=True)):
         rows, features, residuals = (np.array(part) for part in zip(*naive[k], strict=True))
         np.testing.assert_array_equal(np.arange(len(proba))[problem.rows], rows)
         # Multiples of 1/8: every sum is exact.
         np.testing.assert_array_equal(problem.features, features)
         np.testing.assert_array_equal(problem.residuals, residuals)
-
-
-@pytest.mark.parametrize("notion", EVERY_NOTION)
-def test_features_do_not_depend_on_labels(notion):
-    proba, codes = predictions(2 if notion == "binary" else 5)
-    known, unknown = (make_problems(proba, given, notion) for given in (codes, None))
-    for one, other in zip(known, unknown, strict=True):
-        np.testing.assert_array_equal(one.features, other.features)
-        assert other.residuals is None
+        np.testing.assert_array_equal(without_labels.features, features)
+        assert without_labels.residuals is None
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -35,14 +35,14 @@ from skcal.recalibration import (
 FUNCTIONS = [
     Binning(debias=True),
     DirichletKernelDensity(bandwidth="loo"),
-    KroneckerKernelRidge(coordinates="square-root", gamma="median"),
-    TwoStepKernelRidge(),
     PlugIn(MatrixScaling(structured=True)),
-    PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
-    PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())),
 ]
 # Other options and maps of these; with -m slow.
 MORE_FUNCTIONS = [
+    KroneckerKernelRidge(coordinates="square-root", gamma="median"),
+    TwoStepKernelRidge(),
+    PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
+    PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())),
     Zero(),
     Binning(),
     Binning(strategy="median-variance", min_samples=3),
@@ -61,13 +61,11 @@ MORE_FUNCTIONS = [
 SCALAR_FUNCTIONS = [PlugIn(SplineScaling())]
 MORE_SCALAR_FUNCTIONS = [Binning(), PlugIn(BetaCalibration())]
 ANY_FEATURES = [
-    Zero(),
     KroneckerKernelRidge(),
-    TwoStepKernelRidge(),
     TwoStepKernelRidge(gamma="median"),
-    PlugIn(LinearRegression()),
     Stacking([PlugIn(LinearRegression()), Zero()], cv=2),
 ]
+MORE_ANY_FEATURES = [Zero(), TwoStepKernelRidge(), PlugIn(LinearRegression())]
 
 # The checks pass labels of 3 classes beside 2 columns, and predictions have a column per class.
 _COLUMNS = "y has more classes than the check's X has columns"
@@ -169,6 +167,7 @@ CASES = [
     (_of_classifier, CLASSIFIERS[:1]),
 ]
 MORE_CASES = [
+    (_of_function, MORE_ANY_FEATURES),
     (_of_classifier, CLASSIFIERS[1:]),
     (_of_map, MORE_MAPS),
     (_of_estimator, estimators(MORE_FUNCTIONS, MORE_SCALAR_FUNCTIONS)),

@@ -69,12 +69,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("metric", "notion"), CASES)
-def test_one_hot_rows_are_labels_and_votes_are_rows(metric, notion):
-    one_hot = np.eye(C)[LABELS].tolist()
-    assert metric(one_hot, PROBA, notion=notion) == metric(LABELS, PROBA, notion=notion)
-    rows, columns = np.nonzero(VOTES)
-    times = VOTES[rows, columns]
-    rows, columns = np.repeat(rows, times), np.repeat(columns, times)
+def test_votes_are_rows_and_weighted_shares(metric, notion):
+    rows, columns = as_rows(VOTES)
     if metric not in OF_PAIRS:
         expected = metric(columns, PROBA[rows], notion=notion)
         assert_allclose(metric(VOTES, PROBA, notion=notion), expected, rtol=1e-9, atol=1e-12)
@@ -125,8 +121,7 @@ def test_a_share_of_what_was_said_to_be_impossible_refutes():
 
 
 def test_debiased_votes_are_rows_in_groups():
-    rows, columns = np.nonzero(VOTES)
-    rows, columns = (np.repeat(one, VOTES[rows, columns]) for one in (rows, columns))
+    rows, columns = as_rows(VOTES)
     options = {"norm": 2, "debias": True, "notion": "confidence"}
     expected = expected_calibration_error(columns, PROBA[rows], groups=rows, **options)
     assert_allclose(expected_calibration_error(VOTES, PROBA, **options), expected, rtol=1e-9)
@@ -136,8 +131,7 @@ def test_debiased_votes_are_rows_in_groups():
 def test_functions_fitted_to_shares_are_those_of_rows_of_single_votes():
     """Of functions whose fit is of sums."""
     shares = VOTES / VOTES.sum(axis=1, keepdims=True)
-    rows, columns = np.nonzero(VOTES)
-    rows, columns = (np.repeat(one, VOTES[rows, columns]) for one in (rows, columns))
+    rows, columns = as_rows(VOTES)
     one_hot = np.eye(C)[columns]
     for function in (Binning(), DirichletKernelDensity(0.1), PlugIn(TemperatureScaling())):
         fitted = CalibrationErrorEstimator(function).fit(PROBA, shares)
@@ -149,10 +143,7 @@ def test_functions_fitted_to_shares_are_those_of_rows_of_single_votes():
 
 @pytest.mark.parametrize("map", [TemperatureScaling(), VectorScaling(), IsotonicCalibration()])
 def test_maps_are_fitted_to_votes_as_to_rows(map):
-    one_hot = clone(map).fit(PROBA, np.eye(C)[LABELS]).predict_proba(PROBA)
-    assert_array_equal(one_hot, clone(map).fit(PROBA, LABELS).predict_proba(PROBA))
-    rows, columns = np.nonzero(VOTES)
-    rows, columns = (np.repeat(one, VOTES[rows, columns]) for one in (rows, columns))
+    rows, columns = as_rows(VOTES)
     expected = clone(map).fit(PROBA[rows], columns).predict_proba(PROBA)
     assert_allclose(clone(map).fit(PROBA, VOTES).predict_proba(PROBA), expected, rtol=1e-4)
 

@@ -25,7 +25,8 @@ DATA = make_tempered(200, n_classes=3, temperature=2.0, n_truth_draws=0, random_
 def fitted(kind):
     if kind == "search":
         candidates = [Zero(), PlugIn(TemperatureScaling())]
-        return CalibrationErrorSearchCV(candidates, random_state=0).fit(DATA.proba, DATA.labels)
+        search = CalibrationErrorSearchCV(candidates, cv=3, random_state=0)
+        return search.fit(DATA.proba, DATA.labels)
     recalibrator = Recalibrator([TemperatureScaling()], cv=3, random_state=0)
     if kind == "recalibrator":
         return recalibrator.fit(DATA.proba, DATA.labels)

@@ -19,7 +19,7 @@ from skcal._validation import InputError, check_weight
 from skcal.metrics import cross_fitted_calibration_error, squared_kernel_calibration_error
 from skcal.recalibration import BetaCalibration, MatrixScaling, SplineScaling
 
-SCALES = [1e-300, 1e-170, 1e10, 1e308]
+SCALES = [1e-300, 1e308]
 FUNCTIONS = [
     Binning(5),
     DirichletKernelDensity(0.05),
@@ -37,7 +37,7 @@ def data(tempered):
     return proba[:120], labels[:120]
 
 
-@pytest.mark.parametrize("scale", SCALES[::3])
+@pytest.mark.parametrize("scale", SCALES)
 def test_constant_weights_change_no_search(data, scale):
     P, y = data
     weight = np.full(len(y), scale)
@@ -74,12 +74,12 @@ def test_constant_weights_change_no_map(data, scale, scaling):
     np.testing.assert_array_equal(weighted, plain)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 0.1, 3.0, 1e-17])
+@pytest.mark.parametrize("scale", [0.1, 3.0, 1e-17])
 @pytest.mark.parametrize("notion", ["confidence", "canonical", "binary"])
 def test_ties_do_not_depend_on_the_rounding_of_constant_weights(scale, notion):
     """Predictions in sixteenths, whose cells can be halved at two places equally well."""
     rng = np.random.default_rng(3)
-    for _ in range(4):
+    for _ in range(2):
         p = rng.integers(0, 17, 30) / 16
         P, y = np.column_stack([1 - p, p]), rng.integers(0, 2, 30)
         plain, weighted = (

@@ -65,7 +65,7 @@ def ratios(sums):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("bandwidth", [1e-7, *BANDWIDTHS[::4], 10.0])
+@pytest.mark.parametrize("bandwidth", [1e-7, BANDWIDTHS[8], 10.0])
 def test_interpolated_ratios_equal_the_direct_ones(shape, bandwidth):
     p, outcomes, weight = draw(shape, 1500, seed=0)
     z = queries(shape)
@@ -80,8 +80,8 @@ def test_interpolated_ratios_equal_the_direct_ones(shape, bandwidth):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("least", [1e-7, 1e-3])
 def test_a_path_of_bandwidths_has_the_sums_of_each(shape, least):
-    p, outcomes, weight = draw(shape, 2000, seed=5)
-    larger = BANDWIDTHS[np.greater(BANDWIDTHS, least)][::5]
+    p, outcomes, weight = draw(shape, 1000, seed=5)
+    larger = BANDWIDTHS[np.greater(BANDWIDTHS, least)][::6]
     z, bandwidths = queries(shape), [least, *larger, 10.0]
     charges = weight[:, None] * np.hstack([outcomes, np.ones_like(outcomes)])
     path = beta_sums(pair(z), [(pair(p), charges)], bandwidths)
@@ -103,7 +103,7 @@ def test_sums_near_points_are_scaled_by_the_peak(bandwidth):
     assert_allclose(differences, differences[0], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", ["confident", "gap", "masses at 0 and 1"])
 def test_estimates_do_not_depend_on_the_way_sums_are_made(shape, monkeypatch):
     p, outcomes, weight = draw(shape, 1500, seed=2)
     bandwidths = BANDWIDTHS[[0, 9, 19]]

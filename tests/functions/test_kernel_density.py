@@ -83,8 +83,8 @@ def test_what_a_sum_leaves_out_is_nothing_beside_points_of_tiny_weight(rng, d, b
 # Zeros and ones
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize("bandwidth", [1e-3, 0.02, 1])
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("bandwidth", [1e-3, 1])
 @pytest.mark.parametrize("draw", [sample, on_the_grid])
 def test_zeros_of_a_query_mean_the_limit_of_small_probabilities(rng, d, bandwidth, draw):
     """Interior training points: none has density; on the grid: ties of least mass."""
@@ -183,16 +183,16 @@ def naive_loo(X, bandwidth):
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("draw", [sample, on_the_grid])
 def test_bandwidth_is_the_leave_one_out_maximiser_on_the_grid(rng, d, draw):
-    X, residuals = draw(rng, 16, d)
+    X, residuals = draw(rng, 10, d)
     expected = np.array([naive_loo(X, bandwidth) for bandwidth in BANDWIDTHS])
-    assert_allclose(loo_log_likelihoods(X, BANDWIDTHS, np.ones(16)), expected, rtol=1e-9)
+    assert_allclose(loo_log_likelihoods(X, BANDWIDTHS, np.ones(10)), expected, rtol=1e-9)
     function = DirichletKernelDensity("loo").fit(X, residuals)
     assert function.bandwidth_ == BANDWIDTHS[np.argmax(expected)]
 
 
 def test_weights_of_the_likelihood_count_copies_of_which_one_is_left_out(rng):
-    X, _ = sample(rng, 12, 3)
-    counts = rng.integers(1, 4, 12)
+    X, _ = sample(rng, 8, 3)
+    counts = rng.integers(1, 4, 8)
     expected = [naive_loo(X.repeat(counts, axis=0), bandwidth) for bandwidth in BANDWIDTHS]
     assert_allclose(loo_log_likelihoods(X, BANDWIDTHS, counts.astype(float)), expected, rtol=1e-9)
 

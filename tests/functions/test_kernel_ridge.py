@@ -84,28 +84,6 @@ def test_kronecker_solves_the_tensor_product_system(rng, n, d, options):
     assert_allclose(function.predict(Z), np.diagonal(dense), atol=1e-11 * np.abs(dense).max())
 
 
-@pytest.mark.parametrize("options", KERNELS, ids=name_of)
-@pytest.mark.parametrize("alpha", [1e-6, 1e-2, 10.0])
-def test_kronecker_is_the_eigenvalue_formula(rng, alpha, options):
-    X, residuals = sample(rng, 60)
-    Z, _ = sample(rng, 20)
-    function = KroneckerKernelRidge(alpha=alpha, tol=0, **options).fit(X, residuals)
-    dense = eigen_kronecker(X, residuals, Z, alpha, **options)
-    # Rounding of K, some 1e-16 n, against the penalty n √λ on its eigenvalues.
-    assert_allclose(function.predict_pairs(Z), dense, atol=1e-9 * np.abs(dense).max())
-
-
-@pytest.mark.parametrize("options", KERNELS, ids=name_of)
-@pytest.mark.parametrize("alpha", [1e-6, 1e-2, 10.0])
-def test_two_step_is_its_dense_formula(rng, alpha, options):
-    X, residuals = sample(rng, 60)
-    Z, _ = sample(rng, 20)
-    function = TwoStepKernelRidge(alpha=alpha, tol=0, **options).fit(X, residuals)
-    dense = dense_residual(X, residuals, Z, alpha, **options)
-    assert_allclose(function.residual(Z), dense, atol=1e-9)
-    assert_allclose(function.predict_pairs(Z), dense @ dense.T, atol=1e-9)
-
-
 @pytest.mark.parametrize("options", KERNELS[:-1], ids=name_of)
 def test_two_step_is_sklearns_weighted_kernel_ridge(rng, options):
     X, residuals = sample(rng, 50)
@@ -278,7 +256,7 @@ def in_the_whole_space(ridge, K, k, residuals):
 @pytest.mark.parametrize("ridge", RIDGES)
 @pytest.mark.parametrize("kind", SAMPLES)
 @pytest.mark.parametrize("trace", TRACES)
-@pytest.mark.parametrize("alpha", [1e-1, 1e-5, 1e-9, 1e-12])
+@pytest.mark.parametrize("alpha", [1e-3, 1e-9])
 def test_the_automatic_tolerance_keeps_h_to_1e_6_at_every_alpha(rng, ridge, kind, trace, alpha):
     X, Z = SAMPLES[kind](rng), SAMPLES[kind](rng)
     residuals = rng.normal(size=X.shape)

@@ -84,7 +84,7 @@ def test_settings_that_share_work_are_those_fitted_one_by_one(canonical, rng, es
     outcomes["a class is absent"] = np.eye(4)[labels % 3]
     residuals = outcomes.get(kind, np.eye(4)[labels]) - p
     weight = rng.uniform(0.2, 2, 150) if kind == "weighted" else None
-    settings = [PlugIn(clone(estimator).set_params(C=C)) for C in (0.01, 1.0, 30.0)]
+    settings = [PlugIn(clone(estimator).set_params(C=C)) for C in (0.01, 30.0)]
     fitted = list(settings[0]._fit_settings(settings, p, residuals, weight))
     tolerance = 1e-7 if isinstance(estimator, VectorScaling) else 0  # another start
     for setting, found in zip(settings, fitted, strict=True):
@@ -93,7 +93,7 @@ def test_settings_that_share_work_are_those_fitted_one_by_one(canonical, rng, es
         assert vars(found).keys() == vars(expected).keys()
         if kind != "one class":
             assert vars(found.estimator_).keys() == vars(expected.estimator_).keys()
-    assert (fitted[0].residual(p) != fitted[2].residual(p)).any() == (kind != "one class")
+    assert (fitted[0].residual(p) != fitted[1].residual(p)).any() == (kind != "one class")
 
 
 def test_scalar_settings_that_share_work_are_those_fitted_one_by_one(binary):

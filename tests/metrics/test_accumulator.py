@@ -27,10 +27,15 @@ NOTIONS = ["binary", "confidence", "top-label", "classwise"]
 N, N_BINS = 157, 10
 ERRORS = [
     {"norm": norm, "debias": debias, "average": average, "root": root}
-    for norm, debias, average, root in product(
-        [1, 2, 3, inf], [False, True, "labels"], ["sum", "macro", None], [True, False]
-    )
-    if norm == 2 or not debias
+    for norm, debias, average, root in [
+        (1, False, "sum", True),
+        (1, False, None, False),
+        *product([2], [False, True, "labels"], ["sum", "macro", None], [False]),
+        (2, True, "sum", True),
+        (3, False, "macro", True),
+        (inf, False, "sum", True),
+        (inf, False, None, False),
+    ]
 ]
 
 every_notion = pytest.mark.parametrize("notion", NOTIONS)
@@ -98,7 +103,7 @@ def assert_equal_at_once(accumulator, y, proba, **options):
 @every_notion
 @pytest.mark.parametrize(
     ("dtype", "weighted", "size"),
-    [(np.float64, True, 1), (np.float64, False, 60), (np.float32, True, 60)],
+    [(np.float64, True, 7), (np.float32, False, 60)],
 )
 def test_chunks_give_what_all_samples_give(notion, dtype, weighted, size):
     y, proba = hard_sample(notion, dtype)

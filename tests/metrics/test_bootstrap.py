@@ -67,8 +67,9 @@ def naive_bca(estimate, left_out, distribution, levels):
 # The interval
 
 
-@pytest.mark.parametrize("confidence_level", [0.5, 0.9])
-@pytest.mark.parametrize("metric", [mean_gap, expected_calibration_error])
+@pytest.mark.parametrize(
+    ("metric", "confidence_level"), [(mean_gap, 0.5), (expected_calibration_error, 0.9)]
+)
 def test_limits_are_those_of_their_formulas_and_of_scipy(data, metric, confidence_level):
     y, p = data
     rows = np.arange(len(y))
@@ -112,7 +113,7 @@ def test_limits_are_those_of_their_formulas_and_of_scipy(data, metric, confidenc
 
 @pytest.mark.parametrize("metric", PLUG_IN.values(), ids=PLUG_IN)
 def test_weights_of_resamples_are_repeated_rows(data, metric):
-    options = {"n_resamples": 30, "random_state": 0}
+    options = {"n_resamples": 12, "random_state": 0}
     weighted = bootstrap_interval(partial(metric), *data, **options)
     repeated = bootstrap_interval(on_rows(metric), *data, **options)
     assert weighted.distribution.std() > 0
@@ -193,7 +194,7 @@ NOTIONS = ["binary", "confidence", "top-label", "classwise", "canonical", "top-2
 
 
 @pytest.mark.parametrize(
-    ("name", "notion"), [(n, NOTIONS[(i + j) % 6]) for i, n in enumerate(BINNED) for j in (0, 2, 5)]
+    ("name", "notion"), [(n, NOTIONS[(i + j) % 6]) for i, n in enumerate(BINNED) for j in (0, 3)]
 )
 def test_binned_errors_of_counts_are_those_of_weights(rng, name, notion):
     options, weighted = BINNED[name], notion in ("confidence", "top-label", "canonical")
@@ -309,7 +310,7 @@ def test_the_seed_decides_and_workers_do_not(data, backend):
     assert len(set(one.distribution.tolist())) > 60  # no two tasks share a stream
 
 
-@pytest.mark.parametrize("n_resamples", [2, 63, 64, 65, 129])
+@pytest.mark.parametrize("n_resamples", [2, 64, 65])
 def test_as_many_resamples_as_asked_for(data, n_resamples):
     interval = bootstrap_interval(mean_gap, *data, n_resamples=n_resamples, random_state=0)
     assert interval.distribution.shape == (n_resamples,)

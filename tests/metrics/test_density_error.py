@@ -23,7 +23,7 @@ def first_or_other(proba):
 NOTIONS = ["binary", "confidence", "classwise", "top-label", "canonical", "top-1", first_or_other]
 
 
-def draw(notion, kind, n=24):
+def draw(notion, kind, n=18):
     """Labels and predictions: one column for "binary", three for the others."""
     rng = np.random.default_rng(5)
     proba = rng.dirichlet(np.full(3, 0.7), size=n)

@@ -40,7 +40,7 @@ METRICS = {
 @pytest.mark.parametrize("name", METRICS)
 def test_the_number_of_jobs_changes_no_digit(name):
     metric, options = METRICS[name]
-    data = make_tempered(500, n_truth_draws=0, random_state=0)
+    data = make_tempered(300, n_truth_draws=0, random_state=0)
 
     def value():
         draws = options.get("random_state")

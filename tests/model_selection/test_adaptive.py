@@ -55,8 +55,7 @@ def check_equal(data, corrections):
 
 
 @every_notion
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("size", [0.0, 0.2])
+@pytest.mark.parametrize(("weighted", "size"), [(True, 0.2), (False, 0.0)])
 def test_the_estimate_is_that_of_its_definition(notion, weighted, size):
     data, corrections = made(notion, weighted=weighted, size=size)
     assert len(check_equal(data, corrections).candidates) >= 3

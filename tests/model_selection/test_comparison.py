@@ -29,7 +29,6 @@ PAIRS = {
     "dense": (PlugIn(TemperatureScaling()), TwoStepKernelRidge(1e-3)),
     "sparse": (Binning(5, debias=True), KroneckerKernelRidge(1e-4)),
 }
-every_pair = pytest.mark.parametrize("functions", PAIRS.values(), ids=PAIRS)
 
 
 def fit_both(functions, notion, train):
@@ -65,14 +64,13 @@ def naive_implied_error(a, b, P, y, notion, weight):
 
 
 @every_notion
-@every_pair
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("pair", "weighted"), [("dense", True), ("sparse", False)])
 def test_difference_and_standard_error_are_those_of_the_definition(
-    split, rng, notion, functions, weighted
+    split, rng, notion, pair, weighted
 ):
     train, (P, y) = split(notion)
     weight = rng.uniform(0.2, 2, len(y)) if weighted else None
-    a, b = fit_both(functions, notion, train)
+    a, b = fit_both(PAIRS[pair], notion, train)
     comparison = compare_risks(a, b, P, y, sample_weight=weight)
     expected = a.risk(P, y, weight).value - b.risk(P, y, weight).value
     # The two risks are about 0.1, so that their difference carries a rounding error of 1e-16.
@@ -92,7 +90,7 @@ def test_difference_and_standard_error_are_those_of_the_definition(
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
 def test_standard_error_is_close_to_the_jackknife(split, notion):
-    train, (P, y) = split(notion, n_test=120)
+    train, (P, y) = split(notion, n_test=60)
     a, b = fit_both(PAIRS["dense"], notion, train)
     left_out = np.array(
         [
@@ -105,7 +103,7 @@ def test_standard_error_is_close_to_the_jackknife(split, notion):
     assert_allclose(compare_risks(a, b, P, y).standard_error, jackknife, rtol=3 / len(y))
 
 
-@every_notion
+@pytest.mark.parametrize("notion", ["canonical", "top-label"])
 def test_identical_functions_have_p_1_and_the_result_says_so(split, notion):
     train, test = split(notion)
     for function in (KroneckerKernelRidge(), Binning(5), Binning(5, debias=True), Zero()):
@@ -152,13 +150,13 @@ def test_equally_good_functions_differ_significantly_at_most_as_often_as_nominal
     b = CalibrationErrorEstimator(function, labels=[0, 1, 2], notion="canonical")
     b.fit(train.proba[:, turned], np.argsort(turned)[train.labels])
     rejections = 0
-    for seed in range(150):
+    for seed in range(100):
         test = make_tempered(200, n_classes=3, n_truth_draws=0, random_state=1000 + seed)
         comparison = compare_risks(a, b, test.proba, test.labels)
         assert not comparison.identical
         rejections += comparison.pvalue <= 0.05
-    # At level 5 %, more than 17 rejections of 150 have probability 2e-4.
-    assert rejections <= 17
+    # At level 5 %, more than 14 rejections of 100 have probability 2e-4.
+    assert rejections <= 14
 
 
 def test_the_paired_difference_ranks_what_single_risks_cannot():

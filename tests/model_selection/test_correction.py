@@ -82,7 +82,8 @@ def test_no_correction_changes_nothing():
 def test_a_search_gives_its_best_function_as_a_map():
     P, y = tempered(1200)
     candidates = [Zero(), PlugIn(TemperatureScaling())]
-    search = CalibrationErrorSearchCV(candidates, "canonical", random_state=0).fit(P[:600], y[:600])
+    search = CalibrationErrorSearchCV(candidates, "canonical", cv=3, random_state=0)
+    search.fit(P[:600], y[:600])
     map_ = search.recalibrator()
     own = corrected(PlugIn(TemperatureScaling()), "canonical", P[:600], y[:600])
     assert_array_equal(map_.predict_proba(P[600:]), own.predict_proba(P[600:]))

@@ -28,7 +28,7 @@ FUNCTIONS = {
     "two-step": TwoStepKernelRidge(1e-3),
     "temperature": PlugIn(TemperatureScaling()),
 }
-HAVE_RESIDUAL = [name for name in FUNCTIONS if name not in ("kronecker", "debiased")]
+HAVE_RESIDUAL = [FUNCTIONS[name] for name in FUNCTIONS if name not in ("kronecker", "debiased")]
 
 every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 
@@ -80,41 +80,35 @@ def brute_force(estimator, proba, labels, notion, weight):
 
 @every_notion
 @every_function
-def test_mean_prediction_is_the_squared_error(split, notion, function):
-    train, (proba, _) = split(notion)
-    estimator = CalibrationErrorEstimator(function, notion).fit(*train)
-    h = estimator.predict(proba)
-    assert h.shape == (len(proba),)
-    assert_allclose(estimator.squared_error(proba), h.mean(), rtol=1e-14)
-    weight = np.linspace(0, 2, len(proba))
-    expected = np.sum(weight * h) / np.sum(weight)
-    assert_allclose(estimator.squared_error(proba, weight), expected, rtol=1e-13)
-
-
-@every_notion
-@every_function
-def test_prediction_adds_up_the_problems_of_a_sample(split, notion, function):
+def test_predictions_risks_and_one_steps_are_those_of_their_definitions(
+    split, rng, notion, function
+):
     train, (proba, labels) = split(notion)
     estimator = CalibrationErrorEstimator(function, notion).fit(*train)
-    total = np.zeros(len(proba))
-    for k, rows, x, _ in naive_problems(proba, labels, notion):
+    h, total, saved = estimator.predict(proba), np.zeros(len(proba)), np.zeros(len(proba))
+    with_residual = function in HAVE_RESIDUAL
+    for k, rows, x, residuals in naive_problems(proba, labels, notion):
         total[rows] += np.diag(estimator.functions_[k].predict_pairs(x))
-    assert_allclose(estimator.predict(proba), total, rtol=1e-10, atol=1e-14)
-
-
-@every_notion
-@every_function
-@pytest.mark.parametrize("weighted", [False, True])
-def test_score_is_minus_the_risk_of_its_definition(split, rng, notion, function, weighted):
-    train, (proba, labels) = split(notion)
-    weight = rng.uniform(0.1, 3, len(labels)) if weighted else np.ones(len(labels))
-    estimator = CalibrationErrorEstimator(function, notion).fit(*train)
-    risk = estimator.risk(proba, labels, weight if weighted else None)
-    value, standard_error = brute_force(estimator, proba, labels, notion, weight)
-    assert_allclose(risk.value, value, rtol=1e-11)
-    assert_allclose(risk.standard_error, standard_error, rtol=1e-9)
-    assert_allclose(estimator.score(proba, labels, weight), -risk.value, rtol=1e-12)
-    assert risk.skipped == ()
+        if with_residual:  # what recalibrating saves of the Brier score
+            left = residuals - estimator.functions_[k].residual(x)
+            saved[rows] += np.sum(residuals**2, axis=1) - np.sum(left**2, axis=1)
+    assert_allclose(h, total, rtol=1e-10, atol=1e-14)
+    for weight in (None, rng.uniform(0, 3, len(labels))):
+        given = np.ones(len(labels)) if weight is None else weight
+        squared = estimator.squared_error(proba, weight)
+        assert_allclose(squared, np.average(h, weights=given), rtol=1e-13)
+        risk = estimator.risk(proba, labels, weight)
+        value, standard_error = brute_force(estimator, proba, labels, notion, given)
+        assert_allclose(risk.value, value, rtol=1e-11)
+        assert_allclose(risk.standard_error, standard_error, rtol=1e-9)
+        assert_allclose(estimator.score(proba, labels, weight), -risk.value, rtol=1e-12)
+        assert risk.skipped == ()
+    if with_residual:
+        estimate = estimator.one_step(proba, labels)
+        assert_allclose(estimate.terms, saved, rtol=1e-9, atol=1e-14)
+        assert_allclose(estimate.value, saved.mean(), rtol=1e-9, atol=1e-14)
+        expected = saved.std(ddof=1) / np.sqrt(len(saved))
+        assert_allclose(estimate.standard_error, expected, rtol=1e-9)
 
 
 def without_top(split, klass, keep_train, keep_test):
@@ -162,19 +156,6 @@ def test_top_label_risk_without_any_pair_is_an_error(split):
         estimator.score(proba[one_a_class], labels[one_a_class])
 
 
-@pytest.mark.parametrize("notion", ["confidence", "top-label", "classwise"])
-def test_one_dimensional_input_is_the_two_columns_of_a_binary_classifier(split, notion):
-    (p, y), (q, z) = split("binary")
-    function = KroneckerKernelRidge(1e-4)
-    one = CalibrationErrorEstimator(function, notion).fit(p, y)
-    two = CalibrationErrorEstimator(function, notion).fit(np.column_stack([1 - p, p]), y)
-    columns = np.column_stack([1 - q, q])
-    # Class by class, 1 - p has the residual -(y - p): the binary problem twice.
-    factor = 2 if notion == "classwise" else 1
-    assert_allclose(two.predict(columns), factor * one.predict(q), rtol=1e-6, atol=1e-12)
-    assert_allclose(two.score(columns, z), factor * one.score(q, z), rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("one", "two"),
     [
@@ -216,27 +197,12 @@ def test_logits_are_read_through_the_softmax(split, rng, notion):
     assert_allclose(one.score(more, test_labels), two.score(squash(more), test_labels), rtol=1e-12)
 
 
-@every_notion
-@pytest.mark.parametrize("name", HAVE_RESIDUAL)
-def test_one_step_is_the_brier_score_that_recalibrating_saves(split, notion, name):
-    train, (proba, labels) = split(notion)
-    estimator = CalibrationErrorEstimator(FUNCTIONS[name], notion).fit(*train)
-    saved = np.zeros(len(labels))
-    for k, rows, x, residuals in naive_problems(proba, labels, notion):
-        left = residuals - estimator.functions_[k].residual(x)
-        saved[rows] += np.sum(residuals**2, axis=1) - np.sum(left**2, axis=1)
-    estimate = estimator.one_step(proba, labels)
-    assert_allclose(estimate.terms, saved, rtol=1e-9, atol=1e-14)
-    assert_allclose(estimate.value, saved.mean(), rtol=1e-9, atol=1e-14)
-    expected = saved.std(ddof=1) / np.sqrt(len(saved))
-    assert_allclose(estimate.standard_error, expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_one_step_exists_where_the_function_is_a_plug_in(split, name):
-    estimator = CalibrationErrorEstimator(FUNCTIONS[name], "confidence")
-    assert hasattr(estimator, "one_step") == (name in HAVE_RESIDUAL)
-    assert hasattr(estimator.fit(*split("confidence")[0]), "one_step") == (name in HAVE_RESIDUAL)
+@every_function
+def test_one_step_exists_where_the_function_is_a_plug_in(split, function):
+    estimator = CalibrationErrorEstimator(function, "confidence")
+    expected = function in HAVE_RESIDUAL
+    assert hasattr(estimator, "one_step") == expected
+    assert hasattr(estimator.fit(*split("confidence")[0]), "one_step") == expected
 
 
 def test_a_missing_one_step_says_why(split):

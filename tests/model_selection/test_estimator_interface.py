@@ -53,12 +53,12 @@ def test_nested_parameters_reach_the_function(data):
     assert estimator.get_params()["function__estimator__max_temperature"] == 1.01
 
 
-@pytest.mark.parametrize("notion", ["canonical", "top-label"])
-def test_grid_search_chooses_the_function_and_its_parameter_by_the_risk(data, notion):
+def test_grid_search_chooses_the_function_and_its_parameter_by_the_risk(data):
+    notion = "canonical"
     grid = [
         {"function": [Zero()]},
-        {"function": [TwoStepKernelRidge()], "function__alpha": [1e-4, 1e-2, 1.0]},
-        {"function": [KroneckerKernelRidge()], "function__alpha": [1e-6, 1e-3]},
+        {"function": [TwoStepKernelRidge()], "function__alpha": [1e-4, 1e-2]},
+        {"function": [KroneckerKernelRidge()]},
     ]
     search = GridSearchCV(CalibrationErrorEstimator(notion=notion), grid, cv=SPLITS).fit(*data)
     P, y = data
@@ -68,8 +68,8 @@ def test_grid_search_chooses_the_function_and_its_parameter_by_the_risk(data, no
             CalibrationErrorEstimator(function, notion)
             for function in (
                 Zero(),
-                *(TwoStepKernelRidge(alpha) for alpha in (1e-4, 1e-2, 1.0)),
-                *(KroneckerKernelRidge(alpha) for alpha in (1e-6, 1e-3)),
+                *(TwoStepKernelRidge(alpha) for alpha in (1e-4, 1e-2)),
+                KroneckerKernelRidge(),
             )
         )
     ]

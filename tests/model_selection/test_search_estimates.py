@@ -51,31 +51,11 @@ def mean_corrections(fits, data):
     ]
 
 
-EVERY_KIND = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     ("notion", "weighted"),
     [("canonical", True), ("confidence", False), ("classwise", True), ("top-label", True)],
 )
-
-
-@EVERY_KIND
-def test_the_plug_in_is_the_mean_over_fold_models_and_test_samples(data, rng, notion, weighted):
-    weight = rng.uniform(0.5, 2, size=300) if weighted else None
-    search = searched(data, notion=notion, weight=weight)
-    P, y = data
-    means = [
-        np.average(
-            fitted(P, y, search.best_function_, notion, fold, weight).predict(P[TEST]),
-            weights=None if weight is None else weight[TEST],
-        )
-        for fold, _ in KFold(3).split(TRAIN)
-    ]
-    assert_allclose(search.plug_in_squared_error_, np.mean(means), rtol=1e-10)
-    assert_allclose(search.fold_spread_, np.std(means), rtol=1e-6)
-    assert search.n_test_samples_ == len(TEST)
-
-
-@EVERY_KIND
-def test_estimates_use_the_mean_correction_of_the_best_function_with_residual(
+def test_estimates_are_means_over_fold_models_of_the_best_function_and_the_best_with_residual(
     data, rng, notion, weighted
 ):
     weight = rng.uniform(0.5, 2, size=300) if weighted else None
@@ -88,6 +68,15 @@ def test_estimates_use_the_mean_correction_of_the_best_function_with_residual(
         fitted(P, y, best.best_function, notion, fold, weight) for fold, _ in KFold(3).split(TRAIN)
     ]
     w = np.ones(60) if weight is None else weight[TEST]
+    plug_ins = [
+        np.average(
+            fitted(P, y, search.best_function_, notion, fold, weight).predict(P[TEST]), weights=w
+        )
+        for fold, _ in KFold(3).split(TRAIN)
+    ]
+    assert_allclose(search.plug_in_squared_error_, np.mean(plug_ins), rtol=1e-10)
+    assert_allclose(search.fold_spread_, np.std(plug_ins), rtol=1e-6)
+    assert search.n_test_samples_ == len(TEST)
     tested = Problems(make_problems(P[TEST], y[TEST], resolve_notion(notion, P), w), w)
     corrections = mean_corrections(folds, tested)
     terms, value, error = naive.one_step(corrections, tested)

@@ -34,7 +34,7 @@ STOPPED = PlugIn(MatrixScaling(structured=True, max_iter=1))
 
 
 def convergence_warnings(data, candidates, **parameters):
-    search = CalibrationErrorSearchCV(candidates, random_state=0, **parameters)
+    search = CalibrationErrorSearchCV(candidates, random_state=0, **{"cv": 3} | parameters)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(*data)
@@ -154,7 +154,6 @@ RIDGES = [
     ("candidates", "notion", "parameters"),
     [
         (None, "canonical", {"cv": 3}),
-        (None, "confidence", {"cv": 3}),
         (RIDGES, "top-label", SINGLE),
         ([Stacking([Zero(), *MAPS]), *MAPS], "confidence", {"cv": 4, "n_repeats": 2}),
     ],

@@ -33,16 +33,17 @@ def ask(notion, y, proba):
 
 @st.composite
 def samples(draw, at_least=2, at_most=10, n_classes=3):
-    """Labels, and predictions in sixteenths, which float32 holds exactly."""
-    n = draw(st.integers(at_least, at_most))
-    cut = st.lists(st.integers(0, 16), min_size=n_classes - 1, max_size=n_classes - 1)
-    cuts = np.sort(np.array(draw(st.lists(cut, min_size=n, max_size=n))), axis=1)
+    """Labels, and predictions in sixteenths or quarters, which float32 holds exactly."""
+    unit, n = draw(st.sampled_from([1, 4])), draw(st.integers(at_least, at_most))
+    cut = st.lists(st.integers(0, 16 // unit), min_size=n_classes - 1, max_size=n_classes - 1)
+    cuts = unit * np.sort(np.array(draw(st.lists(cut, min_size=n, max_size=n))), axis=1)
     proba = np.diff(cuts, axis=1, prepend=0, append=16) / 16
     y = draw(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n))
     return np.array(y), proba
 
 
 seeds = st.integers(0, 1000)
+orders = st.sampled_from([[1, 2, 0], [2, 0, 1], [2, 1, 0], [0, 2, 1], [1, 0, 2]])
 
 
 def edge_cases():

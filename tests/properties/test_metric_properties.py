@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pytest
 from each_case import for_each
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from property_cases import (
     CLASSES,
@@ -20,6 +19,7 @@ from property_cases import (
     ask,
     assert_same_outcome,
     numbers,
+    orders,
     outcome,
     samples,
     seeds,
@@ -258,8 +258,7 @@ def test_the_same_samples_told_in_another_way_give_the_same_number(name, check):
             renamed = evaluate(name, notion, NAMES[y], proba[:, order], labels=NAMES[order])
             assert_allclose(numbers(renamed), one, rtol=1e-8, atol=1e-10)
 
-    order = st.permutations(range(3)).map(list)
-    check(holds, notions(name), sample=samples(), seed=seeds, order=order)
+    check(holds, notions(name), sample=samples(), seed=seeds, order=orders)
 
 
 @every_metric
@@ -270,10 +269,9 @@ def test_weight_zero_removes_a_sample_and_the_scale_of_weights_does_not_matter(n
         keep, weight = rng.random(len(y)) < 0.6, rng.uniform(0.5, 2, len(y))
         keep[:2] = True
         one = outcome(evaluate, name, notion, y[keep], proba[keep], sample_weight=weight[keep])
-        for scale in (1,) if FACTS[name].scale else (1e-9, 1e9):
-            scaled = scale * weight * keep
-            other = outcome(evaluate, name, notion, y, proba, sample_weight=scaled)
-            assert_same_outcome(one, other, **gap(name))
+        scaled = (1 if FACTS[name].scale else 1e-9) * weight * keep
+        other = outcome(evaluate, name, notion, y, proba, sample_weight=scaled)
+        assert_same_outcome(one, other, **gap(name))
 
     check(holds, notions(name), sample=samples(at_least=4), seed=seeds)
 

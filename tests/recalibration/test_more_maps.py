@@ -100,13 +100,12 @@ def test_centred_flat_parts_are_points_at_their_mean(rng, ties):
 # Venn-Abers
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("n", [1, 2, 7, 30])
+@pytest.mark.parametrize(("ties", "weighted"), [(False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("n", [1, 2, 30])
 def test_venn_abers_is_isotonic_regression_with_the_new_sample(rng, n, ties, weighted):
     p, y = binary(rng, n, ties)
     weight = rng.integers(1, 4, n).astype(float) if weighted else np.ones(n)
-    queries = np.concatenate([p, rng.uniform(size=20), [0.0, 1.0]])
+    queries = np.concatenate([p, rng.uniform(size=9), [0.0, 1.0]])
     fitted = VennAbers().fit(p, y, weight)
     interval = fitted.predict_interval(queries)
     for q, found in zip(queries, interval, strict=True):
@@ -197,7 +196,7 @@ def test_the_weights_of_the_mixture_maximise_the_likelihood(rng, d, noise):
     assert_allclose(fitted.weights_.sum(), 1, rtol=1e-12)
     parts = [softmax(np.log(X) / fitted.temperature_, axis=1), X, np.full_like(X, 1 / d)]
     own = np.stack([part[np.arange(300), y] for part in parts], axis=1)
-    steps = np.linspace(0, 1, 201)
+    steps = np.linspace(0, 1, 101)
     grid = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 + 1e-9]
     likelihood = np.log(own @ np.transpose(grid)).T @ weight
     assert np.log(own @ fitted.weights_) @ weight >= likelihood.max() - 1e-9

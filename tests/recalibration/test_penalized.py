@@ -123,7 +123,7 @@ def check_optimum(scaling, X, y, weight, inverse=None):
 
 
 @every_case
-@pytest.mark.parametrize(("C", "weighted"), [(0.01, True), (1.0, False), (100.0, True)])
+@pytest.mark.parametrize(("C", "weighted"), [(0.01, True), (100.0, False)])
 def test_the_coefficients_minimise_the_penalised_log_loss(rng, scaling, d, C, weighted):
     X, y = sample(rng, 100, d)
     weight = np.ones(100)
@@ -193,7 +193,7 @@ def test_square_roots_of_a_single_column_are_those_of_two_columns(rng):
     [*CASES, (TemperatureScaling(), 1), (TemperatureScaling(), 3)],
     ids=lambda v: v if isinstance(v, int) else name_of(v),
 )
-@pytest.mark.parametrize("names", [["ant", "bee", "cat"], [10, 20, 30], [0, 1, 2]], ids=str)
+@pytest.mark.parametrize("names", [["ant", "bee", "cat"], [0, 1, 2]], ids=str)
 def test_a_class_of_weight_0_keeps_its_name_and_is_as_good_as_absent(rng, scaling, d, names):
     X, y = sample(rng, 90, d)
     kept = y != 1

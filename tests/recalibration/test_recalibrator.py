@@ -58,7 +58,7 @@ def test_out_of_fold_losses_are_those_of_maps_fitted_to_the_other_folds():
 
 def test_miscalibrated_predictions_are_mended_and_it_is_said():
     P, y = tempered(1200)
-    fitted = Recalibrator(random_state=0).fit(P[:600], y[:600])
+    fitted = Recalibrator(cv=3, random_state=0).fit(P[:600], y[:600])
     assert fitted.best_name_ != "Identity"
     assert mean_log_loss(fitted.predict_proba(P[600:]), y[600:]) < mean_log_loss(P[600:], y[600:])
     won = fitted.comparison_["log_loss"]
@@ -78,12 +78,12 @@ def test_calibrated_predictions_stay_as_they_are():
     kept = 0
     for seed in range(20):
         P, y = tempered(300, temperature=1.0, seed=seed)
-        fitted = Recalibrator(FEW, random_state=0).fit(P, y)
+        fitted = Recalibrator([TemperatureScaling()], cv=3, random_state=0).fit(P, y)
         kept += fitted.best_name_ == "Identity"
         if fitted.best_name_ == "Identity":
             assert_array_equal(fitted.predict_proba(P), P)
             assert "as they are" in fitted.summary()
-    # The level is 5 % a candidate: of 20, less than 15 with probability below 1e-3.
+    # The level is 5 %: of 20, less than 15 with probability 3e-4.
     assert kept >= 15
 
 
@@ -117,7 +117,7 @@ def test_results_have_the_form_of_a_grid_search():
 def test_an_infinite_loss_is_left_and_said():
     P, y = tempered(400, n_classes=2)
     P = np.round(P[:, 1])
-    fitted = Recalibrator(random_state=0).fit(P, y)
+    fitted = Recalibrator(cv=3, random_state=0).fit(P, y)
     assert fitted.best_name_ != "Identity"
     assert np.isinf(fitted.comparison_["log_loss"].before)
     assert "infinite" in fitted.summary()
@@ -127,7 +127,7 @@ def test_an_infinite_loss_is_left_and_said():
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score"])
 def test_scoring_decides(scoring):
     P, y = tempered(400)
-    fitted = Recalibrator(FEW, scoring=scoring, random_state=0).fit(P, y)
+    fitted = Recalibrator(FEW, cv=3, scoring=scoring, random_state=0).fit(P, y)
     key = {"neg_log_loss": "log_loss", "neg_brier_score": "brier_score"}[scoring]
     assert -fitted.best_score_ == pytest.approx(fitted.comparison_[key].after, rel=0.05)
 
@@ -151,15 +151,15 @@ def test_single_probabilities_columns_and_two_columns_are_one():
 def test_labels_of_any_type_name_the_columns():
     P, y = tempered(300)
     names = np.array(["cat", "dog", "eel"])
-    fitted = Recalibrator(FEW, random_state=0).fit(P, names[y])
+    fitted = Recalibrator(FEW, cv=3, random_state=0).fit(P, names[y])
     assert_array_equal(fitted.classes_, names)
     assert set(fitted.predict(P)) <= set(names)
-    plain = Recalibrator(FEW, random_state=0).fit(P, y)
+    plain = Recalibrator(FEW, cv=3, random_state=0).fit(P, y)
     assert_array_equal(fitted.predict_proba(P), plain.predict_proba(P))
     frame = pd.DataFrame(P[:, [2, 0, 1]], columns=names[[2, 0, 1]])
-    swapped = Recalibrator(FEW, random_state=0).fit(frame, names[y])
+    swapped = Recalibrator(FEW, cv=3, random_state=0).fit(frame, names[y])
     assert_array_equal(swapped.classes_, names[[2, 0, 1]])
-    given = Recalibrator(FEW, labels=names[::-1], random_state=0).fit(P[:, ::-1], names[y])
+    given = Recalibrator(FEW, cv=3, labels=names[::-1], random_state=0).fit(P[:, ::-1], names[y])
     assert_allclose(given.predict_proba(P[:, ::-1])[:, ::-1], plain.predict_proba(P), atol=1e-6)
 
 
@@ -167,8 +167,8 @@ def test_logits_are_used_as_they_are():
     P, y = tempered(400)
     P = (P + 1e-6) / (1 + 3e-6)
     logits = 10 * np.log(P)  # their softmax underflows
-    fitted = Recalibrator(random_state=0, from_logits=True).fit(logits, y)
-    mild = Recalibrator([TemperatureScaling()], random_state=0).fit(P, y)
+    fitted = Recalibrator(cv=3, random_state=0, from_logits=True).fit(logits, y)
+    mild = Recalibrator([TemperatureScaling()], cv=3, random_state=0).fit(P, y)
     temperature = Recalibrator([TemperatureScaling()], from_logits=True, random_state=0)
     temperature.fit(logits, y)
     scale = temperature.best_estimator_.temperature_ / mild.best_estimator_.temperature_
@@ -182,14 +182,14 @@ def test_single_logits_are_those_of_the_positive_class():
     P, y = tempered(300, n_classes=2)
     logits = np.log(P[:, 1] / P[:, 0])
     one = Recalibrator([TemperatureScaling()], from_logits=True, random_state=0).fit(logits, y)
-    two = Recalibrator([TemperatureScaling()], random_state=0).fit(expit(logits), y)
+    two = Recalibrator([TemperatureScaling()], cv=3, random_state=0).fit(expit(logits), y)
     assert_allclose(one.predict_proba(logits), two.predict_proba(expit(logits)), atol=1e-9)
 
 
 def test_an_absent_class_keeps_its_column():
     P, y = tempered(200, n_classes=4)
     y[y == 2] = 0
-    assert Recalibrator(random_state=0).fit(P, y).predict_proba(P).shape == (200, 4)
+    assert Recalibrator(cv=3, random_state=0).fit(P, y).predict_proba(P).shape == (200, 4)
 
 
 def test_any_classifier_of_probabilities_is_a_candidate():
@@ -224,7 +224,7 @@ def test_the_choice_rests_on_some_of_many_samples_and_the_fit_on_all():
 
 def test_it_is_a_transformer_of_pipelines():
     P, y = tempered(200)
-    pipeline = make_pipeline(Recalibrator(FEW, random_state=0), LogProbabilities()).fit(P, y)
+    pipeline = make_pipeline(Recalibrator(FEW, cv=3, random_state=0), LogProbabilities()).fit(P, y)
     assert pipeline.transform(P).shape == (200, 3)
 
 

@@ -24,8 +24,7 @@ BY_NAME = {
 SCALAR = {name for name, thing in BY_NAME.items() if thing._of_single_probability}
 MAPS = [(name, {}) for name in BY_NAME]
 MAPS += [(name, {"structured": True}) for name in ("MatrixScaling", "VectorScaling")]
-ROUND_TRIPS = [(*case, d) for case in MAPS for d in (1, 2, 4)]
-CASES = [case for case in ROUND_TRIPS if case[2] < 4 or case[0] not in SCALAR]
+CASES = [(*case, d) for case in MAPS for d in (1, 2, 4)]
 
 
 def fit(name, options, d, from_logits, rng, labels=None):
@@ -39,8 +38,8 @@ def fit(name, options, d, from_logits, rng, labels=None):
 
 
 @pytest.mark.parametrize("from_logits", [False, True])
-@pytest.mark.parametrize(("name", "options", "d"), ROUND_TRIPS)
-def test_what_is_read_predicts_the_same_to_the_bit(name, options, d, from_logits, rng):
+@pytest.mark.parametrize(("name", "options", "d"), CASES)
+def test_what_is_read_and_the_formula_give_the_prediction(name, options, d, from_logits, rng):
     labels = ["c", "d"] if d == 1 else ["d", "c", "b", "a"]  # a single column is of the second
     fitted, X = fit(name, options, d, from_logits, rng, labels=labels)
     read = RecalibrationMap.from_json(fitted.to_json())
@@ -49,6 +48,12 @@ def test_what_is_read_predicts_the_same_to_the_bit(name, options, d, from_logits
     assert_array_equal(read.predict_proba(X), fitted.predict_proba(X))
     assert_array_equal(read.predict(X), fitted.predict(X))
     assert type(fitted).from_json(fitted.to_json()).to_json() == fitted.to_json()
+    told = json.loads(fitted.to_json())
+    assert told["formula"]
+    assert told["z"]
+    found = None if d == 4 and name in SCALAR else evaluate(told, X)
+    if found is not None:
+        assert_allclose(found, fitted.predict_proba(X), atol=1e-9)
 
 
 def evaluate(told, X):
@@ -99,18 +104,6 @@ def evaluate(told, X):
     return None
 
 
-@pytest.mark.parametrize("from_logits", [False, True])
-@pytest.mark.parametrize(("name", "options", "d"), CASES)
-def test_the_formula_gives_the_prediction(name, options, d, from_logits, rng):
-    fitted, X = fit(name, options, d, from_logits, rng)
-    told = json.loads(fitted.to_json())
-    assert told["formula"]
-    assert told["z"]
-    found = evaluate(told, X)
-    if found is not None:
-        assert_allclose(found, fitted.predict_proba(X), atol=1e-9)
-
-
 def by_its_text(told, x):
     """Probabilities of a row by the texts of z and of the formula, which are nearly Python."""
     known = {"softmax": softmax, "log": np.log, "exp": np.exp, "sqrt": np.sqrt, "mean": np.mean}
@@ -134,7 +127,7 @@ def by_its_text(told, x):
 
 
 @pytest.mark.parametrize("from_logits", [False, True])
-@pytest.mark.parametrize("d", [1, 2, 4])
+@pytest.mark.parametrize("d", [1, 4])
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -230,8 +223,8 @@ def test_skops_stores_what_predicts_with_the_types_of_the_documentation(rng):
     skops = pytest.importorskip("skops.io")
     path = Path(__file__).parents[2] / "doc" / "skops_types.txt"
     listed, seen = path.read_text().split(), set()
-    X = rng.dirichlet(np.ones(3), 120)
-    y = (X.cumsum(axis=1) < rng.uniform(size=(120, 1))).sum(axis=1)
+    X = rng.dirichlet(np.ones(3), 60)
+    y = (X.cumsum(axis=1) < rng.uniform(size=(60, 1))).sum(axis=1)
     maps = [getattr(recalibration, name)(**options) for name, options in MAPS]
     maps += [Smoothed(TemperatureScaling()), Recalibrator(cv=3, random_state=0), Identity()]
     for fitted in [one.fit(X, y) for one in maps] + [RecalibratedClassifierCV(cv=3).fit(X, y)]:
