@@ -48,7 +48,7 @@ def true_residual(features, model, noise, n_classes):
 @pytest.mark.parametrize(("model", "noise"), MODELS)
 def test_dirichlet_truths_are_the_means_over_samples(model, noise, n_classes, concentration):
     data = make_dirichlet(
-        50_000,
+        20_000,
         n_classes=n_classes,
         concentration=concentration,
         model=model,
@@ -150,7 +150,7 @@ def test_tempered_truths_are_the_published_ones():
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise"])
 def test_tempered_truths_are_those_of_the_samples(notion):
-    data = make_tempered(200_000, random_state=1)
+    data = make_tempered(60_000, random_state=1)
     p, stated = data.proba, data.true_squared_errors[notion]
     truth = np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True)  # π, as T = 2
     if notion == "canonical":

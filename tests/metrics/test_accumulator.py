@@ -114,7 +114,7 @@ def test_chunks_give_what_all_samples_give(notion, dtype, weighted, size):
     assert accumulator.n_samples_seen_ == (N if weight is None else np.count_nonzero(weight))
 
 
-@every_notion
+@pytest.mark.parametrize("notion", ["binary", "top-label"])
 def test_blocks_within_a_chunk_do_not_matter(notion, monkeypatch):
     y, proba = hard_sample(notion)
     whole = CalibrationAccumulator(notion).partial_fit(y, proba)
@@ -458,7 +458,7 @@ def da():
     return pytest.importorskip("dask.array", reason="dask is not installed")
 
 
-@every_notion
+@pytest.mark.parametrize("notion", ["binary", "top-label"])
 def test_dask_arrays_give_what_arrays_give(da, notion):
     y, proba = hard_sample(notion)
     weight = some_weights()

@@ -28,7 +28,7 @@ every_grouping = pytest.mark.parametrize(("notion", "strategy"), GROUPED)
 def coarse(rng):
     """Labels and predictions on the grid k/8 of 3 classes: exact sums, ties, zeros and ones."""
 
-    def draw(notion="classwise", n=200):
+    def draw(notion="classwise", n=120):
         truth = rng.dirichlet(np.ones(3), size=n)
         labels = (truth.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1)
         proba = rng.multinomial(8, truth) / 8

@@ -39,8 +39,7 @@ def draw_blocks(rng, d, draw):
     [([DENSITY], True), ([DENSITY], False), (RIDGES, False)],
     ids=["density, many", "density", "ridges"],
 )
-@pytest.mark.parametrize("d", [1, 3, 20])
-@pytest.mark.parametrize("draw", ["grid", "inside"])
+@pytest.mark.parametrize(("d", "draw"), [(1, "grid"), (1, "inside"), (3, "grid"), (20, "inside")])
 def test_scores_on_a_block_are_those_of_fits_to_each_union(rng, monkeypatch, paths, d, draw, many):
     monkeypatch.setattr(dirichlet_sums, "_MANY_PAIRS", 0 if many else np.inf)
     blocks = draw_blocks(rng, d, draw)

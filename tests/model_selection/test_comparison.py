@@ -68,7 +68,7 @@ def naive_implied_error(a, b, P, y, notion, weight):
 def test_difference_and_standard_error_are_those_of_the_definition(
     split, rng, notion, pair, weighted
 ):
-    train, (P, y) = split(notion)
+    train, (P, y) = split(notion, 200, 80)
     weight = rng.uniform(0.2, 2, len(y)) if weighted else None
     a, b = fit_both(PAIRS[pair], notion, train)
     comparison = compare_risks(a, b, P, y, sample_weight=weight)

@@ -38,7 +38,7 @@ SYMMETRIC = ["canonical", "confidence", "top-label", "classwise", "top-2"]
 @pytest.mark.parametrize("notion", ["canonical", "binary"])
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_float32_predictions_give_the_float64_answer(split, notion, function):
-    (P, y), (Q, z) = split(notion)
+    (P, y), (Q, z) = split(notion, 200, 80)
     P, Q = P.astype(np.float32), Q.astype(np.float32)
     single = CalibrationErrorEstimator(function, notion).fit(P, y)
     double = CalibrationErrorEstimator(function, notion).fit(P.astype(np.float64), y)
