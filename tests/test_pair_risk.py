@@ -150,12 +150,15 @@ def test_identical_functions_differ_by_rounding_alone():
     assert max(abs(same.value), same.standard_error) < 1e-15 * pair_risk(phi, residuals).value
 
 
-def test_a_path_holds_the_single_risks():
+def test_a_path_holds_the_single_risks_and_takes_the_square_of_the_residuals_that_is_known():
     phi, residuals, form, weight = random_parts()
     forms = [form, 2 * form, np.eye(4), np.zeros((4, 4))]
     path = pair_risk_path(phi, residuals, iter(forms), sample_weight=weight)
     singles = [pair_risk(phi, residuals, M, sample_weight=weight).value for M in forms]
     assert_allclose(path, singles, **EXACT)
+    constant = weight @ (residuals @ residuals.T) ** 2 @ weight
+    more = pair_risk_path(phi, residuals, forms, sample_weight=weight, constant=2 * constant)
+    assert_allclose(more - path, constant / sum_over_pairs(weight), **EXACT)
 
 
 @pytest.mark.parametrize("n", [6, 7])  # an odd last sample is left out
@@ -271,13 +274,3 @@ def test_risks_of_several_plug_ins_are_those_of_each(rng, n, m, weighted):
     risks = plug_in_risks(iter(phis), residuals, sample_weight=weight)
     expected = [pair_risk(phi, residuals, sample_weight=weight).value for phi in phis]
     assert_allclose(risks, expected, rtol=1e-11)
-
-
-def test_a_path_takes_the_square_of_the_residuals_that_is_known():
-    phi, residuals, form, weight = random_parts()
-    constant = weight @ (residuals @ residuals.T) ** 2 @ weight
-    known = pair_risk_path(phi, residuals, [form], sample_weight=weight, constant=constant)
-    alone = pair_risk_path(phi, residuals, [form], sample_weight=weight)
-    assert_allclose(known, alone, **EXACT)
-    more = pair_risk_path(phi, residuals, [form], sample_weight=weight, constant=2 * constant)
-    assert_allclose(more - known, constant / sum_over_pairs(weight), **EXACT)

@@ -152,8 +152,8 @@ def test_copies_of_one_prediction_take_the_frequencies_of_the_others(proba, band
 @pytest.mark.parametrize(
     ("n_classes", "bandwidth"),
     [
-        *product([2, 3], [1e-7, 1e-5, 0.02, 1e10, "loo"]),
-        (1000, 1e-7),
+        *product([2, 3], [1e-7, 1e10, "loo"]),
+        (200, 1e-7),
         pytest.param(1000, "loo", marks=pytest.mark.slow),
     ],
 )

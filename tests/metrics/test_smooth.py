@@ -130,7 +130,7 @@ def test_coefficients_are_the_sums_of_cosines(n, n_modes):
         assert_allclose(coefficients[k], expected, atol=2e-13 * np.abs(mass).sum())
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_newton_finds_what_bisection_finds(seed):
     rng = np.random.default_rng(seed)
     p = rng.beta(*rng.uniform(0.2, 3, size=2), size=int(10 ** rng.uniform(0.5, 4)))
@@ -213,19 +213,15 @@ def cumulative_means(y, p):
 
 
 @pytest.mark.parametrize("kind", DRAWS)
-def test_cumulative_errors_are_maxima_over_thresholds(kind):
+def test_cumulative_errors_are_maxima_over_thresholds_and_over_ranges(kind):
     y, p = draw(kind)
     path = cumulative_means(y, p)
     error, span = kolmogorov_smirnov_calibration_error(y, p), cutoff_calibration_error(y, p)
     assert_allclose(error, np.abs(path).max(), rtol=1e-12)
     assert_allclose(span, path.max() - path.min(), rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", DRAWS[:2])
-def test_the_cutoff_error_is_the_largest_over_all_ranges(kind):
-    y, p = draw(kind)
-    gaps = [abs(np.mean((low <= p) * (p <= high) * (y - p))) for low in p for high in p]
-    assert_allclose(cutoff_calibration_error(y, p), max(gaps), rtol=1e-12)
+    if kind != "calibrated":
+        gaps = [abs(np.mean((low <= p) * (p <= high) * (y - p))) for low in p for high in p]
+        assert_allclose(span, max(gaps), rtol=1e-12)
 
 
 def test_thresholds_lie_between_distinct_predictions_only():
