@@ -13,20 +13,18 @@ from skcal.metrics import (
 )
 
 every_form = pytest.mark.parametrize(("notion", "strategy"), FORMS)
-every_kind = pytest.mark.parametrize("kind", [grid, continuous])
 BINS = {"n_bins": N_BINS, "min_samples": MIN_SAMPLES}
 
 
 @every_form
-@every_kind
-def test_table_holds_the_samples_of_each_bin(notion, strategy, kind):
-    proba, _, y = draw(kind, notion)
+def test_table_holds_the_samples_of_each_bin(notion, strategy):
+    proba, _, y = draw(grid, notion)
     table = calibration_bins(y, proba, notion=notion, strategy=strategy, **BINS)
     filled = table.count > 0
     found = np.column_stack([table.problem, table.count, table.prediction, table.frequency])[filled]
     expected = [
         [k, len(rows), *np.mean(np.array(rows, float), 0), *np.mean(np.array(outcomes, float), 0)]
-        for k, bins in bins_of(kind, notion, strategy).items()
+        for k, bins in bins_of(grid, notion, strategy).items()
         for rows, outcomes in bins
     ]
     assert_allclose(sorted(found.round(9).tolist()), sorted(np.round(expected, 9).tolist()))

@@ -38,8 +38,9 @@ def test_mmce_of_one_column_is_that_of_its_confidence():
 # Mean embeddings at test locations
 
 
-@pytest.mark.parametrize("kernel", ["laplacian", "rbf", polynomial])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "weighted"), [("laplacian", True), ("rbf", False), (polynomial, True)]
+)
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_ucme_is_the_mean_square_of_embeddings_at_its_locations(notion, weighted, kernel):
     y, proba = draw(notion)
