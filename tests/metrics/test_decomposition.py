@@ -72,10 +72,9 @@ def naive_parts(x, outcomes, weight, bins):
 
 
 @pytest.mark.parametrize(("notion", "strategy"), BINNED)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_brier_parts_are_those_of_the_definition(coarse, rng, notion, strategy, weighted):
+def test_brier_parts_are_those_of_the_definition(coarse, rng, notion, strategy):
     y, proba = coarse(notion)
-    weight = rng.uniform(0.2, 2, len(y)) if weighted else np.ones(len(y))
+    weight = rng.uniform(0.2, 2, len(y))
     expected = np.zeros(6)
     for x, outcomes, w, share in weighted_problems(y, proba, notion, weight):
         bins = find_partition(strategy, x.shape[1])(x, outcomes, w, **BINS).assign(x)
