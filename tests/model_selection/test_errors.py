@@ -35,11 +35,16 @@ def searched(notion, n=400, temperature=2.0, seed=0, **options):
     return search.fit(data.proba, data.labels), data
 
 
-def estimates(kind, p, y, corrections, notion="binary", weight=None):
+def known_of(p, y, corrections, notion="binary", weight=None):
+    """What every kind of error is estimated from."""
     weight = np.ones(len(y)) if weight is None else weight
     data = Problems(make_problems(p, y, notion, weight), weight)
     squared = adaptive_squared_error(data, corrections), one_step(corrections, data)
-    return estimate_error(kind, NOTIONS[notion], data, corrections, *squared)
+    return NOTIONS[notion], data, corrections, *squared
+
+
+def estimates(kind, *arguments):
+    return estimate_error(kind, *known_of(*arguments))
 
 
 @pytest.mark.parametrize("notion", [*SCALAR, "canonical", "top-2"])
@@ -116,9 +121,9 @@ def test_signed_estimates_are_those_that_are_not_made_0():
     seen = set()
     for _ in range(20):
         y = (rng.random(300) < p).astype(int)
-        g = [0.02 * rng.normal(size=(300, 1))]
+        known = known_of(p, y, [0.02 * rng.normal(size=(300, 1))])
         for kind in KINDS:
-            error = estimates(kind, p, y, g)
+            error = estimate_error(kind, *known)
             assert error.signed != 0
             assert error.estimate <= max(error.signed, 0)
             assert kind not in ("l1", "l2") or error.estimate in (0, error.signed)
@@ -237,8 +242,9 @@ def test_bounds_hold(truth, n_sets, most):
         for rows in (half, ~half):
             fitted = SPLINES.fit(p[~rows, None], y[~rows] - p[~rows])
             corrections[rows] = fitted.residual(p[rows, None])
+        known = known_of(p, y, [corrections])
         for kind in KINDS:
-            error = estimates(kind, p, y, [corrections])
+            error = estimate_error(kind, *known)
             above[kind] += error.lower_confidence_bound() > true[kind] + 1e-12
             # An estimate is never below its bound, and a bound above 0 has a test that rejects.
             for level in (0.2, 0.95, 0.999):

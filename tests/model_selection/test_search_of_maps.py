@@ -180,13 +180,12 @@ def test_results_do_not_depend_on_n_jobs(candidates, notion, parameters):
 
 def test_maps_of_the_default_search_beat_the_published_forms_on_overconfident_predictions():
     data = make_tempered(1400, temperature=2.0, n_truth_draws=0, random_state=0)
-    search = CalibrationErrorSearchCV(random_state=0, notion="canonical").fit(
-        data.proba, data.labels
-    )
+    search = CalibrationErrorSearchCV(cv=3, random_state=0, notion="canonical")
+    search.fit(data.proba, data.labels)
     families = {family.name: family for family in search.families_}
     for name in ("TemperatureScaling", "Structured MatrixScaling", "Stacking"):
         for other in ("Zero", *PUBLISHED):
-            # About -3.4 to -4.6 on this sample; the truth is a temperature.
+            # About -2.9 to -4.5 on this sample; the truth is a temperature.
             assert z_score(search, families[name], families[other], data.proba, data.labels) < -2
 
 
