@@ -194,14 +194,6 @@ def test_samples_are_reproducible_by_random_state(make):
     assert first.labels.dtype == np.int64
 
 
-@pytest.mark.parametrize("make", [make_dirichlet, make_tempered, make_distorted])
-def test_truths_can_be_left_out(make):
-    data = make(5, n_truth_draws=0, random_state=0)
-    assert not data.true_squared_errors
-    assert data.true_total_variation is None
-    np.testing.assert_array_equal(data.proba, make(5, random_state=0).proba)
-
-
 @pytest.mark.parametrize("make", [make_tempered, make_distorted])
 def test_overwriting_a_truth_does_not_change_the_next_one(make):
     setting = {"n_classes": 3, "n_truth_draws": 1000, "random_state": 0}
@@ -235,22 +227,21 @@ def count_calls(function, calls):
 
 
 @pytest.mark.parametrize("make", [make_dirichlet, make_tempered, make_distorted])
-def test_truths_are_computed_when_asked_for_and_once(make, monkeypatch):
-    calls = []
+def test_truths_are_left_out_or_computed_when_asked_for_and_once(make, monkeypatch):
+    left_out, calls = make(10, n_truth_draws=0, random_state=0), []
+    assert not left_out.true_squared_errors
+    assert left_out.true_total_variation is None
     for name in ("_dirichlet_errors", "_simulated_errors"):
         original = getattr(datasets, name)
         monkeypatch.setattr(datasets, name, count_calls(original, calls))
     options = {} if make is make_dirichlet else {"n_truth_draws": 1000}
     data = make(10, random_state=0, **options)
+    np.testing.assert_array_equal(left_out.proba, data.proba)
     assert not calls
     assert data.true_squared_errors is data.true_squared_errors
     assert len(calls) == 1
-
-
-@pytest.mark.parametrize("make", [make_dirichlet, make_tempered, make_distorted])
-def test_truths_survive_a_pickle(make):
-    data = make(10, random_state=0, **({} if make is make_dirichlet else {"n_truth_draws": 1000}))
-    copy = pickle.loads(pickle.dumps(data))
+    monkeypatch.undo()
+    copy = pickle.loads(pickle.dumps(make(10, random_state=0, **options)))
     assert dict(copy.true_squared_errors) == dict(data.true_squared_errors)
     assert copy.true_total_variation == data.true_total_variation
 

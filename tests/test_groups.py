@@ -240,9 +240,11 @@ def test_groups_that_tell_nothing_are_refused(groups, message):
         hypothesis_tests.monte_carlo_test(*clustered()[:2], groups=groups)
 
 
-def test_few_groups_are_warned_of_and_samples_of_weight_0_do_not_count():
+def test_few_and_unequal_groups_are_warned_of_and_samples_of_weight_0_do_not_count():
     with pytest.warns(UserWarning, match="9 groups. Of fewer than 10 levels"):
         read_groups(np.arange(18) % 9, np.ones(18))
+    with pytest.warns(UserWarning, match=r"largest with 50% of the samples.* as 3\.9 groups of eq"):
+        read_groups(np.repeat(np.arange(41), [200, *[5] * 40]), np.ones(400))
     assert read_groups(np.arange(18) % 9, np.repeat([1.0, 0.0], 9)) is None
     weight = np.r_[0.0, 0.0, np.ones(22)]
     groups = read_groups(np.repeat(np.arange(12), 2), weight)
@@ -601,11 +603,6 @@ def test_cells_are_the_groups_in_each_bin(n_bins):
     assert all(
         pairs[one] == k for *one, k in zip(bins, codes, place, strict=True) for one in [tuple(one)]
     )
-
-
-def test_groups_of_very_different_sizes_are_warned_of():
-    with pytest.warns(UserWarning, match=r"largest with 50% of the samples.* as 3\.9 groups of eq"):
-        read_groups(np.repeat(np.arange(41), [200, *[5] * 40]), np.ones(400))
 
 
 def test_a_comparison_in_a_report_knows_groups():

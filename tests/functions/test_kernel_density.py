@@ -224,23 +224,23 @@ def test_leave_one_out_needs_two_samples(weight):
         DirichletKernelDensity("loo").fit([[0.2], [0.4]], [0.8, -0.4], weight)
 
 
+@pytest.mark.parametrize("bandwidth", [0, -0.1, "scott"])
+def test_bandwidths_and_widths_that_are_none_raise(bandwidth):
+    X, y = [[0.2], [0.4]], [0.8, -0.4]
+    with pytest.raises(ValueError, match="bandwidth"):
+        DirichletKernelDensity(bandwidth).fit(X, y)
+    with pytest.raises(ValueError, match="'bandwidth' parameter"):
+        DirichletKernelDensity().fit(X, y).score_path(X, np.array(y)[:, None], [0.1, bandwidth])
+    with pytest.raises(ValueError, match="y has 1 columns, X has 2"):
+        DirichletKernelDensity().fit([[0.2, 0.8], [0.4, 0.6]], [0.8, 0.6])
+
+
 @pytest.mark.parametrize("outcome", [[1.1], [2.0], [-1.0], [1, 1], [0, 0], [0.5, 0.7], [2, -1]])
 def test_residuals_that_make_no_outcome_raise(outcome):
     X = np.tile([[0.2], [0.4]], len(outcome))
     valid = np.eye(2)[:1, : len(outcome)]
     with pytest.raises(ValueError, match="X row 1 and y row 1 add up to"):
         DirichletKernelDensity().fit(X, np.vstack([valid, [outcome]]) - X)
-
-
-def test_features_and_residuals_of_other_widths_raise():
-    with pytest.raises(ValueError, match="y has 1 columns, X has 2"):
-        DirichletKernelDensity().fit([[0.2, 0.8], [0.4, 0.6]], [0.8, 0.6])
-
-
-@pytest.mark.parametrize("bandwidth", [0, -0.1, "scott"])
-def test_bandwidths_that_are_none_raise(bandwidth):
-    with pytest.raises(ValueError, match="bandwidth"):
-        DirichletKernelDensity(bandwidth).fit([[0.2], [0.4]], [0.8, -0.4])
 
 
 # Paths of bandwidths
@@ -283,10 +283,3 @@ def test_sums_by_class_are_the_ratios_of_their_definition(rng):
     for row, found in zip(z, function.residual(z), strict=True):
         kernel = np.array([dirichlet.pdf(row, p / 0.3 + 1) for p in X]) * weight
         assert_allclose(found, kernel @ outcomes / kernel.sum() - row, rtol=1e-9, atol=1e-12)
-
-
-def test_a_path_refuses_bandwidths_that_are_none(rng):
-    X = rng.dirichlet(np.ones(3), 20)
-    fitted = DirichletKernelDensity().fit(X, np.eye(3)[rng.integers(0, 3, 20)] - X)
-    with pytest.raises(ValueError, match="'bandwidth' parameter"):
-        fitted.score_path(X, np.eye(3)[rng.integers(0, 3, 20)] - X, [0.1, 0.0])

@@ -158,13 +158,10 @@ def test_an_equivariant_residual_is_the_estimators_on_sorted_rows(rng):
         assert_allclose(found[rank], ridge.predict([x[rank]])[0], atol=1e-14)
 
 
-def test_of_a_single_column_equivariance_changes_nothing(binary):
+def test_equivariance_needs_a_feature_for_each_residual_and_of_one_changes_nothing(rng, binary):
     p, _, residuals = binary
     one = PlugIn(LinearRegression(), equivariant=True).fit(p, residuals)
     assert_array_equal(one.residual(p), PlugIn(LinearRegression()).fit(p, residuals).residual(p))
-
-
-def test_equivariance_needs_a_feature_for_each_residual(rng):
     with pytest.raises(ValueError, match=r"X has 3 columns and y 2: equivariant=True"):
         PlugIn(Ridge(), equivariant=True).fit(rng.normal(size=(9, 3)), rng.normal(size=(9, 2)))
 
