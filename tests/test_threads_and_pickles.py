@@ -57,7 +57,6 @@ LOGISTIC = make_pipeline(LogProbabilities(), LogisticRegression(C=0.1))
 MAPS = [skcal.TemperatureScaling(), skcal.recalibration.MatrixScaling(C=0.1, structured=True)]
 FUNCTIONS = [
     Zero(),
-    Binning(5),
     Binning(5, debias=True),
     Binning(strategy="median-variance", min_samples=20),
     DirichletKernelDensity(0.05),
@@ -66,8 +65,6 @@ FUNCTIONS = [
     PlugIn(TemperatureScaling()),
     PlugIn(ClassBasedTemperatureScaling()),
     PlugIn(make_pipeline(ProbabilityInteractions(), Ridge()), equivariant=True),
-    PlugIn(VectorScaling()),
-    PlugIn(MatrixScaling()),
     PlugIn(MatrixScaling(structured=True)),
     PlugIn(VectorScaling(structured=True)),
     PlugIn(DirichletCalibration(C=0.1)),
@@ -100,9 +97,8 @@ def fitted(data):
         for functions, notion in ((FUNCTIONS, "canonical"), (SCALAR_FUNCTIONS, "confidence"))
         for number, function in enumerate(functions)
     }
-    for notion in ("top-label", "top-2"):
-        search = CalibrationErrorSearchCV(CANDIDATES, notion, cv=3, random_state=0)
-        estimators[f"search {notion}"] = search.fit(P, y)
+    search = CalibrationErrorSearchCV(CANDIDATES, "top-label", cv=3, random_state=0)
+    estimators["search"] = search.fit(P, y)
     mended = RecalibratedClassifierCV(GaussianNB(), Recalibrator(MAPS, random_state=0), cv=3)
     estimators["recalibrated classifier"] = mended.fit(P, y)
     return estimators
@@ -122,7 +118,7 @@ def test_threads_predict_the_same_bits(fitted, data):
         return name, (fitted[name].predict(P).tobytes(), fitted[name].score(P, y))
 
     with ThreadPoolExecutor(8) as pool:
-        for name, found in pool.map(ask, [*fitted] * 4):
+        for name, found in pool.map(ask, [*fitted] * 2):
             assert found == alone[name], name
 
 

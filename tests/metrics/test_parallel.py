@@ -23,7 +23,7 @@ METRICS = {
     "SKCE, class-wise": (squared_kernel_calibration_error, {"notion": "classwise"}),
     "SKCE, incomplete": (
         squared_kernel_calibration_error,
-        {"notion": "classwise", "method": "incomplete", "random_state": 0},
+        {"notion": "classwise", "method": "incomplete", "n_pairs": 2000, "random_state": 0},
     ),
     "SKCE, rbf": (squared_kernel_calibration_error, {"notion": "confidence", "kernel": "rbf"}),
     "MMCE": (maximum_mean_calibration_error, {"notion": "classwise"}),

@@ -82,36 +82,44 @@ def test_blocks_of_rows_score_as_all_rows_do_what_is_not_far_behind(rng, monkeyp
     assert 0 < n_behind < 9
 
 
-@pytest.fixture
 def data():
     data = make_tempered(240, n_classes=4, temperature=2.0, n_truth_draws=0, random_state=0)
     return data.proba, data.labels
 
 
-def search_of_ridges(data, max_rank=None):
+def search_of_ridges(max_rank=None, labels=None):
+    proba, y = data()
     candidates = [(Zero(), {})] + [
         (ridge(tol=1e-14, gamma=1.0, max_rank=max_rank), {"alpha": [1e-5, 1e-3, 1e-1]})
         for ridge in (TwoStepKernelRidge, KroneckerKernelRidge)
     ]
-    return CalibrationErrorSearchCV(candidates, "canonical", cv=4, random_state=0).fit(*data)
+    return CalibrationErrorSearchCV(candidates, "canonical", cv=4, random_state=0).fit(
+        proba, y if labels is None else labels
+    )
 
 
-def test_the_rank_doubles_until_the_lowest_risks_no_longer_show_it(monkeypatch, data):
-    exact = search_of_ridges(data)
-    monkeypatch.setattr(kernel_ridge, "_FIRST_RANK", 4)
-    doubled = search_of_ridges(data)
+@pytest.fixture(scope="module")
+def doubled():
+    """A search whose first fits have rank 4."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_ridge, "_FIRST_RANK", 4)
+        return search_of_ridges()
+
+
+def test_the_rank_doubles_until_the_lowest_risks_no_longer_show_it(doubled, monkeypatch):
+    exact = search_of_ridges()
     rank = doubled.families_[1].models[0].functions_[0].rank_
     assert 4 < rank < exact.families_[1].models[0].functions_[0].rank_
     for one, other in zip(exact.families_, doubled.families_, strict=True):
         assert one.best_setting == other.best_setting
         assert_allclose(one.scores.max(), other.scores.max(), rtol=1e-5)
-    limited = search_of_ridges(data, max_rank=6)
+    monkeypatch.setattr(kernel_ridge, "_FIRST_RANK", 4)
+    limited = search_of_ridges(max_rank=6)
     assert limited.families_[1].models[0].functions_[0].rank_ == 6
 
 
-def test_what_is_far_from_the_best_is_scored_by_the_first_fits_alone(monkeypatch, data):
-    monkeypatch.setattr(kernel_ridge, "_FIRST_RANK", 4)
-    doubled, first = search_of_ridges(data), search_of_ridges(data, max_rank=4)
+def test_what_is_far_from_the_best_is_scored_by_the_first_fits_alone(doubled):
+    first = search_of_ridges(max_rank=4)
     for one, other in zip(doubled.families_[1:], first.families_[1:], strict=True):
         far = np.abs(np.arange(3) - one.best) > 1
         assert far.any()
@@ -119,11 +127,11 @@ def test_what_is_far_from_the_best_is_scored_by_the_first_fits_alone(monkeypatch
         assert (one.scores[~far] != other.scores[~far]).all()
 
 
-def test_the_labels_of_a_block_do_not_choose_the_rank_that_tests_it(monkeypatch, data, rng):
+def test_the_labels_of_a_block_do_not_choose_the_rank_that_tests_it(monkeypatch, doubled, rng):
     monkeypatch.setattr(kernel_ridge, "_FIRST_RANK", 4)
-    search = search_of_ridges(data)
-    block, labels = search.outer_results_[0].outer.test, data[1].copy()
+    one, labels = doubled.outer_results_[0], data()[1].copy()
+    block = one.outer.test
     labels[block] = rng.permutation(labels[block])
-    one, same = search.outer_results_[0], search_of_ridges((data[0], labels)).outer_results_[0]
+    same = search_of_ridges(labels=labels).outer_results_[0]
     assert_array_equal(one.plug_ins, same.plug_ins)
     assert_array_equal(one.corrections[0], same.corrections[0])

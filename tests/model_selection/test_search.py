@@ -295,7 +295,7 @@ def test_the_default_search_runs_under_every_notion(data, notion, parameters):
     assert np.isfinite([search.squared_error_, search.one_step_squared_error_]).all()
 
 
-@pytest.mark.parametrize(("notion", "as_object"), [("canonical", False), ("top-label", True)])
+@pytest.mark.parametrize(("notion", "as_object"), [("confidence", False), ("top-label", True)])
 def test_memory_caches_every_factor_once_and_changes_nothing(data, tmp_path, notion, as_object):
     alphas = [1e-4, 1e-2]
     ridge = [

@@ -131,7 +131,8 @@ def test_the_median_of_estimates_is_by_hand():
 
 
 @pytest.mark.parametrize(
-    "outer_cv", [KFold(3), RepeatedKFold(n_splits=2), [(np.arange(200), np.arange(200, 240))]]
+    "outer_cv",
+    [KFold(3), RepeatedKFold(n_splits=2, n_repeats=2), [(np.arange(200), np.arange(200, 240))]],
 )
 def test_splitters_of_ones_own_are_not_shuffled_anew(data, outer_cv):
     with pytest.raises(ValueError, match=r"^n_repeats=2 shuffles the samples anew, which outer_cv"):
