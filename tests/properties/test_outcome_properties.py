@@ -181,7 +181,10 @@ def test_one_hot_rows_are_labels_to_the_last_bit(name):
     assert content(ask(name, np.eye(C)[LABELS])) == content(ask(name, LABELS))
 
 
-@entrances()
+# What takes an estimator asks it and goes on as what takes predictions.
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=quiet) for n in ENTRANCES if not n.endswith(".from_estimator")]
+)
 def test_shares_and_votes_are_taken_or_refused_by_name(name):
     refusal = REFUSES.get(name.split(".")[0])
     for y in (SHARES, VOTES):

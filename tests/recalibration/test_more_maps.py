@@ -101,7 +101,7 @@ def test_centred_flat_parts_are_points_at_their_mean(rng, ties):
 
 
 @pytest.mark.parametrize(("ties", "weighted"), [(False, True), (True, False), (True, True)])
-@pytest.mark.parametrize("n", [1, 2, 30])
+@pytest.mark.parametrize("n", [1, 2, 15])
 def test_venn_abers_is_isotonic_regression_with_the_new_sample(rng, n, ties, weighted):
     p, y = binary(rng, n, ties)
     weight = rng.integers(1, 4, n).astype(float) if weighted else np.ones(n)
