@@ -244,11 +244,11 @@ def test_an_accumulator_debiases_votes_as_the_metric_does():
 
 
 def test_a_report_of_votes_says_what_the_functions_say():
-    options = {"candidates": [Zero()], "cv": 3, "n_resamples": 99, "n_bins": 5}
+    options = {"candidates": [Zero()], "cv": 3, "n_resamples": 19, "n_bins": 5}
     report = calibration_report(VOTES, PROBA, **options)
     assert report.overall.ece.estimate == expected_calibration_error(VOTES, PROBA, n_bins=5)
     assert report.overall.test.pvalue == (
-        calibration_test(VOTES, PROBA, n_resamples=99, random_state=0).pvalue
+        calibration_test(VOTES, PROBA, n_resamples=19, random_state=0).pvalue
     )
     assert report.overall.overview.n_groups is None
     samples, columns = as_rows(VOTES)

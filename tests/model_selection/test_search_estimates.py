@@ -1,5 +1,7 @@
 """What CalibrationErrorSearchCV reports is computed on samples that no choice has seen."""
 
+from functools import cache
+
 import naive_estimates as naive
 import numpy as np
 import pytest
@@ -36,6 +38,12 @@ def searched(data, candidates=CANDIDATES, notion="confidence", weight=None, **pa
     parameters = {"cv": KFold(3), "outer_cv": [(TRAIN, TEST)]} | parameters
     search = CalibrationErrorSearchCV(candidates, notion, **parameters)
     return search.fit(*data, sample_weight=weight)
+
+
+@pytest.fixture(scope="module")
+def found(tempered):
+    """The search of CANDIDATES under a notion, made once."""
+    return cache(lambda notion: searched((tempered[0][:300], tempered[1][:300]), notion=notion))
 
 
 def fitted(P, y, function, notion, rows, weight=None):
@@ -89,17 +97,17 @@ def test_estimates_are_means_over_fold_models_of_the_best_function_and_the_best_
     assert_allclose(search.calibration_error_**2, max(squared_error, 0), rtol=1e-7, atol=1e-12)
     assert_allclose(search.standard_error_, standard_error, rtol=1e-7)
     low, high = value + norm.ppf([0.05, 0.95]) * error
-    found = search.confidence_interval(confidence_level=0.9)
+    limits = search.confidence_interval(confidence_level=0.9)
     interval = [min(low, squared_error), max(high, squared_error)]
-    assert_allclose(found, interval, rtol=1e-8, atol=1e-12)
-    assert_allclose([found.low, found.high], found)
+    assert_allclose(limits, interval, rtol=1e-8, atol=1e-12)
+    assert_allclose([limits.low, limits.high], limits)
     assert_allclose(search.one_step_.pvalue, norm.sf(value / error))
     for level in (0.01, 0.3, 0.9):
         assert search.lower_confidence_bound(level) <= search.squared_error_
         low, high = search.confidence_interval(level)
         assert low <= search.squared_error_ <= high
     # One-sided at 95 % and two-sided at 90 % have the same quantile.
-    assert_allclose(search.lower_confidence_bound(confidence_level=0.95), found.low, rtol=1e-10)
+    assert_allclose(search.lower_confidence_bound(confidence_level=0.95), limits.low, rtol=1e-10)
 
 
 def test_without_a_residual_there_is_no_one_step_estimate_and_the_summary_says_so(data):
@@ -125,8 +133,8 @@ def test_the_one_step_estimate_rests_on_the_best_setting_with_residual(data, out
 
 
 @pytest.mark.parametrize("level", [0, 1, 95])
-def test_confidence_levels_are_fractions(data, level):
-    search = searched(data)
+def test_confidence_levels_are_fractions(found, level):
+    search = found("confidence")
     with pytest.raises(
         ValueError, match=r"confidence_level.* must be a float in the range \(0.0, 1.0\)"
     ):
@@ -203,9 +211,8 @@ def test_a_sample_tested_twice_counts_once_by_its_mean_correction(data):
     assert search.n_test_samples_ == len(search.one_step_.terms) == len(tested)
 
 
-def test_test_samples_do_not_enter_the_choice(data, rng):
-    P, y = data
-    search = searched(data)
+def test_test_samples_do_not_enter_the_choice(data, found, rng):
+    (P, y), search = data, found("confidence")
     other = np.append(y[TRAIN], rng.permutation(y[TEST]))
     changed = searched((P, other))
     key = "mean_test_score"
@@ -230,7 +237,7 @@ def test_a_negative_squared_error_keeps_its_sign_and_has_root_0_with_a_warning()
 
 
 def test_verbose_prints_a_line_per_candidate_and_outer_split(data, capsys):
-    searched(data, verbose=0)
+    searched(data, CANDIDATES[:1], verbose=0)
     assert capsys.readouterr().out == ""
     search = searched(data, verbose=1, outer_cv=KFold(2))
     lines = capsys.readouterr().out.splitlines()
@@ -246,8 +253,8 @@ def test_verbose_prints_a_line_per_candidate_and_outer_split(data, capsys):
 
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
-def test_summary_names_every_candidate_its_risk_and_the_choice(data, notion):
-    search = searched(data, notion=notion)
+def test_summary_names_every_candidate_its_risk_and_the_choice(found, notion):
+    search = found(notion)
     text = search.summary()
     rows = text.splitlines()[3 : 3 + len(CANDIDATES)]
     for row, family in zip(rows, search.families_, strict=True):
@@ -274,16 +281,16 @@ def summary_of(monkeypatch, search, one_step, **changes):
 
 
 @pytest.mark.parametrize("bound", [-1e-4, None, 1e-4])
-def test_zero_is_not_called_no_worse_above_a_bound_that_refutes_it(data, monkeypatch, bound):
+def test_zero_is_not_called_no_worse_above_a_bound_that_refutes_it(found, monkeypatch, bound):
     one_step = {"lower_confidence_bound": bound}
-    text = summary_of(monkeypatch, searched(data), one_step, simplest_not_worse="Zero")
+    text = summary_of(monkeypatch, found("confidence"), one_step, simplest_not_worse="Zero")
     assert ("Zero is simpler" in text) == (bound != 1e-4)
 
 
-def test_small_numbers_of_the_summary_keep_their_digits(data, monkeypatch):
+def test_small_numbers_of_the_summary_keep_their_digits(found, monkeypatch):
     text = summary_of(
         monkeypatch,
-        searched(data),
+        found("confidence"),
         {"standard_error": 1.236e-6, "lower_confidence_bound": 0.25},
         squared_error=4.016e-7,
         plug_in_squared_error=4.016e-7,
