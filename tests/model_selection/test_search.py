@@ -163,15 +163,17 @@ def test_the_best_setting_has_the_lowest_risk_and_is_refitted_on_all_training_sa
     assert search.score(P[TEST], y[TEST]) == refit.score(P[TEST], y[TEST])
 
 
-@pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as")
-@pytest.mark.parametrize("k", range(len(CANDIDATES)))
-def test_fold_models_are_those_fitted_on_the_folds(data, k):
-    notion = ["canonical", "top-label"][k % 2]
-    search = searched(data, CANDIDATES[k : k + 1], notion)
+@every_kind
+def test_fold_models_are_those_fitted_on_the_folds(found, data, notion):
+    search = found(notion)
     P, y = data(notion)
-    for model, (fold, _) in zip(search.estimators_, KFold(3).split(TRAIN), strict=True):
-        fitted = CalibrationErrorEstimator(search.best_function_, notion).fit(P[fold], y[fold])
-        assert_allclose(model.predict(P[TEST]), fitted.predict(P[TEST]), rtol=1e-9, atol=1e-13)
+    for family in search.families_:
+        for model, (fold, _) in zip(family.models, KFold(3).split(TRAIN), strict=True):
+            fitted = CalibrationErrorEstimator(family.best_function, notion).fit(P[fold], y[fold])
+            assert_allclose(model.predict(P[TEST]), fitted.predict(P[TEST]), rtol=1e-9, atol=1e-13)
+    best = search.best_family_.models
+    for model, one in zip(search.estimators_, best, strict=True):
+        assert_array_equal(model.predict(P[TEST]), one.predict(P[TEST]))
 
 
 def test_every_family_keeps_its_own_best_setting(found):
