@@ -130,7 +130,7 @@ SCALAR_STATISTICS = [
 # Notions that a test documents not to take.
 REFUSED = (
     {(name, notion) for name in CLASSICAL if "spiegel" not in name for notion in VECTORS}
-    | {(name, notion) for name in ONE_PROBLEM for notion in OF_CLASSES}
+    | {(name, notion) for name in ONE_PROBLEM for notion in (*OF_CLASSES, "multi-label")}
     | {(name, notion) for name in SCALAR_STATISTICS for notion in VECTORS}
     | {("compare_calibration skce", "top-label")}
     | {("scan_test", notion) for notion in VECTORS}
