@@ -145,7 +145,9 @@ def check_linear(y, proba, width, figures):
 
 
 def check_bound(y, proba, width, estimator, name, figures):
-    options = {"notion": "canonical", "bandwidth": width, "block_size": 2}
+    options = {"notion": "canonical", "bandwidth": width}
+    if estimator == "block":
+        options["block_size"] = 2
     result = skce_test(y, proba, method="distribution-free", estimator=estimator, **options)
     assert_allclose(result.estimate, figures[name], rtol=1e-10)
     # Theirs square a negative estimate, of which nothing is known.

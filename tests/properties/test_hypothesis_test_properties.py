@@ -272,7 +272,8 @@ def test_the_same_samples_told_in_another_way_are_tested_alike(name, check):
             assert_array_equal(again.null_distribution, single.null_distribution)
         assert_allclose(values_of(single), values_of(one), rtol=1e-4, atol=1e-5)
         if not listed(name, ORDER):
-            rtol = 1e-4 if "cox" in name else 1e-6
+            # Features of the kernel leave out 1e-8 of its trace, which depends on the order.
+            rtol = 1e-4 if "cox" in name else 1e-5 if "skce_test" in name else 1e-6
             assert_allclose(values_of(moved), values_of(one), rtol=rtol, atol=1e-8)
         if name in CLOSED:
             assert_allclose(moved.pvalue, one.pvalue, rtol=1e-5)
