@@ -106,12 +106,6 @@ def test_spiegelhalter_of_vectors_standardizes_their_brier_score():
     assert_allclose(result.estimate, excess.mean(), rtol=1e-10)
 
 
-def test_two_columns_are_a_vector_whose_z_is_the_binary_one():
-    y, p = binary(slope=0.7)
-    of_vectors = spiegelhalter_test(y, np.column_stack([1 - p, p]), notion="canonical")
-    assert_allclose(of_vectors.statistic, spiegelhalter_test(y, p).statistic, rtol=1e-10)
-
-
 @pytest.mark.parametrize("test", [spiegelhalter_test, kolmogorov_smirnov_test])
 def test_few_events_are_warned_of(test):
     y, p = np.arange(480) % 120 == 0, np.full(480, 0.01)
@@ -156,9 +150,8 @@ def test_hosmer_lemeshow_by_hand():
 @pytest.mark.parametrize("n_bins", [5, 10])
 def test_hosmer_lemeshow_bins_by_mass(n_bins, external):
     y, p = binary()
-    order, expected = np.argsort(p), 0.0
     y, p = (np.tile(values, 4) for values in (y, p))
-    order = np.argsort(p, kind="stable")
+    order, expected = np.argsort(p, kind="stable"), 0.0
     for rows in np.split(order, n_bins):
         E, n = p[rows].sum(), len(rows)
         expected += (y[rows].sum() - E) ** 2 / (E * (1 - E / n))
