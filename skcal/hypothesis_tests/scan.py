@@ -325,11 +325,8 @@ class RangeScan:
         gap = np.abs(self._happened(codes) - self.predicted)
         certain = self.deviation == 0  # where the predictions leave nothing to chance
         contradicted = (gap[:, certain] > 1e-6).any(axis=1)
-        if certain.all():
-            scores = np.zeros(len(gap))
-        else:
-            gap, deviation = gap[:, ~certain], self.deviation[~certain]
-            scores = (gap / deviation - self.penalty[~certain]).max(axis=1)
+        scores = (gap / np.where(certain, 1, self.deviation) - self.penalty).max(axis=1)
+        scores = np.where(certain.all(), 0.0, scores)
         return np.where(contradicted, np.finfo(np.float64).max, scores)
 
     def _happened(self, codes) -> np.ndarray:
@@ -352,19 +349,10 @@ class RangeScan:
         excess = self.mass * np.maximum(np.maximum(low - mean, mean - high), 0)
         chosen = _best_disjoint(self.first, self.end, excess)
         x, ends = self.problem.features[:, 0], np.append(self.starts, len(self.problem.weight))
-        found = [
-            ScanRange(
-                float(x[ends[self.first[k]]]),
-                float(x[ends[self.end[k]] - 1]),
-                int(ends[self.end[k]] - ends[self.first[k]]),
-                float(mean[k]),
-                float(frequency[k]),
-                float(low[k]),
-                float(high[k]),
-                title,
-            )
-            for k in chosen
-        ]
+        first, end = ends[self.first[chosen]], ends[self.end[chosen]]
+        shown = (values[chosen].tolist() for values in (mean, frequency, low, high))
+        columns = x[first].tolist(), x[end - 1].tolist(), (end - first).tolist(), *shown
+        found = [ScanRange._make([*row, title]) for row in zip(*columns, strict=True)]
         return found, float(excess[chosen].sum() / len(x))
 
 

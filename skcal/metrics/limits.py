@@ -78,9 +78,8 @@ def share_above(x, weight, thresholds, strict=False) -> Share:
     """
     order = np.argsort(x, kind="stable")
     ranked = x[order]
-    below = np.searchsorted(ranked, thresholds)
-    if np.any(strict):
-        below = np.where(strict, np.searchsorted(ranked, thresholds, "right"), below)
+    left, right = (np.searchsorted(ranked, thresholds, side) for side in ("left", "right"))
+    below = np.where(strict, right, left)
     sums = (np.append(np.cumsum(v[order][::-1])[::-1], 0.0) for v in (weight, weight**2))
     return Share(*(total[below] for total in sums))
 
