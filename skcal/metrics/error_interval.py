@@ -231,9 +231,10 @@ class _PairTerms:
             bins, size = partition.assign(problem.features), partition.n_bins
             x, w = problem.features[:, 0].astype(np.float64), problem.weight
             delta = problem.residuals[:, 0].astype(np.float64)
-            cells = _Cells(bins, size, problem.groups)
             mass, sums = (np.bincount(bins, t, minlength=size) for t in (w, w * delta))
-            squares, diagonal = (cells.squares(t) for t in (w, w * delta))
+            squares, diagonal = (
+                _squares_of_cells(t, bins, size, problem.groups) for t in (w, w * delta)
+            )
             pairs = mass**2 - squares
             enough = (np.bincount(bins, minlength=size) > 1) & (pairs > 1e-12 * squares)
             factor = np.where(enough, mass / weight.sum(), 0) / np.where(enough, pairs, 1)
@@ -254,7 +255,7 @@ class _PairTerms:
             centred.append(scale * (delta - gaps[bins]))
             chance = scale**2 * x * (1 - x)
             own = np.bincount(bins, chance, minlength=size)
-            self.expected.append(own**2 - cells.squares(chance))
+            self.expected.append(own**2 - _squares_of_cells(chance, bins, size, problem.groups))
             offset += size
         samples, column = np.concatenate(rows), np.concatenate(columns)
         place = samples if self.groups is None else self.groups.codes[samples], column
@@ -289,18 +290,12 @@ def _freedom(eigenvalues):
     return (eigenvalues**2).sum() ** 3 / cubes**2 if cubes > 0 else 1.0
 
 
-class _Cells:
-    """The samples of each bin, of groups those of each group in it together."""
-
-    def __init__(self, bins, size, groups):
-        self.bins, self.size, self.cell = bins, size, None
-        if groups is not None:
-            self.bins, self.cell = groups.cells(bins, size)
-
-    def squares(self, terms):
-        """Sums over each bin of the squares of the sums over its cells."""
-        sums = terms if self.cell is None else np.bincount(self.cell, terms)
-        return np.bincount(self.bins, sums**2, minlength=self.size)
+def _squares_of_cells(terms, bins, size, groups):
+    """Sums over each bin of the squares of its terms, of groups those of each in it together."""
+    if groups is not None:
+        bins, cell = groups.cells(bins, size)
+        terms = np.bincount(cell, terms)
+    return np.bincount(bins, terms**2, minlength=size)
 
 
 def _squares(U):
