@@ -51,13 +51,12 @@ STATISTICS = {
     if hasattr(getattr(metrics, name), "preparation")
 }
 _ROUNDING = 1e-9  # relative differences of a statistic of flipped residuals
-_CONSTRAINTS = {
-    "statistic": [StrOptions(set(STATISTICS)), callable],
-    **RESAMPLING,
-}
 
 
-@validate_params(_CONSTRAINTS, prefer_skip_nested_validation=False)
+@validate_params(
+    {"statistic": [StrOptions(set(STATISTICS)), callable], **RESAMPLING},
+    prefer_skip_nested_validation=False,
+)
 def monte_carlo_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -160,9 +159,8 @@ def monte_carlo_test(
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups)
     rng = check_random_state(random_state)
     problems = nonempty(sample)
-    statistics = [
-        prepare(_as_callable(statistic), problem, statistic_params) for problem in problems
-    ]
+    metric = STATISTICS[statistic] if isinstance(statistic, str) else statistic
+    statistics = [prepare(metric, problem, statistic_params) for problem in problems]
     draws = draw_nulls(statistics, problems, n_resamples, rng, n_jobs)
     return from_draws(sample, draws, f"Monte Carlo ({_statistic_name(statistic)})")
 
@@ -174,10 +172,6 @@ def nonempty(sample: Sample) -> list[Problem]:
 
 def _statistic_name(statistic):
     return statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "statistic")
-
-
-def _as_callable(statistic):
-    return STATISTICS[statistic] if isinstance(statistic, str) else statistic
 
 
 class Draws(NamedTuple):

@@ -283,15 +283,6 @@ def _distribution_free(problem, root, kernel, estimator, size, bound, name):
     return CalibrationTestResult(estimate, pvalue, estimate, method, name)
 
 
-def _require_spread(error):
-    if error == 0:
-        raise ValueError(
-            "All blocks agree, or all predictions are certain, so the standard error is 0 and no "
-            "limit holds. Use method='monte-carlo'."
-        )
-    return error
-
-
 def _require_blocks(n_blocks, at_least, n, size):
     if n_blocks < at_least:
         raise ValueError(
@@ -345,8 +336,13 @@ def _block(problem, root, kernel, size, name, variance):
         error = max(error, float(scale))
     if not estimate and not scale:
         z, pvalue = 0.0, 1.0  # every pair agrees with the predictions
+    elif scale == 0:
+        raise ValueError(
+            "All blocks agree, or all predictions are certain, so the standard error is 0 and no "
+            "limit holds. Use method='monte-carlo'."
+        )
     else:
-        z = estimate / _require_spread(scale)
+        z = estimate / scale
         tail = chi2.sf(max(n_blocks + z * np.sqrt(2 * n_blocks), 0.0), n_blocks)
         pvalue = positive(tail if variance == "null" else norm.sf(z))
     return CalibrationTestResult(

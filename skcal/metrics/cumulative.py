@@ -19,17 +19,7 @@ from skcal.sample import read_sample, refuse_vectors
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 
 
-def _prepare_ranges(problem, **others):
-    return None if others or problem.features.shape[1] > 1 else CumulativeStatistic(problem, _range)
-
-
-def _prepare_thresholds(problem, **others):
-    if others or problem.features.shape[1] > 1:
-        return None
-    return CumulativeStatistic(problem, _largest)
-
-
-@prepared_by(_prepare_ranges)
+@prepared_by(lambda problem, **others: _prepare(problem, _range, others))
 @validate_params(_AVERAGE)
 def cutoff_calibration_error(
     y_true: ArrayLike,
@@ -109,7 +99,7 @@ def cutoff_calibration_error(
     return estimate_problems(sample, largest_over_ranges, average=average)
 
 
-@prepared_by(_prepare_thresholds)
+@prepared_by(lambda problem, **others: _prepare(problem, _largest, others))
 @validate_params(_AVERAGE)
 def kolmogorov_smirnov_calibration_error(
     y_true: ArrayLike,
@@ -178,6 +168,12 @@ def kolmogorov_smirnov_calibration_error(
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     refuse_vectors(sample)
     return estimate_problems(sample, largest_over_thresholds, average=average)
+
+
+def _prepare(problem, measure, others):
+    if others or problem.features.shape[1] > 1:
+        return None
+    return CumulativeStatistic(problem, measure)
 
 
 def largest_over_ranges(problem: Problem) -> float:
