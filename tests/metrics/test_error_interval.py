@@ -146,3 +146,13 @@ def test_intervals_cover_calibrated_or_not(slope, weighted):
         hits += interval.low <= truth <= interval.high
     # At 94 %, fewer than 130 of 150 has probability 4e-4; tests/battery has other sizes.
     assert hits >= 130
+
+
+def test_the_error_of_a_bin_is_the_mean_over_pairs_of_different_groups():
+    y, p, weight = sample("binary")
+    groups, bins = np.arange(60) // 4, np.ceil(4 * p)
+    read = read_sample(y, p, "binary", weight, groups=groups)
+    pairs = np.outer(weight, weight) * (bins[:, None] == bins) * (groups[:, None] != groups)
+    products = pairs * np.outer(y - p, y - p)
+    means = [products[bins == b].sum() / pairs[bins == b].sum() for b in bins]
+    assert_allclose(_PairTerms(read, BinRule(4, "uniform")).errors, means)
