@@ -72,12 +72,12 @@ def samples_of(predictions: Predictions, options) -> dict[str, Any]:
     weight, groups = options.weight, options.groups
     others = predictions.others
     return {
-        "sample_weight": None if weight is None else _weights(others[weight], weight, options),
+        "sample_weight": None if weight is None else _read_weights(others[weight], weight, options),
         "groups": None if groups is None else others[groups],
     }
 
 
-def _weights(values, name, options) -> np.ndarray:
+def _read_weights(values, name, options) -> np.ndarray:
     """Numbers of at least 0, of which one is above."""
     dialect = dialect_of(options.file, options)
     distinct, codes = np.unique(values, return_inverse=True)

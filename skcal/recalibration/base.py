@@ -144,7 +144,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
         refuse_another_order(y, X, "y", "X")
         X = self._check(X, y)
         weight = check_weight(sample_weight, len(X))
-        happened, votes, self.classes_ = _read_outcomes(y, X, columns)
+        happened, votes, self.classes_ = _happened_of(y, X, columns)
         codes = happened
         if votes is not None:
             rows, codes, shares = rows_of_shares(happened)
@@ -414,7 +414,7 @@ def _smallest_positive(X):
     return float(lowest if lowest > 0 else np.min(X, where=X > 0, initial=1))
 
 
-def _read_outcomes(y, X: np.ndarray, columns):
+def _happened_of(y, X: np.ndarray, columns):
     """As :func:`outcomes_of`; names of a data frame's columns count if they name all labels.
 
     Maps have no option ``labels``, which the errors of others recommend.
