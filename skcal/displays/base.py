@@ -155,14 +155,15 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
 def _arrange(axes) -> None:
     """Let an engine make room for legends and labels; a figure without one gets "constrained".
 
-    Its second pass, when the figure is drawn, sees how large axes of equal aspect have become.
+    Axes of equal aspect need two passes, the second when the figure is drawn.
     """
     figure = axes[0].figure
     if axes[0].get_subplotspec() is None:  # placed by hand
         return
     if figure.get_layout_engine() is None:
         figure.figure.set_layout_engine("constrained")
-    figure.get_layout_engine().execute(figure.figure)
+    if any(ax.get_aspect() != "auto" for ax in axes):
+        figure.get_layout_engine().execute(figure.figure)
 
 
 def styled(given: dict, **defaults) -> dict:

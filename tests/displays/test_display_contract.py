@@ -112,6 +112,7 @@ def test_given_axes_are_used_and_no_others_and_all_fits(make, n_panels, figures)
     match = f"{n_panels + 1} axes, the display has {n_panels} panel.* leave ax out"
     with pytest.raises(ValueError, match=match):
         display.plot(ax=axes)
+    figure.draw_without_rendering()
     boxes = np.array([ax.get_tightbbox().extents for ax in axes])
     assert (boxes[:, :2] >= -1).all()
     assert (boxes[:, 2:] <= figure.bbox.size + 1).all()
