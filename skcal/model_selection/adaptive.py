@@ -503,7 +503,7 @@ def _products_of_covariances(part, cell, n_cells) -> np.ndarray:
     squares, X = part.weight**2, part.features
     if X.shape[1] == 1:
         own = squares * _variance(X[:, 0])
-        return np.bincount(cell, own, n_cells) ** 2 - np.bincount(cell, own**2, n_cells)
+        return _above_rounding(np.bincount(cell, own, n_cells) ** 2, np.bincount(cell, own**2))
     own = np.empty(len(cell))
     for rows in _blocks_of(part):
         p = X[rows].astype(np.float64)
@@ -511,7 +511,12 @@ def _products_of_covariances(part, cell, n_cells) -> np.ndarray:
         own[rows] = squares[rows] ** 2 * (p2 - 2 * (p**3).sum(axis=1) + p2**2)
     members = np.split(np.argsort(cell, kind="stable"), np.cumsum(np.bincount(cell))[:-1])
     norms = [_squared_norm_of_covariance(X, squares, rows) for rows in members]
-    return np.array(norms) - np.bincount(cell, own, n_cells)
+    return _above_rounding(np.array(norms), np.bincount(cell, own))
+
+
+def _above_rounding(total, own) -> np.ndarray:
+    """The total less what samples make with themselves; 0 where rounding leaves no more."""
+    return np.where(total - own > 1e-13 * total, total - own, 0.0)
 
 
 def _squared_norm_of_covariance(X, squares, members) -> Any:

@@ -192,6 +192,20 @@ def test_redrawn_values_are_those_of_the_candidates(notion, monkeypatch):
         assert_allclose(values[k], [value for _, value, _ in expected], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("last", [[1, 11, 4], [1, 7, 8], [0, 9, 7], [0, 1, 15]])
+def test_a_single_sample_that_is_not_certain_makes_no_pair(last):
+    """What rounding leaves of its variance with others, of either sign, is 0."""
+    proba = np.array([[0, 0, 16], [0, 0, 16], [0, 0, 16], last]) / 16
+    for weight in np.ones(4), np.random.default_rng(0).uniform(0.5, 2, 4):
+        data = problems(proba, np.zeros(4, dtype=int), "canonical", weight)
+        found = adaptive_squared_error(data, [0.3 * (1 / 3 - proba)])
+        deviations = {name: deviation for name, _, deviation in found.candidates}
+        assert deviations["1 cell"] == 0
+        scaled = problems(proba, np.zeros(4, dtype=int), "canonical", 1e-9 * weight)
+        other = adaptive_squared_error(scaled, [0.3 * (1 / 3 - proba)])
+        assert_allclose(other.value, found.value, rtol=1e-9)
+
+
 @every_notion
 def test_redrawn_outcomes_have_the_predicted_frequencies_and_a_sample_has_one(notion):
     data, _ = made(notion, n=40)
