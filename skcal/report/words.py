@@ -189,10 +189,14 @@ def certificate_sentence(measures) -> str:
         return f"{text}: the error is shown to be below {test.limit:g}."
     if math.isfinite(test.n_samples_needed) and test.verdict == "unknown":
         needed, error = float(f"{test.n_samples_needed:.2g}"), test.assumed_error
-        if_so = f"its error is {error:.2g}" if error >= 0.0005 else "it is calibrated"
+        if_so = (
+            f"its cutoff error, less noise, is {error:.2g}"
+            if error >= 0.0005
+            else "it is calibrated"
+        )
         return (
-            f"{text}. About {needed:,.0f} samples would show fewer than "
-            f"{per_thousand(test.limit)} of a model like this, if {if_so}."
+            f"{text}. To show that they are fewer than {per_thousand(test.limit)}, about "
+            f"{needed:,.0f} samples of a model like this are needed, if {if_so}."
         )
     return f"{text}."
 

@@ -150,7 +150,7 @@ def test_what_is_not_shown_is_not_claimed():
     )
     assert "does not show that they are calibrated" in report.verdict
     assert re.search(r"at most \d+ too many or too few events in 1,000 cases", report.verdict)
-    assert re.search(r"About [\d,]+00 samples would show fewer", report.verdict)
+    assert re.search(r"fewer than \d0, about [\d,]+00 samples of a model", report.verdict)
     assert any("are few: every number here is uncertain" in text for text in report.warnings)
     assert "e-0" not in str(report)
     assert "Collect at least" not in report.summary("full")
