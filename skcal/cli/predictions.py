@@ -347,7 +347,7 @@ def errors_in_words_of(table: FileTable):
         if error.kind == "integers":
             remedy = f"{SWAPPED}{_REMEDIES['range']}"
         if error.kind == "sum" and not misses_1(table.numbers[[error.row]]).any():
-            remedy = f"{error.remedy} If it was rounded, --normalize does that."
+            remedy = "If it was rounded, pass --normalize."
         row = None if error.row is None else table.words_for_row(error.row)
         k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
         column = None if k is None else table.words_for_column(k)

@@ -106,8 +106,8 @@ class ErrorEstimate(ShownRounded):
         if np.isfinite(self.standard_error):
             text += f" ± {rounded(self.standard_error)} (s.e.)"
         if self.one_step is not None and np.isfinite(self.one_step.standard_error):
-            bound = max(float(self.lower_confidence_bound()), 0.0)
-            text += f", at least {rounded(bound)} at 95 % confidence"
+            bound = self.lower_confidence_bound()
+            text += f", at least {rounded(bound)} at 95 % confidence" if bound > 0 else ""
         if self.over is not None and self.under is not None:
             text += f"; too high by {rounded(self.over)}, too low by {rounded(self.under)}"
         return text
@@ -338,8 +338,8 @@ def error_text(facts: dict) -> str:
     line = number(facts["estimate"])
     if facts["standard_error"] is not None:
         line += f" ± {number(facts['standard_error'])} (s.e.)"
-    if facts["lower_confidence_bound"] is not None:
-        bound, level = max(facts["lower_confidence_bound"], 0.0), facts["confidence_level"]
+    if (facts["lower_confidence_bound"] or 0) > 0:
+        bound, level = facts["lower_confidence_bound"], facts["confidence_level"]
         line += f", at least {number(bound)} at {percent(level)} confidence"
     return f"{line}; {facts['reading']}" if facts["reading"] else line
 

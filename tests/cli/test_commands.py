@@ -337,7 +337,7 @@ def test_every_command_reads_rounded_rows_and_positive_labels(command, run, tmp_
     more = {"compare": [rounded, *FEW], "plot": ["--out", tmp_path / "p.svg", *FEW]}
     more |= {"evaluate": [], "recalibrate": ["--save", tmp_path / "m.json"]}
     more = more.get(command, FEW)
-    assert "--normalize does that" in run(command, rounded, *more, status=2)
+    assert "pass --normalize" in run(command, rounded, *more, status=2)
     run(command, rounded, *more, "--normalize")
 
 

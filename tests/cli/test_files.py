@@ -79,7 +79,7 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ("cat,dog,label\n0.5,0.5,cat\n0.5,0.5,cow\n", "line 3 is 'cow', which is not one of"),
         ("p,label\n0.5,1\n0.5,cat\n", "line 3 is 'cat'.*labels must be 0 or 1.*--pos-label"),
         ("p,label\n0.5,1\n1.5,0\n", "line 3, column 'p' is 1.5, not a probability.*logistic"),
-        ("cat,dog,label\n0.33,0.66,cat\n", "line 2 sums to 0.99, not 1.*--normalize does that"),
+        ("cat,dog,label\n0.33,0.66,cat\n", "line 2 sums to 0.99, not 1.*pass --normalize"),
         ("id,cat,dog,label\n17,0.5,0.5,cat\n", "'id': no label has this name.*Remove.*--by"),
         ("cat,dog,fold,label\n0.5,0.5,0,cat\n0.3,0.7,1,dog\n", "'fold': no label has this name"),
         ("id,a,b,fold,label\n7,0.51,0.5,1,a\n8,0.3,0.7,2,b\n", "'id', 'fold': no label has"),

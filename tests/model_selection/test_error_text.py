@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from skcal import CalibrationErrorSearchCV, PlugIn, TemperatureScaling, Zero
+from skcal._show import number
 from skcal.cli.commands import main
 from skcal.datasets import make_tempered
 from skcal.metrics import cross_fitted_calibration_error
 from skcal.model_selection import candidates
-from skcal.model_selection.errors import _range_of_side, error_facts, error_line
+from skcal.model_selection.errors import _range_of_side, error_facts, error_line, error_text
 from skcal.recalibration import SplineScaling
 
 CANDIDATES = [Zero(), PlugIn(TemperatureScaling()), PlugIn(SplineScaling())]
@@ -87,8 +88,13 @@ def test_the_command_line_prints_the_errors_that_are_asked_for(tmp_path, capsys,
         main([*options, "--error", "l3"])
 
 
-def test_an_error_prints_its_bound_and_its_sides():
+def test_an_error_prints_its_bound_if_it_says_something_and_its_sides():
     shown = str(searched(2.0).error("l1"))
+    calibrated = searched(1.0).error("l1")
+    assert calibrated.lower_confidence_bound() <= 0
+    assert str(calibrated).endswith("(s.e.); too high by 0, too low by 0")
+    facts = error_facts(searched(1.0), "l1")
+    assert error_text(facts) == f"0.0000 ± {number(facts['standard_error'])} (s.e.)"
     assert re.fullmatch(
         r"confidence l1 error 0\.\d+ ± 0\.\d+ \(s\.e\.\), at least 0\.\d+ at 95 % confidence; "
         r"too high by 0\.\d+, too low by [\d.e-]+",
