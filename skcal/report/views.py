@@ -36,11 +36,11 @@ _CLASSES = 12  # that text shows
 
 def as_text(report, full: bool = False) -> str:
     """The report for a terminal of 100 columns: one screen, or everything."""
-    parts = [f"{wrapped(report.verdict)}\n"]
+    parts = [wrapped(report.verdict)]
     if report.comparison is not None:
-        parts += [_comparison_text(report), ""]
+        parts += ["", _comparison_text(report)]
     if report.comparison is None or full:
-        parts.append("\n".join(measures_table(report.overall, report.settings, full).lines()))
+        parts += ["", "\n".join(measures_table(report.overall, report.settings, full).lines())]
     if report.subgroups:
         parts += ["", "\n".join(_short_names(subgroups_table(report), 24).lines())]
         outcomes = outcomes_table(report)

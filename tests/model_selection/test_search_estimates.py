@@ -129,7 +129,7 @@ def test_the_one_step_estimate_rests_on_the_best_setting_with_residual(data, out
     plain = searched(data, [(Binning(), {"n_bins": [20, 40]})], outer_cv=outer_cv)
     assert not search.one_step_function_.debias
     assert search.one_step_squared_error_ == plain.one_step_squared_error_
-    assert f"{search.lower_confidence_bound():.6f}" in search.summary()
+    assert f"(one-step test, p = {search.one_step_.pvalue:.2g})" in search.summary()
 
 
 @pytest.mark.parametrize("level", [0, 1, 95])
@@ -266,8 +266,8 @@ def test_summary_names_every_candidate_its_risk_and_the_choice(found, notion):
     assert f"{search.calibration_error_:.4f}" in text
     assert f"± {search.standard_error_:.6f} (s.e.), by " in text
     assert f"{search.one_step_squared_error_:.6f} ± {search.one_step_standard_error_:.6f}" in text
-    assert f"{search.lower_confidence_bound():.6f}" in text
-    assert (search.simplest_family_ is search.best_family_) or (
+    assert f"(one-step test, p = {search.one_step_.pvalue:.2g})" in text
+    assert search.simplest_family_.name in ("Zero", search.best_family_.name) or (
         f"{search.simplest_family_.name} is simpler and its risk not significantly higher" in text
     )
 
@@ -280,11 +280,10 @@ def summary_of(monkeypatch, search, one_step, **changes):
     return search.summary()
 
 
-@pytest.mark.parametrize("bound", [-1e-4, None, 1e-4])
-def test_zero_is_not_called_no_worse_above_a_bound_that_refutes_it(found, monkeypatch, bound):
-    one_step = {"lower_confidence_bound": bound}
-    text = summary_of(monkeypatch, found("confidence"), one_step, simplest_not_worse="Zero")
-    assert ("Zero is simpler" in text) == (bound != 1e-4)
+def test_the_choice_says_nothing_of_zero_which_is_for_tests_of_calibration(found, monkeypatch):
+    search = found("confidence")
+    assert "Zero is simpler" not in summary_of(monkeypatch, search, {}, simplest_not_worse="Zero")
+    assert "PlugIn is simpler" in summary_of(monkeypatch, search, {}, simplest_not_worse="PlugIn")
 
 
 def test_small_numbers_of_the_summary_keep_their_digits(found, monkeypatch):
@@ -307,9 +306,9 @@ def test_small_numbers_of_the_summary_keep_their_digits(found, monkeypatch):
     ("bound", "reading"),
     [
         (None, "too few test samples"),
-        (-1e-9, "do not refute calibration"),
-        (0.0, "do not refute calibration"),
-        (1e-9, "the error is at least this, at 95 % confidence"),
+        (-1e-9, "none above 0 at 95 % confidence (one-step test, p = 0.04)"),
+        (0.0, "none above 0 at 95 % confidence (one-step test, p = 0.04)"),
+        (4e-4, "0.0200   root of 0.000400: the error is at least this, at 95 % confidence"),
     ],
 )
 def test_the_lower_bound_is_read_by_its_sign(bound, reading):
