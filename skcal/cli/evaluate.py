@@ -113,13 +113,14 @@ def _agreeing(fact, test) -> dict:
 
 def _verdict_line(test, search) -> str:
     """Whether miscalibration is shown, as a line of the summary of a search."""
-    shown = "is shown" if test.pvalue <= LEVEL else "is not shown, which does not show it is small"
+    shown = test.pvalue <= LEVEL
     about = f"; {impossible_outcomes(test)}" if test.n_impossible else ""
     about += f"; predictions are {sides_of(test)}" if sides_of(test) else ""
     bounded = search.one_step_squared_error_ is not None
-    if test.pvalue > LEVEL and bounded and search.lower_confidence_bound() > 0:
+    if not shown and bounded and search.lower_confidence_bound() > 0:
         about = "; the lower bound above is by a test of its own, not adjusted for this one"
-    return f"{'verdict':19} miscalibration {shown} (p = {test.pvalue:.2g}{about})"
+    text = f"miscalibration is {'' if shown else 'not '}shown (p = {test.pvalue:.2g}{about})"
+    return f"{'verdict':19} {text}{'' if shown else ', which does not show that it is small'}"
 
 
 def chosen_notions(notions, proba):
