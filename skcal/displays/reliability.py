@@ -445,7 +445,8 @@ def _finish(ax, panel, style):
     if style.strip is not None:  # of no single classifier
         ax.set_title(panel.label.split("\n")[-1], **look)
         return
-    title = f"{panel.label}: n = {panel.n_samples:,}, {panel.n_events:,} happened"
+    n_events = f"{panel.n_events:,.1f}".removesuffix(".0")
+    title = f"{panel.label}: n = {panel.n_samples:,}, {n_events} happened"
     if panel.n_above:
         title += f"; {panel.n_above:,} above {panel.limit:g}"
     ax.set_title(title, **look)

@@ -37,8 +37,9 @@ class ReliabilityPanel:
     ----------
     label : str
         What is predicted.
-    n_samples, n_events : int
-        Samples, and those of them for which it happened.
+    n_samples : int
+    n_events : float
+        How many times it happened; of soft labels the sum of its shares.
     count : ndarray of shape (n_points,)
         Samples of each bin; bins without samples are left out.
     prediction, frequency : ndarray of shape (n_points,)
@@ -72,7 +73,7 @@ class ReliabilityPanel:
 
     label: str
     n_samples: int
-    n_events: int
+    n_events: float
     count: np.ndarray
     prediction: np.ndarray
     frequency: np.ndarray
@@ -203,7 +204,7 @@ def make_panel(label, problem: Problem, curve, rule: BinRule, level, pvalue, ran
     return ReliabilityPanel(
         label=label,
         n_samples=len(x),
-        n_events=round(float(problem.outcomes[:, 0].sum())),
+        n_events=float(problem.outcomes[:, 0].sum()),
         count=table.count[filled],
         prediction=prediction,
         frequency=frequency,

@@ -282,6 +282,12 @@ def test_the_legend_holds_the_error_and_what_the_test_shows():
         assert display.ax_.get_xlabel() == "predicted probability"
 
 
+def test_events_of_shares_are_their_sum():
+    shares = np.tile([[0.75, 0.25], [0.5, 0.5], [0.0, 1.0]], (21, 1))
+    display = numbers_of(shares, np.linspace(0.1, 0.9, 63), n_resamples=19).plot()
+    assert display.ax_.get_title() == "P(1): n = 63, 36.8 happened"  # 21 · 1.75
+
+
 def test_numbers_have_the_digits_of_their_standard_error_and_no_exponent():
     assert with_error(0.031234, 0.0081) == "0.0312 ± 0.0081"
     assert with_error(1.234e-5, 3.2e-7) == "0.00001234 ± 0.00000032"
