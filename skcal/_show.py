@@ -370,7 +370,10 @@ class ShownRounded:
 
 
 class ShownColumns:
-    """A dataclass of arrays of one length: a data frame, and in notebooks a table of some rows."""
+    """A dataclass of arrays of one length, shown as a table of some rows, or all in a data frame.
+
+    Its ``repr`` holds the other fields.
+    """
 
     def to_frame(self):
         """Return a pandas DataFrame, a column for each array."""
@@ -393,9 +396,28 @@ class ShownColumns:
     def _table(self) -> Table:
         return Table.of(self._columns())
 
+    def __repr__(self):
+        result: Any = self
+        values = {one.name: getattr(result, one.name) for one in fields(result)}
+        told = [
+            f"{name}={value!r}"
+            for name, value in values.items()
+            if not isinstance(value, np.ndarray | None)
+        ]
+        return f"{type(self).__name__}({', '.join(told)})"
+
+    def __str__(self):
+        title, note = self._caption()
+        return replace(self._table(), title=title, notes=[note, *self._left_out()]).text()
+
+    def _left_out(self) -> list[str]:
+        """What is said where the table does not hold all rows."""
+        shown, in_all = len(self._table().rows), len(next(iter(self._columns().values())))
+        return [f"{shown} of {in_all:,} rows; to_frame() has all"] if shown < in_all else []
+
     def _repr_html_(self):
         title, note = self._caption()
-        return html_result(title, self._table(), html_list([note]))
+        return html_result(title, self._table(), html_list([note, *self._left_out()]))
 
 
 @dataclass(frozen=True, eq=False)

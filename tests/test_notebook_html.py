@@ -172,7 +172,14 @@ def test_bins_show_a_table(notion):
     bins = calibration_bins(y, p, **options)
     shown = bins._repr_html_()
     assert f"{len(bins)} bins, {notion} calibration" in shown
-    assert shown.count("<tr>") == min(len(bins), 60) + 1
+    n_rows = min(len(bins), 60)
+    assert shown.count("<tr>") == n_rows + 1
+    title, _, _, *lines = str(bins).splitlines()
+    assert title in text_of(shown)
+    short = f"60 of {len(bins)} rows; to_frame() has all"
+    assert len(lines) == n_rows + 1 + (len(bins) > 60)
+    assert (lines[-1] == short) == (short in shown) == (len(bins) > 60)
+    assert repr(bins) == f"CalibrationBins(notion={notion!r}, confidence_level=0.95)"
     assert "nan" not in shown
     assert "weight" not in text_of(shown)
     weighted = calibration_bins(y, p, sample_weight=np.arange(300) % 3, **options)

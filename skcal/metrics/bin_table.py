@@ -18,11 +18,13 @@ from skcal.metrics.limits import clopper_pearson
 from skcal.notions import Notion
 from skcal.sample import read_sample
 
+_MOST = 60  # rows that are shown
+
 #: Sums that a table takes.
 TABLE = (*GAPS, "count", "squares", "outcomes", "shift")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CalibrationBins(ShownColumns):
     """Bins of predictions with what happened in them, one row a bin.
 
@@ -74,7 +76,7 @@ class CalibrationBins(ShownColumns):
         del columns["problem"]
         if (columns["weight"] == columns["count"]).all():
             del columns["weight"]
-        return Table.of(columns, most=len(self))
+        return Table.of(columns, most=_MOST)
 
     def _columns(self) -> dict[str, np.ndarray]:
         """The fields; vectors take a column for each entry, classes a column "class"."""

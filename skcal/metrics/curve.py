@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -31,7 +31,7 @@ _GRID = 101
 _TAIL = 10  # R's rms draws curves between the 10th predictions from both ends
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CalibrationCurve(ShownColumns):
     """A calibration curve, the frequency of the outcome by prediction, with its uncertainty.
 
@@ -51,12 +51,12 @@ class CalibrationCurve(ShownColumns):
     n_samples : int
     """
 
-    prediction: np.ndarray = field(repr=False)
-    frequency: np.ndarray = field(repr=False)
-    low: np.ndarray = field(repr=False)
-    high: np.ndarray = field(repr=False)
-    band_low: np.ndarray = field(repr=False)
-    band_high: np.ndarray = field(repr=False)
+    prediction: np.ndarray
+    frequency: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    band_low: np.ndarray
+    band_high: np.ndarray
     method: str
     confidence_level: float
     notion: Notion

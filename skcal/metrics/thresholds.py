@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -22,7 +22,7 @@ from skcal.notions import Notion
 _THRESHOLDS = np.arange(100) / 100
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DecisionCurve(ShownColumns):
     """Net benefit of treating by predictions, by threshold, with its uncertainty.
 
@@ -43,13 +43,13 @@ class DecisionCurve(ShownColumns):
     n_samples : int
     """
 
-    thresholds: np.ndarray = field(repr=False)
-    net_benefit: np.ndarray = field(repr=False)
-    low: np.ndarray = field(repr=False)
-    high: np.ndarray = field(repr=False)
-    band_low: np.ndarray = field(repr=False)
-    band_high: np.ndarray = field(repr=False)
-    treat_all: np.ndarray = field(repr=False)
+    thresholds: np.ndarray
+    net_benefit: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    band_low: np.ndarray
+    band_high: np.ndarray
+    treat_all: np.ndarray
     confidence_level: float
     notion: Notion
     n_samples: int
@@ -271,7 +271,7 @@ def _spread_of_groups(data: Outcome, grid, values, level, pointwise) -> tuple[np
     return spread, float(largest * pointwise / -ndtri((1 - level) / 2))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MurphyDiagram(ShownColumns):
     """Mean elementary scores of one or two classifiers by threshold; lower is better.
 
@@ -293,12 +293,12 @@ class MurphyDiagram(ShownColumns):
     n_samples : int
     """
 
-    thresholds: np.ndarray = field(repr=False)
-    score: np.ndarray = field(repr=False)
-    compared: np.ndarray | None = field(repr=False)
-    difference: np.ndarray | None = field(repr=False)
-    low: np.ndarray = field(repr=False)
-    high: np.ndarray = field(repr=False)
+    thresholds: np.ndarray
+    score: np.ndarray
+    compared: np.ndarray | None
+    difference: np.ndarray | None
+    low: np.ndarray
+    high: np.ndarray
     confidence_level: float
     notion: Notion
     n_samples: int
