@@ -24,7 +24,7 @@ from skcal.report.words import (
 N_WORST = 10  # segments that are shown
 _NO_POWER = "too few samples to show an error as large as that of all"
 _RECORD = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
-_SUBGROUPS = ("subgroup", "n", "accuracy", "ECE without bins", "ECE", "if calibrated ≤", "p (Holm)")
+_SUBGROUPS = ("subgroup", "n", "accuracy", "ECE without bins", "p (Holm)")
 _OUTCOMES = (
     "subgroup",
     "n",
@@ -322,18 +322,15 @@ def subgroups_table(report) -> Table:
     """A row for each subgroup."""
     rows, remarks = [], {}
     for k, part in enumerate(report.subgroups):
-        error, ece = part.without_bins, part.ece
-        numbers = (
-            part.overview.accuracy,
-            None if error is None else error.estimate,
-            None if ece is None else ece.estimate,
-            None if ece is None else ece.null_limit,
-        )
+        view, error = part.overview, part.without_bins
+        ece = "–" if error is None else _range_text((error.estimate, error.low, error.high), number)
         pvalue = "–" if part.test is None else f"{part.test.pvalue:.2g}"
-        rows.append((part.name, f"{part.overview.n_samples:,}", *map(number, numbers), pvalue))
+        rows.append((part.name, f"{view.n_samples:,}", number(view.accuracy), ece, pvalue))
         if powerless(part, report.overall, report.settings):
             remarks[k] = _NO_POWER
-    return Table(_SUBGROUPS, rows, "l" + 6 * "r", remarks=remarks)
+    level = percent(report.settings["confidence_level"])
+    notes = [f"Ranges in parentheses are {level} intervals, each {UNADJUSTED}."]
+    return Table(_SUBGROUPS, rows, "lrrrr", remarks=remarks, notes=notes)
 
 
 def outcomes_table(report) -> Table:
@@ -344,19 +341,13 @@ def outcomes_table(report) -> Table:
             n, measures = part.overview.n_samples, part.validation
             events = n * measures.prevalence.estimate, n * measures.mean_prediction.estimate
             names = "observed_expected_ratio", "slope", "c_statistic"
-            ends = [_range_text(getattr(measures, name)) for name in names]
+            ends = [_range_text(getattr(measures, name), "{:.2f}".format) for name in names]
             rows.append((part.name, f"{n:,}", f"{events[0]:,.0f}", f"{events[1]:,.1f}", *ends))
-    level = percent(report.settings["confidence_level"])
-    return Table(
-        _OUTCOMES,
-        rows,
-        "lrrrrrr",
-        notes=[f"Ranges in parentheses are {level} intervals, each {UNADJUSTED}."],
-    )
+    return Table(_OUTCOMES, rows, "lrrrrrr")
 
 
-def _range_text(measure) -> str:
-    value, low, high = (f"{x:.2f}" if math.isfinite(x) else "–" for x in measure)
+def _range_text(measure, shown) -> str:
+    value, low, high = (shown(x) if math.isfinite(x) else "–" for x in measure)
     return f"{value} ({low} to {high})"
 
 
@@ -378,11 +369,6 @@ def comparison_table(report) -> Table:
         for row, other in pairs
         if row.quantity == other.quantity
     ]
-    if first.ece is not None and second.ece is not None:
-        bins = f"the same {first.ece.n_bins} {first.ece.strategy} bins"
-        rows.append(("ECE", number(first.ece.estimate), number(second.ece.estimate), bins))
-        limits = number(first.ece.null_limit), number(second.ece.null_limit)
-        rows.append(("ECE if calibrated, at most", *limits, "each with its own predictions"))
     for score, other in zip(first.scores[1:], second.scores[1:], strict=False):
         remark = "also of discrimination" + "; summed over classes" * score.notion.by_class
         rows.append((score.name, number(score.score), number(other.score), remark))

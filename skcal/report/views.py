@@ -42,7 +42,7 @@ def as_text(report, full: bool = False) -> str:
     if report.comparison is None or full:
         parts += ["", "\n".join(measures_table(report.overall, report.settings, full).lines())]
     if report.subgroups:
-        parts += ["", "\n".join(_short_names(subgroups_table(report), 24).lines())]
+        parts += ["", _short_names(subgroups_table(report), 24).text()]
         outcomes = outcomes_table(report)
         if outcomes.rows:
             parts += ["", _short_names(outcomes, 24).text()]

@@ -206,7 +206,12 @@ def test_caveats_of_subgroups_stand_once_and_powerless_ones_say_so():
     parts = calibration_report(labels, proba, by=by, **FEW).subgroups
     few = [text for text in by_kind(parts) if "are few" in text]
     assert few[0].startswith("1 (and 2, 3, 4, … 3 more, with other numbers): 20 samples are few")
-    remarks = subgroups_table(report).remarks
+    table = subgroups_table(report)
+    for row, part in zip(table.rows, report.subgroups, strict=True):
+        ends = (part.without_bins.estimate, part.without_bins.low, part.without_bins.high)
+        assert row[3] == "{:.4f} ({:.4f} to {:.4f})".format(*ends)
+    assert str(report).count("intervals, each by itself, not adjusted") == 1
+    remarks = table.remarks
     assert 0 not in remarks
     assert set(remarks.values()) == {"too few samples to show an error as large as that of all"}
     assert powerless(report.subgroups[1], report.overall, report.settings) == (1 in remarks)
