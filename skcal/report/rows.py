@@ -135,15 +135,20 @@ def _error_rows(error, settings):
 def _certificate_rows(test):
     if test is None:
         return []
-    level = percent(test.confidence_level)
-    detail = (
-        f"in any range of predictions at most {per_thousand(test.high)} too many or too few events "
-        f"in 1,000 cases of all, at {level} confidence; errors that change their sign from one "
-        "prediction to the next cancel"
-    )
+    noise = "no more than noise gives"
+    if test.assumed_error > 0:
+        noise = f"of which noise gives about {number(test.estimate - test.assumed_error)}"
+    gap = ""
     if test.largest_gap < 1:
-        gap, part = f"{test.largest_gap:.2g}", percent(test.min_share)
-        detail += f"; so the frequencies in a range with {part} of the cases are at most {gap} off"
+        gap = (
+            f", so that the frequencies of a range with {percent(test.min_share)} of the cases are "
+            f"at most {test.largest_gap:.2g} off"
+        )
+    detail = (
+        f"{noise}; in any range of predictions at most {per_thousand(test.high)} too many or too "
+        f"few events in 1,000 cases of all, at {percent(test.confidence_level)} confidence{gap}; "
+        "errors that change their sign from one prediction to the next cancel"
+    )
     return [
         Row("cutoff error", test.estimate, detail, test.notion, None, test.high),
     ]

@@ -29,7 +29,7 @@ from skcal.metrics.validation import CURVE_DISTANCES
 from skcal.report import calibration_report
 from skcal.report.compare import read_subgroups
 from skcal.report.measure import Settings, measure
-from skcal.report.rows import measure_rows, records_table, subgroups_table
+from skcal.report.rows import headline_rows, measure_rows, records_table, subgroups_table
 from skcal.report.words import UNADJUSTED, all_warnings, by_kind, in_a_hundred, powerless, where
 from skcal.sample import read_sample
 
@@ -120,6 +120,9 @@ def test_parts_of_the_verdict_are_those_of_the_public_tests():
     assert overall.scan.ranges == scan_test(labels, proba, **options).ranges
     test = equivalence_test(labels, proba, limit=0.05)
     assert overall.certificate.high == test.high
+    noise = test.estimate - test.assumed_error
+    detail = headline_rows(overall, plain_report().settings)[1].detail
+    assert detail.startswith(f"of which noise gives about {noise:.4f}; in any range")
     y, p = binary()
     found = validation_measures(y, p, n_resamples=99, random_state=0)
     assert binary_report().overall.validation.slope == found.slope
@@ -150,6 +153,7 @@ def test_what_is_not_shown_is_not_claimed():
     )
     assert "does not show that they are calibrated" in report.verdict
     assert re.search(r"at most \d+ too many or too few events in 1,000 cases", report.verdict)
+    assert "no more than noise gives" in str(report)
     assert re.search(r"fewer than \d0, about [\d,]+00 samples of a model", report.verdict)
     assert any("are few: every number here is uncertain" in text for text in report.warnings)
     assert "e-0" not in str(report)
