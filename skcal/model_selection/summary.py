@@ -27,17 +27,11 @@ def as_dict(search) -> dict:
         "squared_error": search.squared_error_,
         "standard_error": _plain_value(search.standard_error_),
         "calibration_error": search.calibration_error_,
-        "by": " / ".join(dict.fromkeys(map(_chosen_forms, search.cross_fits_))),
         "calibrated_up_to": search.calibrated_up_to_,
         "plug_in_squared_error": search.plug_in_squared_error_,
         "fold_spread": search.fold_spread_,
         "one_step": _one_step_facts(search) if search.one_step_ is not None else None,
     }
-
-
-def _chosen_forms(cross_fit) -> str:
-    best, *others = cross_fit.squared_error.chosen
-    return f"{best} and {len(others)} as good" if others else best
 
 
 def _judged(search) -> list[Judged]:
@@ -98,8 +92,8 @@ def _chosen_function(facts) -> list[str]:
     lines = [f"chosen: {chosen}, the lowest validation risk (mean squared error over pairs)."]
     if simplest not in (chosen, "Zero"):  # whether Zero would do is what tests of calibration ask
         lines.append(
-            f"{simplest} is simpler and its risk not significantly higher (p > 0.05, said after "
-            "the choice)."
+            f"{simplest} is simpler and its risk not significantly higher (p > 0.05, not "
+            "adjusted for the choice)."
         )
     return lines
 
@@ -110,7 +104,7 @@ def _estimate_facts(facts) -> list[tuple[str, str]]:
     lines = [
         (
             "calibration error",
-            f"{_root_of(facts['squared_error'])} ± {error} (s.e.), by {facts['by']}",
+            f"{_root_of(facts['squared_error'])} ± {error} (s.e.)",
         ),
         ("if calibrated", f"below {number(facts['calibrated_up_to'])} with probability 0.95"),
         (

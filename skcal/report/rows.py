@@ -206,7 +206,7 @@ def tuned_rows(facts: dict) -> list[Row]:
     estimate = f"root mean square; its square is {_decimal(squared)}"
     if facts["standard_error"] is not None:
         estimate += f" ± {_decimal(facts['standard_error'], 1)}"
-    estimate += f", by {facts['by']}; if calibrated ≤ {number(facts['calibrated_up_to'])}"
+    estimate += f"; if calibrated ≤ {number(facts['calibrated_up_to'])}"
     plug_in = root(facts["plug_in_squared_error"])
     rows = [
         Row(f"{notion} error, tuned", facts["calibration_error"], estimate, notion),

@@ -264,7 +264,7 @@ def test_summary_names_every_candidate_its_risk_and_the_choice(found, notion):
     assert text.startswith(f"{notion} calibration of 300 predictions, 4 classes")
     assert f"chosen: {search.best_family_.name}, the lowest validation risk" in text
     assert f"{search.calibration_error_:.4f}" in text
-    assert f"± {search.standard_error_:.6f} (s.e.), by " in text
+    assert f"± {search.standard_error_:.6f} (s.e.)\n" in text
     assert f"{search.one_step_squared_error_:.6f} ± {search.one_step_standard_error_:.6f}" in text
     assert f"(one-step test, p = {search.one_step_.pvalue:.2g})" in text
     assert search.simplest_family_.name in ("Zero", search.best_family_.name) or (
