@@ -32,7 +32,7 @@ from skcal.hypothesis_tests.segments import Segment, SegmentTestResult
 
 @dataclass(eq=False, repr=False)
 class SegmentDisplay(Display):
-    """Predicted and observed means of the worst segments, with intervals and p-values.
+    """Expected and observed means of the worst segments, with intervals and p-values.
 
     Make it with :meth:`from_result`.
 
@@ -43,12 +43,15 @@ class SegmentDisplay(Display):
     n_segments : int
         The number of segments that were tested.
     level : float, default=0.05
+    compared_with : {"predicted", "all samples"}, default="predicted"
+        What is expected: the mean prediction or, of a test with ``relative=True``, what the
+        calibration curve of all samples says of these predictions.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
         Set by :meth:`plot`, as are the following.
-    observed_, predicted_ : lines of the markers
+    observed_, expected_ : lines of the markers
     intervals_ : line segments of the intervals
     tests_ : list of texts
 
@@ -59,7 +62,7 @@ class SegmentDisplay(Display):
     Notes
     -----
     Each interval is of its segment alone, while p-values are adjusted for all segments: an interval
-    that misses the predicted mean does not reject.
+    that misses the expected mean does not reject.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class SegmentDisplay(Display):
     _: KW_ONLY
     n_segments: int
     level: float = 0.05
+    compared_with: str = "predicted"
 
     def _facts(self):
         return [f"{len(self.segments):,} of {counted(self.n_segments, 'segment')}"]
@@ -104,8 +108,12 @@ class SegmentDisplay(Display):
         display : SegmentDisplay
         """
         require_instance("result", result, SegmentTestResult, "Pass what segment_test returned.")
-        worst = result.segments[:n_worst]
-        display = cls(worst, n_segments=len(result.segments), level=level)
+        display = cls(
+            result.segments[:n_worst],
+            n_segments=len(result.segments),
+            level=level,
+            compared_with=result.compared_with,
+        )
         return display.plot(ax=ax) if plot else display
 
     def _layout(self):
@@ -114,18 +122,17 @@ class SegmentDisplay(Display):
     def _draw(self, axes, name, kwargs):
         [ax] = axes
         rows = np.arange(len(self.segments))
-        low, high, observed, predicted = (
+        low, high, observed, expected = (
             np.array([getattr(segment, field) for segment in self.segments])
-            for field in ("low", "high", "observed", "predicted")
+            for field in ("low", "high", "observed", "expected")
         )
         rejected = [segment.pvalue <= self.level for segment in self.segments]
         colours = [ORANGE if reject else BLUE for reject in rejected]
         self.intervals_ = ax.hlines(rows, low, high, color=colours, linewidth=2)
         look = {"color": BLUE, "marker": "o", "linestyle": "none", "label": "observed, 95 %"}
         [self.observed_] = ax.plot(observed, rows, **styled(kwargs, **look))
-        [self.predicted_] = ax.plot(
-            predicted, rows, "|", color="black", markersize=14, markeredgewidth=2, label="predicted"
-        )
+        mark = {"color": "black", "markersize": 14, "markeredgewidth": 2}
+        [self.expected_] = ax.plot(expected, rows, "|", label=self.compared_with, **mark)
         ax.set_xlabel("mean probability")
         several = len({segment.outcome for segment in self.segments}) > 1
         name_rows(ax, [_row_label(segment, several) for segment in self.segments], fontsize="small")

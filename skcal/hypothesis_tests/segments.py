@@ -73,13 +73,18 @@ class Segment(NamedTuple):
     statistic: float
     pvalue: float
 
+    @property
+    def expected(self) -> float:
+        """What was observed less the difference: predicted, or what all samples would show."""
+        return self.observed - self.difference
+
     def __str__(self):
-        relative = not np.isclose(self.difference, self.observed - self.predicted)
+        relative = not np.isclose(self.expected, self.predicted)
         told = " more than all samples" if relative else ""
         way = "underpredicted" if self.difference > 0 else "overpredicted"
         return (
             f"{self.name}, {self.outcome}: {way}{told} by {number(abs(self.difference))}, "
-            f"{number(self.predicted)} against {number(self.observed)} ({number(self.low)} to "
+            f"{number(self.expected)} against {number(self.observed)} ({number(self.low)} to "
             f"{number(self.high)}) observed in {self.n_samples} samples; p = {self.pvalue:.2g}"
         )
 
@@ -105,6 +110,11 @@ class SegmentTestResult(CalibrationTestResult):
     segments: list[Segment] = field(default_factory=list, repr=False)
     n_left_out: int = 0
 
+    @property
+    def compared_with(self) -> str:
+        """What is observed is compared with "predicted" or, if relative, with "all samples"."""
+        return "all samples" if "relative" in self.method else "predicted"
+
     def to_frame(self):
         """Return the segments as a pandas data frame, a row each."""
         return Table(Segment._fields, self.segments).frame()
@@ -125,17 +135,15 @@ class SegmentTestResult(CalibrationTestResult):
 
     def worst(self, n_worst: int) -> Table:
         """Return a table of the first segments: what was expected, and what happened."""
-        # What is expected: the prediction, or relative to all samples their calibration curve.
-        expected = "all samples" if "relative" in self.method else "predicted"
         several = len({segment.outcome for segment in self.segments}) > 1
-        columns = ["segment", *["outcome"] * several, "samples", expected]
+        columns = ["segment", *["outcome"] * several, "samples", self.compared_with]
         columns += ["observed", "difference", "p-value"]
         rows = [
             [
                 segment.name,
                 *[segment.outcome] * several,
                 f"{segment.n_samples:,}",
-                number(segment.observed - segment.difference),
+                number(segment.expected),
                 f"{number(segment.observed)} ({number(segment.low)} to {number(segment.high)})",
                 f"{segment.difference:+.4f}",
                 f"{segment.pvalue:.2g}",

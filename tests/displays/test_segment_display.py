@@ -1,8 +1,9 @@
 import numpy as np
-from display_cases import curve, segments
-from numpy.testing import assert_array_equal
+from display_cases import binary, curve, segments
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skcal.displays import BiasCurveDisplay, SegmentDisplay
+from skcal.hypothesis_tests import segment_test
 
 
 def test_rows_are_the_worst_segments_with_their_intervals():
@@ -11,12 +12,24 @@ def test_rows_are_the_worst_segments_with_their_intervals():
     worst = result.segments[:3]
     assert display.segments == worst
     assert_array_equal(display.observed_.get_xdata(), [one.observed for one in worst])
-    assert_array_equal(display.predicted_.get_xdata(), [one.predicted for one in worst])
+    predicted = [one.predicted for one in worst]
+    assert_allclose(display.expected_.get_xdata(), predicted, rtol=1e-12)
+    assert display.expected_.get_label() == "predicted"
     ends = np.array(display.intervals_.get_segments())[:, :, 0]
     assert_array_equal(ends, [[one.low, one.high] for one in worst])
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert labels[0].endswith(f"n = {worst[0].n_samples}")
     assert display.n_segments == len(result.segments)
+
+
+def test_relative_segments_stand_beside_what_all_samples_would_show():
+    y, proba = binary(300)
+    options = {"relative": True, "order": 1, "n_resamples": 19, "random_state": 0}
+    result = segment_test(y, proba, {"side": np.arange(300) % 3}, **options)
+    display = SegmentDisplay.from_result(result)
+    expected = [one.observed - one.difference for one in result.segments]
+    assert_array_equal(display.expected_.get_xdata(), expected)
+    assert display.expected_.get_label() == "all samples"
 
 
 def test_rejected_segments_are_marked():

@@ -308,6 +308,7 @@ def test_relative_segments_differ_from_all_samples_not_from_their_predictions():
     assert (worst.name, result.pvalue) == ("group = w", 0.01)
     assert "underpredicted more than all samples by 0.1" in str(worst)
     assert worst.observed - worst.predicted > worst.difference + 0.05
+    assert f", {worst.observed - worst.difference:.4f} against {worst.observed:.4f}" in str(worst)
     mean = sum(one.n_samples * one.difference for one in result.segments if "group" in one.name)
     assert abs(mean / 1000) < 1e-3  # of all samples
     data = make_dirichlet(100, n_classes=3, random_state=0)
