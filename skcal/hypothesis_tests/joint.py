@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logit
+from scipy.special import expit, logit
 from scipy.stats import rankdata
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
@@ -33,6 +33,7 @@ _MOST_CELLS = 256
 _WIDTHS = (0.01, 0.1, 1.0)
 _BLOCK = 2**21  # outcomes that are drawn at a time
 _ENDS = 1e-6  # from 0 and 1, within which logits do not change
+_MOST_SHIFT, _MOST_STEPS = 20.0, 40  # of an intercept, and of Newton's method
 _LEVEL = 0.05  # of what is told of sides
 #: What each statistic sees; those of vectors are "bias", "kernel" and "certainty".
 STATISTICS_SEE = {
@@ -152,8 +153,8 @@ def calibration_test(
 
     - "bias", the sum of the residuals, of vectors the largest over the classes, in standard
       deviations;
-    - "slope", the score of a logistic regression on the logit of the prediction, given the bias
-      [2]_;
+    - "slope", the score of a logistic regression on the logit of the prediction at slope 1 and the
+      fitted intercept [2]_;
     - "kernel", the squared kernel calibration error, the largest of the widths 0.01, 0.1 and 1 in
       standard deviations, as in :func:`skce_test`;
     - "scan", the largest penalised deviation of a range, as in :func:`scan_test`;
@@ -202,7 +203,7 @@ def calibration_test(
     p-value  0.001
     p-values of its statistics, adjusted for all of them:
       bias      0.001  predictions too low
-      slope     0.53   predictions too extreme or not extreme enough
+      slope     0.51   predictions too extreme or not extreme enough
       kernel    0.001  squared kernel error, the largest of widths 0.01, 0.1 and 1
       scan      0.001  ranges of predictions
     """
@@ -335,9 +336,7 @@ class JointStatistics:
         self.scales = _roots([2 * np.vdot(K**2, products) for K in self.kernels])
         if self.scalar:
             z = logit(np.clip(centres[:, 0], _ENDS, 1 - _ENDS))
-            variance = sizes * (centres * (1 - centres))[:, 0]
-            z = z - variance @ z / max(variance.sum(), np.finfo(np.float64).tiny)
-            self.scores = z / _roots(variance @ z**2)
+            self.logistic = _Logistic(z, mass, sizes)
 
     @property
     def shape(self) -> tuple[int]:
@@ -356,7 +355,7 @@ class JointStatistics:
         gaps, squares = self._of_cells(codes)
         columns = [(np.abs(gaps.sum(axis=1)) / self.spread).max(axis=1)]
         if self.scalar:
-            columns.append(np.abs(gaps[:, :, 0] @ self.scores))
+            columns.append(np.abs(self.logistic.scores(self.sums[:, 0] + gaps[:, :, 0])))
         errors = [
             (np.einsum("kcm,kcm->k", gaps, K @ gaps) - squares) / scale
             for K, scale in zip(self.kernels, self.scales, strict=True)
@@ -371,7 +370,7 @@ class JointStatistics:
         if not self.scalar:
             return {}
         [gaps], _ = self._of_cells(observed_draw(self.problem))
-        low, steep = gaps.sum() > 0, gaps[:, 0] @ self.scores > 0
+        low, steep = gaps.sum() > 0, self.logistic.scores((self.sums + gaps).T)[0] > 0
         return {
             "bias": "too low" if low else "too high",
             "slope": "not extreme enough" if steep else "too extreme",
@@ -394,6 +393,48 @@ class JointStatistics:
         # ‖e_c - x‖² = 1 + ‖x‖² - 2 x_c
         squares = (squares * X**2).sum() + squares.sum() - 2 * (squares * own).sum(axis=0)
         return counts.reshape(k, n_cells, m) - self.sums, squares
+
+
+class _Logistic(NamedTuple):
+    """A logistic regression of outcomes on the logits of cells, with slope 1 and any intercept.
+
+    Attributes
+    ----------
+    logits, mass, squares : ndarray of shape (n_cells,)
+        Of each cell the logit, and the sums of the weights and of their squares.
+    """
+
+    logits: np.ndarray
+    mass: np.ndarray
+    squares: np.ndarray
+
+    def scores(self, events):
+        """Scores of the slope in standard deviations, for sums of outcomes (k, n_cells).
+
+        They have the sign of the fitted slope minus 1: a bias, whose residuals differ from cell to
+        cell, is taken by the intercept.
+        """
+        p = expit(self.logits + self._intercepts(events.sum(axis=1))[:, None])
+        variance = p * (1 - p)
+        inner = variance * self.mass
+        means = inner @ self.logits / np.maximum(inner.sum(axis=1), np.finfo(np.float64).tiny)
+        z = self.logits - means[:, None]
+        scores = ((events - self.mass * p) * z).sum(axis=1)
+        return scores / _roots((variance * self.squares * z**2).sum(axis=1))
+
+    def _intercepts(self, events):
+        """The intercepts at which as many events (k,) are expected, half of one at the least."""
+        events = np.clip(events, 0.5, self.mass.sum() - 0.5)
+        intercepts, active = np.zeros(len(events)), np.arange(len(events))
+        for _ in range(_MOST_STEPS):
+            p = expit(self.logits + intercepts[active, None])
+            rate = np.maximum((p * (1 - p)) @ self.mass, np.finfo(np.float64).tiny)
+            step = np.clip((events[active] - p @ self.mass) / rate, -1, 1)
+            intercepts[active] = np.clip(intercepts[active] + step, -_MOST_SHIFT, _MOST_SHIFT)
+            active = active[np.abs(step) > 1e-9]
+            if not len(active):
+                break
+        return intercepts
 
 
 def _roots(variances) -> np.ndarray:

@@ -9,6 +9,8 @@ from scipy.special import expit, logit
 from skcal.hypothesis_tests import calibration_test, scan_test, skce_test
 from skcal.hypothesis_tests.joint import JointStatistics, smallest_pvalues
 from skcal.hypothesis_tests.monte_carlo import null_distribution
+from skcal.metrics import calibration_slope
+from skcal.metrics.statistic import observed_codes
 from skcal.notions import make_problems
 
 
@@ -107,6 +109,29 @@ def test_it_says_on_which_side_predictions_are(rng, shift, slope, sides):
     assert getattr(result, name) == side
     assert f"predictions {side}" in str(result)
     assert min(result.statistic_pvalues.values()) == result.pvalue <= 0.01
+
+
+def test_a_bias_is_not_taken_for_a_slope_and_the_side_is_that_of_the_fitted_slope(rng):
+    p = rng.uniform(0.3, 0.95, 2000).round(2)
+    y = (rng.uniform(size=2000) < expit(2.6 + logit(p))).astype(int)
+    result = calibration_test(y, p, n_resamples=199, random_state=0)
+    assert (result.direction, result.spread) == ("too low", "")
+    assert result.statistic_pvalues["slope"] > 0.05
+    for shift, slope in rng.uniform([-2, 0.3], [2, 2], (20, 2)):
+        y = (rng.uniform(size=2000) < expit(shift + slope * logit(p))).astype(int)
+        [problem] = make_problems(p, y, "binary")
+        steep = calibration_slope(y, p) > 1
+        assert JointStatistics(problem).sides()["slope"] == (
+            "not extreme enough" if steep else "too extreme"
+        )
+
+
+def test_one_outcome_alone_or_one_prediction_tells_no_slope():
+    for y, p in ((np.zeros(30, int), np.linspace(0.1, 0.9, 30)), (np.arange(30) % 2, [0.3] * 30)):
+        [problem] = make_problems(np.array(p), y, "binary")
+        joint = JointStatistics(problem)
+        [[_, slope, _, _]] = joint(observed_codes(joint.problem))
+        assert slope == pytest.approx(0, abs=0.3)
 
 
 def test_classes_are_adjusted_and_certainty_that_fails_refutes(rng):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from calibrated_samples import most_rejections
 from numpy.testing import assert_allclose
-from scipy.special import logit
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 from scipy.stats import rankdata
 
 from skcal import Zero, calibration_report, hypothesis_tests, metrics
@@ -99,8 +100,11 @@ def test_statistics_of_the_joint_test_meet_their_definition(n_classes):
     assert_allclose(found[joint.names.index("kernel")], max(largest), rtol=1e-6)
     if n_classes is None:
         z = logit(np.clip(x, 1e-6, 1 - 1e-6))[:, 0]
-        z = z - np.average(z, weights=variance[:, 0])
-        slope = abs(moved[:, 0] @ z) / np.sqrt(variance[:, 0] @ z**2)
+        happened = w @ problem.outcomes[:, 0]
+        fitted = expit(z + brentq(lambda a: w @ expit(z + a) - happened, -9, 9, xtol=1e-14))
+        z = z - np.average(z, weights=w * fitted * (1 - fitted))
+        score = (w * (problem.outcomes[:, 0] - fitted)) @ z
+        slope = abs(score) / np.sqrt((w**2 * fitted * (1 - fitted)) @ z**2)
         assert_allclose(found[1], slope, rtol=1e-9)
         assert found[3] == scan_of(problem)
 
