@@ -88,6 +88,13 @@ def contradictions(y, p, report, seed):
             outside = not row.low <= ideal <= row.high
             if (outside and not shown) != (UNADJUSTED in row.detail):
                 yield f"an interval of the {name}"
+    measured = overall.validation
+    if measured is not None:
+        steep, many = measured.slope.estimate > 1, measured.observed_expected_ratio.estimate > 1
+        if ("not extreme enough" if not steep else "too extreme") in verdict:
+            yield "the side of the slope"
+        if f"{'too high' if many else 'too low'} on average" in verdict:
+            yield "the side of the average"
     error = cross_fitted_calibration_error(y, p, random_state=seed)
     if overall.without_bins.estimate != error or f"ECE without bins  {error:.4f}" not in printed:
         yield "another ECE without bins"
