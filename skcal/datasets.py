@@ -18,6 +18,14 @@ from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 
+__all__ = [
+    "CalibrationDataset",
+    "TrueError",
+    "make_dirichlet",
+    "make_distorted",
+    "make_tempered",
+]
+
 _OPTIONS = {
     "n_samples": [Interval(Integral, 1, None, closed="left")],
     "n_classes": [Interval(Integral, 2, None, closed="left")],
@@ -28,7 +36,13 @@ _OPTIONS = {
 
 
 class TrueError(NamedTuple):
-    """A true squared calibration error and the Monte Carlo error with which it is known."""
+    """A true squared calibration error and the Monte Carlo error with which it is known.
+
+    Parameters
+    ----------
+    value : float
+    standard_error : float, default=0.0
+    """
 
     value: float
     standard_error: float = 0.0

@@ -36,8 +36,10 @@ from skcal.metrics import (
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
+from skcal.metrics.limits import surprises
 from skcal.model_selection import FunctionCorrection
 from skcal.notions import make_problems
+from skcal.sample import read_sample
 
 RNG = np.random.default_rng(0)
 N, K = 120, 4
@@ -118,6 +120,13 @@ def test_an_accumulator_gives_what_the_metric_gives(average):
         sums.partial_fit(Y[rows], P[rows])
     expected = expected_calibration_error(Y, P, average=average, **LABELS)
     assert_allclose(sums.expected_calibration_error(average=average), expected, rtol=1e-12)
+
+
+def test_a_label_that_never_holds_and_is_known_not_to_surprises_nobody():
+    y, p, weight = Y[:, 0], P[:, 0], 1 + np.arange(N) % 3
+    both = (np.column_stack([part, 0 * part]) for part in (y, p))
+    expected = surprises(read_sample(y, p, notion="binary", sample_weight=weight))
+    assert_allclose(surprises(read_sample(*both, sample_weight=weight, **LABELS)), expected)
 
 
 def test_a_test_of_labels_is_that_of_each_adjusted_by_holm():

@@ -327,7 +327,7 @@ def test_weights_are_float64_one_per_sample(weight):
 @pytest.mark.parametrize(
     ("weight", "match"),
     [
-        ([1, -1, -2], r"^sample_weight row 1 is -1: negative\. Pass weights ≥ 0"),
+        ([0.5, -1, -2], r"^sample_weight row 1 is -1: negative\. Pass weights ≥ 0"),
         (-0.5, r"^sample_weight row 0 is -0\.5: negative"),
         ([0, 0, 0], r"non-zero number; sample_weight is all zero"),
         ([1, 1], r"sample_weight\.shape == \(2,\), expected \(3,\): one per sample"),

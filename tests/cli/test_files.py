@@ -359,6 +359,9 @@ def test_parquet_files_are_read(tmp_path):
     assert_array_equal(read_predictions(path).labels, ["dog", "cat"])
     with pytest.raises(FileError, match="--max-size"):
         read_predictions(path, max_bytes=path.stat().st_size - 1)
+    frame[:0].to_parquet(path)
+    with pytest.raises(FileError, match="no rows of probabilities"):
+        read_predictions(path)
     path.write_bytes(b"not parquet")
     with pytest.raises(FileError, match=r"predictions\.parquet: "):
         read_predictions(path)

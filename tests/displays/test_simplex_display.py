@@ -133,7 +133,8 @@ def test_more_than_three_classes_say_how_to_group(options, match):
 def test_fewer_than_three_classes_name_the_other_display():
     y, proba = binary(50)
     for given in (proba, np.column_stack([1 - proba, proba])):
-        with pytest.raises(ValueError, match="Use ReliabilityDisplay"):
+        match = "a single probability.*Use R" if given.ndim == 1 else "Use ReliabilityDisplay"
+        with pytest.raises(ValueError, match=match):
             numbers_of(y, given)
     y, proba = tempered()
     for notion in ("confidence", "classwise"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, t
 
 from skcal.hypothesis_tests import equivalence_test
 from skcal.hypothesis_tests.classical import range_tail
@@ -73,13 +73,32 @@ def test_quantile_of_the_range_of_brownian_motion(alpha):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_bound_of_the_ece_is_that_of_a_mean_of_signed_residuals(seed):
+def test_the_upper_bound_of_the_ece_is_that_of_a_mean_of_signed_residuals(seed):
     y, p, _ = draw(seed, 200)
     bins, residuals = np.minimum((p * 15).astype(int), 14), y - p
     signed = np.sign(np.bincount(bins, residuals))[bins] * residuals
     spread = max(np.mean(residuals**2), np.mean(p * (1 - p))) - signed.mean() ** 2
     expected = signed.mean() + Z * np.sqrt(spread / 200) + np.log(20) / 200
     assert equivalence_test(y, p, limit=0.1, error="ece").high == pytest.approx(expected)
+
+
+def test_the_lower_bound_of_the_ece_is_that_of_the_errors_of_the_bins(rng):
+    y, p, _ = draw(0, 600, slope=0.2)
+    bins, groups = (p * 15).astype(int), np.arange(600) // 3
+    count = np.bincount(bins)
+    frequency, mean = np.bincount(bins, y) / count, np.bincount(bins, p) / count
+    variance = np.maximum(frequency * (1 - frequency), mean * (1 - mean))
+    errors, share = np.sqrt(variance / count), count / 600
+    sums = np.abs(rng.normal(size=(20_000, 15))) @ (share * errors)
+    ece = expected_calibration_error(y, p)
+    alone = equivalence_test(y, p, limit=0.1, error="ece")
+    assert alone.low == pytest.approx(ece - np.quantile(sums, 0.95), abs=1e-3)
+    of_groups = np.zeros((200, 15))
+    np.add.at(of_groups, (groups, bins), y - p - (frequency - mean)[bins])
+    errors = np.maximum(errors, np.sqrt(200 / 199 * (of_groups**2).sum(axis=0)) / count)
+    grouped = equivalence_test(y, p, limit=0.1, error="ece", groups=groups)
+    assert grouped.low == pytest.approx(ece - t.isf(0.025, 199) * share @ errors)
+    assert grouped.low > 0
 
 
 @pytest.mark.parametrize("notion", ["binary", "confidence"])

@@ -90,6 +90,7 @@ def test_what_is_printed_holds_the_mean_under_the_null(rng):
         f"under H0   {result.null_mean:.4g} on average",
         f"p-value    {result.pvalue:.2g}",
     ]
+    assert "under H0, on average" in result._repr_html_()
     by_class = monte_carlo_test(y, proba, notion="classwise", random_state=0)
     assert_allclose(by_class.null_mean, by_class.null_distribution.mean(axis=1).sum())
 
@@ -102,6 +103,7 @@ def test_what_is_printed_leaves_out_what_is_not_known(result):
         "p-value    0.25",
     ]
     assert np.isnan(result.null_mean)
+    assert "under H0" not in result._repr_html_()
 
 
 def test_what_is_printed_of_a_comparison_has_its_direction_method_and_interval(rng):

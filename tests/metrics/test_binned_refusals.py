@@ -68,6 +68,8 @@ def test_no_bin_with_enough_samples_raises():
     match = "^min_bin_samples=5: .* 2.* Lower min_bin_samples or n_bins"
     with pytest.raises(ValueError, match=match):
         maximum_calibration_error([0, 1, 0, 1], P, n_bins=2, min_bin_samples=5)
+    with pytest.raises(ValueError, match=r"'min_bin_samples' parameter .* Got 0"):
+        maximum_calibration_error([0, 1, 0, 1], P, min_bin_samples=0)
 
 
 @pytest.mark.parametrize("level", [0, 1, 95])

@@ -265,6 +265,20 @@ def test_equal_weights_of_any_scale_change_no_curve(smoother, scale):
     assert found == pytest.approx(integrated_calibration_index(y, p, estimator=smoother), rel=1e-9)
 
 
+@pytest.mark.parametrize("method", ["splines", "loess"])
+def test_copies_that_are_a_group_count_as_one_sample(method):
+    y, p = draw(400)
+    rows = np.arange(400).repeat(4)
+    curves = (
+        flexible_calibration_curve(
+            y[rows], p[rows], method=method, at=[0.2, 0.5, 0.8], groups=groups
+        )
+        for groups in (rows, None)
+    )
+    together, apart = (curve.high - curve.low for curve in curves)
+    assert_allclose(together / apart, 2, rtol=0.15)
+
+
 FAR = {  # predictions whose logits are far apart, a case that no step of the same length suits
     "many near 0": lambda rng: rng.beta(0.3, 0.7, 500),
     "near 0 and 1": lambda rng: rng.beta(0.05, 0.05, 500).clip(1e-15, 1 - 1e-15),

@@ -400,8 +400,12 @@ def test_an_alarm_names_the_mean_where_that_is_off_and_else_the_slope():
     assert sharp.alarm_ is not None
     assert "predictions are too extreme" in str(sharp)
     p = rng.uniform(0.3, 0.7, 4000)
-    flat = CalibrationMonitor().update(
-        p, (rng.uniform(size=4000) < expit(3 * logit(p))).astype(int)
-    )
+    y = (rng.uniform(size=4000) < expit(3 * logit(p))).astype(int)
+    flat = CalibrationMonitor().update(p, y)
     assert flat.alarm_ is not None
     assert "predictions are not extreme enough" in str(flat)
+    variance, slope = p * (1 - p), logit(p)
+    slope -= np.average(slope, weights=variance)
+    parts = ((y - p).sum(), variance.sum()), (slope @ (y - p), variance @ slope**2)
+    expected = [score / np.sqrt(information) for score, information in parts]
+    assert_allclose(flat._evidence[0].leanings, expected)

@@ -15,7 +15,7 @@ PACKAGES = [
 PUBLIC = {
     f"{package.__name__}.{name}": getattr(package, name)
     for package in PACKAGES
-    for name in getattr(package, "__all__", [])
+    for name in package.__all__
 }
 ENTRY = re.compile(r"^([\w, ]+) : (.*)$", re.MULTILINE)
 

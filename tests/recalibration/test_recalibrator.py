@@ -111,6 +111,10 @@ def test_results_have_the_form_of_a_grid_search():
     assert_allclose(splits.mean(axis=0), results["mean_test_score"], rtol=0.02)
     assert results["rank_test_score"].min() == 1
     assert fitted.names_[-1] == "Mixture"
+    largest = np.sort(results["params"][-1]["map"].weights)[::-1]
+    shown = "weights " + ", ".join(f"{weight:.2f}" for weight in largest[:3])
+    assert shown in fitted.summary()
+    assert (f"{shown}, …" in fitted.summary()) == (largest[3] > 0)
     assert fitted.best_score_ == results["mean_test_score"][fitted.best_index_]
 
 

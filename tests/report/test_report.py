@@ -64,6 +64,9 @@ def test_ece_is_that_of_the_metric_its_interval_and_its_null_distribution():
     assert ece.high == max(interval.high, ece.estimate)
     assert ece.null_mean == test.null_distribution.mean()
     assert ece.null_limit == np.quantile(test.null_distribution, 0.95)
+    count = np.bincount((15 * proba.max(axis=1)).astype(int), minlength=15)
+    assert (ece.n_empty, ece.n_nearly_empty) == (sum(count == 0), sum((count > 0) & (count < 10)))
+    assert ece.n_empty > 0
 
 
 def test_scores_are_scikit_learns_with_the_parts_of_the_decompositions():
