@@ -181,7 +181,7 @@ class DirichletKernelDensity(BilinearFunction):
         """ĝ under each bandwidth, shape (n_bandwidths, n_samples, d)."""
         check_unit_interval(X)
         points = TargetPoints(self.proba_, self.outcomes_, self.weight_)
-        sums, _ = _sums_of_sets(X, [points], bandwidths)
+        sums, _, _ = _sums_of_sets(X, [points], bandwidths)
         return _residuals_of(sums[0], X)
 
 
@@ -201,16 +201,17 @@ def _residuals_of(sums, X):
 
 
 def _sums_of_sets(X, sets, bandwidths):
-    """Kernel sums over sets of ``TargetPoints``, with logs of their factors.
+    """Kernel sums over sets of ``TargetPoints``, logs of their factors, and interpolated rows.
 
-    Shapes (n_sets, n_bandwidths, n, d + 1) and (n_sets, n_bandwidths, n). The factors of rows that
-    are interpolated are the same for all sets.
+    Shapes (n_sets, n_bandwidths, n, d + 1), (n_sets, n_bandwidths, n) and (n,). The factors of
+    rows that are interpolated are the same for all sets.
     """
     shape = len(sets), len(bandwidths), len(X), X.shape[1] + 1
     if X.shape[1] > 1:
         limits = len(sets) == 1
         both = [kernel_sums(X, points, bandwidths, limits) for points in sets]
-        return [sums for sums, _ in both], np.array([factors for _, factors in both])
+        factors = np.array([factors for _, factors in both])
+        return [sums for sums, _ in both], factors, np.zeros(len(X), dtype=bool)
     sums, log_factors = np.empty(shape), np.zeros(shape[:-1])
     fast = suits_interpolation(X, sum(len(points.proba) for points in sets))
     if fast.any():
@@ -225,7 +226,7 @@ def _sums_of_sets(X, sets, bandwidths):
         for k, points in enumerate(sets):
             at_values, factors = kernel_sums(values[:, None], points, bandwidths, len(sets) == 1)
             sums[k][:, ~fast], log_factors[k][:, ~fast] = at_values[:, place], factors[:, place]
-    return sums, log_factors
+    return sums, log_factors, fast
 
 
 class _SumsOverBlocks(BlockFits):
@@ -306,7 +307,8 @@ class _SumsOverBlocks(BlockFits):
     def _residuals_by(self, trainings, X, widths):
         """ĝ(X) by the points of each training set, (n_bandwidths, n, d)."""
         numbers = sorted(set().union(*trainings))
-        sums, log_factors = _sums_of_sets(X, [self._points[k] for k in numbers], widths)
+        points = [self._points[k] for k in numbers]
+        sums, log_factors, interpolated = _sums_of_sets(X, points, widths)
         for training in trainings:
             places = [numbers.index(k) for k in training]
             top = log_factors[places].max(axis=0)
@@ -314,7 +316,7 @@ class _SumsOverBlocks(BlockFits):
                 total = sum(sums[k] * np.exp(log_factors[k] - top)[..., None] for k in places)
             else:
                 total = sum(sums[k] for k in places)
-            lost = self._lost_rows(X, training, widths, top)
+            lost = self._lost_rows(X, training, widths, top, interpolated)
             total[lost] = 1.0
             path = _residuals_of(total, X)
             rows = np.flatnonzero(lost.any(axis=0))
@@ -325,20 +327,18 @@ class _SumsOverBlocks(BlockFits):
                 path[at] = np.where(lost[at][..., None], found, path[at])
             yield path
 
-    def _lost_rows(self, X, training, widths, log_factors):
-        """Rows whose sums over all points of a training set only this itself tells, by width.
+    def _lost_rows(self, X, training, widths, log_factors, interpolated):
+        """Rows whose sums need all points of a training set at once, by width.
 
-        They are limits of zeros, or far from the points where the others are interpolated.
+        They are limits of zeros, or interpolated rows that are far from the points.
         """
-        lost = np.array([is_limit(*one) for one in zip(log_factors, widths, strict=True)])
-        if X.shape[1] > 1:
-            return lost
-        proba = np.concatenate([self._points[k].proba for k in training])
-        interpolated = np.flatnonzero(suits_interpolation(X, len(proba)))
-        if len(interpolated):
-            z, points = simplex_points(X[interpolated]), simplex_points(proba)
-            for rows, near in zip(lost, are_near(z, points, widths), strict=True):
-                rows[interpolated[~near]] = True
+        lost = np.array([is_limit(*pair) for pair in zip(log_factors, widths, strict=True)])
+        rows = np.flatnonzero(interpolated)
+        if len(rows):
+            proba = np.concatenate([self._points[k].proba for k in training])
+            z, points = simplex_points(X[rows]), simplex_points(proba)
+            for lost_rows, near in zip(lost, are_near(z, points, widths), strict=True):
+                lost_rows[rows[~near]] = True
         return lost
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import pickle
 import time
+import warnings
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -121,13 +122,22 @@ class FunctionFamily:
         raise NotImplementedError
 
     def take_scores(self, scores: np.ndarray, times: np.ndarray, plan: Plan) -> None:
-        """Set the scores of the settings on the columns of a plan."""
+        """Set the scores of the settings on the columns of a plan.
+
+        A setting whose risk is not finite on every column scores minus infinity, with a warning.
+        """
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
-            raise ValueError(
-                f"{self.name} with {self.settings[int(np.argmin(finite))]} has a risk that is not "
-                "finite. Mend the candidate."
+            setting = self.settings[int(np.argmin(finite))]
+            n_others = np.count_nonzero(~finite) - 1
+            others = f" and {n_others} more of its settings" if n_others else ""
+            pronoun = "them" if n_others else "it"
+            warnings.warn(
+                f"The risk of {self.name} with {setting}{others} is not finite. The search leaves "
+                f"{pronoun} out. Check what this candidate predicts.",
+                stacklevel=2,
             )
+            scores = np.where(finite[:, None], scores, -np.inf)
         self.column_scores, self.times = scores, times
         means = [scores[:, columns].mean(axis=1) for columns in plan.splits]
         self.split_scores = np.stack(means, axis=1)

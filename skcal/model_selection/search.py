@@ -320,7 +320,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         return estimator
 
     def _search(self, families, data, plan, context):
-        """Score the families on the columns of a plan, and show progress."""
+        """Score the families on the columns of a plan; keep those of a finite risk."""
         groups = group_families(families)
         context = context.subcontext(task_name="search", max_subtasks=len(groups))
         context.call_on_fit_task_begin(estimator=self)
@@ -334,6 +334,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
                 done += 1
                 line = f"{done} of {count}, {family.report()}{more if family is group[-1] else ''}"
                 print(f"[CalibrationErrorSearchCV] {line}", flush=True)
+        families[:] = [family for family in families if np.isfinite(family.scores.max())]
+        if not families:
+            raise ValueError("No candidate has a finite risk. Pass others in candidates.")
         context.call_on_fit_task_end(estimator=self)
 
     def _set_choice(self, families, data, plan):

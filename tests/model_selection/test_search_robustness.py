@@ -55,6 +55,35 @@ def test_a_candidate_that_predicts_nan_is_refused_with_the_remedy(data):
         CalibrationErrorSearchCV([Zero(), isotonic], "confidence", random_state=0).fit(*data)
 
 
+class NaNRisk(Zero):
+    """A function whose score is not a number, as after an overflow."""
+
+    def score(self, X, y, sample_weight=None):
+        return np.nan
+
+
+def test_a_candidate_whose_risk_is_not_finite_is_left_out_with_a_warning(data):
+    candidates = [Zero(), Binning()]
+    expected = CalibrationErrorSearchCV(candidates, "confidence", random_state=0).fit(*data)
+    search = CalibrationErrorSearchCV([NaNRisk(), *candidates], "confidence", random_state=0)
+    with pytest.warns(UserWarning, match=r"risk of NaNRisk with \{\} is not finite.*leaves"):
+        search.fit(*data)
+    assert [family.name for family in search.families_] == ["Zero", "Binning"]
+    assert search.squared_error_ == expected.squared_error_
+    assert search.cv_results_["mean_test_score"].tolist() == [
+        *expected.cv_results_["mean_test_score"]
+    ]
+
+
+def test_a_search_without_a_finite_risk_says_so(data):
+    search = CalibrationErrorSearchCV([NaNRisk()], "confidence", random_state=0)
+    with (
+        pytest.warns(UserWarning, match="NaNRisk"),
+        pytest.raises(ValueError, match=r"No candidate has a finite risk.*candidates"),
+    ):
+        search.fit(*data)
+
+
 def test_fixed_folds_do_not_go_with_several_training_sets(data):
     folds = [(np.arange(100), np.arange(100, 200))]
     with pytest.raises(ValueError, match="cv holds fixed rows, but there are several outer splits"):

@@ -1,0 +1,192 @@
+"""Every size that chooses a path through the code is crossed from both sides by a public call."""
+
+import importlib
+import pkgutil
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import skcal
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    DirichletKernelDensity,
+    compare_risks,
+)
+from skcal.functions import dirichlet_sums
+from skcal.hypothesis_tests import segment_test, skce_test
+from skcal.metrics import calibration_error_interval, squared_kernel_calibration_error
+from skcal.recalibration import DirichletCalibration, MatrixScaling
+
+
+def draw(n, n_classes=2, seed=0):
+    """Labels and calibrated predictions, (n,) of two classes."""
+    rng = np.random.default_rng(seed)
+    if n_classes == 2:
+        p = rng.random(n)
+        return (rng.random(n) < p).astype(int), p
+    P = 0.999 * rng.dirichlet(np.full(n_classes, 0.5), n) + 0.001 / n_classes
+    return (P.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1), P
+
+
+def risks_of_densities(n):
+    y, p = draw(n)
+    grid = [(DirichletKernelDensity(), {"bandwidth": [1e-5, 1e-3, 0.1]})]
+    search = CalibrationErrorSearchCV(grid, random_state=0).fit(p, y)
+    return search.cv_results_["mean_test_score"]
+
+
+@pytest.mark.filterwarnings("ignore:The squared calibration error is estimated")
+@pytest.mark.parametrize("n", [1280, 1281, 1300, 1400, 1478, 1479])
+def test_risks_of_densities_are_those_of_direct_sums_at_every_size(n, monkeypatch):
+    """Training sets of 3n/5 and 4n/5 points are on different sides of 2^18 pairs in between."""
+    fast = risks_of_densities(n)
+    monkeypatch.setattr(dirichlet_sums, "_MANY_PAIRS", np.inf)
+    assert_allclose(fast, risks_of_densities(n), rtol=1e-9)
+
+
+def of_density(n_classes):
+    y, P = draw(60, n_classes)
+    if n_classes == 2:
+        return DirichletKernelDensity(0.1).fit(P[:, None], y - P).residual(P[:20, None])
+    residuals = np.eye(n_classes)[y] - P
+    return DirichletKernelDensity(0.1).fit(P, residuals).residual(P[:20])
+
+
+def of_map(recalibration_map):
+    y, P = draw(300, 4)
+    return recalibration_map.fit(P, y).predict_proba(P)
+
+
+def of_kernel_blocks():
+    y, P = draw(60, 3)
+    error = squared_kernel_calibration_error(y, P, notion="canonical", method="block")
+    return [error, skce_test(y, P, notion="canonical", method="block").pvalue]
+
+
+def of_segments():
+    y, p = draw(400)
+    features = np.random.default_rng(1).integers(0, 4, (400, 3)).astype(float)
+    result = segment_test(y, p, features, random_state=0, n_resamples=99)
+    return [result.pvalue, result.statistic]
+
+
+def of_interval_of_groups():
+    interval = calibration_error_interval(*draw(200), groups=np.arange(200) % 20)
+    return [interval.low, interval.estimate, interval.high]
+
+
+def of_compared_risks():
+    y, P = draw(300, 3)
+    fitted = [
+        CalibrationErrorEstimator(function, "canonical").fit(P[:60], y[:60])
+        for function in (DirichletKernelDensity(0.1), Binning())
+    ]
+    result = compare_risks(*fitted, P[60:], y[60:], groups=np.arange(240) % 20)
+    return [result.difference, result.standard_error]
+
+
+# Module and constant: the call, and how far both sides may be apart.
+PATHS = {
+    "_groups._FEW_CELLS": (of_interval_of_groups, 1e-12),
+    "functions.dirichlet_sums._CLASS_SUMS": (lambda: of_density(5), 1e-12),
+    "functions.dirichlet_sums._FEW": (lambda: of_density(5), 1e-12),
+    "functions.dirichlet_sums._MANY_PAIRS": (lambda: of_density(2), 1e-8),
+    "hypothesis_tests.segment_features._DENSE": (of_segments, 1e-12),
+    "hypothesis_tests.skce._SMALL_BLOCK": (of_kernel_blocks, 1e-12),
+    "metrics.kernel._SMALL_BLOCK": (of_kernel_blocks, 1e-12),
+    "model_selection.comparison._FEW_PAIRS": (of_compared_risks, 1e-10),
+    "recalibration.likelihood._WHITENED_CLASSES": (
+        lambda: of_map(DirichletCalibration(C=0.1, tol=1e-10, max_iter=10_000)),
+        1e-6,
+    ),
+    "recalibration.scaling._CHOLESKY_MAX_CLASSES": (
+        lambda: of_map(MatrixScaling(C=0.1)),
+        1e-3,  # two solvers of scikit-learn, to its tolerance
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The squared calibration error is estimated")
+@pytest.mark.parametrize("name", PATHS)
+def test_both_sides_of_a_size_agree(name, monkeypatch):
+    call, tolerance = PATHS[name]
+    module, constant = name.rsplit(".", 1)
+    module = importlib.import_module(f"skcal.{module}")
+    results = []
+    for value in (0, 10**12):
+        monkeypatch.setattr(module, constant, value)
+        results.append(np.hstack(call()))
+    assert np.isfinite(results[0]).all()
+    assert_allclose(*results, rtol=tolerance, atol=tolerance)
+
+
+# The others: what they bound, and where both sides are tested if the result differs on purpose.
+OTHERS = {
+    "lines, names, points or ranges that are shown": {
+        "cli.columns._MOST_NAMES",
+        "cli.monitor._MOST_DIGESTS",
+        "displays.recalibration._MOST",
+        "displays.reliability._MOST_RANGES",
+        "displays.reliability_panel._MOST_BINS",
+        "metrics.bin_table._MOST",
+    },
+    "sizes from which on a text warns": {
+        "cli.gates._LARGE_SHARE",
+        "displays.base._LARGE",
+        "metrics.validation._FEW",
+        "report.words._FEW_OF_A_CLASS",
+        "report.words._FEW_OUTCOMES",
+        "report.words._FEW_SAMPLES",
+    },
+    "limits of numbers": {"monitoring.bets._MOST", "monitoring.state._MOST"},
+    "threads or processes": {
+        "cli.commands._MANY_SAMPLES",  # tests/cli/test_commands.py
+        "model_selection.search._MANY_FEATURES",  # tests/model_selection/test_blas_threads.py
+        "recalibration.recalibrator._MANY_PROBABILITIES",
+    },
+    "the resolution of a grid, or the number of cells, draws or ranks": {
+        "displays.curves._MANY",
+        "displays.reliability._MOST_WITHOUT_BINS",
+        "displays.simplex._MAX_ROWS",
+        "hypothesis_tests.joint._MOST_CELLS",
+        "hypothesis_tests.mean_embedding._MOST_LOCATIONS",
+        "hypothesis_tests.skce._MANY_SAMPLES",  # tests/hypothesis_tests/test_skce.py
+        "metrics.bootstrap._FEW_ROWS",  # tests/metrics/test_bootstrap.py
+        "metrics.limits._MOST",
+        "metrics.smoothers._MAX_GROUPS",
+        "metrics.smoothers._MAX_POINTS",
+        "model_selection.adaptive._MAX_CELLS",
+        "model_selection.candidates._MAX_RANK",
+        "report.compare._MOST_DRAWS",  # tests/report/test_subgroup_tests.py
+    },
+    "candidates, or features of a statistic": {
+        "hypothesis_tests.comparison._MANY_CLASSES",  # test_compare_calibration.py
+        "hypothesis_tests.joint._MOST_SHIFT",
+        "hypothesis_tests.joint._MOST_STEPS",
+        "model_selection.candidates.MATRIX_SCALING_MAX_CLASSES",
+        "model_selection.candidates._INTERACTIONS_MAX_CLASSES",
+        "recalibration.base._MANY_CLASSES",
+        "recalibration.default_maps.MATRIX_MAX_CLASSES",
+    },
+}
+
+
+def test_every_constant_that_is_named_as_a_size_is_listed():
+    pattern = re.compile(r"_(MANY|FEW|MOST|MAX|SMALL|LARGE|DENSE)(_[A-Z_]+)?|\w+_MAX_CLASSES")
+    modules = [
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(skcal.__path__, "skcal.")
+        if not module.name.endswith("__main__")
+    ]
+    names = {
+        f"{module.__name__.removeprefix('skcal.')}.{name}"
+        for module in modules
+        for name, value in vars(module).items()
+        if pattern.fullmatch(name) and isinstance(value, int | float)
+    }
+    assert names - set(PATHS).union(*OTHERS.values()) == set(), "cross it, or list it here"
+    assert set().union(*OTHERS.values()) <= names
