@@ -83,7 +83,7 @@ def check_labels(
     codes = code_of[inverse.reshape(-1)]
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
-        reason = f"is {y.tolist()[row]!r}, which is not one of the classes {_shorten(classes)}."
+        reason = f"is {y.tolist()[row]!r}, which is not one of the classes {shortened(classes)}."
         raise InputError(name, reason, PASS_LABELS, row=row, kind="classes")
     if columns is not None and labels is None and proba.ndim == 2 and len(classes) == 2:
         _warn_if_columns_are_reversed(proba[:, 1], codes, classes, columns, name, proba_name)
@@ -215,9 +215,9 @@ def classes_of_shares(y_true, proba, labels, columns, name: str, proba_name: str
     classes = _given_classes(named, proba, proba_name)
     given = column_names(y_true)
     if given is not None and given != classes.tolist() and set(given) == set(classes.tolist()):
-        reason = f"has the columns {_shorten(np.array(given))}, the classes in another order than "
+        reason = f"has the columns {shortened(np.array(given))}, the classes in another order than "
         reason += f"{proba_name}."
-        raise InputError(name, reason, f"Pass {name}[{_shorten(classes)}].")
+        raise InputError(name, reason, f"Pass {name}[{shortened(classes)}].")
     return classes
 
 
@@ -249,7 +249,7 @@ def _labels_of_columns(columns, present, name, proba_name):
     if all(isinstance(entry, str) for entry in [*columns, *present.tolist()]):
         warnings.warn(
             f"The columns {columns[:8]} of {proba_name} do not name all labels of {name}, "
-            f"{_shorten(present)}; they are read in sorted order. Rename them or pass labels=.",
+            f"{shortened(present)}; they are read in sorted order. Rename them or pass labels=.",
             stacklevel=2,
         )
     return None
@@ -353,7 +353,7 @@ def _sorted_classes(present: np.ndarray, n_classes: int, name: str, proba_name: 
         return present
     if present.dtype.kind in "biuf" and present[0] >= 0 and present[-1] < n_classes:
         return np.arange(n_classes)
-    found = f"has {len(present)} classes {_shorten(present)}"
+    found = f"has {len(present)} classes {shortened(present)}"
     reason = f"{found}, {proba_name} has {n_classes} columns."
     raise InputError(name, reason, PASS_LABELS, kind="classes")
 
@@ -366,7 +366,7 @@ def _binary_classes(present: np.ndarray, name: str, single: str, any_two: bool) 
     if any_two and len(present) == 2 and not fractions:
         return present
     swapped = " (are the arguments swapped?)" if fractions else ""
-    found = f"takes values in {_shorten(present)}{swapped}"
+    found = f"takes values in {shortened(present)}{swapped}"
     raise InputError(
         name,
         f"{found}, so the positive class of a {single} is unknown.",
@@ -425,6 +425,7 @@ def refuse_other_columns(shape, names, earlier_shape, earlier_names, name: str, 
         raise InputError(name, reason, "Bring the columns into the same order.")
 
 
-def _shorten(classes: np.ndarray, most: int = 8) -> str:
+def shortened(classes: np.ndarray, most: int = 8) -> str:
+    """The first classes as text."""
     shown = ", ".join(repr(label) for label in classes[:most].tolist())
     return f"[{shown}{', …' if len(classes) > most else ''}]"

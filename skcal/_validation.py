@@ -113,7 +113,8 @@ def _as_numpy(values: Any) -> np.ndarray:
 
 def as_given(result: np.ndarray, given: Any) -> Any:
     """The result as an array of the library and device of the input, if scikit-learn dispatches."""
-    if not (is_foreign_array(given) and get_config()["array_api_dispatch"]):
+    is_dispatched = is_foreign_array(given) and get_config()["array_api_dispatch"]
+    if not is_dispatched or result.dtype.kind not in "biuf":  # of text there are no arrays
         return result
     namespace, _ = get_namespace(given)
     return namespace.asarray(result, device=given.device)

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._groups import Groups, read_groups, refuse_cut_groups
-from skcal._labels import plain_labels
+from skcal._labels import plain_labels, shortened
 from skcal._running import one_by_one, recorded_warnings
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import (
@@ -32,7 +32,7 @@ from skcal._sklearn_compat import (
     _safe_indexing,
     as_tasks,
 )
-from skcal._validation import check_weight, refuse_masked
+from skcal._validation import InputError, as_given, check_weight, decoded, refuse_masked
 from skcal.functions import Zero
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.candidates import fast_function
@@ -41,7 +41,7 @@ from skcal.notions import resolve_notion
 from skcal.recalibration import Recalibrator
 from skcal.recalibration.trial import as_rows, refuse_overlap
 
-_UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below the lowest
+_UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below its row's lowest
 
 
 class OutOfFold(NamedTuple):
@@ -81,8 +81,8 @@ class RecalibratedClassifierCV(
     ----------
     estimator : classifier, default=None
         One with ``predict_proba``, or with ``decision_function``, whose values are then taken as
-        logits. A fitted classifier in :class:`~sklearn.frozen.FrozenEstimator` stays as it is; the
-        samples must then be others than those that it was trained on. None:
+        logits. A fitted classifier in :class:`~sklearn.frozen.FrozenEstimator` is not fitted again;
+        pass samples that it was not trained on, whose labels are among its classes. None:
         :class:`~sklearn.svm.LinearSVC`.
     recalibrator : Recalibrator or map, default=None
         None: :class:`skcal.Recalibrator`. Its ``cv``, ``labels`` and ``from_logits`` are set by the
@@ -98,6 +98,9 @@ class RecalibratedClassifierCV(
     random_state : int, RandomState instance or None, default=0
         That of the default classifier and recalibrator, and of the search for calibration errors; a
         recalibrator that is passed keeps its own. Folds of an int ``cv`` are not shuffled.
+    store_out_of_fold : bool, default=True
+        Whether ``out_of_fold_`` is stored. Without it a fitted classifier pickles without
+        training labels and predictions, but cannot estimate calibration errors.
 
     Attributes
     ----------
@@ -109,8 +112,9 @@ class RecalibratedClassifierCV(
         ``"log_loss"`` and ``"brier_score"`` before and after, of samples that neither the
         classifier nor the map has seen, with the paired difference, its standard error and p.
     out_of_fold_ : OutOfFold
-        These predictions; of many samples those that the recalibrator drew.
+        The out-of-fold predictions of all samples, if ``store_out_of_fold``.
     classes_ : ndarray of shape (n_classes,)
+        Those of a frozen classifier, else the sorted labels.
     n_features_in_ : int
         If the classifier has it.
 
@@ -144,7 +148,7 @@ class RecalibratedClassifierCV(
     True
     """
 
-    _set_last = "out_of_fold_"
+    _set_last = "comparison_"
 
     _parameter_constraints: dict = {
         "estimator": [
@@ -157,6 +161,7 @@ class RecalibratedClassifierCV(
         "ensemble": ["boolean", StrOptions({"auto"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
+        "store_out_of_fold": ["boolean"],
     }
 
     def __init__(
@@ -168,6 +173,7 @@ class RecalibratedClassifierCV(
         ensemble="auto",
         n_jobs=None,
         random_state=0,
+        store_out_of_fold=True,
     ):
         self.estimator = estimator
         self.recalibrator = recalibrator
@@ -175,6 +181,7 @@ class RecalibratedClassifierCV(
         self.ensemble = ensemble
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.store_out_of_fold = store_out_of_fold
 
     def _estimator(self):
         if self.estimator is not None:
@@ -190,7 +197,7 @@ class RecalibratedClassifierCV(
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Labels of two classes or more.
+            Labels of two classes or more. Classes of a frozen classifier may be absent.
         sample_weight : array-like of shape (n_samples,), default=None
             Used by the recalibrator, and by a classifier that takes it.
         groups : array-like of shape (n_samples,), default=None
@@ -207,21 +214,30 @@ class RecalibratedClassifierCV(
         Raises
         ------
         ValueError
-            If there are less than two classes, or test sets overlap.
+            If there are less than two classes, test sets overlap, or a label is not among the
+            classes of a frozen classifier.
         """
         X, y = _checked(X, y)
         estimator = self._estimator()
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
+        frozen = isinstance(estimator, FrozenEstimator)
+        present, codes = np.unique(y, return_inverse=True)
+        if len(present) < 2:
             raise ValueError(
-                f"y holds one class, {self.classes_.tolist()[0]!r}. A classifier needs samples of "
+                f"y holds one class, {present.tolist()[0]!r}. A classifier needs samples of "
                 "two classes or more."
             )
+        self.classes_ = decoded(estimator.classes_) if frozen else present
+        codes = _columns_of(present, self.classes_)[codes]
+        if (codes < 0).any():
+            row = int(np.argmax(codes < 0))
+            reason = f"is {y.tolist()[row]!r}, not a class of the frozen classifier: its classes "
+            reason += f"are {shortened(self.classes_)}."
+            raise InputError("y", reason, "Pass labels as the classifier was trained on.", row=row)
         weight = None if sample_weight is None else check_weight(sample_weight, len(codes))
         together = read_groups(groups, np.ones(len(codes)) if weight is None else weight)
-        routed = self._route(estimator, weight, fit_params)
-        frozen = isinstance(estimator, FrozenEstimator)
-        splits = self._splits(X, y, codes, together, routed.splitter.split)
+        given_weight = None if weight is None else as_given(weight, X)
+        routed = self._route(estimator, given_weight, fit_params)
+        splits = self._splits(X, y, codes, together, routed.splitter.split, frozen)
         rows = np.concatenate([test for _, test in splits])
         sizes = [len(test) for _, test in splits]
         context = self._init_callback_context(max_subtasks=1 if frozen else len(splits) + 1)
@@ -231,7 +247,7 @@ class RecalibratedClassifierCV(
             predictions = _aligned_predictions(estimator, _safe_indexing(X, rows), self.classes_)
         else:
             predictions = self._fit_classifiers(
-                estimator, X, y, splits, routed.estimator.fit, context
+                estimator, X, as_given(y, X), splits, routed.estimator.fit, context
             )
         self._fit_recalibrator(predictions, rows, codes, weight, together, sizes, context)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -271,10 +287,10 @@ class RecalibratedClassifierCV(
                 )
         return Bunch(splitter=Bunch(split={}), estimator=Bunch(fit=params))
 
-    def _splits(self, X, y, codes, groups, params):
+    def _splits(self, X, y, codes, groups, params, frozen):
         """Training and test rows of the folds; no sample is tested twice."""
-        counts = np.bincount(codes)
-        if isinstance(self.cv, Integral) and counts.min() < int(self.cv):
+        counts = np.bincount(codes, minlength=len(self.classes_))
+        if not frozen and isinstance(self.cv, Integral) and counts.min() < int(self.cv):
             raise ValueError(
                 f"Class {self.classes_.tolist()[counts.argmin()]!r} has {counts.min()} samples, "
                 f"less than cv={self.cv} folds. Pass fewer folds or more samples."
@@ -284,7 +300,10 @@ class RecalibratedClassifierCV(
             params = {**params, "groups": groups.codes}
             if self.cv is None or isinstance(self.cv, Integral):
                 cv = StratifiedGroupKFold(cv.n_splits)
-        splits = as_rows(cv.split(X, y, **params), len(codes))
+        with warnings.catch_warnings():
+            if frozen:  # whose folds need not hold every class
+                warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            splits = as_rows(cv.split(X, y, **params), len(codes))
         refuse_overlap(splits, len(codes))
         refuse_cut_groups(splits, groups, "cv")
         return splits
@@ -311,12 +330,12 @@ class RecalibratedClassifierCV(
         with task.propagate_callback_context(recalibrator):
             together = None if groups is None else groups.take(rows)
             self.recalibrator_ = recalibrator.fit(predictions, codes[rows], weight[rows], together)
+        if self.store_out_of_fold:
+            before = self.recalibrator_.unchanged_proba(predictions)
+            after = self.recalibrator_.cross_fit_predict_proba(predictions)
+            groups = None if groups is None else groups.take(rows)
+            self.out_of_fold_ = OutOfFold(rows, before, after, codes[rows], weight[rows], groups)
         self.comparison_ = self.recalibrator_.comparison_
-        judged, after = self.recalibrator_.cross_fit_predict_proba(predictions)
-        before = self.recalibrator_.unchanged_proba(predictions[judged])
-        rows = rows[judged]
-        groups = None if groups is None else groups.take(rows)
-        self.out_of_fold_ = OutOfFold(rows, before, after, codes[rows], weight[rows], groups)
 
     def predict_proba(self, X):
         """Recalibrated probabilities, of an ensemble their mean.
@@ -328,13 +347,15 @@ class RecalibratedClassifierCV(
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes)
+            Under ``sklearn.config_context(array_api_dispatch=True)`` of the library and device of
+            X.
         """
         check_is_fitted(self)
         proba = [
             self.recalibrator_.predict_proba(_aligned_predictions(classifier, X, self.classes_))
             for classifier in self.classifiers_
         ]
-        return np.mean(proba, axis=0)
+        return as_given(np.mean(proba, axis=0), X)
 
     def predict(self, X):
         """Most probable class of each sample, which may differ from the classifier's.
@@ -346,9 +367,10 @@ class RecalibratedClassifierCV(
         Returns
         -------
         labels : ndarray of shape (n_samples,)
+            Numbers are of the library and device of X, as in :meth:`predict_proba`.
         """
         check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return as_given(self.classes_[decoded(self.predict_proba(X)).argmax(axis=1)], X)
 
     def remaining_error(self, kind="l1", notion="auto") -> ErrorEstimate:
         """Estimate the calibration error that is left, on samples that no fit has seen.
@@ -366,15 +388,20 @@ class RecalibratedClassifierCV(
             With ``lower_confidence_bound(0.95)``; a bound of 0 or less says that calibration is
             not refuted.
         """
-        check_is_fitted(self)
-        return self._error(self.out_of_fold_.after, kind, notion)
+        return self._error("after", kind, notion)
 
     def initial_error(self, kind="l1", notion="auto") -> ErrorEstimate:
         """Estimate the calibration error of the classifier; arguments of `remaining_error`."""
-        check_is_fitted(self)
-        return self._error(self.out_of_fold_.before, kind, notion)
+        return self._error("before", kind, notion)
 
-    def _error(self, proba, kind, notion):
+    def _error(self, which, kind, notion):
+        check_is_fitted(self)
+        if not hasattr(self, "out_of_fold_"):
+            raise ValueError(
+                "store_out_of_fold=False: the predictions that show the calibration error were "
+                "not stored. Fit with store_out_of_fold=True."
+            )
+        proba = getattr(self.out_of_fold_, which)
         resolved = resolve_notion(notion, proba)
         function = fast_function(resolved, proba.shape[1], len(proba))
         options = {"labels": np.arange(proba.shape[1]), "random_state": self.random_state}
@@ -438,15 +465,15 @@ def _fit_fold(classifier, X, y, train, test, params, classes):
 
 def _aligned_predictions(classifier, X, classes):
     """Probabilities or, of classifiers without, logits, with a column of every class."""
-    known = np.searchsorted(classes, classifier.classes_)
+    known = _columns_of(decoded(classifier.classes_), classes)
     if hasattr(classifier, "predict_proba"):
-        proba = np.asarray(classifier.predict_proba(X))
+        proba = np.asarray(decoded(classifier.predict_proba(X)))
         if len(known) == len(classes):
             return proba
         whole = np.zeros((len(proba), len(classes)), dtype=proba.dtype)
         whole[:, known] = proba
         return whole
-    logits = np.asarray(classifier.decision_function(X))
+    logits = np.asarray(decoded(classifier.decision_function(X)))
     if logits.ndim == 1 and len(classes) > 2:
         logits = np.stack([np.zeros_like(logits), logits], axis=1)
     if logits.ndim == 2 and logits.shape[1] != len(known):
@@ -457,6 +484,12 @@ def _aligned_predictions(classifier, X, classes):
         )
     if logits.ndim == 1 or len(known) == len(classes):
         return logits
-    whole = np.full((len(logits), len(classes)), logits.min() - _UNLIKELY)
+    whole = np.repeat(logits.min(axis=1, keepdims=True) - _UNLIKELY, len(classes), axis=1)
     whole[:, known] = logits
     return whole
+
+
+def _columns_of(labels, classes) -> np.ndarray:
+    """The place of each label among the classes, -1 for labels that are none of them."""
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    return np.array([place.get(label, -1) for label in labels.tolist()])

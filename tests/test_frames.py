@@ -109,7 +109,8 @@ def test_columns_that_contradict_the_labels_are_told(rng):
 ARRAY_API = """
 import array_api_strict as xp, numpy as np
 from sklearn import config_context
-from skcal import CalibrationErrorEstimator, Recalibrator
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
+from skcal import CalibrationErrorEstimator, RecalibratedClassifierCV, Recalibrator
 from skcal.metrics import expected_calibration_error
 from skcal.recalibration import TemperatureScaling
 rng = np.random.default_rng(0)
@@ -125,6 +126,17 @@ with config_context(array_api_dispatch=True):
         proba = map.fit(p, y).predict_proba(p)
         assert type(proba) is type(p), type(proba)
         assert (np.asarray(proba) == map.fit(P, Y).predict_proba(P)).all()
+        assert (np.asarray(map.predict(p)) == map.predict(P)).all()
+        assert type(map.predict(p)) is type(p)
+    X, x = P[:, :2], xp.asarray(P[:, :2])
+    plain = RecalibratedClassifierCV(LDA(), TemperatureScaling(), cv=3).fit(X, Y)
+    given = RecalibratedClassifierCV(LDA(), TemperatureScaling(), cv=3).fit(x, y)
+    proba = given.predict_proba(x)
+    assert type(proba) is type(x)
+    assert np.allclose(np.asarray(proba), plain.predict_proba(X))
+    assert type(given.predict(x)) is type(x)
+    assert (np.asarray(given.predict(x)) == plain.predict(X)).all()
+map.fit(P, Y)
 assert type(map.predict_proba(p)) is np.ndarray
 """
 

@@ -1,9 +1,12 @@
 """Classifiers with their recalibrators."""
 
+import pickle
+
 import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
@@ -122,6 +125,65 @@ def test_a_fitted_classifier_stays_as_it_is():
     assert fitted.comparison_["log_loss"].before == pytest.approx(
         log_loss(y[300:600], classifier.predict_proba(X[300:600]))
     )
+
+
+class Fixed(ClassifierMixin, BaseEstimator):
+    """A fitted classifier of given classes, whose features are its logits."""
+
+    def __init__(self, classes):
+        self.classes = classes
+        self.classes_ = np.array(classes)
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        return softmax(X, axis=1)
+
+
+@pytest.mark.parametrize("classes", [[0, 1, 2], ["a", "b", "c"], ["c", "a", "b"]])
+def test_the_classes_of_a_frozen_classifier_are_its_own(classes):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(400, 3))
+    names = np.array(classes)
+    codes = (softmax(logits, axis=1).cumsum(axis=1) < rng.random((400, 1))).sum(axis=1)
+    few = codes != 1  # a class is absent from the calibration set
+    fitted = RecalibratedClassifierCV(FrozenEstimator(Fixed(classes)), TemperatureScaling())
+    fitted.fit(logits[few], names[codes[few]])
+    assert_array_equal(fitted.classes_, names)
+    proba = fitted.predict_proba(logits)
+    assert proba.shape == (400, 3)
+    assert_array_equal(proba.argmax(axis=1), logits.argmax(axis=1))
+    assert set(fitted.predict(logits)) <= set(classes)
+    fitted.fit(logits, names[codes])
+    assert_array_equal(fitted.out_of_fold_.codes, codes[fitted.out_of_fold_.rows])
+
+
+@pytest.mark.parametrize(("classes", "labels"), [([0, 1], [0, 2]), (["a", "b"], [0, 1])])
+def test_labels_that_a_frozen_classifier_does_not_know_are_refused(classes, labels):
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.array(labels)[np.arange(20) % 2]
+    with pytest.raises(ValueError, match=r"y row \d is .*not a class of the frozen classifier"):
+        RecalibratedClassifierCV(FrozenEstimator(Fixed(classes))).fit(X, y)
+
+
+def test_a_prediction_does_not_depend_on_its_batch():
+    X, y = made(n_classes=3)
+    test_fold = np.where(y == 2, 0, np.arange(len(y)) % 3)  # of which a fold lacks a class
+    fitted = RecalibratedClassifierCV(LinearSVC(), FEW, PredefinedSplit(test_fold)).fit(X, y)
+    whole = fitted.predict_proba(X)
+    assert_allclose(np.vstack([fitted.predict_proba(row[None]) for row in X[:20]]), whole[:20])
+
+
+def test_out_of_fold_predictions_need_not_be_stored():
+    X, y = made(300)
+    options = {"cv": 3, "store_out_of_fold": False}
+    slim = RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), **options).fit(X, y)
+    full = clone(slim).set_params(store_out_of_fold=True).fit(X, y)
+    assert_array_equal(slim.predict_proba(X), full.predict_proba(X))
+    assert len(pickle.dumps(full)) - len(pickle.dumps(slim)) > 2 * 300 * 3 * 8
+    with pytest.raises(ValueError, match="Fit with store_out_of_fold=True"):
+        slim.remaining_error()
+    assert slim.comparison_["log_loss"].after == full.comparison_["log_loss"].after
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -230,8 +230,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """Most probable class of each sample."""
-        most_probable = self.predict_proba(decoded(X)).argmax(axis=1)
-        return self.classes_[most_probable]
+        most_probable = decoded(self.predict_proba(X)).argmax(axis=1)
+        return as_given(self.classes_[most_probable], X)
 
     @property
     def _shown_name(self):

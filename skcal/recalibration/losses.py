@@ -68,8 +68,9 @@ class LossComparison(ShownRounded):
             return f"{texts[0]} before, {texts[1]} after ({why})"
         if self.difference == 0 and self.standard_error == 0:
             return f"{number(self.before)} before and after"
+        change = "better" if self.difference > 0 else "worse"
         return (
-            f"{number(self.before)} before, {number(self.after)} after: saves "
-            f"{number(self.difference)} ± {number(self.standard_error)} (s.e.), "
+            f"{number(self.before)} before, {number(self.after)} after: {change} by "
+            f"{number(abs(self.difference))} ± {number(self.standard_error)} (s.e.), "
             f"p = {self.pvalue:.2g}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
@@ -15,10 +16,11 @@ from skcal._groups import groups_of_votes, read_groups
 from skcal._labels import column_names, refuse_another_order, warn_if_counted_from_1
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
-from skcal._selection import Judged, choice_summary, cv_results, simplest
-from skcal._show import Summarized, Summary, format_setting, printable
+from skcal._selection import LEVEL, Judged, choice_summary, cv_results, simplest
+from skcal._show import Summarized, Summary, format_setting, number, printable
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import (
+    InputError,
     as_given,
     check_proba,
     check_weight,
@@ -211,6 +213,7 @@ class Recalibrator(
             nothing to fit to.
         """
         data = self._read(X, y, sample_weight, groups)
+        self._n_rows = len(data.X)
         with one_blas_thread() if data.X.size < _MANY_PROBABILITIES else nullcontext():
             return self._fit(data, X, y)
 
@@ -228,9 +231,12 @@ class Recalibrator(
         self.best_index_ = trial.choose(range(len(splits)), self.do_no_harm)
         self._judge(trial, data, splits)
         judged = self.comparison_[_LOSSES[self.scoring]]
-        if self.do_no_harm and judged.difference < -judged.standard_error:
+        self._is_reverted = self.do_no_harm and judged.difference < -judged.standard_error
+        if self._is_reverted:
             self.best_index_ = 0  # what the other folds choose does harm
             self._judge(trial, data, splits)
+        elif judged.difference < 0 and judged.pvalue <= LEVEL:
+            _warn_of_harm(_LOSSES[self.scoring], judged)
         self._set_results(trial)
         self.n_samples_ = data.n_positive
         self.best_estimator_ = fit_map(trial.maps[self.best_index_], data)
@@ -292,24 +298,39 @@ class Recalibrator(
         self._identity, self._cross_fits, self.comparison_ = verdict
 
     def cross_fit_predict_proba(self, X):
-        """Recalibrate the training samples by maps that have not seen them.
+        """Recalibrate the training samples, each by a map that was not fitted to it.
 
         Parameters
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
-            The predictions of ``fit``.
+            The predictions that were passed to ``fit``, in the same order.
 
         Returns
         -------
-        rows : ndarray of shape (n_judged,)
-            The samples that were held out, those of ``comparison_``.
-        proba : ndarray of shape (n_judged, n_classes)
-            Probabilities by maps whose fit and choice have not used these samples' labels.
+        proba : ndarray of shape (n_samples, n_classes)
+            Row i belongs to row i of X. A sample of a fold is recalibrated by the map that was
+            chosen by and fitted to the other folds. Samples that were not drawn for the choice
+            are shared out among these maps.
+
+        Raises
+        ------
+        InputError
+            If X has another number of rows than in ``fit``, or if ``cv`` uses a sample for every
+            fit and never tests it.
         """
         check_is_fitted(self)
         if not self._cross_fits:
             raise ValueError("A recalibrator that was read from JSON has no cross-fitted maps.")
-        return cross_fitted(self._cross_fits, self._predictions(X), len(self.classes_))
+        predictions = self._predictions(X)
+        if len(predictions) != self._n_rows:
+            reason = f"has {len(predictions)} rows, but {self._n_rows} were passed to fit."
+            raise InputError("X", reason, "Pass the predictions of fit, or call predict_proba.")
+        proba = cross_fitted(self._cross_fits, predictions, len(self.classes_))
+        if np.isnan(proba).any():
+            row = int(np.argmax(np.isnan(proba[:, 0])))
+            reason = "took part in every fit: cv never tests it."
+            raise InputError("X", reason, "Fit with a cv that tests every sample.", row=row)
+        return proba
 
     def unchanged_proba(self, X):
         """Probabilities of all classes before recalibration, (n_samples, n_classes).
@@ -349,7 +370,8 @@ class Recalibrator(
 
     def predict(self, X):
         """Most probable class of each sample."""
-        return self.classes_[self.predict_proba(decoded(X)).argmax(axis=1)]
+        most_probable = decoded(self.predict_proba(X)).argmax(axis=1)
+        return as_given(self.classes_[most_probable], X)
 
     def get_feature_names_out(self, input_features=None):
         """Return the classes as names of the columns."""
@@ -431,29 +453,44 @@ def _summary_of_choice(recalibrator: Recalibrator) -> Summary:
     )
 
 
+def _warn_of_harm(loss: str, judged) -> None:
+    warnings.warn(
+        f"The chosen map makes the predictions worse: the cross-validated {loss.replace('_', ' ')} "
+        f"rises by {number(-judged.difference)} ± {number(judged.standard_error)} "
+        f"(p = {judged.pvalue:.2g}). Pass do_no_harm=True, which then leaves the predictions as "
+        "they are, or other candidates.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
 def _setting_text(setting: dict) -> str:
-    """Short text of a map's parameters, of a mixture its weights."""
+    """Short text of a map's parameters; the weights of a mixture stand below the table."""
     if isinstance(setting["map"], Mixture):
-        largest = np.sort(setting["map"].weights)[::-1]
-        more = ", …" if np.count_nonzero(largest) > 3 else ""
-        return "weights " + ", ".join(f"{weight:.2f}" for weight in largest[:3]) + more
+        return "weights below"
     return format_setting({name: value for name, value in setting.items() if name != "map"})
 
 
 def _chosen_map(recalibrator: Recalibrator) -> Iterator[str]:
     name = recalibrator.best_name_
-    if name == "Identity":
+    if recalibrator._is_reverted:
+        yield "chosen: the predictions as they are; the maps raise the cross-validated loss."
+    elif name == "Identity":
         yield "chosen: the predictions as they are; no map is significantly better."
     elif name == "Mixture":
         shares = sorted(recalibrator._shares.items(), key=lambda item: -item[1])
         parts = ", ".join(f"{100 * share:.0f} % {candidate}" for candidate, share in shares)
         yield f"chosen: the mean of the candidates, {parts}."
     else:
-        yield f"chosen: {name}, on samples that it was not fitted to."
+        yield f"chosen: {name}, by its loss on samples that it was not fitted to."
     simplest = recalibrator.simplest_name_
     if name not in ("Identity", simplest):
-        above = recalibrator.comparisons_[recalibrator.names_.index(simplest)].difference
-        loss = (
-            "not significantly higher (p > 0.05)" if above > 0 else "lower, but not significantly"
-        )
-        yield f"{simplest} is simpler and its loss {loss}."
+        gap = recalibrator.comparisons_[recalibrator.names_.index(simplest)]
+        shown = "The identity" if simplest == "Identity" else simplest
+        chance = f"p = {gap.pvalue:.2g}"
+        if gap.difference > 0:
+            yield f"{shown} is simpler, and its loss is not significantly higher ({chance})."
+        elif gap.pvalue > LEVEL:
+            yield f"{shown} is simpler, and its loss is lower, but not significantly ({chance})."
+        else:
+            yield f"{shown} is simpler and has the lower loss ({chance})."

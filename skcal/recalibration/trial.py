@@ -397,18 +397,21 @@ def _mixture(trial: Trial, splits) -> tuple[Mixture, np.ndarray]:
 
 
 class FoldMap(NamedTuple):
-    """A map, and the samples that neither its fit nor its choice has seen.
+    """A map, and samples that took part in neither its fit nor its choice.
 
     Attributes
     ----------
     test : ndarray of int
-        Rows of these samples.
+        Rows of the fold that it judges.
+    others : ndarray of int
+        Rows that no fold judges, such as those that were not drawn.
     fitted : map
     n_train : int
         Samples of positive weight that it was fitted to.
     """
 
     test: np.ndarray
+    others: np.ndarray
     fitted: Any
     n_train: int
 
@@ -440,7 +443,8 @@ def judge_choice(
     with recorded_warnings():  # the maps have said what they say of these predictions
         identity = fit_map(trial.maps[0], data)
         maps = _fold_maps(trial, data, splits, do_no_harm, unchanged)
-        rows, after = cross_fitted(maps, data.X, data.n_classes)
+        rows = np.sort(np.concatenate([one.test for one in maps]))
+        after = cross_fitted(maps, data.X, data.n_classes)[rows]
         before = identity.predict_proba(data.X[rows])
     judged = data.take(rows)
     happened, weight, groups = judged.happened, judged.weight, judged.groups
@@ -459,17 +463,40 @@ def judge_choice(
 def _fold_maps(trial: Trial, data, splits, do_no_harm, unchanged) -> list[FoldMap]:
     """For each split the map that the others choose, or the identity."""
     maps = []
+    untested = _untested_rows(data, splits)
     for number, (train, test) in enumerate(splits):
         others = [k for k in range(len(splits)) if k != number] or [number]
         setting = 0 if unchanged else trial.choose(others, do_no_harm)
         fitted = trial.held_out[setting][number].fitted
-        maps.append(FoldMap(test, fitted, int(np.count_nonzero(data.weight[train]))))
+        n_train = int(np.count_nonzero(data.weight[train]))
+        maps.append(FoldMap(test, untested[number], fitted, n_train))
     return maps
 
 
-def cross_fitted(fits: list[FoldMap], X: np.ndarray, n_classes: int):
-    """Rows that were held out, in order, and their recalibrated probabilities."""
-    rows = np.concatenate([one.test for one in fits])
-    parts = [mapped_proba(one.fitted, X[one.test], one.n_train, n_classes) for one in fits]
-    order = np.argsort(rows)
-    return rows[order], np.concatenate(parts)[order]
+def _untested_rows(data, splits) -> list[np.ndarray]:
+    """Rows that no split tests, each given to a split that did not train on its group, in turns.
+
+    A row that all splits train on is given to none.
+    """
+    n_samples, n_splits = len(data.X), len(splits)
+    codes = np.arange(n_samples) if data.groups is None else data.groups.codes
+    rows = np.setdiff1d(np.arange(n_samples), np.concatenate([test for _, test in splits]))
+    split_of = np.full(len(rows), -1)
+    free = np.empty((n_splits, len(rows)), dtype=bool)
+    for number, (train, _) in enumerate(splits):
+        used = np.zeros(codes.max() + 1, dtype=bool)
+        used[codes[train[data.weight[train] > 0]]] = True
+        free[number] = ~used[codes[rows]]
+    for step in range(n_splits):
+        turn = (np.arange(len(rows)) + step) % n_splits
+        split_of = np.where((split_of < 0) & free[turn, np.arange(len(rows))], turn, split_of)
+    return [rows[split_of == number] for number in range(n_splits)]
+
+
+def cross_fitted(fits: list[FoldMap], X: np.ndarray, n_classes: int) -> np.ndarray:
+    """Probabilities (n, C) by maps that have not seen the sample; NaN where all have."""
+    proba = np.full((len(X), n_classes), np.nan)
+    for one in fits:
+        rows = np.concatenate([one.test, one.others])
+        proba[rows] = mapped_proba(one.fitted, X[rows], one.n_train, n_classes)
+    return proba
