@@ -12,6 +12,7 @@ from skcal.displays.null_distribution import NullDistributionDisplay
 from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.displays.risk import RiskDisplay
+from skcal.displays.risk_coverage import RiskCoverageDisplay
 from skcal.displays.segments import BiasCurveDisplay, SegmentDisplay
 from skcal.displays.simplex import SimplexDisplay
 
@@ -26,6 +27,7 @@ __all__ = [
     "NullDistributionDisplay",
     "RecalibrationDisplay",
     "ReliabilityDisplay",
+    "RiskCoverageDisplay",
     "RiskDisplay",
     "SegmentDisplay",
     "SimplexDisplay",

@@ -24,17 +24,24 @@ from skcal.metrics.kernel import (
 )
 from skcal.metrics.rounded import normalize_proba
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
+from skcal.metrics.selective import (
+    area_under_risk_coverage,
+    coverage_at_risk,
+    risk_coverage_curve,
+)
 from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
 from skcal.metrics.thresholds import decision_curve, murphy_diagram, net_benefit
 from skcal.metrics.validation import validation_measures
 
 __all__ = [
     "CalibrationAccumulator",
+    "area_under_risk_coverage",
     "bootstrap_interval",
     "calibration_bins",
     "calibration_error_interval",
     "calibration_intercept",
     "calibration_slope",
+    "coverage_at_risk",
     "cox_recalibration",
     "cross_fitted_calibration_error",
     "cutoff_calibration_error",
@@ -52,6 +59,7 @@ __all__ = [
     "murphy_diagram",
     "net_benefit",
     "normalize_proba",
+    "risk_coverage_curve",
     "score_decomposition",
     "sharpness",
     "smooth_calibration_error",

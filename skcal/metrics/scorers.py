@@ -24,6 +24,7 @@ from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
     squared_kernel_calibration_error,
 )
+from skcal.metrics.selective import risk_coverage_of_predictions
 from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
 from skcal.sample import another, is_of_labels
 
@@ -57,6 +58,8 @@ _SCORERS: dict[str, tuple[Callable, dict]] = {
     ),
     "cross_fitted_calibration_error": (cross_fitted_calibration_error, {"signed": True}),
     "integrated_calibration_index": (integrated_calibration_index, {}),
+    "area_under_risk_coverage": (risk_coverage_of_predictions, {}),
+    "generalized_area_under_risk_coverage": (risk_coverage_of_predictions, {"generalized": True}),
 }
 
 
@@ -210,6 +213,7 @@ def get_scorer(name: str) -> CalibrationScorer:
         "confidence" of more, unless the name says another notion; with two classes "canonical" and
         "classwise" are "binary". Class-wise errors are means over the classes. The cross-fitted
         error is ``signed``, so that it also ranks models whose error cannot be told from 0.
+        Areas under risk and coverage are those of the predicted class and its probability.
 
     Returns
     -------
@@ -254,6 +258,6 @@ def get_scorer_names() -> list[str]:
     --------
     >>> from skcal.metrics import get_scorer_names
     >>> get_scorer_names()[0]
-    'neg_binary_expected_calibration_error'
+    'neg_area_under_risk_coverage'
     """
     return sorted(f"neg_{name}" for name in _SCORERS)

@@ -18,6 +18,7 @@ from skcal.displays import (
     NullDistributionDisplay,
     RecalibrationDisplay,
     ReliabilityDisplay,
+    RiskCoverageDisplay,
     RiskDisplay,
     SegmentDisplay,
     SimplexDisplay,
@@ -132,6 +133,10 @@ CASES = {
         1,
     ),
     "Murphy diagram": (lambda **o: compared(*binary(300), **o), 2),
+    "risk and coverage": (
+        lambda **o: RiskCoverageDisplay.from_predictions(*binary(300), max_risk=0.4, **o),
+        1,
+    ),
     "simplex": (lambda **o: SimplexDisplay.from_predictions(*tempered(), **o), 1),
     "bin count": (
         lambda **o: BinCountDisplay.from_predictions(*binary(300), **FEW, **o),

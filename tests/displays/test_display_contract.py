@@ -34,9 +34,17 @@ from skcal.displays import (
 )
 from skcal.hypothesis_tests.bias_curve import BiasCurve
 from skcal.metrics.curve import CalibrationCurve
+from skcal.metrics.selective import CoverageAtRisk, RiskCoverageCurve
 from skcal.metrics.thresholds import DecisionCurve, MurphyDiagram
 
-RESULTS = BiasCurve | CalibrationCurve | DecisionCurve | MurphyDiagram
+RESULTS = (
+    BiasCurve
+    | CalibrationCurve
+    | CoverageAtRisk
+    | DecisionCurve
+    | MurphyDiagram
+    | RiskCoverageCurve
+)
 EVERY = pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)
 
 
