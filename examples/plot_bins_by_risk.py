@@ -40,7 +40,7 @@ search = CalibrationErrorSearchCV(
     [(Binning(), {"n_bins": numbers})], "confidence", outer_cv=5, random_state=0
 ).fit(data.proba, data.labels)
 print(f"chosen: {search.best_params_['function__n_bins']} bins")
-print(f"calibration error {search.calibration_error_:.4f}, truth {truth:.4f}")
+print(f"calibration error {search.rms_calibration_error_:.4f}, truth {truth:.4f}")
 risks = RiskDisplay.from_search(search, param="n_bins")
 
 # %%
@@ -55,4 +55,4 @@ for n in (300, 3000, 30_000):
     found = CalibrationErrorSearchCV(search.candidates, "confidence", random_state=0)
     found.fit(sample.proba, sample.labels)
     chosen[n] = found.best_params_["function__n_bins"]
-    print(f"{n:6,}  {chosen[n]:11d}  {found.calibration_error_:6.4f}")
+    print(f"{n:6,}  {chosen[n]:11d}  {found.rms_calibration_error_:6.4f}")

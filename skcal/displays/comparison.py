@@ -37,7 +37,7 @@ class ClassifierError:
     ----------
     name : str
     plug_in : float
-        ``search.calibration_error_``.
+        ``search.rms_calibration_error_``.
     one_step, lower_bound : float
         Roots of the one-step estimate and of its lower confidence bound, 0 where these are
         negative; NaN where there is none.
@@ -149,7 +149,7 @@ class ComparisonDisplay(Display):
         classifiers = [
             ClassifierError(
                 name=str(name),
-                plug_in=search.calibration_error_,
+                plug_in=search.rms_calibration_error_,
                 **_one_step_roots(search, confidence_level),
                 pvalue=pvalues[name],
                 rejected=pvalues[name] <= level,

@@ -44,12 +44,12 @@ _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
 
 
 class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
-    """Choose a calibration-estimation function by its risk and report the calibration error.
+    """Choose a calibration function by cross-validation and estimate the RMS calibration error.
 
-    Every candidate and parameter setting is scored by cross-validation under the pair risk [1]_. By
-    default the samples are cut into blocks and functions are fitted without every pair of blocks:
-    each block is then tested by fits, and by a choice, that have not seen it, so that every sample
-    tests.
+    The search scores every candidate and parameter setting by the pair risk [1]_. By default it
+    cuts the samples into blocks and fits each candidate without every pair of blocks. It then
+    estimates the error on each block by fits that used neither this block nor the one that chose
+    them, so that every sample counts once.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         later) are called for every candidate: ``search.set_callbacks(ProgressBar())``, which
         ``pip install rich`` makes ready.
     random_state : int, RandomState instance or None, default=None
-        Shuffles the folds and the default outer split.
+        Shuffles the blocks and the default outer split.
 
     Attributes
     ----------
@@ -103,13 +103,15 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         values are possible.
     standard_error_ : float
         The standard error of ``squared_error_``.
-    calibration_error_ : float
-        The root of ``squared_error_``, in probability units; 0 with a warning where that is
-        negative.
+    rms_calibration_error_ : float
+        The root mean squared difference of predicted probability and observed frequency: the root
+        of ``squared_error_``, 0 with a warning where that is negative. It is at least as large as
+        the calibration error, the mean absolute difference.
     calibrated_up_to_ : float
-        What ``calibration_error_`` stays below with probability 0.95 if the predictions are
+        What ``rms_calibration_error_`` stays below with probability 0.95 if the predictions are
         calibrated, by outcomes that are redrawn from them, given the corrections. It says how large
-        noise is; whether an error is shown is decided by the test of the lower bound.
+        noise is; :func:`skcal.hypothesis_tests.calibration_test` says whether the error is
+        significant.
     plug_in_squared_error_ : float
         The mean of h(x, x) over test samples and fits of the best function. It holds the noise of
         the fits.
@@ -246,7 +248,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, sample_weight=None, groups=None):
-        """Choose functions by their risks, and estimate from samples that no choice has seen.
+        """Choose functions by their risks, and estimate the error by cross-validation.
 
         Parameters
         ----------
@@ -393,7 +395,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
                 "root is reported as 0.",
                 stacklevel=2,
             )
-        self.calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
+        self.rms_calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
         self.one_step_ = median_of_one_steps([one.one_step for one in repeats])
         self.one_step_function_ = self.outer_results_[-1].function
         self.one_step_squared_error_ = self.one_step_ and self.one_step_.value

@@ -26,7 +26,7 @@ def as_dict(search) -> dict:
         "simplest_not_worse": search.simplest_family_.name,
         "squared_error": search.squared_error_,
         "standard_error": _plain_value(search.standard_error_),
-        "calibration_error": search.calibration_error_,
+        "rms_calibration_error": search.rms_calibration_error_,
         "calibrated_up_to": search.calibrated_up_to_,
         "plug_in_squared_error": search.plug_in_squared_error_,
         "fold_spread": search.fold_spread_,
@@ -73,8 +73,7 @@ def summary_of(search) -> Summary:
     repeats = f"; medians over {search.n_repeats} repeats" if search.n_repeats > 1 else ""
     return choice_summary(
         f"{facts['notion']} calibration of {facts['n_samples']:,} predictions, "
-        f"{len(search.classes_)} classes; estimates from {facts['n_test_samples']:,} "
-        f"that no choice has seen{repeats}",
+        f"{len(search.classes_)} classes; cross-validated on {_how_many(facts)}{repeats}",
         _judged(search),
         "risk",
         decimals=7,
@@ -85,16 +84,19 @@ def summary_of(search) -> Summary:
     )
 
 
+def _how_many(facts) -> str:
+    """How many of the predictions are tested."""
+    tested = facts["n_test_samples"]
+    return f"{'all ' if tested == facts['n_samples'] else ''}{tested:,} predictions"
+
+
 def _chosen_function(facts) -> list[str]:
     """What was chosen, and what would have done."""
     chosen = next(fact["candidate"] for fact in facts["candidates"] if fact["chosen"])
     simplest = facts["simplest_not_worse"]
-    lines = [f"chosen: {chosen}, the lowest validation risk (mean squared error over pairs)."]
+    lines = [f"chosen: {chosen}, which has the lowest risk (mean squared error over pairs)."]
     if simplest not in (chosen, "Zero"):  # whether Zero would do is what tests of calibration ask
-        lines.append(
-            f"{simplest} is simpler and its risk not significantly higher (p > 0.05, not "
-            "adjusted for the choice)."
-        )
+        lines.append(f"{simplest} is simpler, and its risk is not significantly higher (p > 0.05).")
     return lines
 
 
@@ -103,10 +105,10 @@ def _estimate_facts(facts) -> list[tuple[str, str]]:
     error = number(facts["standard_error"] or 0, 6)
     lines = [
         (
-            "calibration error",
+            "RMS calibration error",
             f"{_root_of(facts['squared_error'])} ± {error} (s.e.)",
         ),
-        ("if calibrated", f"below {number(facts['calibrated_up_to'])} with probability 0.95"),
+        ("if calibrated", f"below {number(facts['calibrated_up_to'])} in 95 % of samples"),
         (
             "plug-in",
             f"{_root_of(facts['plug_in_squared_error'])}; "
@@ -121,16 +123,13 @@ def _estimate_facts(facts) -> list[tuple[str, str]]:
 def _one_step_lines(fact) -> list[tuple[str, str]]:
     estimate, bound = _root_of(fact["squared_error"]), fact["lower_confidence_bound"]
     if bound is None:
-        return [
-            ("one-step", f"{estimate}, by {fact['function']}"),
-            ("lower bound", "none: too few test samples"),
-        ]
+        return [("one-step", f"{estimate}, by {fact['function']}")]
     error = f"± {number(fact['standard_error'], 6)} (s.e.), by {fact['function']}"
-    test = f"(one-step test, p = {fact['pvalue']:.2g})"
-    reading = f"none above 0 at 95 % confidence {test}"
+    lines = [("one-step", f"{estimate} {error}")]
     if bound > 0:
-        reading = f"{_root_of(bound)}: the error is at least this, at 95 % confidence {test}"
-    return [("one-step", f"{estimate} {error}"), ("lower bound", reading)]
+        reading = f"{_root_of(bound)}: the RMS error is at least this (95 % confidence)"
+        lines.append(("lower bound", reading))
+    return lines
 
 
 def _root_of(squared: float) -> str:

@@ -209,7 +209,7 @@ def tuned_rows(facts: dict) -> list[Row]:
     estimate += f"; if calibrated ≤ {number(facts['calibrated_up_to'])}"
     plug_in = root(facts["plug_in_squared_error"])
     rows = [
-        Row(f"{notion} error, tuned", facts["calibration_error"], estimate, notion),
+        Row(f"{notion} error, tuned", facts["rms_calibration_error"], estimate, notion),
         Row("plug-in", plug_in, how, notion, indented=True),
     ]
     return [*rows, *_one_step_rows(facts)]

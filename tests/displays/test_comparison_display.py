@@ -16,7 +16,7 @@ def test_numbers_are_those_of_the_searches():
     assert [one.name for one in display.classifiers] == ["calibrated", "overconfident"]
     for one, temperature in zip(display.classifiers, (1.0, 2.0), strict=True):
         search = fitted_search(temperature)
-        assert one.plug_in == search.calibration_error_
+        assert one.plug_in == search.rms_calibration_error_
         assert_allclose(one.one_step**2, max(search.one_step_squared_error_, 0))
         assert_allclose(one.lower_bound**2, max(search.lower_confidence_bound(0.9), 0))
         assert one.lower_bound <= one.one_step
@@ -43,7 +43,7 @@ def test_a_search_without_one_step_estimate_shows_its_plug_in():
     [one] = display.classifiers
     assert np.isnan(one.one_step)
     assert np.isnan(one.lower_bound)
-    assert display.plug_ins_.get_xdata()[0] == search.calibration_error_
+    assert display.plug_ins_.get_xdata()[0] == search.rms_calibration_error_
     display.figure_.draw_without_rendering()
 
 

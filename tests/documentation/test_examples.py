@@ -47,7 +47,7 @@ def risk_finds_temperature(names):
 def bins_by_risk(names):
     few, some, many = names["chosen"].values()
     assert few < some < many
-    assert abs(names["search"].calibration_error_ - names["truth"]) < 0.02
+    assert abs(names["search"].rms_calibration_error_ - names["truth"]) < 0.02
     null = names["display"].null_mean
     assert null[-1] > 5 * null[0]
 

@@ -52,7 +52,7 @@ def test_every_kind_is_known_of_every_notion_and_needs_no_fit(notion):
     search, _ = searched(notion)
     values = {kind: search.error(kind) for kind in KINDS}
     assert_allclose(values["squared"].estimate, search.squared_error_)
-    assert_allclose(values["rms"].estimate, search.calibration_error_)
+    assert_allclose(values["rms"].estimate, search.rms_calibration_error_)
     assert values["squared"].lower_confidence_bound() == search.lower_confidence_bound()
     assert_allclose(values["rms"].lower_confidence_bound() ** 2, search.lower_confidence_bound())
     for kind, error in values.items():

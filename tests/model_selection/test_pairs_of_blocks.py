@@ -242,7 +242,7 @@ def test_the_bound_of_rare_events_that_are_calibrated_has_its_level():
             warnings.simplefilter("ignore", UserWarning)
             search.fit(P, y)
         refuted += search.lower_confidence_bound() > 0
-        below += search.calibration_error_ <= search.calibrated_up_to_
+        below += search.rms_calibration_error_ <= search.calibrated_up_to_
     assert refuted < 36
     assert below > 364
 
@@ -259,6 +259,6 @@ def test_of_calibrated_predictions_the_estimate_is_lower_than_the_plug_in_of_bin
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             search.fit(P, y)
-        errors.append((search.calibration_error_, np.sqrt(search.plug_in_squared_error_)))
+        errors.append((search.rms_calibration_error_, np.sqrt(search.plug_in_squared_error_)))
     ours, plug_in = np.mean(errors, axis=0)
     assert ours < plug_in / 2

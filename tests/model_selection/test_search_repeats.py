@@ -94,7 +94,7 @@ def test_estimates_are_the_medians_over_repeats(data, rng, outer_cv, n_repeats, 
     assert_allclose(search.squared_error_, np.median(squared), rtol=1e-7)
     spread = np.median(deviations**2 + (squared - np.median(squared)) ** 2)
     assert_allclose(search.standard_error_, np.sqrt(spread), rtol=1e-7)
-    assert_allclose(search.calibration_error_, np.sqrt(np.median(squared)), rtol=1e-7)
+    assert_allclose(search.rms_calibration_error_, np.sqrt(np.median(squared)), rtol=1e-7)
     limits = [fit.calibrated_up_to for fit in search.cross_fits_]
     assert_allclose(search.calibrated_up_to_, np.sqrt(np.median(limits)), rtol=1e-12)
     middle = np.median(values)

@@ -96,7 +96,7 @@ def test_a_page_holds_the_numbers_of_the_text(tmp_path):
         assert f"{value:.4f}" in shown
     for text in [*report.overall.warnings, *second.warnings, *report.subgroups[0].warnings]:
         assert text in shown
-    assert f"{report.subgroups[1].tuned[0]['calibration_error']:.4f}" in shown
+    assert f"{report.subgroups[1].tuned[0]['rms_calibration_error']:.4f}" in shown
 
 
 def test_many_classes_and_groups_stay_small(tmp_path, monkeypatch):

@@ -131,7 +131,7 @@ def test_tuned_errors_are_those_of_the_searches():
     ]
     for facts in tuned:
         search = search_of(facts["notion"])
-        assert facts["calibration_error"] == search.calibration_error_
+        assert facts["rms_calibration_error"] == search.rms_calibration_error_
         assert facts["one_step"]["squared_error"] == search.one_step_squared_error_
         assert facts["one_step"]["lower_confidence_bound"] == search.lower_confidence_bound()
         assert facts["candidates"][-1]["risk"] == pytest.approx(

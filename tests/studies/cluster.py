@@ -34,14 +34,14 @@ def main(address=None):
     """Search in this process and on the workers, and compare."""
     data = make_tempered(1000, temperature=1.5, n_truth_draws=0, random_state=0)
     alone, seconds = timed_search(data, n_jobs=1)
-    print(f"one process: {seconds:5.1f} s, error {alone.calibration_error_:.6f}")
+    print(f"one process: {seconds:5.1f} s, error {alone.rms_calibration_error_:.6f}")
     target = address or LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
     with Client(target) as client, joblib.parallel_config(backend="dask"):
         together, seconds = timed_search(data, n_jobs=-1)
         workers = len(client.scheduler_info()["workers"])
     if address is None:
         target.close()
-    print(f"{workers} workers:   {seconds:5.1f} s, error {together.calibration_error_:.6f}")
+    print(f"{workers} workers:   {seconds:5.1f} s, error {together.rms_calibration_error_:.6f}")
     return alone, together
 
 

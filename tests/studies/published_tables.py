@@ -129,7 +129,7 @@ def networks(folder, tables):
         [
             *key,
             f"{search.squared_error_:.5f} ± {search.standard_error_:.5f}",
-            f"{search.calibration_error_:.4f}",
+            f"{search.rms_calibration_error_:.4f}",
             f"{bound:.4f}",
             f"{ece.estimate:.4f} ± {ece.standard_error:.4f}",
         ]

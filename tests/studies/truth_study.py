@@ -94,7 +94,7 @@ CELLS = {
 def searches(y, p, options, seed):
     """Yield the default search, and Gruber & Bach's, which keeps a fifth for the error."""
     search = CalibrationErrorSearchCV(random_state=seed, **options).fit(p, y)
-    yield DEFAULT, search.calibration_error_
+    yield DEFAULT, search.rms_calibration_error_
     split = ShuffleSplit(1, test_size=0.2, random_state=seed)
     theirs = CalibrationErrorSearchCV(
         "gruber-bach", outer_cv=split, random_state=seed, **options
