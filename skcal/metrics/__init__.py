@@ -23,6 +23,7 @@ from skcal.metrics.kernel import (
     squared_mean_embedding_calibration_error,
 )
 from skcal.metrics.rounded import normalize_proba
+from skcal.metrics.sample_size import validation_sample_size
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
 from skcal.metrics.selective import (
     area_under_risk_coverage,
@@ -66,4 +67,5 @@ __all__ = [
     "squared_kernel_calibration_error",
     "squared_mean_embedding_calibration_error",
     "validation_measures",
+    "validation_sample_size",
 ]

@@ -1,0 +1,316 @@
+"""How many samples a validation study needs for intervals of given widths."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import asinh, ceil, sqrt
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+from scipy.stats import norm
+
+from skcal._show import Table, html_result, percent
+from skcal._sklearn_compat import Interval, validate_params
+from skcal._validation import CONFIDENCE_LEVEL, InputError, check_proba, first_of
+
+_WIDEST, _NODES = 9, 200_001  # standard deviations and points of the linear predictor
+_OTHER_RISK = 1.25  # ratio of mean risk and prevalence above which there is a warning
+_SHARE = Interval(Real, 0, 1, closed="neither")
+_WIDTH = Interval(Real, 0, None, closed="neither")
+_CRITERIA = {
+    "observed_expected_ratio": "O/E ratio",
+    "slope": "calibration slope",
+    "c_statistic": "C-statistic",
+    "net_benefit": "standardised net benefit",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationSampleSize:
+    """Samples that a validation study needs, by criterion.
+
+    Attributes
+    ----------
+    observed_expected_ratio, slope, c_statistic : int
+        Samples with which the interval of the O/E ratio, of the calibration slope and of the
+        C-statistic is as narrow as asked.
+    net_benefit : int or None
+        The same of the standardised net benefit (net benefit over prevalence); None without
+        ``threshold``.
+    widths : dict of str to float
+        The width that was asked, by criterion.
+    anticipated : dict of str to float
+        The value of each measure that the number assumes. The model is calibrated, so the O/E ratio
+        and the slope are 1.
+    prevalence, confidence_level : float
+    """
+
+    observed_expected_ratio: int
+    slope: int
+    c_statistic: int
+    net_benefit: int | None
+    widths: dict[str, float]
+    anticipated: dict[str, float]
+    prevalence: float
+    confidence_level: float
+
+    @property
+    def n_samples(self) -> int:
+        """Samples that fulfil all criteria."""
+        return max(getattr(self, name) for name in self.widths)
+
+    @property
+    def n_events(self) -> int:
+        """Expected events among ``n_samples``."""
+        return ceil(self.n_samples * self.prevalence)
+
+    def _table(self) -> Table:
+        rows = []
+        for name, width in self.widths.items():
+            n = getattr(self, name)
+            events = ceil(n * self.prevalence)
+            rows.append((_CRITERIA[name], self.anticipated[name], width, n, events))
+        columns = "criterion", "anticipated", "width", "samples", "events"
+        last = max(range(len(rows)), key=lambda k: rows[k][3])
+        note = (
+            f"width: of {percent(self.confidence_level)} intervals, from end to end. Events at a "
+            f"prevalence of {100 * self.prevalence:.3g} %."
+        )
+        title = f"Collect {self.n_samples:,} samples, with about {self.n_events:,} events"
+        return Table(columns, rows, title=title, notes=[note], chosen=last)
+
+    def __str__(self):
+        return self._table().text()
+
+    def _repr_html_(self):
+        return html_result(type(self).__name__, self._table())
+
+
+@validate_params(
+    {
+        "prevalence": [_SHARE],
+        "oe_width": [_WIDTH],
+        "slope_width": [_WIDTH],
+        "c_statistic": [Interval(Real, 0.5, 1, closed="neither"), None],
+        "c_width": [_SHARE],
+        "threshold": [_SHARE, None],
+        "net_benefit_width": [_WIDTH],
+        **CONFIDENCE_LEVEL,
+    }
+)
+def validation_sample_size(
+    prevalence: float,
+    *,
+    linear_predictor: Sequence[float] | None = None,
+    y_proba: ArrayLike | None = None,
+    oe_width: float = 0.2,
+    slope_width: float = 0.2,
+    c_statistic: float | None = None,
+    c_width: float = 0.1,
+    threshold: float | None = None,
+    net_benefit_width: float = 0.2,
+    confidence_level: float = 0.95,
+) -> ValidationSampleSize:
+    """Samples that a validation study needs, for intervals of given widths.
+
+    Parameters
+    ----------
+    prevalence : float in (0, 1)
+        The share of events that you expect in the study.
+    linear_predictor : (float, float), default=None
+        Mean and standard deviation of the log-odds of the predictions, which are normal.
+    y_proba : array-like of shape (n_predictions,), default=None
+        Predictions like those of the study, such as those of a pilot or of the development data, in
+        place of ``linear_predictor``.
+    oe_width : float, default=0.2
+        The width of the interval of the O/E ratio, from end to end.
+    slope_width : float, default=0.2
+        The width of the interval of the calibration slope.
+    c_statistic : float in (0.5, 1), default=None
+        The C-statistic that you expect. None: that of a calibrated model with these predictions. If
+        it is all that you know, it and ``prevalence`` imply the predictions: normal log-odds of
+        equal variance with and without the event.
+    c_width : float in (0, 1), default=0.1
+        The width of the interval of the C-statistic.
+    threshold : float in (0, 1), default=None
+        The probability from which you would act. None leaves the net benefit out.
+    net_benefit_width : float, default=0.2
+        The width of the interval of the standardised net benefit, net benefit over prevalence.
+    confidence_level : float in (0, 1), default=0.95
+
+    Returns
+    -------
+    size : ValidationSampleSize
+        One number of samples per criterion, and the largest, ``n_samples``.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or nothing says how the predictions are distributed.
+
+    Warns
+    -----
+    UserWarning
+        If the mean of the predictions is not near the prevalence. The slope's number is then that
+        of another prevalence.
+
+    See Also
+    --------
+    validation_measures : the intervals that the study will report.
+
+    Notes
+    -----
+    Assumptions: the model is calibrated in the study, samples are independent, and there are enough
+    events for normal intervals. The O/E ratio uses the normal interval of its logarithm; the slope
+    the Fisher information of logistic recalibration; the C-statistic Newcombe's variance; the net
+    benefit sensitivity and specificity at ``threshold`` of a calibrated model [1]_. For continuous
+    outcomes see [2]_. All are closed forms or integrals; nothing is drawn. The published program
+    pmvalsampsize finds standard errors in steps of 0.0001 and draws predictions, so its numbers
+    differ by up to 1 %. In 500 simulated studies each the median width was within 3 % of the one
+    that was asked; Clopper-Pearson intervals of the O/E ratio are 2 to 3 % wider.
+
+    References
+    ----------
+    .. [1] Riley, Debray, Collins, Archer, Ensor, van Smeden & Snell, Minimum sample size for
+       external validation of a clinical prediction model with a binary outcome, Statistics in
+       Medicine 2021.
+    .. [2] Archer, Snell, Ensor, Hudda, Collins & Riley, Minimum sample size for external validation
+       of a clinical prediction model with a continuous outcome, Statistics in Medicine 2021.
+
+    Examples
+    --------
+    >>> from skcal.metrics import validation_sample_size
+    >>> size = validation_sample_size(0.1, c_statistic=0.8, threshold=0.2)
+    >>> print(size)
+    Collect 4,196 samples, with about 420 events
+    <BLANKLINE>
+      criterion                 anticipated  width  samples  events
+      O/E ratio                           1    0.2    3,469     347
+    * calibration slope                   1    0.2    4,196     420
+      C-statistic                       0.8    0.1      836      84
+      standardised net benefit       0.2386    0.2    1,372     138
+    width: of 95 % intervals, from end to end. Events at a prevalence of 10 %.
+    """
+    z = float(norm.isf((1 - confidence_level) / 2))
+    x, share = _distribution(prevalence, linear_predictor, y_proba, c_statistic)
+    risk = expit(x)
+    mean = float(share @ risk)
+    if not 1 / _OTHER_RISK <= mean / prevalence <= _OTHER_RISK:
+        warnings.warn(
+            f"The mean of the predictions is {mean:.3g}, but prevalence is {prevalence:g}. The "
+            "samples for slope and net benefit assume a calibrated model, whose mean prediction is "
+            "the prevalence. Pass numbers that agree.",
+            stacklevel=2,
+        )
+    if c_statistic is None:
+        c_statistic = _c_of_calibrated(risk, share)
+    widths = {"observed_expected_ratio": oe_width, "slope": slope_width, "c_statistic": c_width}
+    anticipated = {"observed_expected_ratio": 1.0, "slope": 1.0, "c_statistic": c_statistic}
+    net_benefit = None
+    if threshold is not None:
+        widths["net_benefit"] = net_benefit_width
+        sensitivity, specificity = _at_threshold(risk, share, threshold)
+        odds = (1 - prevalence) / prevalence * threshold / (1 - threshold)
+        anticipated["net_benefit"] = sensitivity - (1 - specificity) * odds
+        error = net_benefit_width / (2 * z)
+        net_benefit = _of_net_benefit(prevalence, sensitivity, specificity, threshold, error)
+    return ValidationSampleSize(
+        _of_oe(prevalence, asinh(oe_width / 2) / z),  # width e^(z s) - e^(-z s)
+        _of_slope(x, share, slope_width / (2 * z)),
+        _of_c(prevalence, c_statistic, c_width / (2 * z)),
+        net_benefit,
+        widths,
+        anticipated,
+        prevalence,
+        confidence_level,
+    )
+
+
+def _distribution(prevalence, linear_predictor, y_proba, c_statistic):
+    """Log-odds and their shares."""
+    if linear_predictor is not None and y_proba is not None:
+        reason = "is given beside linear_predictor."
+        raise InputError("y_proba", reason, "Pass one of them.")
+    if y_proba is not None:
+        proba = check_proba(y_proba).astype(np.float64)
+        if proba.ndim == 2:
+            reason = "has two dimensions."
+            raise InputError("y_proba", reason, "Pass P(event), one number per prediction.")
+        certain = (proba == 0) | (proba == 1)
+        if certain.any():
+            reason = "is 0 or 1, whose log-odds are infinite."
+            remedy = "Leave such predictions out, or replace them by what the model means."
+            raise InputError("y_proba", reason, remedy, **first_of(certain))
+        return logit(proba), np.full(len(proba), 1 / len(proba))
+    if linear_predictor is not None:
+        numbers = np.asarray(linear_predictor, dtype=np.float64)
+        if numbers.shape != (2,) or not np.isfinite(numbers).all() or numbers[1] <= 0:
+            reason = f"is {linear_predictor!r}."
+            remedy = "Pass mean and standard deviation of the log-odds, the second above 0."
+            raise InputError("linear_predictor", reason, remedy)
+        x = np.linspace(-_WIDEST, _WIDEST, _NODES)
+        density = norm.pdf(x)
+        return numbers[0] + numbers[1] * x, density / density.sum()
+    if c_statistic is None:
+        reason = "is missing, and so are y_proba and c_statistic."
+        remedy = "Pass one of them: it says how the predictions are distributed."
+        raise InputError("linear_predictor", reason, remedy)
+    # [1] Eq. (10): N(m, v) without and N(m + v, v) with the event, where C = Φ(√(v / 2)). They are
+    # the log-odds of the event if m = logit(prevalence) - v / 2.
+    v = 2 * norm.ppf(c_statistic) ** 2
+    low, reach = logit(prevalence) - v / 2, _WIDEST * sqrt(v)
+    x = np.linspace(low - reach, low + v + reach, _NODES)
+    density = (1 - prevalence) * norm.pdf(x, low, sqrt(v))
+    density += prevalence * norm.pdf(x, low + v, sqrt(v))
+    return x, density / density.sum()
+
+
+def _c_of_calibrated(risk, share) -> float:
+    """P(risk with the event > risk without it) + P(equal) / 2, of a calibrated model."""
+    values, place = np.unique(risk, return_inverse=True)
+    share = np.bincount(place.reshape(-1), share)
+    event, none = share * values, share * (1 - values)
+    below = np.cumsum(none) - none / 2
+    return float(event @ below / (event.sum() * none.sum()))
+
+
+def _at_threshold(risk, share, threshold) -> tuple[float, float]:
+    """Sensitivity and specificity of a calibrated model."""
+    event, none, acts = share * risk, share * (1 - risk), risk >= threshold
+    return float(event @ acts / event.sum()), float(none @ ~acts / none.sum())
+
+
+def _of_oe(prevalence, error) -> int:
+    """Samples for this standard error of ln(O/E)."""
+    return ceil((1 - prevalence) / (prevalence * error**2))
+
+
+def _of_slope(x, share, error) -> int:
+    """Samples for this standard error of the slope, by the Fisher information of (a, b)."""
+    spread = share * expit(x) * expit(-x)
+    total = spread.sum()
+    centred = x - spread @ x / total
+    return ceil(1 / (error**2 * float(spread @ centred**2)))
+
+
+def _of_c(prevalence, c, error) -> int:
+    """Samples for this standard error of the C-statistic, [1] Eq. (11), quadratic in n."""
+    k = (1 - c) / (2 - c) + c / (1 + c)
+    a, scale = error**2 * prevalence * (1 - prevalence), c * (1 - c)
+    return ceil((scale * k / 2 + sqrt((scale * k / 2) ** 2 + 4 * a * scale * (1 - k))) / (2 * a))
+
+
+def _of_net_benefit(prevalence, sensitivity, specificity, threshold, error) -> int:
+    """Samples for this standard error of the standardised net benefit, [1] Eq. (13)."""
+    odds = (1 - prevalence) / prevalence * threshold / (1 - threshold)
+    wrong = 1 - specificity
+    variance = (
+        sensitivity * (1 - sensitivity) / prevalence
+        + odds**2 * specificity * wrong / (1 - prevalence)
+        + odds**2 * wrong**2 / (prevalence * (1 - prevalence))
+    )
+    return ceil(variance / error**2)
