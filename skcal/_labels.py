@@ -23,6 +23,8 @@ from skcal._validation import (
 )
 
 PASS_LABELS = "Pass labels= with the class of every column."
+_FEWEST_HARD = 20  # predictions of which it is said that all are 0 or 1
+_IGNORED = (-100, 255)  # what mark ignored samples in PyTorch and in images of labels
 _CLEARLY_LOWER = 3.0  # standard errors of a difference of means
 
 
@@ -68,10 +70,13 @@ def check_labels(
         raise InputError(proba_name, f"has {len(proba)} rows, {name} {len(y)}.", lead=lead)
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if labels is None and columns is None and _are_codes(y, n_classes):
+        warn_if_hard(proba, proba_name)
         return y.astype(np.int64, copy=False), np.arange(n_classes)  # without a sort
     present, inverse = _distinct(y, name)
-    if labels is None and columns is not None:
+    if labels is None and columns is not None and proba.ndim == 2:
         labels = _labels_of_columns(columns, present, name, proba_name)
+    if labels is None:
+        _refuse_mark(y, present, n_classes, name, proba_name)
     if labels is None and proba.ndim == 1:
         classes = _binary_classes(present, name, f"{single} {proba_name}", any_two)
     elif labels is None:
@@ -83,23 +88,27 @@ def check_labels(
     codes = code_of[inverse.reshape(-1)]
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
-        reason = f"is {y.tolist()[row]!r}, which is not one of the classes {shortened(classes)}."
-        raise InputError(name, reason, PASS_LABELS, row=row, kind="classes")
-    if columns is not None and labels is None and proba.ndim == 2 and len(classes) == 2:
-        _warn_if_columns_are_reversed(proba[:, 1], codes, classes, columns, name, proba_name)
+        label = y.tolist()[row]
+        reason = f"is {label!r}, which is not one of the classes {shortened(classes)}."
+        remedy = f"{PASS_LABELS} {_to_drop(label, name, proba_name)}"
+        raise InputError(name, reason, remedy, row=row, kind="classes")
+    warn_if_hard(proba, proba_name)
     return codes, classes
 
 
-def _warn_if_columns_are_reversed(proba, codes, classes, columns, name, proba_name) -> None:
-    if is_clearly_lower(proba.astype(np.float64), codes):
-        first, second = classes.tolist()
+def warn_if_hard(proba: np.ndarray, name: str) -> None:
+    """Warn of predictions that are all 0 or 1, as those of ``predict`` are."""
+    if len(proba) >= _FEWEST_HARD and _are_hard(proba):
         warnings.warn(
-            f"The columns {columns} of {proba_name} were read as the labels [{first!r}, "
-            f"{second!r}] of {name}, but {columns[1]!r} is higher where the label is {first!r}. If "
-            f"that is its label, pass labels=[{second!r}, {first!r}], else "
-            f"labels=[{first!r}, {second!r}].",
+            f"All predictions in {name} are 0 or 1, as the classes from predict are. Pass the "
+            "probabilities from predict_proba; if these are, the classifier gives none in between.",
             stacklevel=2,
         )
+
+
+def _are_hard(proba: np.ndarray) -> bool:
+    first, others = proba[:64], proba[64:]  # of which the first mostly settle it
+    return all(bool(((rows == 0) | (rows == 1)).all()) for rows in (first, others))
 
 
 def is_clearly_lower(proba, codes) -> bool:
@@ -121,12 +130,12 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     array = plain_array(y_true, name)
     if array.dtype.kind not in "biuf" or array.shape != (len(proba), n_classes):
-        raise InputError(
-            name,
-            f"should be a 1d array, got an array of shape {array.shape} instead.",
-            f"Pass one label per sample, or shares of the {n_classes} classes; are the arguments "
-            "swapped?",
-        )
+        remedy = f"Pass one label per sample, or shares of the {n_classes} classes; are the "
+        remedy += "arguments swapped?"
+        if array.size == len(proba):
+            remedy = f"Pass {name}.ravel()."
+        reason = f"should be a 1d array, got an array of shape {array.shape} instead."
+        raise InputError(name, reason, remedy)
     array = array.astype(np.float64)
     check_finite(array, name)
     if (array < 0).any():
@@ -134,7 +143,17 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
         reason = f"is {array[tuple(where.values())]:.6g}: negative."
         raise InputError(name, reason, "Pass shares or counts of votes.", **where)
     total = array.sum(axis=1)
-    whole = (array == np.rint(array)).all()
+    fractions = array != np.rint(array)
+    whole = not fractions.any()
+    if not whole and _are_hard(proba):
+        where = first_of(fractions)
+        reason = (
+            f"is {array[tuple(where.values())]:.6g}, a fraction, while all predictions in "
+            f"{proba_name} are 0 or 1."
+        )
+        remedy = f"Are the arguments swapped? Pass labels as {name} and probabilities as {{}}."
+        raise InputError(name, reason, remedy.format(proba_name), **where)
+    warn_if_hard(proba, proba_name)
     if (np.abs(total - 1) <= SUM_TOLERANCE).all():
         return array / total[:, None], np.where(whole, 1.0, np.nan) * np.ones(len(array))
     if not total.all():
@@ -213,11 +232,15 @@ def classes_of_shares(y_true, proba, labels, columns, name: str, proba_name: str
     if named is None:
         return np.arange(2 if proba.ndim == 1 else proba.shape[1])
     classes = _given_classes(named, proba, proba_name)
-    given = column_names(y_true)
-    if given is not None and given != classes.tolist() and set(given) == set(classes.tolist()):
-        reason = f"has the columns {shortened(np.array(given))}, the classes in another order than "
-        reason += f"{proba_name}."
-        raise InputError(name, reason, f"Pass {name}[{shortened(classes)}].")
+    given = class_names(y_true)
+    if given is not None and given != classes.tolist():
+        reordered = set(given) == set(classes.tolist())
+        reason = "the classes in another order than" if reordered else "other classes than"
+        reason = f"has the columns {shortened(np.array(given))}, {reason} {proba_name}."
+        remedy = f"Pass {name}[{shortened(classes)}]."
+        if not reordered:
+            remedy = "Name the columns of both alike, or pass arrays of the same order."
+        raise InputError(name, reason, remedy)
     return classes
 
 
@@ -240,19 +263,20 @@ def _distinct(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _labels_of_columns(columns, present, name, proba_name):
-    """Names of the columns where they name all labels; a warning where only they could."""
+    """Names of the columns, which must name all labels."""
     if set(present.tolist()) <= set(columns):
         return columns
     numerals = {str(label) for label in present.tolist()}
     if present.dtype.kind in "iu" and numerals <= set(columns) and _are_integers(columns):
         return [int(entry) for entry in columns]  # names that were read from a file are strings
-    if all(isinstance(entry, str) for entry in [*columns, *present.tolist()]):
-        warnings.warn(
-            f"The columns {columns[:8]} of {proba_name} do not name all labels of {name}, "
-            f"{shortened(present)}; they are read in sorted order. Rename them or pass labels=.",
-            stacklevel=2,
-        )
-    return None
+    raise InputError(
+        proba_name,
+        f"has the columns {columns[:8]}, which do not name all labels of {name}, "
+        f"{shortened(present)}.",
+        f"Pass labels= with the class of every column, in the order of {columns[:8]}, or name the "
+        "columns by the labels.",
+        kind="names",
+    )
 
 
 def _are_integers(columns) -> bool:
@@ -272,6 +296,33 @@ def warn_if_counted_from_1(codes, proba, name: str, proba_name: str) -> None:
             f"but {proba_name} fits them better counted from 1. If so pass "
             f"labels=range(1, {n_classes + 1}), else labels=range({n_classes}).",
             stacklevel=2,
+        )
+
+
+def _to_drop(label, name: str, proba_name: str) -> str:
+    """How to leave out the samples that a label marks."""
+    return (
+        f"If {label!r} marks samples to ignore, drop them: keep = numpy.asarray({name}) != "
+        f"{label!r}, then pass {name}[keep] and {proba_name}[keep]."
+    )
+
+
+def _refuse_mark(y, present, n_classes: int, name: str, proba_name: str) -> None:
+    """Raise where one number beside column numbers seems to mark samples without a label."""
+    if present.dtype.kind not in "iuf" or (present % 1 != 0).any():
+        return
+    others = [int(label) for label in present.tolist() if not 0 <= label < n_classes]
+    if len(others) != 1 or len(present) == 1:
+        return
+    mark, surplus = others[0], len(present) > n_classes
+    if mark in _IGNORED or (surplus and mark < 0):
+        raise InputError(
+            name,
+            f"is {mark}, which is not the number of one of {n_classes} classes.",
+            f"{_to_drop(mark, name, proba_name)} If it is a class, pass labels= with the class of "
+            "every column.",
+            row=int(np.argmax(y == mark)),
+            kind="mark",
         )
 
 
@@ -316,8 +367,11 @@ def _column(values, name: str, warn: bool = False) -> np.ndarray:
             shape = np.shape(values)
             if len(shape) == 1:
                 raise
-            several = len(shape) == 2 and name != "labels"
-            remedy = "Pass one label per sample; are the arguments swapped?" if several else ""
+            remedy = ""
+            if name != "labels":
+                remedy = "Pass one label per sample; are the arguments swapped?"
+            if len(shape) > 2:
+                remedy = f"Pass {name}.ravel() beside predictions of shape (n_samples, n_classes)."
             reason = f"should be a 1d array, got an array of shape {shape} instead."
             raise InputError(name, reason, remedy) from error
 
@@ -409,6 +463,14 @@ def column_names(y_proba):
     """Names of the columns of a data frame or an arrow table, or None."""
     names = getattr(y_proba, "column_names", getattr(y_proba, "columns", None))
     return None if names is None else list(names)
+
+
+def class_names(y_proba):
+    """Names of the columns that name classes, or None; numbers from 0, as if unnamed, do not."""
+    names = column_names(y_proba)
+    numbers = range(len(names or ()))
+    # as pandas and polars name columns of arrays
+    return None if names in (list(numbers), [f"column_{k}" for k in numbers]) else names
 
 
 def refuse_other_columns(shape, names, earlier_shape, earlier_names, name: str, of: str) -> None:

@@ -265,7 +265,8 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
         if proba.ndim not in (1, 2):
             reason = f"has {proba.ndim} dimensions."
             remedy = "Pass (n_samples,) probabilities of the positive class"
-            raise InputError(name, reason, f"{remedy} or (n_samples, n_classes) rows.")
+            remedy = f"{remedy} or (n_samples, n_classes) rows.{_to_reshape(proba, name)}"
+            raise InputError(name, reason, remedy)
         refuse_masked(proba, name)
         half = _is_half(proba)
         options = {"dtype": np.float32 if half else FLOATS, "ensure_all_finite": False}
@@ -275,6 +276,22 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
             proba = _validate_columns(estimator, proba, reset, options)
     check_finite(proba, name)
     return proba
+
+
+def _to_reshape(proba, name: str) -> str:
+    """How predictions for the words of texts or the pixels of images become rows."""
+    if proba.ndim < 3:
+        return ""
+    array = np.asarray(decoded(proba), dtype=np.float64)
+    last = np.allclose(array.sum(axis=-1), 1)
+    first = not last and (array.ndim > 3 or np.allclose(array.sum(axis=1), 1))
+    axis, rows = ("axis 1", f"numpy.moveaxis({name}, 1, -1)") if first else ("the last axis", name)
+    n_classes = proba.shape[1 if first else -1]
+    return (
+        f" If the classes are {axis}, pass {rows}.reshape(-1, {n_classes}), and the labels by "
+        "ravel(). What belongs to one text or image depends on each other: pass groups= where it "
+        "is an option."
+    )
 
 
 def _is_half(array) -> bool:
@@ -552,6 +569,8 @@ def check_unit_interval(
     if outside.any():
         where = first_of(outside)
         reason = f"is {X[tuple(where.values())]:.6g}, not a probability in [0, 1]."
+        if not (X % 1).any():
+            remedy = f"{SWAPPED}{remedy}"
         raise InputError("X", reason, remedy, **where)
 
 

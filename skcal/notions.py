@@ -44,6 +44,7 @@ import numpy as np
 from scipy.special import log_expit, logsumexp
 
 from skcal._matrices import hits, one_hot, two_columns
+from skcal._validation import InputError
 
 _Lens: TypeAlias = Callable[..., np.ndarray]
 _ALL = slice(None)
@@ -308,6 +309,16 @@ class _Confidence(Notion):
     ) -> list[Problem]:
         top, confidence = _top(proba)
         return [_scalar_problem(confidence, hits(codes, top), weight, _top_logits(logits, top))]
+
+    def of_one_column(self) -> Notion:
+        raise InputError(
+            "notion",
+            "is 'confidence', which needs a column for each class; the predictions are "
+            "one-dimensional.",
+            "Pass notion='binary' for probabilities of the positive class, and for confidences "
+            "beside y = 1 where the prediction was right. For max(p, 1 - p) pass "
+            "numpy.column_stack([1 - p, p]).",
+        )
 
 
 class _TopLabel(Notion):

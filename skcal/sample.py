@@ -9,8 +9,8 @@ import numpy as np
 from skcal._groups import FEW_OF_TESTS, Groups, groups_of_votes, read_groups
 from skcal._labels import (
     check_labels,
+    class_names,
     classes_of_shares,
-    column_names,
     columns_of_labels,
     plain_labels,
     read_label_sets,
@@ -179,7 +179,7 @@ def read_sample(
     """
     if estimator is not None:
         label_name, proba_name, keep_weightless = "y", "X", True
-    columns, of_labels = column_names(y_proba), is_of_labels(notion)
+    columns, of_labels = class_names(y_proba), is_of_labels(notion)
     refuse_another_order(y_true, y_proba, label_name, proba_name)
     proba, logits = check_predictions(
         columns_of_labels(y_proba, proba_name) if of_labels else y_proba,

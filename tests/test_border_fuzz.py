@@ -152,6 +152,7 @@ def test_predictions_in_any_form_give_the_right_answer(entrance, dimensions, tmp
     for_each(forms_for(entrance, READABLE), check)
 
 
+@pytest.mark.filterwarnings("ignore:All predictions in")
 @every_entrance
 def test_certain_predictions_may_be_integers(entrance):
     expected = entrance(LABELS, ONE_HOT)
@@ -321,6 +322,7 @@ CELLS = [
 DTYPES = [np.float64, np.float32, np.float16, np.longdouble, object, bool, np.int32, ">f4"]
 
 
+@pytest.mark.filterwarnings("ignore:All predictions in")
 @pytest.mark.parametrize(
     "examples",
     [pytest.param(25, id="quick"), pytest.param(3000, id="thorough", marks=pytest.mark.slow)],

@@ -9,10 +9,11 @@ import pytest
 import scipy
 from sklearn.utils.fixes import parse_version
 
-from skcal import Recalibrator, calibration_report
-from skcal._validation import decoded
+from skcal import CalibrationErrorSearchCV, Recalibrator, calibration_report
+from skcal._validation import InputError, decoded
 from skcal.hypothesis_tests import monte_carlo_test, segment_test
 from skcal.metrics import CalibrationAccumulator, expected_calibration_error
+from skcal.recalibration import TemperatureScaling
 
 pa = pytest.importorskip("pyarrow")
 N = 60
@@ -94,16 +95,36 @@ def test_the_same_index_in_another_order_is_refused(call):
     expected_calibration_error(labels, proba.sort_values("a").reset_index(drop=True))
 
 
-def test_columns_that_contradict_the_labels_are_told(rng):
+def test_columns_whose_names_are_no_labels_are_refused_unless_labels_tell(rng):
     pd = pytest.importorskip("pandas")
     p = rng.uniform(size=300)
     bad = (rng.uniform(size=300) < p).astype(int)
     frame = pd.DataFrame({"bad": p, "good": 1 - p})
-    with pytest.warns(UserWarning, match=r"'good' is higher where the label is 0.*labels=\[1, 0\]"):
-        wrong = expected_calibration_error(bad, frame)
-    assert expected_calibration_error(bad, frame, labels=[1, 0]) < 0.2 < wrong
-    frame = pd.DataFrame({"good": 1 - p, "bad": p})
-    assert expected_calibration_error(bad, frame) < 0.2
+    reason = r"^y_proba has the columns \['bad', 'good'\], which do not name all labels of y_true"
+    for columns in (frame, frame[["good", "bad"]]):
+        with pytest.raises(InputError, match=r"'good'.*'bad'|'bad'.*'good'"):
+            expected_calibration_error(bad, columns)
+    with pytest.raises(InputError, match=reason):
+        expected_calibration_error(bad, frame)
+    named = frame.rename(columns={"bad": 1, "good": 0})
+    expected = expected_calibration_error(bad, p)
+    assert expected_calibration_error(bad, frame, labels=[1, 0]) == pytest.approx(expected)
+    assert expected_calibration_error(bad, named) == pytest.approx(expected)
+    unnamed = pd.DataFrame(np.column_stack([1 - p, p]))
+    assert expected_calibration_error(bad, unnamed) == pytest.approx(expected)
+    for estimator in (Recalibrator(), TemperatureScaling(), CalibrationErrorSearchCV()):
+        with pytest.raises(ValueError, match=r"^X has the columns \['bad', 'good'\]"):
+            estimator.fit(frame, bad)
+
+
+def test_columns_of_shares_are_those_of_the_predictions():
+    pd = pytest.importorskip("pandas")
+    shares, proba = np.full((4, 2), 0.5), np.tile([0.25, 0.75], (4, 1))
+    y, p = pd.DataFrame(shares, columns=["a", "b"]), pd.DataFrame(proba, columns=["a", "b"])
+    assert expected_calibration_error(y, p) == expected_calibration_error(shares, proba) == 0.25
+    for other in (["b", "a"], ["a", "c"]):
+        with pytest.raises(InputError, match=r"^y_true has the columns .* than y_proba"):
+            expected_calibration_error(y.set_axis(other, axis=1), p)
 
 
 ARRAY_API = """

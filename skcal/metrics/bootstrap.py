@@ -18,7 +18,7 @@ from scipy.stats import bootstrap, poisson
 from sklearn.utils import check_consistent_length, check_random_state
 
 from skcal._groups import read_groups
-from skcal._labels import check_labels, classes_of_shares, column_names, columns_of_labels, is_table
+from skcal._labels import check_labels, class_names, classes_of_shares, columns_of_labels, is_table
 from skcal._running import over_jobs
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -239,7 +239,7 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, par
 
     The weights are None for a metric that has none.
     """
-    columns = column_names(y_proba)
+    columns = class_names(y_proba)
     logits = bool(params.get("from_logits", False))
     of_labels = is_of_labels(params.get("notion"))
     y_proba = columns_of_labels(y_proba, "y_proba") if of_labels else y_proba

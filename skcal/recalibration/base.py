@@ -14,11 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcal._labels import (
     check_labels,
+    class_names,
     classes_of_shares,
-    column_names,
     is_clearly_lower,
-    is_table,
-    plain_labels,
     read_shares,
     refuse_another_order,
     rows_of_shares,
@@ -140,7 +138,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator):
 
     def _read(self, X, y, sample_weight):
         """X, column numbers and weights, of shares a row for each class that has one."""
-        columns = column_names(X)
+        columns = class_names(X)
         refuse_another_order(y, X, "y", "X")
         X = self._check(X, y)
         weight = check_weight(sample_weight, len(X))
@@ -415,20 +413,15 @@ def _smallest_positive(X):
 
 
 def _happened_of(y, X: np.ndarray, columns):
-    """As :func:`outcomes_of`; names of a data frame's columns count if they name all labels.
-
-    Maps have no option ``labels``, which the errors of others recommend.
-    """
+    """As :func:`outcomes_of`; maps have no option ``labels``, which the errors of others name."""
     try:
-        if columns is not None and not is_table(y):
-            named = set(plain_labels(y, "y").tolist()) <= set(columns)
-            columns = columns if named and X.shape[1] > 1 else None
         return outcomes_of(y, X, columns=columns)
     except InputError as error:
         remedies = {
             "positive class": "Pass y == positive class.",
             "classes": "Pass y as column numbers of X, from 0, or X as a data frame whose columns "
             "are named by the classes.",
+            "names": "Name the columns by the classes, or pass X as an array.",
         }
         raise ValueError(error.message(remedies.get(error.kind))) from None
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._groups import groups_of_votes, read_groups
-from skcal._labels import column_names, refuse_another_order, warn_if_counted_from_1
+from skcal._labels import class_names, refuse_another_order, warn_if_counted_from_1
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
 from skcal._selection import LEVEL, Judged, choice_summary, cv_results, simplest
@@ -244,7 +244,7 @@ class Recalibrator(
         return self
 
     def _read(self, X, y, sample_weight, groups) -> LabelledPredictions:
-        columns = column_names(X)
+        columns = class_names(X)
         refuse_another_order(y, X, "y", "X")
         predictions = self._predictions(X, y, reset=True)
         happened, votes, self.classes_ = outcomes_of(y, predictions, self.labels, columns=columns)

@@ -104,6 +104,7 @@ def test_the_lower_bound_of_the_ece_is_that_of_the_errors_of_the_bins(rng):
 @pytest.mark.parametrize("notion", ["binary", "confidence"])
 def test_estimates_are_those_of_the_metrics(notion):
     y, p, _ = draw(0, 300)
+    p = np.column_stack([1 - p, p])
     cutoff = equivalence_test(y, p, limit=0.05, notion=notion)
     assert cutoff.estimate == cutoff_calibration_error(y, p, notion=notion)
     ece = equivalence_test(y, p, limit=0.05, notion=notion, error="ece", n_bins=10)

@@ -253,6 +253,7 @@ def test_spectral_limit_has_the_eigenvalues_of_the_pairs(notion, kernel):
     assert (np.abs(np.subtract(moments, cumulants)) < 5 * np.array(errors)).all()
 
 
+@pytest.mark.filterwarnings("ignore:All predictions in")
 @pytest.mark.parametrize(
     "method",
     [

@@ -213,7 +213,7 @@ def test_what_does_not_fit_is_not_merged(options, match):
 
 def test_other_shapes_are_not_merged_and_bins_not_changed_midway():
     one = CalibrationAccumulator().partial_fit(*hard_sample())
-    binary = CalibrationAccumulator("confidence").partial_fit(*hard_sample("binary"))
+    binary = CalibrationAccumulator("binary").partial_fit(*hard_sample("binary"))
     with pytest.raises(ValueError, match="one dimension, earlier chunks have 4 columns"):
         one.merge(binary)
     with pytest.raises(ValueError, match="different bins"):

@@ -143,6 +143,7 @@ def test_scale_of_weights_does_not_matter_and_zero_removes(method):
         assert_allclose(one.high, other.high, atol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:All predictions in")
 @pytest.mark.parametrize("method", METHODS[:2])
 @pytest.mark.parametrize("scale", [1e-200, 1e3, 1e17])
 def test_equal_predictions_have_the_limits_of_their_mean_at_any_scale_of_weights(method, scale):

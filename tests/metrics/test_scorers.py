@@ -138,6 +138,7 @@ def test_folds_without_a_class_score_as_if_its_column_were_there(problem, name, 
     assert_allclose(score, by_hand(name, THREE, proba, y[test]), rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:All predictions in")
 @pytest.mark.parametrize("name", NOTIONS)
 @pytest.mark.parametrize("known", TWO)
 def test_of_two_classes_one_may_be_unknown(problem, name, known):

@@ -196,6 +196,7 @@ def test_an_error_below_the_smallest_width_is_that_of_distinct_predictions():
 
 
 # Bug: f(1) = 1 + 2e-16 leaves brentq on [1, 1] without a change of sign.
+@pytest.mark.filterwarnings("ignore:All predictions in")
 @pytest.mark.parametrize("n", [1, 49, 100, 333])
 def test_certain_and_wrong_predictions_have_error_1(n):
     y = np.ones(n, dtype=int)

@@ -40,13 +40,15 @@ def test_columns_named_by_the_classes_are_the_classes_in_any_order(data):
             named.predict(frame[sorted(NAMES)])
 
 
-def test_columns_with_other_names_are_in_the_order_of_the_sorted_labels_and_said_to_be(data):
+def test_columns_with_other_names_are_refused_unless_labels_tell(data):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(data[0], columns=["p0", "p1", "p2", "p3"])
     estimator = CalibrationErrorEstimator(Binning(), "confidence")
-    with pytest.warns(UserWarning, match=r"'p3'\] of X do not name all labels .* pass labels="):
+    with pytest.raises(ValueError, match=r"'p3'\], which do not name all labels .* Pass labels="):
         estimator.fit(frame, NAMES[data[1]])
-    assert estimator.classes_.tolist() == sorted(NAMES)
+    assert estimator.set_params(labels=NAMES).fit(frame, NAMES[data[1]]).classes_.tolist() == list(
+        NAMES
+    )
 
 
 def test_a_candidate_that_predicts_nan_is_refused_with_the_remedy(data):

@@ -327,6 +327,7 @@ def test_weight_zero_removes_a_sample_to_the_bit(name, check):
     check(holds, notion=notions(name), sample=samples(at_least=4), seed=seeds)
 
 
+@pytest.mark.filterwarnings("ignore:All predictions in")
 @pytest.mark.parametrize("notion", ["confidence", "canonical", "classwise"])
 @pytest.mark.parametrize("name", ["monte_carlo_test expected_calibration_error", "risk_test"])
 def test_certain_predictions_are_rejected_as_far_as_resamples_go_or_never(name, notion):

@@ -111,6 +111,7 @@ def test_results_have_the_form_of_a_grid_search():
     assert fitted.best_score_ == results["mean_test_score"][fitted.best_index_]
 
 
+@pytest.mark.filterwarnings("ignore:All predictions in")
 def test_an_infinite_loss_is_left_and_said():
     P, y = tempered(400, n_classes=2)
     P = np.round(P[:, 1])

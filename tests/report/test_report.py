@@ -366,6 +366,7 @@ def test_parts_that_the_samples_do_not_allow_are_left_out_and_said():
     assert strict_json(report)["overall"]["tuned"] == []
 
 
+@pytest.mark.filterwarnings("ignore:All predictions in")
 @pytest.mark.parametrize(
     ("labels", "proba", "message"),
     [
