@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -9,7 +10,7 @@ import sys
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from skcal._show import printable
 
@@ -18,14 +19,23 @@ _LONGEST_MESSAGE = 2000  # characters: names in files may be of any length
 
 
 class FileError(ValueError):
-    """A file that cannot be read as predictions; the message is one line of bounded length."""
+    """A file that cannot be read as predictions; the message is one line of bounded length.
 
-    def __init__(self, message):
+    Parameters
+    ----------
+    message : str
+    **remedy
+        Options with which the file can be read as far as this error is concerned, by their names
+        in the parsed arguments.
+    """
+
+    def __init__(self, message: str, **remedy: Any) -> None:
         message = printable(" ".join(message.splitlines()))
         if len(message) > _LONGEST_MESSAGE:
             start, end = _LONGEST_MESSAGE // 2, _LONGEST_MESSAGE // 4
             message = f"{message[:start]} … {message[-end:]}"
         super().__init__(message)
+        self.remedy = remedy
 
 
 @contextmanager
@@ -43,7 +53,12 @@ def errors_that_name(path: Path, max_bytes: float):
         reason = " ".join(str(error.strerror or error).split()).rstrip(".")
         raise FileError(f"{path}: {reason}.") from error
     except UnicodeDecodeError as error:
-        raise FileError(f"{path}: not UTF-8 text. Save it as UTF-8.") from error
+        encoding, name = _likely_encoding(error)
+        raise FileError(
+            f"{path}: is not text in {error.encoding.upper()}. Pass --encoding {encoding} if it is "
+            f"{name}, or the encoding in which it was saved.",
+            encoding=encoding,
+        ) from error
     except MemoryError as error:
         raise FileError(f"{path}: its arrays do not fit into memory.") from error
     except (LookupError, AttributeError) as error:  # of pyarrow's description of a data frame
@@ -52,6 +67,17 @@ def errors_that_name(path: Path, max_bytes: float):
         raise FileError(f"{path}: {error}. Save it as a table, one line a sample.") from error
     except (ValueError, TypeError) as error:
         raise FileError(f"{path}: {one_sentence(str(error))}") from error
+
+
+def _likely_encoding(error: UnicodeDecodeError) -> tuple[str, str]:
+    """The name of an encoding for Python, and what people call it."""
+    found = error.object[: 2**16]
+    for mark, encoding in ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")):
+        if found.startswith(mark):
+            return encoding, "UTF-32"
+    if found.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16", "UTF-16 (Unicode text of Windows)"
+    return "cp1252", "Western European text of Windows"
 
 
 def one_sentence(message: str) -> str:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from skcal.cli.bounds import FileError, check_size, listed
+from skcal.cli.missing import refuse_absent_labels, samples_left_out
 from skcal.cli.table import FileTable, read_arrays, read_table
 from skcal.cli.text import NO_CLASS, Dialect, Texts, require_cells
 from skcal.metrics.rounded import misses_1
 
+_LIKELY_LABELS = frozenset(
+    ["y", "labels", "y_true", "target", "outcome", "class", "truth", "true_label", "actual"]
+)
 _MOST_NAMES = 1000  # names and labels whose likeness is looked for
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"}
 
 
-def labelled_table(path, label, others, ignored, spared, score, soft, max_bytes, dialect):
+def labelled_table(
+    path, label, others, ignored, spared, score, soft, max_bytes, dialect, dropped=()
+):
     """The table of a file, and its labels, classes (None of a single column) and other columns.
 
-    In place of labels the table of shares, if there are any, and the classes of its columns.
+    In place of labels the table of shares, if there are any, and the classes of its columns. The
+    last is what was left out.
     """
     options = {**dict.fromkeys(ignored, "--ignore"), **others}
     if soft is None:
@@ -32,20 +39,22 @@ def labelled_table(path, label, others, ignored, spared, score, soft, max_bytes,
         return (numbers if score is None else [header.index(score)]) + shares, texts
 
     table = read_table(path, max_bytes, choose, dialect=dialect)
+    texts = None if soft is not None else table.texts[label]
+    described = {name: table.texts[name] for name in others}
+    left_out = samples_left_out(table, texts, described, others, dialect.missing, dropped)
+    if left_out is not None:
+        table = table.take(left_out.kept)
+    if soft is None:
+        refuse_absent_labels(table, table.texts[label])
     beside = {name: _text_array(path, table.texts[name], max_bytes) for name in others}
     if soft is not None:
-        return *_divided(table, soft), beside
+        return *_divided(table, soft), beside, left_out
     found = table.texts[label]
-    absent = [k for k, text in enumerate(found.values) if text is None or not text.strip()]
-    if absent:
-        row = int(np.argmax(np.isin(np.asarray(found.codes), absent)))
-        place = table.words_for_row(row)
-        raise FileError(f"{path}: {place} has no label. Drop or label that sample.")
     labels, classes = _text_array(path, found, max_bytes), None
     if len(table.names) > 1:
         classes = _text_array(path, Texts(table.names, range(len(table.names))), max_bytes)
-        _refuse_other_columns(table, [str(text).strip() for text in found.values])
-    return table, labels, classes, beside
+        _refuse_other_columns(table, list(dict.fromkeys(labels.tolist())))
+    return table, labels, classes, beside, left_out
 
 
 def _columns_of_shares(path, header, place, soft) -> list[int]:
@@ -137,24 +146,28 @@ def _check_header(path, header, place, options, label=None, sep=",") -> None:
         option = "tab" if other == "\t" else repr(other)
         raise FileError(
             f"{path}: {place} is one column. Separate the fields by "
-            f"{_SEPARATORS.get(sep, repr(sep))}, not {_SEPARATORS[other]}, or pass --sep {option}."
+            f"{_SEPARATORS.get(sep, repr(sep))}, not {_SEPARATORS[other]}, or pass --sep {option}.",
+            sep=other,
         )
     for name, option in options.items():
         if name not in header:
-            remedy = f"Name a column by {option}."
+            remedy, likely = f"Name a column by {option}.", []
             if name == label:
                 remedy = _remedy_without_labels(header)
+                likely = [found for found in header if found.lower() in _LIKELY_LABELS]
             elif "," in name and option == "--ignore":
                 remedy = "Repeat --ignore for each column."
             raise FileError(
-                f"{path}: {place} has no column {name!r} (columns: {listed(header)}). {remedy}"
+                f"{path}: {place} has no column {name!r} (columns: {listed(header)}). {remedy}",
+                **({"label": likely[0]} if len(likely) == 1 else {}),
             )
     known: set[str] = set()
     for name in header:
-        if not name:
+        if not name and name not in options:
             raise FileError(
-                f"{path}: {place} has a column without a name. Remove it; pandas writes none with "
-                "to_csv(…, index=False)."
+                f"{path}: {place} has a column without a name. Pass --ignore '' if it numbers the "
+                "rows; pandas writes none with to_csv(…, index=False).",
+                ignore=[""],
             )
         if name in known:
             raise FileError(f"{path}: {place} names column {name!r} twice. Name each class once.")
@@ -179,19 +192,27 @@ def _refuse_other_columns(table, labels) -> None:
             else "Give a column per class, named by the class, or a single column, of P(positive). "
             f"{NO_CLASS}"
         )
+        scores = [name for name, own in zip(names, values.T, strict=True) if _are_scores(own)]
         raise FileError(
             f"{table.path}: columns {listed(names)}: none has the name of a label, such as "
-            f"{labels[0]!r} in {table.words_for_row(0)}. {remedy}"
+            f"{labels[0]!r} in {table.words_for_row(0)}. {remedy}",
+            **({"score": scores[0]} if len(scores) == 1 and not like else {}),
         )
     if not misses_1(values).any():
         return
     for other in (unnamed & ((values < 0) | (values > 1)).any(axis=0), unnamed):
         if other.any() and not misses_1(values[:, ~other]).any():
-            others = [repr(name) for name, is_other in zip(names, other, strict=True) if is_other]
+            others = [name for name, is_other in zip(names, other, strict=True) if is_other]
             raise FileError(
-                f"{table.path}: {listed(others)}: no label has this name, and the rows sum to 1 "
-                f"without it. {NO_CLASS}"
+                f"{table.path}: {listed([repr(name) for name in others])}: no label has this name, "
+                f"and the rows sum to 1 without it. {NO_CLASS}",
+                ignore=others,
             )
+
+
+def _are_scores(values) -> bool:
+    """Whether numbers look like probabilities or percentages, not like codes."""
+    return bool((values >= 0).all() and (values <= 100).all() and (values % 1 != 0).any())
 
 
 def _name_like_labels(names, labels):
@@ -225,7 +246,7 @@ def unlabelled_table(path, classes, others, score, soft, max_bytes, dialect) -> 
 # What the arrays of an archive mean
 
 
-def labelled_arrays(path, others, soft, max_bytes):
+def labelled_arrays(path, others, soft, max_bytes, missing=False, dropped=()):
     """What :func:`labelled_table` returns, of an archive."""
     outcome = "labels" if soft is None else soft
     arrays = read_arrays(path, max_bytes, ["proba", outcome, *others], ["classes"])
@@ -233,13 +254,43 @@ def labelled_arrays(path, others, soft, max_bytes):
     table = FileTable(path, arrays["proba"], [], (), {})
     beside = {name: arrays[name] for name in others}
     classes = None if classes is None else _decoded(classes)
+    if soft is None and found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    left_out = None
+    if missing or dropped:
+        described = {name: _texts_of_array(values) for name, values in beside.items()}
+        texts = None if soft is not None else _texts_of_array(found)
+        numbers = table.numbers
+        if soft is not None:
+            numbers = np.column_stack([numbers, found])
+        both = table._replace(numbers=numbers)
+        left_out = samples_left_out(both, texts, described, others, missing, dropped)
+        assert left_out is not None
+        table, found = table.take(left_out.kept), found[left_out.kept]
+        beside = {name: values[left_out.kept] for name, values in beside.items()}
     if soft is not None:
         if classes is None:
             classes = np.arange(found.shape[-1] if found.ndim else 0)
-        return table, table._replace(numbers=found), classes, beside
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = found[:, 0]
-    return table, _decoded(found), classes, beside
+        return table, table._replace(numbers=found), classes, beside, left_out
+    return (
+        table,
+        _whole(_decoded(found)) if left_out else _decoded(found),
+        classes,
+        beside,
+        left_out,
+    )
+
+
+def _texts_of_array(values) -> Texts:
+    """The entries of an array as texts, each different one once."""
+    distinct, codes = np.unique(_decoded(values), return_inverse=True)
+    return Texts([str(one) for one in distinct.tolist()], codes.reshape(-1))
+
+
+def _whole(labels):
+    """Labels as integers where NaN alone had made them floats."""
+    whole = labels.dtype.kind == "f" and not (labels % 1).any()
+    return labels.astype(np.int64) if whole else labels
 
 
 def _decoded(names):

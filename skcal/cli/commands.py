@@ -6,6 +6,7 @@ import os
 import sys
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from warnings import warn
@@ -33,6 +34,7 @@ from skcal.cli.predictions import (
     samples_of,
     subgroups_of,
 )
+from skcal.cli.problems import Problems, read_or_list_problems
 from skcal.cli.recalibrate import check_targets, facts_of_map, recalibrate
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import default_resamples, require_matplotlib
@@ -81,6 +83,10 @@ def main(arguments=None) -> int:
         return 128 + 13  # as a shell says of SIGPIPE
     except (MemoryError, BrokenExecutor):
         return _refuse(_NO_MEMORY)
+    except Problems as error:
+        for line in error.lines:
+            print_message(line)
+        return 2
     except (FileError, ValueError, ImportError, OSError, RuntimeError) as error:
         text = str(error)
         if isinstance(error, OSError) and error.filename:
@@ -154,12 +160,30 @@ def _shown_name(file) -> str:
     return "standard input" if file == STANDARD_INPUT else file
 
 
-def _predictions_of(options, file=None, known=None) -> Predictions:
+def _predictions_of(options, known=None) -> Predictions:
+    """The predictions of the first file, or everything that is wrong with it."""
+    found = read_or_list_problems(options, lambda given: _read(given, known=known))
+    if "n_jobs" in options and options.n_jobs is None and len(found.labels) >= _MANY_SAMPLES:
+        options.n_jobs = -1
+    if options.command not in ("report", "compare"):
+        _warn_of(found, options)
+    return found
+
+
+def _warn_of(predictions: Predictions, options) -> None:
+    """Warn of what a report says as a caveat."""
+    if predictions.left_out is not None:
+        warn(str(predictions.left_out), stacklevel=2)
+    if _are_reversed(predictions, options):
+        warn(_REVERSED.format(_shown_name(options.file)), stacklevel=2)
+
+
+def _read(options, file=None, known=None) -> Predictions:
     columns = _other_columns(options)
     # A second file need not describe the samples again.
     others = columns if file is None else {k: v for k, v in columns.items() if v == "--id"}
     file = options.file if file is None else file
-    found = read_predictions(
+    return read_predictions(
         file,
         options.label,
         others,
@@ -172,18 +196,15 @@ def _predictions_of(options, file=None, known=None) -> Predictions:
         soft=options.soft,
         from_logits=options.logits,
         known=known,
+        scale=options.scale,
+        dropped=options.drop_label,
         dialect=dialect_of(file, options),
     )
-    if "n_jobs" in options and options.n_jobs is None and len(found.labels) >= _MANY_SAMPLES:
-        options.n_jobs = -1
-    if options.command not in ("report", "compare") and _are_reversed(found, options):
-        warn(_REVERSED.format(_shown_name(file)), stacklevel=2)
-    return found
 
 
 def _are_reversed(predictions: Predictions, options) -> bool:
     """Whether the predictions are worse than those of shuffled labels."""
-    proba, labels, classes, _ = predictions
+    proba, labels, classes = predictions[:3]
     sample = read_sample(labels, proba, labels=classes, from_logits=options.logits or None)
     return are_reversed(two_columns(sample.proba), sample.happened)
 
@@ -261,9 +282,7 @@ def _report(options):
 
 def _compare(options):
     _check_output(options.html, (".html",))
-    first = _predictions_of(options)
-    second = _predictions_of(options, options.second)
-    second = align(first, second, options.file, options.second, options.id)
+    first, second = read_or_list_problems(options, _read_both)
     names = Path(_shown_name(options.file)).name, Path(_shown_name(options.second)).name
     if names[0] == names[1]:
         names = options.file, options.second
@@ -280,8 +299,14 @@ def _compare(options):
     return 0 if gate is None else _status_of(gate["status"], [gate["reading"]], options)
 
 
+def _read_both(options) -> tuple[Predictions, Predictions]:
+    """The predictions of two models for the same samples."""
+    first, second = _read(options), _read(options, options.second)
+    return align(first, second, options.file, options.second, options.id)
+
+
 def _report_on(predictions, options, name, **more):
-    """A report, saved as a page if that is asked for."""
+    """A report, saved as a page if that is asked for; its first caveat is what was left out."""
     columns = {name: subgroups_of(predictions, name) for name in options.by}
     report = calibration_report(
         predictions.labels,
@@ -301,6 +326,9 @@ def _report_on(predictions, options, name, **more):
         n_jobs=options.n_jobs,
         **more,
     )
+    if predictions.left_out is not None:
+        cautions = [str(predictions.left_out), *report.overall.cautions]
+        report = replace(report, overall=replace(report.overall, cautions=cautions))
     if options.html is not None:
         report.save(options.html, options.detail)
     return report
@@ -309,7 +337,7 @@ def _report_on(predictions, options, name, **more):
 def _plot(options):
     _check_output(options.out, _FIGURES)
     predictions = _predictions_of(options)
-    proba, labels, classes, _ = predictions
+    proba, labels, classes = predictions[:3]
     notion = _only_notion(options)
     drawn = len(labels) * resolve_notion(notion, proba).values_per_row(len(classes))
     display = ReliabilityDisplay.from_predictions(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import sys
 from functools import cache
 
 from skcal import __version__
 from skcal.cli.gates import GATED_ERRORS
-from skcal.cli.predictions import dialect_of
+from skcal.cli.predictions import PERCENT
 from skcal.cli.recalibrate import MAPS
 from skcal.model_selection.errors import KINDS
 
 _FILES = (
-    "FILE: .csv, .csv.gz, .tsv or .parquet (- is the standard input, as .csv) with a column of "
-    "probabilities per class, named by the class, and a column of labels (a single column of "
-    "probabilities holds P(label 1), or P(--pos-label)); or .npz with arrays 'proba' and "
-    "'labels', and perhaps 'classes'."
+    "FILE: .csv, .csv.gz, .tsv, .jsonl (an object on each line) or .parquet (- is the standard "
+    "input) with a column of probabilities per class, named by the class, and a column of labels "
+    "(a single column of probabilities holds P(label 1), or P(--pos-label)); or .npz with arrays "
+    "'proba' and 'labels', and perhaps 'classes'. If a file cannot be read, all of its problems "
+    "are listed, with a command that reads it."
 )
 _NOTION = (
     "notion of calibration; may be repeated (default: binary for one and two columns, confidence "
@@ -58,16 +60,14 @@ def parse(arguments=None) -> argparse.Namespace:
                 )
     if options.command == "evaluate":
         _check_limit(options, parser)
-    files = [options.file, options.second]
-    if any(file is not None and dialect_of(file, options) == (",", ",") for file in files):
-        parser.error("--decimal , needs another separator of the fields: pass --sep, such as ';'")
+    options.arguments = [str(one) for one in arguments]
     if options.command == "compare" and options.alpha is not None and not options.fail_if_worse:
         parser.error("--alpha is the level of --fail-if-worse: pass that, too")
     if options.command == "recalibrate":
         _complete_recalibrate(options, parser)
     if options.id is not None:
         options.ignore = [*options.ignore, options.id]
-    if files == ["-", "-"]:
+    if options.file == options.second == "-":
         parser.error("the standard input can be one file, not both")
     return options
 
@@ -200,6 +200,39 @@ def _file_options() -> argparse.ArgumentParser:
         default=".",
         choices=(".", ","),
         help="what stands before the decimals of a text file (default: a point)",
+    )
+    options.add_argument(
+        "--encoding",
+        type=_encoding,
+        default="utf-8",
+        help="encoding of a text file, such as cp1252 or utf-16 (default: utf-8)",
+    )
+    scale = options.add_mutually_exclusive_group()
+    scale.add_argument(
+        "--scale",
+        type=_positive,
+        default=1.0,
+        metavar="NUMBER",
+        help="divide the predictions by NUMBER, such as 10 if they go from 0 to 10",
+    )
+    scale.add_argument(
+        "--percent",
+        dest="scale",
+        action="store_const",
+        const=PERCENT,
+        help="the predictions are percentages, with or without the sign",
+    )
+    options.add_argument(
+        "--drop-missing",
+        action="store_true",
+        help="leave out samples without a prediction or a label, and say how many",
+    )
+    options.add_argument(
+        "--drop-label",
+        metavar="LABEL",
+        action="append",
+        default=[],
+        help="leave out samples with this label, and say how many; may be repeated",
     )
     options.add_argument(
         "--max-size",
@@ -540,6 +573,14 @@ def _separator(text):
     if len(sign) != 1 or sign.isalnum() or not sign.isascii() or sign in '"\r\n\0+-._':
         raise argparse.ArgumentTypeError(f"{text!r} is not one character, such as ';', or tab")
     return sign
+
+
+def _encoding(text):
+    try:
+        "".encode(text)  # which refuses codecs of other things than text
+        return codecs.lookup(text).name
+    except LookupError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an encoding, such as cp1252") from None
 
 
 def _prefix(text):

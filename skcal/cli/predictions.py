@@ -12,7 +12,7 @@ from warnings import warn
 import numpy as np
 
 from skcal._labels import check_labels, read_shares
-from skcal._validation import LOGITS, SWAPPED, InputError, check_proba
+from skcal._validation import SWAPPED, InputError, check_proba
 from skcal._validation import check_predictions as check_floats
 from skcal.cli.bounds import FileError, errors_that_name, listed, one_sentence
 from skcal.cli.columns import (
@@ -21,17 +21,22 @@ from skcal.cli.columns import (
     unlabelled_arrays,
     unlabelled_table,
 )
+from skcal.cli.missing import LeftOut
 from skcal.cli.table import FileTable, kind_of
-from skcal.cli.text import Dialect
+from skcal.cli.text import LEAVE_OUT, Dialect, is_missing
 from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
 
 MAX_BYTES = 4 * 2**30
+PERCENT = 100.0
+_BINARY = ("0", "1")
+_POSITIVE = frozenset(["yes", "true", "positive", "pos", "y", "t", "event", "case", "correct"])
+_HALF = 0.5  # of the samples, by labels that no column has
 _COMMAS = Dialect()
-_MISSING = ("", "na", "nan", "null", "none")  # what stands for no value of a feature
 _REMEDIES = {
     "logits": "If these are logits, apply the softmax.",
-    "range": LOGITS.format("the softmax, to a single column the logistic function"),
-    "rounding": f"--normalize mends rounding alone, sums within {ROUNDING} of 1.",
+    "range": "Give probabilities. For percentages pass --percent; for logits apply the softmax, to "
+    "a single column the logistic function.",
+    "rounding": f"--normalize is for rounded rows alone, sums within {ROUNDING} of 1.",
     "classes": "Every label must be the name of a column of probabilities.",
     "positive class": "Name the positive one by --pos-label.",
 }
@@ -50,12 +55,20 @@ class Predictions(NamedTuple):
         The class of each column; of a single column (negative class, positive class).
     others : dict of str to ndarray of shape (n_samples,)
         Further columns that were asked for, such as subgroups.
+    left_out : LeftOut or None
+        Samples of the file that are not among these.
     """
 
     proba: np.ndarray
     labels: np.ndarray
     classes: np.ndarray
     others: Mapping[str, np.ndarray] = MappingProxyType({})
+    left_out: LeftOut | None = None
+
+    def take(self, rows: np.ndarray, left_out: LeftOut) -> Predictions:
+        """Return some of the samples, with what is left out now."""
+        others = {name: values[rows] for name, values in self.others.items()}
+        return Predictions(self.proba[rows], self.labels[rows], self.classes, others, left_out)
 
     def ordered_as(self, classes: np.ndarray) -> Predictions:
         """Bring the columns into the order of these, the same classes."""
@@ -95,9 +108,15 @@ def _read_weights(values, name, options) -> np.ndarray:
 
 
 def dialect_of(file, options) -> Dialect:
-    """What ``--sep`` and ``--decimal`` say of a file, or its name: of ``.tsv`` a tabulator."""
+    """What the options say of a file, or its name: of ``.tsv`` a tabulator."""
     tabs = str(file).lower().endswith((".tsv", ".tsv.gz"))
-    return Dialect(options.sep or ("\t" if tabs else ","), options.decimal)
+    return Dialect(
+        options.sep or ("\t" if tabs else ","),
+        options.decimal,
+        options.encoding,
+        percent=options.scale == PERCENT,
+        missing=options.drop_missing,
+    )
 
 
 def subgroups_of(predictions: Predictions, column: str) -> np.ndarray:
@@ -117,7 +136,7 @@ def features_of(predictions: Predictions, options) -> dict[str, np.ndarray]:
         values = predictions.others[column]
         if values.dtype.kind == "U":
             names, codes = np.unique(values, return_inverse=True)
-            known = [None if name.lower() in _MISSING else name for name in names.tolist()]
+            known = [None if is_missing(name) else name for name in names.tolist()]
             numeric = all(name is None or dialect.is_number(name) for name in known)
             parsed = [
                 None if one is None else dialect.parse(one) if numeric else one for one in known
@@ -141,16 +160,19 @@ def read_predictions(
     soft: str | None = None,
     from_logits: bool = False,
     known: np.ndarray | None = None,
+    scale: float = 1.0,
+    dropped: Sequence[str] = (),
     dialect: Dialect = _COMMAS,
 ) -> Predictions:
-    """Read predictions and labels from a ``.csv``, ``.tsv``, ``.parquet`` or ``.npz`` file.
+    """Read predictions and labels from a text file, ``.jsonl``, ``.parquet`` or ``.npz`` file.
 
     Parameters
     ----------
     path : path-like
-        ``-`` is the standard input, read as ``.csv``. Text, perhaps as ``.gz``, and ``.parquet``: a
-        column of probabilities per class named by the class, and a column of labels; a single
-        column of probabilities holds P(label 1) or P(``pos_label``).
+        ``-`` is the standard input, read as ``.csv`` or, if it begins with a brace, as ``.jsonl``.
+        Text, perhaps as ``.gz``, and ``.parquet``: a column of probabilities per class named by the
+        class, and a column of labels; a single column of probabilities holds P(label 1) or
+        P(``pos_label``). ``.jsonl``: an object on each line, whose names are the columns.
         ``.npz``: arrays ``proba`` and ``labels``, and optionally ``classes``, the class of each
         column. No code in a file is run.
     label : str, default="label"
@@ -176,6 +198,10 @@ def read_predictions(
         Whether there are logits in place of probabilities.
     known : ndarray of shape (2,), default=None
         The classes (negative, positive) of earlier files: a single column may lack one of them.
+    scale : float, default=1
+        What stands for certainty in the file, such as 100.
+    dropped : sequence of str, default=()
+        Labels whose samples are left out.
     dialect : Dialect, default=Dialect()
         Of a text file: commas between fields and decimal points, unless told otherwise.
 
@@ -192,11 +218,12 @@ def read_predictions(
     archive = kind_of(path) == "npz"
     with errors_that_name(path, max_bytes):
         if archive:
-            table, labels, classes, beside = labelled_arrays(path, others, soft, max_bytes)
+            found = labelled_arrays(path, others, soft, max_bytes, dialect.missing, dropped)
         else:
-            table, labels, classes, beside = labelled_table(
-                path, label, others, tuple(ignored), spared, score, soft, max_bytes, dialect
-            )
+            options = (tuple(ignored), spared, score, soft, max_bytes, dialect, dropped)
+            found = labelled_table(path, label, others, *options)
+        table, labels, classes, beside, left_out = found
+        table = _divided_by(scale, table)
         with errors_in_words_of(table):
             proba = _check_numbers(table.predictions, normalize, from_logits)
             if isinstance(labels, FileTable):
@@ -212,7 +239,21 @@ def read_predictions(
             f"sorted labels, {names}. Save classes=… to say which they are.",
             stacklevel=2,
         )
-    return predictions._replace(others=beside)
+    return predictions._replace(others=beside, left_out=left_out)
+
+
+def _divided_by(scale: float, table: FileTable) -> FileTable:
+    """The table on the scale of probabilities."""
+    if scale == 1 or table.numbers.dtype.kind not in "fiu":
+        return table
+    numbers = table.numbers / scale
+    if numbers.size and np.nanmax(numbers) <= 1 / scale:
+        warn(
+            f"{table.path}: the largest prediction is {np.nanmax(numbers):.3g}, after division by "
+            f"{scale:g}. Leave the option out if the file holds probabilities.",
+            stacklevel=2,
+        )
+    return table._replace(numbers=numbers)
 
 
 def read_unlabelled(
@@ -226,6 +267,7 @@ def read_unlabelled(
     soft: str | None = None,
     normalize: bool = False,
     from_logits: bool = False,
+    scale: float = 1.0,
     dialect: Dialect = _COMMAS,
 ) -> tuple[np.ndarray, FileTable]:
     """Read predictions of the kinds of :func:`read_predictions`; labels may be absent.
@@ -245,6 +287,7 @@ def read_unlabelled(
     soft : str, default=None
         What the names of columns of shares begin with, which are not used.
     normalize, from_logits : bool, default=False
+    scale : float, default=1
     dialect : Dialect, default=Dialect()
         As of :func:`read_predictions`.
 
@@ -264,14 +307,17 @@ def read_unlabelled(
         else:
             wanted = None if single else classes
             table = unlabelled_table(path, wanted, others, score, soft, max_bytes, dialect)
+        predictions = _divided_by(scale, table).predictions
         with errors_in_words_of(table):
-            return _check_numbers(table.predictions, normalize, from_logits), table
+            return _check_numbers(predictions, normalize, from_logits), table
 
 
 def align(
     first: Predictions, second: Predictions, first_name, second_name, column=None
-) -> Predictions:
+) -> tuple[Predictions, Predictions]:
     """Bring another model's predictions into the order of the first, rows and columns.
+
+    Samples that are left out of one are left out of both.
 
     Parameters
     ----------
@@ -283,6 +329,7 @@ def align(
     column : str, default=None
         A column of ``others`` that names each sample once.
     """
+    first, second = _left_out_of_both(first, second, first_name, second_name)
     if column is not None:
         second = _joined(first, second, first_name, second_name, column)
     if len(first.labels) != len(second.labels):
@@ -312,7 +359,21 @@ def align(
             f"{first_name} {first.labels[wrong[0]]!s}. Compare predictions for the same samples, "
             "in the same order."
         )
-    return second
+    return first, second
+
+
+def _left_out_of_both(first, second, first_name, second_name) -> list[Predictions]:
+    """Both without the samples that one of them lacks; the first knows them all."""
+    here, there = first.left_out, second.left_out
+    if here is None or len(here.out) != len(there.out):
+        return [first, second]
+    return [
+        predictions.take(left_out.kept[predictions.left_out.kept], left_out)
+        for predictions, left_out in (
+            (first, here.beside(there, first_name, second_name)),
+            (second, there.beside(here, second_name, first_name)),
+        )
+    ]
 
 
 def _joined(first, second, first_name, second_name, column) -> Predictions:
@@ -343,16 +404,34 @@ def errors_in_words_of(table: FileTable):
     try:
         yield
     except InputError as error:
-        remedy = _REMEDIES.get(error.kind)
+        remedy, options = _REMEDIES.get(error.kind), dict[str, Any]()
+        numbers, is_of_proba = table.numbers, error.argument == "proba"
         if error.kind == "integers":
             remedy = f"{SWAPPED}{_REMEDIES['range']}"
-        if error.kind == "sum" and not misses_1(table.numbers[[error.row]]).any():
-            remedy = "If it was rounded, pass --normalize."
+        if error.kind == "sum" and not misses_1(numbers[[error.row]]).any():
+            remedy, options = "If it was rounded, pass --normalize.", {"normalize": True}
+        elif is_of_proba and error.row is not None and np.isnan(numbers[error.row]).any():
+            remedy, options = LEAVE_OUT, {"drop_missing": True}
+        elif is_of_proba and error.row is not None and _are_percentages(numbers):
+            remedy, options = "If these are percentages, pass --percent.", {"scale": PERCENT}
+        elif isinstance(error, _LabelError):
+            options = error.options
         row = None if error.row is None else table.words_for_row(error.row)
         k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
         column = None if k is None else table.words_for_column(k)
         message = one_sentence(error.message(remedy, row, column))
-        raise FileError(f"{table.path}: {message}") from error
+        raise FileError(f"{table.path}: {message}", **options) from error
+
+
+def _are_percentages(numbers: np.ndarray) -> bool:
+    """Whether numbers from 0 to 100 look like percentages: most are above 1, or rows sum to 100."""
+    known = numbers[~np.isnan(numbers)]
+    if not known.size or known.min() < 0 or known.max() > PERCENT:
+        return False
+    if numbers.ndim == 2 and numbers.shape[1] > 1:
+        with np.errstate(invalid="ignore"):
+            return bool(np.median(np.abs(np.nansum(numbers, axis=1) - PERCENT)) < 5)
+    return bool(np.median(known) > 1)
 
 
 def _check_numbers(numbers, normalize: bool, from_logits: bool) -> np.ndarray:
@@ -366,6 +445,8 @@ def _check_numbers(numbers, normalize: bool, from_logits: bool) -> np.ndarray:
 def _check_labels(proba, labels, classes, pos_label, known) -> Predictions:
     if proba.ndim == 1 and classes is None:
         labels, classes = _labels_of_one_column(labels, pos_label, known)
+    if classes is not None and labels.dtype.kind == classes.dtype.kind == "U":
+        _refuse_other_labels(labels, classes.tolist())
     codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
     return _with_positive_last(Predictions(proba, classes[codes], classes), pos_label)
 
@@ -397,7 +478,7 @@ def _with_positive_last(predictions: Predictions, pos_label) -> Predictions:
     """Let the positive one of two classes be the second; of a single column it is its class."""
     if pos_label is None:
         return predictions
-    proba, labels, classes, _ = predictions
+    proba, labels, classes = predictions[:3]
     names = [str(name) for name in classes.tolist()]
     if len(names) != 2 or pos_label not in names:
         raise ValueError(f"--pos-label {pos_label!r} is not one of two classes: {listed(names)}.")
@@ -428,11 +509,43 @@ def _labels_of_one_column(labels, pos_label, known):
         return labels, present
     if labels.dtype.kind != "U" or labels.ndim != 1:
         return labels, None
-    for row, label in enumerate(labels.tolist()):
-        if label not in ("0", "1"):
-            remedy = (
-                "With a single column of probabilities labels must be 0 or 1; for other labels "
-                "name the positive one by --pos-label."
-            )
-            raise InputError("label", f"is {label!r}.", remedy, row=row)
-    return labels.astype(int), None
+    _refuse_other_labels(labels, [*_BINARY, *(f"{one}.0" for one in _BINARY)])
+    return labels.astype(float).astype(int), None
+
+
+class _LabelError(InputError):
+    """A label that has no column, and options with which the file can be read."""
+
+    def __init__(self, reason: str, remedy: str, row: int, **options: Any) -> None:
+        super().__init__("label", reason, remedy, row=row)
+        self.options = options
+
+
+def _refuse_other_labels(labels: np.ndarray, known: Sequence[str]) -> None:
+    """Raise where texts are not among the known labels, with what would leave out the others."""
+    others = [text for text in dict.fromkeys(labels.tolist()) if text not in known]
+    if not others:
+        return
+    wrong = np.isin(labels, others)
+    row, single = int(np.argmax(wrong)), known[:2] == [*_BINARY]
+    label = str(labels[row])
+    reason = f"is {label!r}, which is not one of the classes {listed(known)}."
+    remedy = "Every label must be the name of a column of probabilities."
+    if single:
+        reason = f"is {label!r}."
+        remedy = (
+            "With a single column of probabilities labels must be 0 or 1; for other labels "
+            "name the positive one by --pos-label."
+        )
+    if is_missing(label):
+        raise _LabelError(reason, LEAVE_OUT, row, drop_missing=True)
+    named = [text for text in others if not is_missing(text)]
+    if single and set(labels.tolist()).isdisjoint(known):
+        likely = [text for text in named if text.lower() in _POSITIVE]
+        options = {"pos_label": likely[0]} if len(named) == 2 and len(likely) == 1 else {}
+        raise _LabelError(reason, remedy, row, **options)
+    if wrong.mean() < _HALF:
+        remedy += f" To leave out such samples, {wrong.sum():,} of {len(wrong):,}, pass "
+        remedy += " ".join(f"--drop-label {text!r}" for text in named) + "."
+        raise _LabelError(reason, remedy, row, drop_label=named)
+    raise _LabelError(reason, remedy, row)

@@ -64,7 +64,8 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
             soft=options.soft,
             normalize=options.normalize,
             from_logits=recalibrator.from_logits,
-            dialect=dialect_of(options.second, options),
+            scale=options.scale,
+            dialect=dialect_of(options.second, options)._replace(missing=False),
         )
     if fit is not None:
         recalibrator.fit(fit.proba, fit.labels, **samples_of(fit, options))

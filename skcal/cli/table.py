@@ -14,7 +14,17 @@ import numpy as np
 
 from skcal._files import replacing
 from skcal.cli.bounds import STANDARD_INPUT, FileError, check_size, listed
-from skcal.cli.text import NO_CLASS, Choice, Dialect, Rows, Texts, require_cells, write_rows
+from skcal.cli.text import (
+    NO_CLASS,
+    Choice,
+    Dialect,
+    Rows,
+    Texts,
+    holds_records,
+    require_cells,
+    write_records,
+    write_rows,
+)
 
 _COMMAS = Dialect()
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
@@ -44,8 +54,8 @@ class FileTable(NamedTuple):
         Columns that are no numbers, by name.
     lines : sequence of int
         The line of each row of a text file; else empty.
-    source : data frame or dict of arrays, default=None
-        What :func:`write_table` writes again, of other files than text.
+    source : data frame, dict of arrays or list of str, default=None
+        What :func:`write_table` writes again, of other files than separated text.
     dialect : Dialect
         Of a text file.
     """
@@ -69,9 +79,18 @@ class FileTable(NamedTuple):
         """The numbers, of shape (n_rows,) where a header names one column of them alone."""
         return self.numbers[:, 0] if len(self.names) == 1 else self.numbers
 
+    def take(self, rows: np.ndarray) -> FileTable:
+        """Return the table of some rows."""
+        texts = {
+            name: Texts(found.values, np.asarray(found.codes)[rows])
+            for name, found in self.texts.items()
+        }
+        lines = np.asarray(self.lines)[rows].tolist() if len(self.lines) else ()
+        return self._replace(numbers=self.numbers[rows], texts=texts, lines=lines)
+
     def words_for_row(self, row: int) -> str:
         """Return what messages call a row."""
-        return f"line {self.lines[row]}" if self.lines else f"row {row}"
+        return f"line {self.lines[row]}" if len(self.lines) else f"row {row}"
 
     def words_for_column(self, column: int) -> str:
         """Return what messages call a column of numbers."""
@@ -85,7 +104,7 @@ def read_table(
     keep: bool = False,
     dialect: Dialect = _COMMAS,
 ) -> FileTable:
-    """Read a ``.csv``, ``.csv.gz``, ``.tsv`` or ``.parquet`` file.
+    """Read a ``.csv``, ``.csv.gz``, ``.tsv``, ``.jsonl`` or ``.parquet`` file.
 
     Parameters
     ----------
@@ -110,7 +129,7 @@ def read_table(
         return _read_parquet(path, max_bytes, choose, keep)
     rows = Rows(path, max_bytes, choose, keep, dialect)
     own = rows.numbers, rows.columns, rows.header, rows.texts, rows.lines
-    return FileTable(path, *own, dialect=dialect)
+    return FileTable(path, *own, source=rows.records, dialect=dialect)
 
 
 def write_table(out, table: FileTable, numbers: np.ndarray) -> None:
@@ -142,6 +161,9 @@ def write_table(out, table: FileTable, numbers: np.ndarray) -> None:
 
 
 def _write_text(file, table, numbers):
+    if table.source:
+        write_records(file, table.source, table.names, numbers, table.dialect)
+        return
     cells = {
         name: map(table.dialect.write, values.tolist())
         for name, values in zip(table.names, numbers.T, strict=True)
@@ -152,12 +174,16 @@ def _write_text(file, table, numbers):
 
 
 def kind_of(path) -> str:
-    """Return "csv", "parquet" or "npz", or raise FileError."""
+    """Return "csv", "jsonl", "parquet" or "npz", or raise FileError."""
     name = Path(path).name.lower()
+    if holds_records(path):
+        return "jsonl"
     if str(path) == STANDARD_INPUT or name.endswith(_TEXTS):
         return "csv"
     if not name.endswith((".parquet", ".npz")):
-        raise FileError(f"{path}: unknown kind of file. Pass a .csv, .tsv, .parquet or .npz file.")
+        raise FileError(
+            f"{path}: unknown kind of file. Pass a .csv, .tsv, .jsonl, .parquet or .npz file."
+        )
     return name.rpartition(".")[2]
 
 

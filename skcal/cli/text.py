@@ -5,41 +5,64 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
+import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from itertools import islice
+from contextlib import ExitStack, suppress
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from skcal.cli.bounds import FileError, bounded, check_size, listed, open_bytes
+from skcal.cli.bounds import (
+    STANDARD_INPUT,
+    FileError,
+    bounded,
+    check_size,
+    listed,
+    open_bytes,
+)
 
 NO_CLASS = (
     "Remove columns that are no classes, or name them by --ignore; name that of the labels by "
     "--label, those of subgroups by --by and of samples that belong together by --groups."
 )
+_MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", ".", "-", "?"])
+LEAVE_OUT = "Pass --drop-missing to leave out such samples."
 _LONGEST_LINE = 2**24  # characters
 _GZIP = b"\x1f\x8b"  # what compressed content begins with
 _BLOCK = 2**10  # fields of rows converted together: of more the garbage collector takes its time
 
 
 class Dialect(NamedTuple):
-    """What separates the fields of a row, and the decimals of a number.
+    """How the fields and numbers of a text file are written.
 
     Attributes
     ----------
     sep : str
-        A character.
+        The character that separates fields.
     decimal : {".", ","}
+    encoding : str
+    percent : bool
+        Whether a number may end in a percent sign.
+    missing : bool
+        Whether an empty field, or a word for a missing value, is NaN in place of an error.
     """
 
     sep: str = ","
     decimal: str = "."
+    encoding: str = "utf-8"
+    percent: bool = False
+    missing: bool = False
 
     def parse(self, text: str) -> float:
         """Return the number that a field holds, or raise ValueError."""
+        if self.missing and is_missing(text):
+            return math.nan
+        if self.percent:
+            text = text.strip().removesuffix("%")
         if self.decimal == ",":
             if "." in text:
                 raise ValueError("a decimal point")
@@ -59,6 +82,11 @@ class Dialect(NamedTuple):
         return repr(number).replace(".", self.decimal)
 
 
+def is_missing(text: str | None) -> bool:
+    """Whether a field is empty or holds a word for a missing value."""
+    return text is None or text.strip().lower() in _MISSING
+
+
 class Texts(NamedTuple):
     """A column of texts, each different one held once.
 
@@ -72,6 +100,10 @@ class Texts(NamedTuple):
 
     values: Sequence[str | None]
     codes: Any
+
+    def strip(self) -> np.ndarray:
+        """Return the text of each row without blanks around it."""
+        return np.array([str(text or "").strip() for text in self.values])[np.asarray(self.codes)]
 
 
 Choice = Callable[[list[str], str], tuple[list[int], list[int]]]
@@ -99,21 +131,35 @@ class Rows:
     columns : list of int
     lines : array of int
         The line of each row.
+    records : list of str
+        The lines of objects of JSON, where all columns are kept; else empty.
     """
 
     def __init__(self, path: Path, max_bytes: float, choose: Choice, keep: bool, dialect: Dialect):
         self._path, self._max_bytes, self._dialect = path, max_bytes, dialect
         self.lines, self._numbers = array("q"), array("d")
+        self.columns: list[int] = []
+        self.records: list[str] = []
+        self._keep_records = False
         with ExitStack() as stack:
-            rows = csv.reader(_lines_of(path, max_bytes, stack), delimiter=dialect.sep)
-            self.header = [name.strip() for name in next(rows, [])]
+            lines = _lines_of(path, max_bytes, stack, dialect.encoding)
+            first = next(lines, "")
+            are_records = holds_records(path) or (
+                str(path) == STANDARD_INPUT and first.lstrip().startswith("{")
+            )
+            found = (self._rows_of_records if are_records else self._rows)(chain([first], lines))
+            self.header = next(found)[1]
+            if "\0" in "".join(self.header):
+                raise FileError(
+                    f"{path}: is text in UTF-16. Pass --encoding utf-16-le.", encoding="utf-16-le"
+                )
             self.columns, texts = choose(self.header, "line 1")
             if keep:
                 texts = sorted(set(range(len(self.header))).difference(self.columns))
+            self._keep_records = keep and are_records
             self._texts: list[tuple[int, dict[str, int], array]] = [
                 (k, {}, array("q")) for k in texts
             ]
-            found = ((rows.line_num, row) for row in rows if row)
             while block := list(islice(found, max(1, _BLOCK // len(self.header)))):
                 self._take(block)
         require_cells(path, self.columns, self.lines)
@@ -128,15 +174,49 @@ class Rows:
         """Columns of texts by name."""
         return {self.header[k]: Texts(list(known), codes) for k, known, codes in self._texts}
 
+    def _rows(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+        """The header and the rows of separated fields, with the lines in which they end."""
+        rows = csv.reader(lines, delimiter=self._dialect.sep)
+        yield 1, [name.strip() for name in next(rows, [])]
+        yield from ((rows.line_num, row) for row in rows if row)
+
+    def _rows_of_records(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+        """The same of objects of JSON, one a line; the names of the first one are the header."""
+        header: list[str] = []
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            record = _fields_of_record(self._path, number, line)
+            if not header:
+                header = list(record)
+                yield number, header
+            if len(self.columns) > 1 and not record.keys() <= set(header):
+                [name, *_] = record.keys() - set(header)
+                raise FileError(
+                    f"{self._path}: line {number} has {name!r}, which the first line lacks. Give "
+                    "each line the same names, or name one column of probabilities by --score."
+                )
+            if self._keep_records:
+                self.records.append(line)
+            yield number, [record.get(name, "") for name in header]
+        if not header:
+            yield 1, []
+
+    def _parse(self, fields) -> list[float]:
+        """The numbers of a column."""
+        if self._dialect.decimal == ".":
+            with suppress(ValueError):
+                return list(map(float, fields))
+        return list(map(self._dialect.parse, fields))
+
     def _take(self, block) -> None:
         """Add rows, each with the number of its line."""
-        parse = float if self._dialect.decimal == "." else self._dialect.parse
         lines, rows = zip(*block, strict=True)
         if set(map(len, rows)) != {len(self.header)}:
             self._refuse(block)
         fields = list(zip(*rows, strict=True))
         try:
-            numbers = [list(map(parse, fields[k])) for k in self.columns]
+            numbers = [self._parse(fields[k]) for k in self.columns]
         except ValueError:
             self._refuse(block)
         self._numbers.frombytes(np.column_stack(numbers or [[]]).tobytes())
@@ -149,38 +229,56 @@ class Rows:
         """Say what is wrong with the first of the rows that cannot be read."""
         width, is_number = len(self.header), self._dialect.is_number
         for line, row in block:
+            place = f"{self._path}: line {line}"
+            if [text.strip() for text in row] == self.header:
+                raise FileError(f"{place} repeats the header. Remove it.")
             if len(row) != width:
-                raise FileError(
-                    f"{self._path}: line {line} has {len(row)} fields, the header {width}. "
-                    "Give one a column."
-                )
-            if not all(is_number(row[k]) for k in self.columns):
+                commas = self._dialect[:2] == (",", ",")
+                remedy = "Give each column one."
+                if commas:
+                    remedy = (
+                        "If commas stand before decimals, quote the numbers, or pass --sep ';'."
+                    )
+                raise FileError(f"{place} has {len(row)} fields, the header {width}. {remedy}")
+            wrong = [k for k in sorted(self.columns) if not is_number(row[k])]
+            if wrong:
                 is_first = not self.lines and row is block[0][1]
-                raise FileError(
-                    f"{self._path}: line {line}{self._what_is_no_number(row, is_first)}"
-                )
+                raise self._no_numbers(place, row, wrong, is_first)
         raise AssertionError("a row that can be read was refused")
 
-    def _what_is_no_number(self, row, is_first: bool) -> str:
-        """Say what is wrong with a row; at the first one its columns may be no classes."""
-        header, is_number = self.header, self._dialect.is_number
-        if [text.strip() for text in row] == header:
-            return " repeats the header. Remove it."
-        wrong = [k for k in sorted(self.columns) if not is_number(row[k])]
-        place, text = f", column {header[wrong[0]]!r} is", row[wrong[0]]
-        if not text.strip():
-            return f"{place} empty. Give a probability, or drop the row."
-        if text.strip().endswith("%") and _is_decimal(text.strip()[:-1]):
-            return f"{place} {text!r}, a percentage. Divide by 100 and leave out the sign."
-        if "," in text and _is_decimal(text):
-            return f"{place} {text!r}. Write decimal points, not commas, or pass --decimal ','."
-        if _is_decimal(text):
-            return f"{place} {text!r}, with a point where --decimal says a comma."
-        if not is_first:
-            return f"{place} {text!r}, not a number. Give a probability, or drop the row."
-        others = [repr(header[k]) for k in wrong[1:]]
-        nor = f"; nor are {listed(others)}" if others else ""
-        return f"{place} {text!r}, not a number{nor}. {NO_CLASS}"
+    def _no_numbers(self, place: str, row, wrong: list[int], is_first: bool) -> FileError:
+        """What is wrong with a row; in the first one its columns may be no classes."""
+        others = [k for k in wrong if self._reading_of(row[k]) is None]
+        if is_first and others and len(others) < len(self.columns):
+            names = [self.header[k] for k in others]
+            nor = f"; nor are {listed([repr(name) for name in names[1:]])}" if names[1:] else ""
+            what = f"column {names[0]!r} is {row[others[0]]!r}, not a number{nor}."
+            return FileError(f"{place}, {what} {NO_CLASS}", ignore=names)
+        column, text = self.header[wrong[0]], row[wrong[0]]
+        place = f"{place}, column {column!r} is"
+        reading = self._reading_of(text)
+        if reading is None:
+            remedy = NO_CLASS if is_first else "Give a probability, or drop the row."
+            return FileError(f"{place} {text!r}, not a number. {remedy}")
+        what, option, options = reading
+        shown = "" if not text.strip() else f" {text!r}"
+        return FileError(f"{place}{shown}{what} {option}", **options)
+
+    def _reading_of(self, text: str) -> tuple[str, str, dict] | None:
+        """How a field could be read that is no number: what it is, the option, and its value."""
+        text = text.strip()
+        if is_missing(text):
+            what = "." if text else " empty."
+            return what, LEAVE_OUT, {"drop_missing": True}
+        number = text.removesuffix("%")
+        if not Dialect().is_number(number.replace(",", ".", 1)):
+            return None
+        if number != text and not self._dialect.percent:
+            return ", a percentage.", "Pass --percent.", {"scale": 100.0}
+        if "," in number:
+            return ".", "If that is a decimal comma, pass --decimal ','.", {"decimal": ","}
+        what = ", with a point where --decimal says a comma."
+        return what, "Leave that option out.", {"decimal": "."}
 
 
 def require_cells(path, columns, rows) -> None:
@@ -195,7 +293,7 @@ def require_cells(path, columns, rows) -> None:
 
 
 def write_rows(file, header, cells, dialect: Dialect) -> None:
-    """Write a table as UTF-8 text.
+    """Write a table as text.
 
     Parameters
     ----------
@@ -206,19 +304,85 @@ def write_rows(file, header, cells, dialect: Dialect) -> None:
         The fields of each column.
     dialect : Dialect
     """
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    text = io.TextIOWrapper(file, encoding=dialect.encoding, newline="", write_through=True)
     writer = csv.writer(text, delimiter=dialect.sep)
     writer.writerow(header)
     writer.writerows(zip(*(cells[name] for name in header), strict=True))
     text.detach()
 
 
-def _is_decimal(text) -> bool:
-    """Whether it is a number with a decimal point or comma."""
-    return Dialect().is_number(text.replace(",", ".", 1))
+def write_records(file, records, names, numbers, dialect: Dialect) -> None:
+    """Write objects of JSON, one a line, with other numbers in place of some of their own.
+
+    Parameters
+    ----------
+    file : file object
+        Of bytes; it stays open.
+    records : sequence of str
+    names : sequence of str
+        Those of the numbers.
+    numbers : ndarray of shape (n_records, n_names)
+    dialect : Dialect
+    """
+    for text, values in zip(records, numbers.tolist(), strict=True):
+        record = json.loads(text)
+        for name, value in zip(names, values, strict=True):
+            _replace(record, name, value)
+        file.write(f"{json.dumps(record, ensure_ascii=False)}\n".encode(dialect.encoding))
 
 
-def _lines_of(path, max_bytes: float, stack) -> Iterator[str]:
+def _replace(record: dict, name: str, value: float) -> None:
+    """Put a number where :func:`_flat` found one."""
+    if name in record:
+        record[name] = value
+    for key, part in record.items():
+        if isinstance(part, dict) and name.startswith(f"{key}."):
+            _replace(part, name.removeprefix(f"{key}."), value)
+
+
+def holds_records(path) -> bool:
+    """Whether the name of a file says that it holds objects of JSON, one a line."""
+    return str(path).lower().endswith((".jsonl", ".jsonl.gz"))
+
+
+def _fields_of_record(path, number: int, line: str) -> dict[str, str]:
+    """The fields of an object of JSON as text; those of an object within it as "name.part"."""
+    try:
+        record = json.loads(
+            line,
+            object_pairs_hook=_with_distinct_names,
+            parse_float=str,
+            parse_int=str,
+            parse_constant=str,
+        )
+        if not isinstance(record, dict):
+            raise ValueError("not an object")
+        return dict(_flat(record))
+    except (ValueError, RecursionError) as error:
+        raise FileError(
+            f"{path}: line {number} is not an object of JSON ({error}). Give one a line, such as "
+            '{"confidence": 0.9, "correct": 1}.'
+        ) from error
+
+
+def _with_distinct_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("a name stands twice")
+    return record
+
+
+def _flat(record: dict, start: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in record.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{start}{name}.")
+        elif isinstance(value, bool):
+            yield f"{start}{name}", "true" if value else "false"
+        else:
+            yield f"{start}{name}", "" if value is None else str(value)
+
+
+def _lines_of(path, max_bytes: float, stack, encoding: str) -> Iterator[str]:
     """The lines of a text file, which the stack closes, expanded if gzip has compressed it.
 
     Reading raises FileError at content of more than ``max_bytes``, also of a device or a pipe,
@@ -228,7 +392,7 @@ def _lines_of(path, max_bytes: float, stack) -> Iterator[str]:
     if Path(path).suffix.lower() == ".gz" or file.peek(2)[:2] == _GZIP:
         packed: IO[bytes] = gzip.GzipFile(fileobj=file)  # type: ignore[assignment]
         file = bounded(stack.enter_context(packed), path, max_bytes)
-    text = io.TextIOWrapper(file, "utf-8-sig", newline="")
+    text = io.TextIOWrapper(file, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
     number = 0
     while line := text.readline(_LONGEST_LINE + 1):
         number += 1

@@ -50,7 +50,7 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ("cat,dog,label\n0.5,0.5,cat\n0.5,x,cat\n", "line 3, column 'dog' is 'x', not a number"),
         (
             "cat,dog,label\n0.5,0.5,cat\n0.5,,cat\n",
-            r"line 3, column 'dog' is empty\. Give a probability, or drop the row\.$",
+            r"line 3, column 'dog' is empty\. Pass --drop-missing to leave out such samples\.$",
         ),
         ("cat,dog,label\n\n0.5,0.5,cat\n\n0.5,0.6,cat\n", "line 5 sums to 1.1"),
         ("cat,dog,label\n50,50,cat\n", "line 2 sums to 100, not 1. If these are percentages"),
@@ -59,13 +59,13 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ("cat\tdog\tlabel\n0.5\t0.5\tcat\n", "by commas, not tabulators, or pass --sep tab"),
         (
             'p,label\n"0,5",1\n',
-            "is '0,5'. Write decimal points, not commas, or pass --decimal ','",
+            "is '0,5'. If that is a decimal comma, pass --decimal ','",
         ),
-        ("p,label\n7.2%,1\n", r"'7\.2%', a percentage\. Divide by 100 and leave out the sign\.$"),
+        ("p,label\n7.2%,1\n", r"'7\.2%', a percentage\. Pass --percent\.$"),
         ("cat,dog,label\n0.5,0.5,cat\ncat,dog,label\n", r"line 3 repeats the header\. Remove it"),
         (
             "cat,dog,label\n0.5,0.5,cat\n0.5,n/a,cat\n",
-            r"'n/a', not a number\. Give a probability, or drop the row\.$",
+            r"'n/a'\. Pass --drop-missing to leave out such samples\.$",
         ),
         (
             "id,cat,dog,at,label\nA1,0.5,0.5,May,cat\n",
@@ -98,7 +98,7 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
             "columns p_cat, p_dog, p_cow: .* to the labels, such as 'p_cat' to 'cat'.$",
         ),
         ("id,0_p,1_p,label\n7,0.2,0.8,1\n8,0.3,0.7,0\n", "such as '1_p' to '1'.$"),
-        ("p,q,label\n0.2,0.8,\n", "line 2 has no label. Drop"),
+        ("p,q,label\n0.2,0.8,\n", "line 2 has no label. Pass --drop-missing"),
         ("cat,cat,label\n0.5,0.5,cat\n", "line 1 names column 'cat' twice"),
     ],
 )
@@ -118,7 +118,7 @@ def test_bad_csv_is_named_by_line_and_column(csv_file, text, message):
             "column 'p' is '0.5', with a point where --decimal says a comma",
         ),
         ("p,label\n0.5,1\n", "line 1 is one column.*by semicolons, not commas, or pass --sep ','"),
-        ("p;label\n7,2%;1\n", "'7,2%', a percentage. Divide by 100"),
+        ("p;label\n7,2%;1\n", "'7,2%', a percentage. Pass --percent"),
         ("p;label\n0,5;1\nx;1\n", "line 3, column 'p' is 'x', not a number"),
         ("p;label\n0,5;1\n1.000,5;1\n", "line 3, column 'p' is '1.000,5', not a number"),
     ],
@@ -217,8 +217,8 @@ def test_normalize_divides_rounded_rows_by_their_sums(csv_file):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("0.5,0.44,a", "line 3 sums to 0.94, not 1. --normalize mends rounding alone"),
-        ("50,50,a", "line 3 sums to 100, not 1. --normalize mends rounding alone"),
+        ("0.5,0.44,a", "line 3 sums to 0.94, not 1. --normalize is for rounded rows alone"),
+        ("50,50,a", "line 3 sums to 100, not 1. --normalize is for rounded rows alone"),
         ("1.02,-0.02,a", "line 3, column 'a' is 1.02, not a probability"),
         ("nan,0.5,a", "contains NaN"),
         ("inf,0.5,a", "contains infinity"),
@@ -266,7 +266,8 @@ def test_absent_files_and_unknown_kinds_are_named(tmp_path):
     with pytest.raises(FileError, match="No such file"):
         read_predictions(tmp_path / "absent.csv")
     with pytest.raises(
-        FileError, match=r"unknown kind of file\. Pass a \.csv, \.tsv, \.parquet or \.npz file"
+        FileError,
+        match=r"unknown kind of file\. Pass a \.csv, \.tsv, \.jsonl, \.parquet or \.npz file",
     ):
         read_predictions(tmp_path / "predictions.txt")
 
@@ -383,7 +384,7 @@ def pair(**other):
 
 def test_columns_of_another_model_come_into_the_same_order():
     first, second = pair(proba=np.array([[0.7, 0.3], [0.1, 0.9]]), classes=np.array(["b", "a"]))
-    aligned = align(first, second, "A", "B")
+    _, aligned = align(first, second, "A", "B")
     assert_array_equal(aligned.proba, [[0.3, 0.7], [0.9, 0.1]])
     assert_array_equal(aligned.classes, ["a", "b"])
 
