@@ -121,10 +121,10 @@ def test_packages_only_re_export():
     for module in packages:
         tree = parsed(module)
         rest = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
-        if module == "skcal":  # which imports the rooms above the search when they are used
+        if module in ("skcal", "skcal.metrics"):  # which import higher rooms when they are used
             rest = [node for node in rest if not isinstance(node, ast.FunctionDef | ast.If)]
         assigned = {ast.unparse(node).split(" = ")[0] for node in rest[1:]}
-        assert assigned <= {"__all__", "__version__", "_WHEN_USED"}, module
+        assert assigned <= {"__all__", "__version__", "_ANSWERS", "_WHEN_USED"}, module
         assert ast.get_docstring(tree), module
 
 

@@ -19,9 +19,9 @@ from skcal.datasets import make_tempered
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import bias_curve, segment_test, skce_test, spiegelhalter_test
 from skcal.metrics import (
+    binned_rms_error_interval,
     bootstrap_interval,
     calibration_bins,
-    calibration_error_interval,
     cox_recalibration,
     expected_calibration_error,
     score_decomposition,
@@ -99,7 +99,7 @@ def test_results_without_a_text_of_their_own_print_the_same_table():
     assert lines[1].split() == ["slope", f"{cox.slope:.4g}"]
     low, high = cox.slope_interval
     assert f"slope interval{' ' * 25}low {low:.4g}, high {high:.4g}" in lines
-    assert "standard error of the square" in str(calibration_error_interval(y, p))
+    assert "standard error of the square" in str(binned_rms_error_interval(y, p))
     rows = str(validation_measures(positive, p[:, 0], n_resamples=19, random_state=0)).splitlines()
     assert rows[0] == (
         f"Validation of 300 predictions, {positive.sum()} events; 95 % intervals; curve by splines"

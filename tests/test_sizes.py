@@ -18,7 +18,7 @@ from skcal import (
 )
 from skcal.functions import dirichlet_sums
 from skcal.hypothesis_tests import segment_test, skce_test
-from skcal.metrics import calibration_error_interval, squared_kernel_calibration_error
+from skcal.metrics import binned_rms_error_interval, squared_kernel_calibration_error
 from skcal.recalibration import DirichletCalibration, MatrixScaling
 
 
@@ -75,7 +75,7 @@ def of_segments():
 
 
 def of_interval_of_groups():
-    interval = calibration_error_interval(*draw(200), groups=np.arange(200) % 20)
+    interval = binned_rms_error_interval(*draw(200), groups=np.arange(200) % 20)
     return [interval.low, interval.estimate, interval.high]
 
 
@@ -136,7 +136,7 @@ OTHERS = {
     },
     "sizes from which on a text warns": {
         "cli.gates._LARGE_SHARE",
-        "displays.base._LARGE",
+        "hypothesis_tests.result._LARGE",
         "metrics.validation._FEW",
         "report.words._FEW_OF_A_CLASS",
         "report.words._FEW_OUTCOMES",
@@ -156,6 +156,10 @@ OTHERS = {
         "hypothesis_tests.mean_embedding._MOST_LOCATIONS",
         "hypothesis_tests.skce._MANY_SAMPLES",  # tests/hypothesis_tests/test_skce.py
         "metrics.bootstrap._FEW_ROWS",  # tests/metrics/test_bootstrap.py
+        "metrics.gap_models._MANY",
+        "metrics.gap_models._MOST_CELLS",
+        "metrics.gap_models._MOST_OF_MANY",
+        "metrics.gap_sums._MOST_POINTS",
         "metrics.limits._MOST",
         "metrics.smoothers._MAX_GROUPS",
         "metrics.smoothers._MAX_POINTS",

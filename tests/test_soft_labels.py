@@ -18,8 +18,8 @@ from skcal.functions import Binning, DirichletKernelDensity, PlugIn
 from skcal.hypothesis_tests import calibration_test, monte_carlo_test, scan_test, skce_test
 from skcal.metrics import (
     CalibrationAccumulator,
+    binned_rms_error_interval,
     calibration_bins,
-    calibration_error_interval,
     calibration_intercept,
     calibration_slope,
     cox_recalibration,
@@ -193,7 +193,7 @@ def as_rows(votes):
 
 #: Numbers of metrics and tests that know groups, or need not know them.
 OF_GROUPS = {
-    "interval": lambda y, p, **o: calibration_error_interval(y, p, n_bins=4, **o).estimate,
+    "interval": lambda y, p, **o: binned_rms_error_interval(y, p, n_bins=4, **o).estimate,
     "cox": lambda y, p, **o: [
         *(found := cox_recalibration(y, p, **o)).slope_interval,
         found.slope,

@@ -37,8 +37,9 @@ from skcal.cli.predictions import (
 from skcal.cli.problems import Problems, read_or_list_problems
 from skcal.cli.recalibrate import check_targets, facts_of_map, recalibrate
 from skcal.displays import ReliabilityDisplay
-from skcal.displays.base import default_resamples, require_matplotlib
+from skcal.displays.base import require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues
+from skcal.hypothesis_tests.result import default_resamples
 from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw, save_figure

@@ -20,8 +20,8 @@ from skcal._selection import LEVEL
 from skcal._show import printable
 from skcal.cli.gates import GATED_ERRORS, line_of_gate
 from skcal.cli.predictions import Predictions, samples_of
-from skcal.displays.base import default_resamples
 from skcal.hypothesis_tests import calibration_test
+from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import expected_calibration_error
 from skcal.metrics.cross_fitted import ece_without_bins
 from skcal.model_selection.errors import error_facts, error_line

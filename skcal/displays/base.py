@@ -19,7 +19,6 @@ COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "black")
 MARKERS = "os^Dv<>"
 MAX_PANELS = 12
 _LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # of axes of rare events
-_LARGE = 100_000  # samples
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
 
@@ -303,11 +302,6 @@ def write_pvalues(ax, pvalues, rejected, **emphasis) -> list:
             text = f"p = {three_digits(pvalue)}{' *' if reject else ''}"
             texts.append(ax.text(1.02, row, text, fontsize="small", **look, **place))
     return texts
-
-
-def default_resamples(n_samples: int) -> int:
-    """The number of redrawn outcomes and of resamples unless the user says."""
-    return 999 if n_samples <= _LARGE else 199
 
 
 def require_instance(argument: str, value, kind: type, remedy: str) -> None:

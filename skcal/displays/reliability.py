@@ -22,7 +22,6 @@ from skcal.displays.base import (
     as_label,
     as_percent,
     counted,
-    default_resamples,
     draw_band,
     draw_diagonal,
     free_corner,
@@ -41,6 +40,7 @@ from skcal.displays.reliability_panel import (
     rule_of,
 )
 from skcal.functions.base import BilinearFunction
+from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.scan import ScanRange, scan_test
 from skcal.metrics.bins import problem_moments
 from skcal.metrics.cross_fitted import ece_without_bins

@@ -19,15 +19,17 @@ from skcal.hypothesis_tests.result import (
     RESAMPLING,
     CalibrationTestResult,
     adjust_pvalues,
+    default_resamples,
     of_classes,
     warn_if_few,
 )
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.hypothesis_tests.skce import all_pairs, covariance_products
 from skcal.kernels import Kernel
+from skcal.metrics.gap_sums import in_canonical_order
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import Problem
-from skcal.sample import read_sample
+from skcal.sample import Sample, read_sample
 
 _MOST_CELLS = 256
 _WIDTHS = (0.01, 0.1, 1.0)
@@ -208,6 +210,16 @@ def calibration_test(
       scan      0.001  ranges of predictions
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups)
+    return joint_test(sample, n_resamples, random_state, n_jobs)
+
+
+def verdict_of(sample: Sample, n_jobs: int | None = None) -> JointTestResult:
+    """Return the test of calibration that decides a verdict, by fixed draws."""
+    return joint_test(sample, default_resamples(len(sample.codes)), 0, n_jobs)
+
+
+def joint_test(sample: Sample, n_resamples: int, random_state, n_jobs) -> JointTestResult:
+    """Test a sample; single probabilities whatever the order of the rows."""
     problems = sample.problems()
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
     warn_if_few(n_resamples, len(filled), sample.groups)
@@ -313,8 +325,10 @@ class JointStatistics:
 
     def __init__(self, problem: Problem):
         n, m = problem.features.shape
-        problem = problem._replace(weight=problem.weight / problem.weight.mean())
         self.scalar = m == 1
+        if self.scalar:
+            problem = in_canonical_order(problem)
+        problem = problem._replace(weight=problem.weight / problem.weight.mean())
         if self.scalar:
             self.scan = RangeScan(problem)
             problem = self.scan.problem

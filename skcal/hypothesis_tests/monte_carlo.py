@@ -46,9 +46,9 @@ from skcal.sample import Sample, read_sample
 
 #: Metrics that a test can take by name.
 STATISTICS = {
-    name: getattr(metrics, name)
-    for name in metrics.__all__
-    if hasattr(getattr(metrics, name), "preparation")
+    name: metric
+    for name, metric in vars(metrics).items()
+    if name in metrics.__all__ and hasattr(metric, "preparation")
 }
 _ROUNDING = 1e-9  # relative differences of a statistic of flipped residuals
 

@@ -20,12 +20,18 @@ from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.notions import Problem
 from skcal.sample import Sample
 
+_LARGE = 100_000  # samples
 #: Constraints of a test that draws its null distribution.
 RESAMPLING = {
     "n_resamples": [Interval(Integral, 1, None, closed="left")],
     "random_state": ["random_state"],
     "n_jobs": [Integral, None],
 }
+
+
+def default_resamples(n_samples: int) -> int:
+    """The number of redrawn outcomes and of resamples of a verdict unless the user says."""
+    return 999 if n_samples <= _LARGE else 199
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,12 @@
 """Calibration measures ``(y_true, y_proba, *, …) → float`` (or parts), intervals and scorers."""
 
+from importlib import import_module
+from typing import Any
+
 from skcal.metrics.accumulator import CalibrationAccumulator
 from skcal.metrics.bin_table import calibration_bins
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
+from skcal.metrics.binned_rms_interval import binned_rms_error_interval
 from skcal.metrics.bootstrap import bootstrap_interval
 from skcal.metrics.cox import (
     calibration_intercept,
@@ -16,7 +20,7 @@ from skcal.metrics.cumulative import (
 )
 from skcal.metrics.curve import flexible_calibration_curve, integrated_calibration_index
 from skcal.metrics.decomposition import score_decomposition, sharpness
-from skcal.metrics.error_interval import calibration_error_interval
+from skcal.metrics.error_limits import calibration_error
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
     squared_kernel_calibration_error,
@@ -37,8 +41,10 @@ from skcal.metrics.validation import validation_measures
 __all__ = [
     "CalibrationAccumulator",
     "area_under_risk_coverage",
+    "binned_rms_error_interval",
     "bootstrap_interval",
     "calibration_bins",
+    "calibration_error",
     "calibration_error_interval",
     "calibration_intercept",
     "calibration_slope",
@@ -69,3 +75,13 @@ __all__ = [
     "validation_measures",
     "validation_sample_size",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "calibration_error_interval":  # whose lower limit is that of a test
+        return import_module("skcal.hypothesis_tests.error_interval").calibration_error_interval
+    raise AttributeError(f"module 'skcal.metrics' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

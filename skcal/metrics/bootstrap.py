@@ -172,7 +172,7 @@ def bootstrap_interval(
     draws, as long as the terms of all rows fit scikit-learn's ``working_memory``: some 10 s for a
     million samples and 1,000 resamples. Others cost n_resamples times the measure, 10 s for the
     smooth error of 100,000 samples: choose 200 resamples, ``n_jobs``, or for an interval of the
-    binned error :func:`calibration_error_interval`, which resamples nothing.
+    binned error :func:`binned_rms_error_interval`, which resamples nothing.
 
     References
     ----------

@@ -20,6 +20,7 @@ from skcal.metrics.cumulative import (
     kolmogorov_smirnov_calibration_error,
 )
 from skcal.metrics.curve import integrated_calibration_index
+from skcal.metrics.error_limits import calibration_error
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
     squared_kernel_calibration_error,
@@ -31,6 +32,7 @@ from skcal.sample import another, is_of_labels
 _MEAN_OF_CLASSES = {"notion": "classwise", "average": "macro"}
 # Name without "neg_": the metric by its defaults, or options that the name says.
 _SCORERS: dict[str, tuple[Callable, dict]] = {
+    "calibration_error": (calibration_error, {}),
     "expected_calibration_error": (expected_calibration_error, {}),
     "classwise_expected_calibration_error": (expected_calibration_error, _MEAN_OF_CLASSES),
     "top_label_expected_calibration_error": (expected_calibration_error, {"notion": "top-label"}),

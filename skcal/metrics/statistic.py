@@ -255,16 +255,11 @@ def draw_shares(problem: Problem, seeds) -> np.ndarray:
     """Shares of calibrated predictions as uneven as the observed ones, (n_resamples, n_rows, m).
 
     Their law is not known. Those of Dirichlet with the mean x have the variance ρ x (1 - x), and ρ
-    is (Σ δ² + max δ²) / Σ x (1 - x); labels are redrawn where a sample has one vote.
+    is that of :func:`ratio_of_shares`; labels are redrawn where a sample has one vote.
     """
     X = problem.features.astype(np.float64)
     columns = np.hstack([X, 1 - X]) if X.shape[1] == 1 else X
-    several = ~problem.groups.alone
-    chance = (X * (1 - X))[several].sum()
-    squares = (problem.residuals[several] ** 2).sum(axis=1)
-    # As if the largest had been seen once more: where few events are expected and fewer happened,
-    # those alone would make ρ too small.
-    ratio = (squares.sum() + squares.max(initial=0.0)) / chance if chance > 0 else 1.0
+    several, ratio = ~problem.groups.alone, ratio_of_shares(problem)
     codes = draw_codes(columns, seeds)
     if ratio > _NEARLY_LABELS:
         several = np.zeros_like(several)
@@ -278,6 +273,17 @@ def draw_shares(problem: Problem, seeds) -> np.ndarray:
         drawn = np.where(total > 0, parts / np.where(total > 0, total, 1), columns[several])
         draw[several] = drawn[:, : X.shape[1]]
     return block
+
+
+def ratio_of_shares(problem: Problem) -> float:
+    """How much shares of several votes vary beside labels, (Σ δ² + max δ²) / Σ x (1 - x)."""
+    several = ~problem.groups.alone
+    X = problem.features[several].astype(np.float64)
+    chance = (X * (1 - X)).sum()
+    squares = (problem.residuals[several] ** 2).sum(axis=1)
+    # As if the largest had been seen once more: where few events are expected and fewer happened,
+    # those alone would make the ratio too small.
+    return float((squares.sum() + squares.max(initial=0.0)) / chance) if chance > 0 else 1.0
 
 
 def draw_codes(X: np.ndarray, seeds) -> np.ndarray:

@@ -16,8 +16,8 @@ from skcal._files import replacing
 from skcal._show import as_json
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError
-from skcal.displays.base import default_resamples
 from skcal.hypothesis_tests import segment_test
+from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_candidates
 from skcal.notions import Notion

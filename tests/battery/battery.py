@@ -163,7 +163,7 @@ def intervals() -> dict:
         return metrics.bootstrap_interval(error, y, proba, **options, **asked(proba, notion))
 
     def closed(y, proba, seed, *, notion):
-        return metrics.calibration_error_interval(y, proba, root=False, **asked(proba, notion))
+        return metrics.binned_rms_error_interval(y, proba, root=False, **asked(proba, notion))
 
     def of_cox(y, proba, seed, *, name):
         result = metrics.cox_recalibration(y, proba, **asked(proba, "confidence"))
@@ -184,8 +184,8 @@ def intervals() -> dict:
             partial(bootstrap, notion="confidence"),
             0,
         ),
-        "calibration_error_interval, class-wise": (partial(closed, notion="classwise"), 0),
-        "calibration_error_interval, confidence": (partial(closed, notion="confidence"), 0),
+        "binned_rms_error_interval, class-wise": (partial(closed, notion="classwise"), 0),
+        "binned_rms_error_interval, confidence": (partial(closed, notion="confidence"), 0),
         "compare_calibration projection": (partial(of_test, function=compare), 0),
         "compare_calibration skce": (partial(of_test, function=compare, method="skce"), 0),
         "skce_test block": (partial(of_test, function=skce, method="block", bandwidth=0.1), 0),
@@ -343,7 +343,7 @@ Where intervals do not hold
 - Up to n = 1,000 with four classes: normal intervals of ``compare_calibration``, and at n = 100 of
   ``skce_test(method="block")``, whose blocks are ten, of an error that is there miss it more often
   by up to 10 or 15 points, since their standard error varies with the estimate.
-- Class-wise ``calibration_error_interval`` up to n = 300: bins of one sample have no pairs and are
+- Class-wise ``binned_rms_error_interval`` up to n = 300: bins of one sample have no pairs and are
   left out, though the truth counts their error.
 
 The stars of the first table are chance: on 1,200 other data sets the same cells have 4.6 %

@@ -42,5 +42,5 @@ def test_intervals_cover(name, cell):
 
 @pytest.mark.parametrize("kind", battery.DISTORTIONS)
 def test_distortions_are_not_calibrated(kind):
-    name = "calibration_error_interval, class-wise"
+    name = "binned_rms_error_interval, class-wise"
     assert battery.truth(name, kind) > 1e-3

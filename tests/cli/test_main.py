@@ -16,7 +16,7 @@ from skcal.cli import evaluate
 from skcal.cli.commands import main
 from skcal.cli.evaluate import LateLines, scores_line, scores_of
 from skcal.cli.predictions import Predictions
-from skcal.displays.base import default_resamples
+from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import expected_calibration_error
 from skcal.model_selection import candidates
 from skcal.notions import resolve_notion

@@ -33,6 +33,7 @@ from skcal.metrics.scorers import _SCORERS
 
 # What is called like a metric and is none.
 TOOLS = {
+    "calibration_error_interval": "runs a test: tests/hypothesis_tests/test_error_interval.py",
     "flexible_calibration_curve": "curves of one outcome: tests/metrics/test_curve.py",
     "validation_measures": "draws resamples, needs both outcomes: tests/metrics/test_curve.py",
 }
@@ -91,7 +92,8 @@ FACTS = {
     "accumulator": Facts(notions=SCALAR, copies="n_samples_seen_"),
     "calibration_bins": Facts(**COUNTS),
     "calibration_bins, quantile": Facts(options={"strategy": "quantile"}, notions=SCALAR, **COUNTS),
-    "calibration_error_interval": Facts(notions=SCALAR, copies="the number of samples"),
+    "binned_rms_error_interval": Facts(notions=SCALAR, copies="the number of samples"),
+    "calibration_error": Facts(notions=SCALAR, copies="the number of samples"),
     "calibration_intercept": Facts(**LOGISTIC),
     "calibration_slope": Facts(**LOGISTIC),
     "cox_recalibration": Facts(**LOGISTIC, scale="standard errors"),

@@ -37,7 +37,7 @@ from skcal.hypothesis_tests import (
     monte_carlo_test,
     skce_test,
 )
-from skcal.metrics import calibration_error_interval, cox_recalibration, validation_measures
+from skcal.metrics import binned_rms_error_interval, cox_recalibration, validation_measures
 from skcal.sample import read_sample
 
 LEVEL = 0.05
@@ -116,7 +116,7 @@ TESTS = {
 
 
 def misses_squared_error(y, p, groups):
-    interval = calibration_error_interval(y, p, groups=groups, root=False)
+    interval = binned_rms_error_interval(y, p, groups=groups, root=False)
     return not interval.low <= 0 <= interval.high
 
 

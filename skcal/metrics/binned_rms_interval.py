@@ -59,7 +59,7 @@ class ErrorInterval(ShownRounded):
         **CONFIDENCE_LEVEL,
     }
 )
-def calibration_error_interval(
+def binned_rms_error_interval(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
@@ -168,9 +168,9 @@ def calibration_error_interval(
     Examples
     --------
     >>> from skcal.datasets import make_dirichlet
-    >>> from skcal.metrics import calibration_error_interval
+    >>> from skcal.metrics import binned_rms_error_interval
     >>> data = make_dirichlet(500, n_classes=3, model="M3", random_state=0)
-    >>> interval = calibration_error_interval(data.labels, data.proba)
+    >>> interval = binned_rms_error_interval(data.labels, data.proba)
     >>> round(interval.low, 2), round(interval.estimate, 2), round(interval.high, 2)
     (0.56, 0.6, 0.64)
     """

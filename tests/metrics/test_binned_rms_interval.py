@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 
-from skcal.metrics import calibration_error_interval, expected_calibration_error
+from skcal.metrics import binned_rms_error_interval, expected_calibration_error
+from skcal.metrics.binned_rms_interval import _ends, _PairTerms
 from skcal.metrics.bins import BinRule
-from skcal.metrics.error_interval import _ends, _PairTerms
 from skcal.sample import read_sample
 
 NOTIONS = ["binary", "confidence", "top-label", "classwise"]
@@ -63,7 +63,7 @@ def test_the_estimate_is_the_debiased_error(notion, strategy):
     y, proba, weight = sample(notion)
     options = {"notion": notion, "strategy": strategy, "n_bins": 6, "sample_weight": weight}
     for root in (False, True):
-        interval = calibration_error_interval(y, proba, root=root, **options)
+        interval = binned_rms_error_interval(y, proba, root=root, **options)
         error = expected_calibration_error(y, proba, norm=2, debias=True, root=root, **options)
         assert_allclose(interval.estimate, error, atol=1e-14)
         assert 0 <= interval.low <= max(interval.estimate, 0) <= interval.high
@@ -109,18 +109,18 @@ def test_one_bin_has_one_degree_of_freedom_and_equal_bins_as_many_as_they_are():
 def test_events_that_have_not_happened_are_counted():
     p = np.full(2000, 0.01)
     y = (np.arange(2000) < 6).astype(int)
-    interval = calibration_error_interval(y, p, root=False)
+    interval = binned_rms_error_interval(y, p, root=False)
     assert interval.standard_error >= np.sqrt(2) * 0.01 * 0.99 / 2000 * 0.999
     with pytest.warns(UserWarning, match="Too few outcomes are uncertain for the interval"):
-        calibration_error_interval(np.roll(y, 7) * (np.arange(2000) < 10), p, labels=[0, 1])
+        binned_rms_error_interval(np.roll(y, 7) * (np.arange(2000) < 10), p, labels=[0, 1])
 
 
 def test_scale_of_weights_does_not_matter_and_levels_nest():
     y, proba, weight = sample("confidence", 200)
-    one = calibration_error_interval(y, proba, sample_weight=weight)
-    other = calibration_error_interval(y, proba, sample_weight=7 * weight)
+    one = binned_rms_error_interval(y, proba, sample_weight=weight)
+    other = binned_rms_error_interval(y, proba, sample_weight=7 * weight)
     assert_allclose([one.low, one.high], [other.low, other.high], rtol=1e-10)
-    wide = calibration_error_interval(y, proba, sample_weight=weight, confidence_level=0.99)
+    wide = binned_rms_error_interval(y, proba, sample_weight=weight, confidence_level=0.99)
     assert wide.low <= one.low < one.high <= wide.high
 
 
@@ -128,7 +128,7 @@ def test_scale_of_weights_does_not_matter_and_levels_nest():
 def test_bins_that_see_labels_and_vectors_are_refused(option):
     y, proba, _ = sample("confidence")
     with pytest.raises(ValueError, match=next(iter(option))):
-        calibration_error_interval(y, proba, **option)
+        binned_rms_error_interval(y, proba, **option)
 
 
 @pytest.mark.parametrize(("slope", "weighted"), [(1.0, True), (1.4, False)])
@@ -142,7 +142,7 @@ def test_intervals_cover_calibrated_or_not(slope, weighted):
         p = rng.uniform(size=400)
         y = (rng.uniform(size=400) < expit(logit(p) / slope)).astype(int)
         weight = rng.uniform(0.2, 2, 400) if weighted else None
-        interval = calibration_error_interval(y, p, root=False, sample_weight=weight)
+        interval = binned_rms_error_interval(y, p, root=False, sample_weight=weight)
         hits += interval.low <= truth <= interval.high
     # At 94 %, fewer than 130 of 150 has probability 4e-4; tests/battery has other sizes.
     assert hits >= 130

@@ -1,0 +1,283 @@
+"""The calibration error: the mean absolute difference of predicted probability and frequency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skcal._groups import groups_or_singles, tail_quantile, variance_of_sums
+from skcal._running import over_jobs
+from skcal._show import ShownRounded, number, percent
+from skcal._validation import InputError
+from skcal.metrics.crossings import (
+    CHANGES,
+    joint_quantile,
+    largest_signed_sums,
+    noise_of_sums,
+)
+from skcal.metrics.gap_models import GapModels, cells_of
+from skcal.metrics.gap_sums import GapSums
+from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
+
+_LEVEL, _CROSSINGS = 0.95, 3  # of the limits between which an estimate is
+_EVIDENT = 1.0  # standard errors by which more changes of sign must be larger to be allowed
+_SIGNIFICANT = 1.9  # standard errors of a bias, from which no estimate is smaller
+_ROUNDING = 1e-12
+
+
+def calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    notion: str = "auto",
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    from_logits: bool = False,
+) -> float:
+    """Calibration error: the mean absolute difference of predicted probability and frequency.
+
+    That is what ECE estimates, E abs(E[y | p] - p), without bins, widths, folds or a seed. Print it
+    with the limits of :func:`calibration_error_interval`, whose estimate it is.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : str, default="auto"
+        A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more. The
+        error of "classwise" and of "multi-label" is the mean over the classes.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Importance weights, whose scale does not matter: a weight of 2 says less than two samples.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits, of which no digit is lost.
+
+    Returns
+    -------
+    error : float in [0, 1]
+        In probability units; 0 is calibrated. Calibrated samples have a small positive value.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid or the notion has vectors, whose error is the RMS calibration
+        error of :class:`skcal.CalibrationErrorSearchCV`.
+
+    See Also
+    --------
+    calibration_error_interval : the same number with its confidence limits.
+    expected_calibration_error : the published estimator, with bins.
+    smooth_calibration_error : with a kernel whose width the data choose.
+
+    Notes
+    -----
+    Sorted predictions become at most 128 cells. Some 900 Gaussian models of the cells' gaps, and
+    "calibrated", are averaged by their evidence: constant, a line, a parabola, smooth on several
+    scales of probabilities, logits or ranks, independent, or off in few coarse cells, of sizes from
+    noise level up. The estimate is the posterior mean of the mean absolute gap, moved into the 95 %
+    limits and up to the bias, where that is significant. It is consistent.
+
+    O(n log n) time: 0.03 s for 1,000 predictions and 3 s for a million.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.metrics import calibration_error, expected_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=1000)
+    >>> y = rng.uniform(size=1000) < p  # calibrated
+    >>> round(calibration_error(y, p), 3), round(expected_calibration_error(y, p), 3)
+    (0.007, 0.037)
+    >>> y = rng.uniform(size=1000) < p**1.5  # off by 0.1 on average
+    >>> round(calibration_error(y, p), 3)
+    0.096
+    """
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
+    )
+    return ErrorLimits(sample).estimate
+
+
+@dataclass(frozen=True)
+class CalibrationErrorInterval(ShownRounded):
+    """A calibration error with its limits.
+
+    Attributes
+    ----------
+    estimate : float
+        The error, as :func:`~skcal.metrics.calibration_error` returns it.
+    low, high : float
+        One-sided confidence limits, each at ``confidence_level``. ``low`` is 0 where
+        :func:`~skcal.hypothesis_tests.calibration_test` does not reject at 1 -
+        ``confidence_level``, and where that test alone says that the error is above 0.
+    confidence_level : float
+    max_crossings : int
+        ``high`` holds for curves that cross the diagonal at most so often: as often as was asked
+        for, or more often where the data show it.
+    notion : str
+    pvalue : float
+        That of the test.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    confidence_level: float
+    max_crossings: int
+    notion: str
+    pvalue: float = field(repr=False)
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the error is significantly above 0."""
+        return self.pvalue <= 1 - self.confidence_level + _ROUNDING
+
+    def sentence(self) -> str:
+        """Return the error with its limits in words."""
+        high, level = number(self.high, 3), percent(self.confidence_level)
+        if self.low > 0:
+            limits = f"at least {number(self.low, 3)}, at most {high}, each with {level} confidence"
+        elif self.is_significant:
+            limits = f"above 0, p ≤ {self.pvalue:.2g}; at most {high} with {level} confidence"
+        else:
+            limits = f"not significantly above 0; at most {high} with {level} confidence"
+        return f"calibration error {number(self.estimate, 3)} ({limits})"
+
+
+class ErrorLimits:
+    """The calibration error of a sample, and limits that hold whatever a test says.
+
+    Parameters
+    ----------
+    sample : Sample
+        With a scalar notion.
+    """
+
+    def __init__(self, sample: Sample):
+        if not sample.notion.scalar:
+            raise InputError(
+                f"notion={str(sample.notion)!r}",
+                "conditions on a vector, for which there is no calibration error with limits.",
+                f"Use one of {SCALAR_NOTIONS}, or the RMS calibration error of "
+                "skcal.CalibrationErrorSearchCV.",
+            )
+        self.sample = sample
+        problems = [problem for problem in sample.problems() if len(problem.weight)]
+        self.divided = not problems[0].of_all_samples
+        self.shares = [problem.share if self.divided else 1 / len(problems) for problem in problems]
+        self.parts = over_jobs([(GapSums.of, problem) for problem in problems], prefer="threads")
+        together = sample.groups is not None and np.bincount(sample.groups.codes).max() > 1
+        self.groups = sample.groups if together else None
+
+    def interval(
+        self, pvalue: float, confidence_level: float = _LEVEL, max_crossings: int = _CROSSINGS
+    ) -> CalibrationErrorInterval:
+        """Return the error with its limits; the lower one is 0 unless the p-value is small."""
+        tail = 1 - confidence_level
+        high, allowed = self.high(tail, max_crossings)
+        return CalibrationErrorInterval(
+            estimate=self.estimate,
+            low=min(self.low(tail), self.estimate) if pvalue <= tail + _ROUNDING else 0.0,
+            high=max(high, self.estimate),
+            confidence_level=confidence_level,
+            max_crossings=allowed,
+            notion=str(self.sample.notion),
+            pvalue=pvalue,
+        )
+
+    @cached_property
+    def estimate(self) -> float:
+        """The posterior mean of the error, within its limits."""
+        errors = over_jobs([(_estimate, part) for part in self.parts], prefer="threads")
+        tail = 1 - _LEVEL
+        return float(np.clip(np.dot(self.shares, errors), self.low(tail), self.high(tail)[0]))
+
+    def high(self, tail: float, max_crossings: int = _CROSSINGS) -> tuple[float, int]:
+        """The upper limit, and how many crossings of the diagonal it allows."""
+        _, means, _, deviation = self._noise
+        gains, more = self._sums - means, np.array(CHANGES) > max_crossings
+        enough = gains[more].max(initial=-np.inf) - _EVIDENT * deviation
+        if np.interp(max_crossings, CHANGES, gains) < enough:  # more crossings are evident
+            max_crossings = CHANGES[int(np.argmax(more & (gains >= enough)))]
+        signs = [part.largest_pattern(max_crossings) for part in self.parts]
+        sums = [
+            float(part.weight @ (part.residuals * sign))
+            for part, sign in zip(self.parts, signs, strict=True)
+        ]
+        spread = np.sqrt(self._variance(signs, sums))
+        most = self.sample.weight.max() / np.sort(self.sample.weight).sum()
+        high = np.dot(self.shares, sums) + self._quantile(tail) * spread + np.log(1 / tail) * most
+        return min(float(high), 1.0), max_crossings
+
+    def low(self, tail: float) -> float:
+        """The larger of the lower limits of the bias and of the signed sums."""
+        means, deviations = self._noise[1:3]
+        width = joint_quantile(self._quantile(tail / 2)) * deviations
+        of_sums = (self._sums - means - width).max()
+        ones, biases = [np.ones(len(part.x)) for part in self.parts], [p.bias for p in self.parts]
+        spread = np.sqrt(self._variance(ones, biases))
+        of_bias = abs(np.dot(self.shares, biases)) - self._quantile(tail / 2) * spread
+        return max(float(of_sums), float(of_bias), 0.0)
+
+    @cached_property
+    def _sums(self) -> np.ndarray:
+        """The signed sums T_k of all problems, for k of CHANGES."""
+        return np.dot(self.shares, self._noise[0])
+
+    @cached_property
+    def _noise(self):
+        """Of each part the sums T_k; mean and deviation of their noise; of the mean residual."""
+        steps = [part.independent_steps() for part in self.parts]
+        sums = [largest_signed_sums(values, CHANGES[-1])[list(CHANGES)] for values, _ in steps]
+        noises = [noise_of_sums(variances) for _, variances in steps]
+        shares = np.array(self.shares)
+        means, deviations = (np.stack(part) * shares[:, None] for part in zip(*noises, strict=True))
+        scales = shares * np.sqrt([variances.sum() for _, variances in steps])
+        # Samples of different parts are independent; the same samples may err together.
+        add = (lambda v: np.sqrt((v**2).sum(axis=0))) if self.divided else (lambda v: v.sum(axis=0))
+        return np.stack(sums), means.sum(axis=0), add(deviations), add(scales)
+
+    def _quantile(self, tail) -> float:
+        groups = groups_or_singles(
+            self.sample.groups, self.sample.weight / self.sample.weight.mean()
+        )
+        return tail_quantile(tail, self.sample.weight, groups)
+
+    def _variance(self, signs, sums) -> float:
+        """The variance of the mean of the residuals times signs."""
+        terms, beside = np.zeros(len(self.sample.weight)), 0.0
+        for part, share, sign, total in zip(self.parts, self.shares, signs, sums, strict=True):
+            terms[part.rows] += share * part.weight * (part.residuals * sign - total)
+            seen, implied = part.variances
+            beside += share**2 * max(implied - seen, 0.0)
+        order = np.argsort(terms)  # in which sums do not depend on the order of the rows
+        variance = float((terms[order] ** 2).sum()) + beside
+        if self.groups is None:
+            return variance
+        of_groups = variance_of_sums(terms[order], self.groups.take(order))
+        return max(variance, float(of_groups))
+
+
+def _estimate(part: GapSums) -> float:
+    """The posterior mean of the mean absolute gap, at least the bias where that is significant."""
+    cells = cells_of(part)
+    error, _ = GapModels(cells).average(cells.sums)
+    variance = min(part.variances)
+    if part.groups is not None:
+        variance = max(variance, float((part.groups.sums(part.weight * part.residuals) ** 2).sum()))
+    square = part.bias**2 / max(variance, 1e-300)
+    return max(error, abs(part.bias) * float(np.clip((square - 1) / (_SIGNIFICANT**2 - 1), 0, 1)))

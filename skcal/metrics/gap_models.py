@@ -1,0 +1,210 @@
+"""Gaussian models of the gaps of a calibration curve, averaged by their evidence in closed form.
+
+Sums of residuals in cells of predictions are the gaps plus noise of known variance. A model says
+how gaps of different cells hang together (they are constant, on a line, on a parabola, smooth in
+probabilities, logits or ranks, independent, or off in few cells only) and how large they are.
+Posterior means, weighted by the evidence of each model and of "calibrated", estimate the gaps and
+their mean absolute value. There are neither draws nor folds.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logit, ndtr
+
+from skcal.metrics.gap_sums import GapSums
+
+_CALIBRATED = 0.18  # prior probability that all gaps are 0
+_SMALLEST, _LARGEST = 1.25, 16.0  # scales: in standard errors of a mean, and of p (1 - p)
+_TYPICAL = 1.5  # above which larger scales are less likely
+_WIDTHS, _RANGES = (0.15, 0.07, 0.03), (0.6, 0.2, 0.07, 0.025)  # of Gaussian, exponential kernels
+_SIMPLE = 2.7  # odds of a constant and of a line, beside those of other kernels
+_SPARSE = 0.54  # odds of all partitions together, of which each coarse cell is off with _OFF
+_OFF = 0.1
+_PARTITIONS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_FARTHEST = 7.0  # logits that are told apart
+_MOST_CELLS, _MANY, _MOST_OF_MANY = 96, 5000, 128
+_FEWEST = 6  # samples of a cell
+_LEAST = 0.7  # variance of a cell
+_NEAR, _AS_EXPECTED = 0.06, 30  # of the local variance beside the implied one
+
+
+class Cells(NamedTuple):
+    """Neighbouring predictions together, in increasing order; counts are effective ones.
+
+    Attributes
+    ----------
+    mass, sums : ndarray of shape (n_cells,)
+        Numbers of samples and sums of residuals.
+    noise : ndarray of shape (n_cells,)
+        The variance of each sum.
+    chance : ndarray of shape (n_cells,)
+        Sums of p (1 - p).
+    p : ndarray of shape (n_cells,)
+        Mean predictions.
+    cell : ndarray of shape (n_points,)
+        The cell of each distinct prediction.
+    """
+
+    mass: np.ndarray
+    sums: np.ndarray
+    noise: np.ndarray
+    chance: np.ndarray
+    p: np.ndarray
+    cell: np.ndarray
+
+
+def cells_of(gaps: GapSums) -> Cells:
+    """Cells of equal mass and of enough variance, none on both sides of 1/2."""
+    n = gaps.n_effective
+    mass, implied = gaps.at_points(gaps.weight) * n, gaps.at_points(gaps.implied) * n**2
+    p, total = gaps.x[gaps.starts], implied.sum()
+    high = p >= 0.5
+    most = min(_MOST_CELLS if n < _MANY else _MOST_OF_MANY, max(4, int(n) // _FEWEST))
+    most_by_variance = max(1, min(most, int(total / _LEAST)))
+    density = np.minimum(most * mass / n, 2 * most_by_variance * implied / max(total, 1e-300))
+    middle = np.cumsum(density) - density / 2
+    fine = np.unique(2 * np.floor(middle + 1e-9) + high, return_inverse=True)[1]
+    cell = _joined(np.bincount(fine, implied), np.bincount(fine, high) > 0)[fine]
+    size, sums, variance, chance, mean = (
+        np.bincount(cell, values)
+        for values in (
+            mass,
+            gaps.steps * n,
+            implied,
+            gaps.at_points(gaps.weight * gaps.x * (1 - gaps.x)) * n,
+            mass * p,
+        )
+    )
+    noise, seen = np.maximum(variance, _LEAST), gaps.variances_in(cell) * n**2
+    rank = (np.cumsum(size) - size / 2) / n
+    near = np.exp(-0.5 * ((rank[:, None] - rank) / _NEAR) ** 2)
+    noise = noise * np.maximum(1, (near @ seen + _AS_EXPECTED) / (near @ noise + _AS_EXPECTED))
+    if gaps.groups is not None:  # whose samples may lie in several cells
+        together = gaps.variances_in(np.zeros(len(p), dtype=np.intp)).sum() * n**2
+        noise = noise * max(1.0, together / noise.sum())
+    return Cells(size, sums, noise, np.maximum(chance, _LEAST), mean / size, cell)
+
+
+def _joined(variance, high) -> np.ndarray:
+    """New numbers: a cell of little variance joins the next, the last of a side the one before."""
+    label, k = np.zeros(len(variance), dtype=np.intp), 0
+    for side in (False, True):
+        first, filled = k, 0.0
+        for i in np.flatnonzero(high == side):
+            label[i], filled = k, filled + variance[i]
+            if filled >= _LEAST:
+                k, filled = k + 1, 0.0
+        rest = (label == k) & (high == side)
+        label[rest] -= k > first
+        k += bool(rest.any() and k == first)
+    return label
+
+
+class GapModels:
+    """Models of the gaps of some cells.
+
+    Parameters
+    ----------
+    cells : Cells
+    """
+
+    def __init__(self, cells: Cells):
+        mass, _, noise, chance, p, _ = cells
+        self.share, self.deviation = mass / mass.sum(), np.sqrt(noise)
+        self.density = mass / self.deviation
+        rank = np.cumsum(self.share) - self.share / 2
+        smallest = _SMALLEST / np.sqrt(chance.sum())
+        n_scales = max(2, np.ceil(np.log2(_LARGEST / smallest)) + 1)
+        scales = smallest * 2.0 ** np.arange(n_scales)
+        self.squares, self.log_prior = scales**2, -np.log1p((scales / _TYPICAL) ** 1.5)
+        own, mean = chance / mass, chance.sum() / mass.sum()
+        self.amplitudes = np.stack([own, np.sqrt(own * mean), np.full(len(own), mean)])
+        kernels, odds = _kernels(rank, p, chance)
+        scaled = self.density * self.amplitudes
+        grams = scaled[:, None, :, None] * kernels * scaled[:, None, None, :]
+        values, self.vectors = np.linalg.eigh(grams.reshape(-1, *kernels.shape[1:]))
+        self.values = np.maximum(values, 0)
+        self.log_odds = np.log(np.tile(odds, len(self.amplitudes)))
+        self.partitions = [
+            np.unique(np.floor(rank * size + offset).astype(np.intp), return_inverse=True)[1]
+            for size in _PARTITIONS
+            for offset in ((0, 0.5) if size > 3 else (0,))
+        ]
+
+    def average(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
+        """Posterior means of the mean absolute gap, and of the gap of each cell.
+
+        Parameters
+        ----------
+        sums : ndarray of shape (n_cells,)
+            Sums of residuals.
+        """
+        z = sums / self.deviation
+        log_prior, evidence, errors, gaps = zip(self._smooth(z), *self._sparse(z), strict=True)
+        log = np.concatenate(log_prior)
+        log += np.log1p(-_CALIBRATED) - np.log(np.exp(log).sum()) + np.concatenate(evidence)
+        top = max(log.max(), np.log(_CALIBRATED))
+        weight = np.exp(log - top)
+        weight /= weight.sum() + np.exp(np.log(_CALIBRATED) - top)
+        return float(weight @ np.concatenate(errors)), weight @ np.concatenate(gaps)
+
+    def _smooth(self, z):
+        """Log prior, log evidence, error and gaps of the models of all kernels and scales."""
+        y = np.einsum("k,mkj->mj", z, self.vectors)[:, None]
+        signal = self.squares[:, None] * self.values[:, None]
+        kept = signal / (1 + signal)
+        evidence = 0.5 * (kept * y * y - np.log1p(signal)).sum(axis=2)
+        turned = self.vectors.transpose(0, 2, 1)
+        gaps = (kept * y) @ turned / self.density
+        deviation = np.sqrt(np.maximum(kept @ turned**2, 1e-12)) / self.density
+        errors = _mean_absolute(gaps, deviation) @ self.share
+        log_prior = self.log_odds[:, None] + self.log_prior
+        return log_prior.ravel(), evidence.ravel(), errors.ravel(), gaps.reshape(-1, len(z))
+
+    def _sparse(self, z):
+        """Yield the same of each partition, whose cells are off or not."""
+        scale = self.squares[:, None]
+        log_prior = self.log_prior + np.log(_SPARSE / len(self.partitions))
+        for amplitude in self.amplitudes:
+            weight = self.density * amplitude
+            for cell in self.partitions:
+                precision, y, mass = (
+                    np.bincount(cell, values)
+                    for values in (weight**2, weight * z, self.share * amplitude)
+                )
+                kept = scale / (1 + scale * precision)
+                off = np.log(_OFF) + 0.5 * (y * y * kept - np.log1p(scale * precision))
+                either = np.logaddexp(np.log1p(-_OFF), off)
+                probability = np.exp(off - either)
+                errors = (_mean_absolute(y * kept, np.sqrt(kept)) * probability) @ mass
+                gaps = (y * kept * probability)[:, cell] * amplitude
+                yield log_prior, either.sum(axis=1), errors, gaps
+
+
+def _kernels(rank, p, chance) -> tuple[np.ndarray, list[float]]:
+    """Covariances (n_kernels, k, k) of the gaps of cells, and their odds."""
+    a = np.clip(logit(np.clip(p, 1e-7, 1 - 1e-7)), -_FARTHEST, _FARTHEST)
+    x = a - chance @ a / chance.sum()
+    x = np.clip(x / max(np.sqrt(chance @ x**2 / chance.sum()), 1e-3), -3, 3)
+    ranks, probabilities, logits = (np.abs(c[:, None] - c) for c in (rank, p, a / 6))
+    line = 1 + np.outer(x, x)
+    parabola = line + 0.5 * np.outer(x * x - 1, x * x - 1)
+    kernels = [np.ones_like(line), line, parabola, np.eye(len(p))]
+    odds = [_SIMPLE, _SIMPLE] + [1.0] * (2 + len(_RANGES) + 2 * len(_WIDTHS))
+    for width in _RANGES:
+        kernels.append((np.exp(-probabilities / width) + np.exp(-logits / width)) / 2)
+    for width in _WIDTHS:
+        near_rank, near_p, near_logit = (
+            np.exp(-0.5 * (c / width) ** 2) for c in (ranks, probabilities, logits)
+        )
+        kernels += [near_rank, (near_p + near_logit) / 2]
+    return np.stack(kernels), odds
+
+
+def _mean_absolute(mean, deviation):
+    """The mean of the absolute value of a normal variable."""
+    x = mean / deviation
+    return deviation * np.sqrt(2 / np.pi) * np.exp(-x * x / 2) + mean * (2 * ndtr(x) - 1)

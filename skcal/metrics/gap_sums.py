@@ -1,0 +1,162 @@
+"""The gaps of a scalar problem: sums of residuals at its distinct predictions, in canonical order.
+
+Rows are sorted by prediction, outcome and weight, so that no digit depends on the order in which
+they were passed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from skcal.metrics.crossings import largest_pattern
+from skcal.metrics.statistic import ratio_of_shares
+from skcal.notions import Problem
+
+_CELLS, _CELLS_OF_GROUPS = 1024, 32  # whose signed sums have a noise that is known
+_MOST_POINTS = 2**17  # between which signs change; of more, cells of equal mass
+_SMALLEST = 1e-9  # variance beside another
+
+
+def canonical_order(problem: Problem) -> np.ndarray:
+    """The rows of a scalar problem by prediction, outcome, weight and group, whatever their order.
+
+    Groups of votes have the numbers of their rows, but rows that agree in all else are alike.
+    """
+    x = problem.features[:, 0]
+    keys = [problem.outcomes[:, 0], problem.weight]
+    if problem.groups is not None:
+        keys += [problem.groups.alone, problem.groups.codes]
+    return np.lexsort((*(key for key in reversed(keys) if np.ptp(key * 1.0) > 0), x))
+
+
+def in_canonical_order(problem: Problem) -> Problem:
+    """The problem with its rows in that order, and its groups numbered as they come."""
+    order = canonical_order(problem)
+    taken = problem.take(order, order, problem.weight)
+    taken = taken._replace(rows=slice(None), share=problem.share, weight=problem.weight[order])
+    if problem.groups is None:
+        return taken
+    _, first, codes = np.unique(taken.groups.codes, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    return taken._replace(groups=replace(taken.groups, codes=rank[codes]))
+
+
+@dataclass(frozen=True, eq=False)
+class GapSums:
+    """A scalar problem with its rows in canonical order.
+
+    Attributes
+    ----------
+    x, residuals : ndarray of shape (n_rows,)
+        Predictions in increasing order, and outcomes less predictions.
+    weight : ndarray of shape (n_rows,)
+        Weights with the sum 1.
+    implied : ndarray of shape (n_rows,)
+        The variance of each weighted residual if predictions are calibrated.
+    groups : skcal._groups.Groups or None
+        Groups of which one holds several rows; None otherwise.
+    rows : ndarray of shape (n_rows,)
+        The row of the sample to which each belongs.
+    starts : ndarray of shape (n_points,)
+        The first row of each distinct prediction.
+    """
+
+    x: np.ndarray
+    residuals: np.ndarray
+    weight: np.ndarray
+    implied: np.ndarray
+    groups: Any
+    rows: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem) -> GapSums:
+        """Sort the rows of a problem."""
+        order = canonical_order(problem)
+        x = problem.features[order, 0].astype(np.float64)
+        residuals = problem.outcomes[order, 0] - x
+        weight = problem.weight[order]
+        weight = weight / weight.sum()
+        implied = weight**2 * x * (1 - x)
+        groups: Any = None if problem.groups is None else problem.groups.take(order)
+        if problem.of_shares:  # whose law is not known but for their variance
+            implied[~groups.alone] *= min(1.0, ratio_of_shares(problem))
+        if groups is not None and np.bincount(groups.codes).max() == 1:
+            groups = None
+        rows = order if isinstance(problem.rows, slice) else problem.rows[order]
+        starts = np.append(0, np.flatnonzero(np.diff(x)) + 1)
+        return cls(x, residuals, weight, implied, groups, rows, starts)
+
+    def at_points(self, values: np.ndarray) -> np.ndarray:
+        """Sums of values (n_rows,) over each distinct prediction."""
+        return np.add.reduceat(values, self.starts)
+
+    @cached_property
+    def steps(self) -> np.ndarray:
+        """Σ w δ at each distinct prediction."""
+        return self.at_points(self.weight * self.residuals)
+
+    @property
+    def bias(self) -> float:
+        """The mean residual."""
+        return float(self.steps.sum())
+
+    @cached_property
+    def n_effective(self) -> float:
+        """How many samples of equal weight would be as many, 1 / Σ w²."""
+        return 1 / float(np.sort(self.weight**2).sum())
+
+    @cached_property
+    def variances(self) -> tuple[float, float]:
+        """The variance of the mean residual, as observed in independent rows and as implied."""
+        squares = (self.weight * self.residuals) ** 2
+        return float(squares.sum()), float(self.implied.sum())
+
+    def in_cells(self, most: int) -> np.ndarray:
+        """The cell of each distinct prediction, of at most so many cells of equal mass."""
+        if len(self.starts) <= most:
+            return np.arange(len(self.starts))
+        mass = self.at_points(self.weight)
+        middle = np.cumsum(mass) - mass / 2
+        return np.unique((most * middle).astype(np.intp), return_inverse=True)[1]
+
+    def variances_in(self, cells: np.ndarray) -> np.ndarray:
+        """Σ of the squares of w δ in each cell of distinct predictions, of a group together."""
+        if self.groups is None:
+            return np.bincount(cells, self.at_points((self.weight * self.residuals) ** 2))
+        return (self.group_sums(cells) ** 2).sum(axis=0)
+
+    def group_sums(self, cells: np.ndarray) -> np.ndarray:
+        """Sums (n_groups, n_cells) of w δ over the rows of each group in cells of predictions."""
+        of_rows = np.repeat(cells, np.diff([*self.starts, len(self.x)]))
+        return self.groups.sums_in_cells(self.weight * self.residuals, of_rows, cells.max() + 1)
+
+    def independent_steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Σ w δ in cells of equal mass, and variances of independent sums that vary as much.
+
+        For groups these variances are no smaller than the covariance of the cells in any direction,
+        so that signed sums of independent steps are no smaller, either (Anderson's inequality).
+        """
+        cells = self.in_cells(_CELLS if self.groups is None else _CELLS_OF_GROUPS)
+        steps = np.bincount(cells, self.steps)
+        seen, implied = self.variances
+        variances: np.ndarray = np.bincount(cells, self.at_points(self.implied))
+        if implied <= _SMALLEST * seen:
+            variances = np.bincount(cells, self.at_points((self.weight * self.residuals) ** 2))
+        elif seen > implied:
+            variances = variances * (seen / implied)
+        if self.groups is not None:
+            scales = np.sqrt(np.maximum(variances, _SMALLEST * variances.sum()))
+            sums, n = self.group_sums(cells) / scales, self.groups.n_groups
+            variances = variances * max(1.0, n / (n - 1) * float(np.linalg.norm(sums, 2)) ** 2)
+        return steps, variances
+
+    def largest_pattern(self, most: int) -> np.ndarray:
+        """Signs of the rows that make their sum of w δ largest, with at most so many changes."""
+        cells = self.in_cells(_MOST_POINTS)
+        signs = largest_pattern(np.bincount(cells, self.steps), most)
+        return np.repeat(signs[cells], np.diff([*self.starts, len(self.x)]))

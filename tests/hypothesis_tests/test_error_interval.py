@@ -1,0 +1,96 @@
+"""The interval of the calibration error agrees with the verdict, and says so in words."""
+
+import numpy as np
+import pytest
+
+import skcal
+from skcal.hypothesis_tests import calibration_test
+from skcal.metrics import calibration_error, calibration_error_interval
+from skcal.metrics.error_limits import CalibrationErrorInterval
+
+
+def drawn(n, seed, power=1.0):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    return (rng.random(n) < p**power).astype(int), p
+
+
+def test_lower_limit_is_above_0_only_where_the_test_rejects():
+    seen = set()
+    for seed in range(6):
+        y, p = drawn(200, seed, 1 + seed / 8)
+        interval = calibration_error_interval(y, p)
+        rejected = calibration_test(y, p, random_state=0).pvalue <= 0.05
+        assert interval.is_significant == rejected
+        assert rejected or interval.low == 0
+        assert 0 <= interval.low <= interval.estimate <= interval.high <= 1
+        assert interval.estimate == calibration_error(y, p)
+        seen.add((rejected, interval.low > 0))
+    assert {(False, False), (True, True)} <= seen
+
+
+def test_other_confidence_levels_have_the_same_estimate_and_nested_limits():
+    y, p = drawn(300, 3, 1.5)
+    narrow, usual, wide = (
+        calibration_error_interval(y, p, confidence_level=level) for level in (0.5, 0.95, 0.99)
+    )
+    assert narrow.estimate == usual.estimate == wide.estimate
+    assert wide.low <= usual.low <= narrow.low
+    assert narrow.high <= usual.high <= wide.high
+
+
+def test_more_crossings_widen_the_upper_limit_and_evident_ones_are_allowed():
+    y, p = drawn(2000, 4)
+    highs = [calibration_error_interval(y, p, max_crossings=k).high for k in (0, 1, 3, 7)]
+    assert highs == sorted(highs)
+    rng = np.random.default_rng(0)
+    p = rng.random(5000)
+    truth = p + 0.2 * np.sign(np.sin(20 * np.pi * p)) * (np.abs(p - 0.5) < 0.3)
+    interval = calibration_error_interval((rng.random(5000) < truth).astype(int), p)
+    assert interval.max_crossings > 3
+    assert interval.high > np.abs(truth - p).mean()
+
+
+@pytest.mark.parametrize("more", [{}, {"sample_weight": True}, {"groups": True}])
+def test_the_order_of_the_rows_changes_no_digit(more):
+    rng = np.random.default_rng(2)
+    y, p = drawn(300, 5, 1.3)
+    p = p.round(1)
+    given = {name: rng.integers(1, 40, 300) for name in more}
+    rows = rng.permutation(300)
+    moved = {name: values[rows] for name, values in given.items()}
+    one = calibration_error_interval(y, p, **given)
+    assert one == calibration_error_interval(y[rows], p[rows], **moved)
+
+
+def test_votes_in_another_order_change_no_digit():
+    rng = np.random.default_rng(3)
+    p = rng.random(120).round(1)
+    votes = rng.binomial(5, p)
+    counts = np.column_stack([5 - votes, votes])
+    rows = rng.permutation(120)
+    one = calibration_error_interval(counts, p)
+    assert one == calibration_error_interval(counts[rows], p[rows])
+
+
+def test_sentences_say_what_the_numbers_say():
+    def said(**changes):
+        facts = {"estimate": 0.032, "low": 0.018, "high": 0.051, "pvalue": 0.001}
+        return CalibrationErrorInterval(
+            **facts | changes, confidence_level=0.95, max_crossings=3, notion="binary"
+        ).sentence()
+
+    assert said() == (
+        "calibration error 0.032 (at least 0.018, at most 0.051, each with 95 % confidence)"
+    )
+    assert said(low=0.0) == (
+        "calibration error 0.032 (above 0, p ≤ 0.001; at most 0.051 with 95 % confidence)"
+    )
+    assert said(low=0.0, pvalue=0.2) == (
+        "calibration error 0.032 (not significantly above 0; at most 0.051 with 95 % confidence)"
+    )
+
+
+def test_names_at_the_top_are_those_of_metrics():
+    assert skcal.calibration_error is calibration_error
+    assert skcal.calibration_error_interval is calibration_error_interval

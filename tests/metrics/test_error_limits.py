@@ -1,0 +1,232 @@
+"""Signed sums, models of gaps and the calibration error against their definitions."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import foldnorm, multivariate_normal
+
+from skcal import calibration_error
+from skcal.metrics import get_scorer
+from skcal.metrics.crossings import (
+    CHANGES,
+    largest_pattern,
+    largest_signed_sums,
+    noise_of_sums,
+)
+from skcal.metrics.error_limits import ErrorLimits
+from skcal.metrics.gap_models import (
+    _CALIBRATED,
+    _OFF,
+    _SPARSE,
+    Cells,
+    GapModels,
+    _kernels,
+    cells_of,
+)
+from skcal.metrics.gap_sums import GapSums
+from skcal.sample import read_sample
+
+
+def drawn(n, seed=0, truth=lambda p: p):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    return (rng.random(n) < truth(p)).astype(int), p
+
+
+def limits_of(y, p, **options):
+    return ErrorLimits(read_sample(y, p, **options))
+
+
+def test_largest_signed_sums_are_the_largest_of_all_patterns_of_signs():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 5, 9):
+        steps = rng.normal(size=n)
+        patterns = [np.array(signs) for signs in product((1, -1), repeat=n)]
+        changes = [sum(a != b for a, b in pairwise(signs)) for signs in patterns]
+        for k, total in enumerate(largest_signed_sums(steps, n + 2)):
+            fitting = [signs for signs, c in zip(patterns, changes, strict=True) if c <= k]
+            assert_allclose(total, max(signs @ steps for signs in fitting))
+            signs = largest_pattern(steps, k)
+            assert_allclose(signs @ steps, total)
+            assert np.count_nonzero(np.diff(signs)) <= k
+
+
+def test_noise_of_signed_sums_is_that_of_simulated_paths():
+    rng = np.random.default_rng(1)
+    variances = rng.uniform(0.5, 1.5, 200) / 200
+    most = 9  # of more changes 200 steps are few
+    kept = np.array(CHANGES) <= most
+    sums = np.array(
+        [largest_signed_sums(rng.normal(size=200) * np.sqrt(variances), most) for _ in range(400)]
+    )[:, np.array(CHANGES)[kept]]
+    mean, deviation = noise_of_sums(variances)
+    # Standard errors of a mean and of a standard deviation of 400 values: 0.03 and 0.02.
+    assert_allclose(sums.mean(axis=0), mean[kept], atol=0.13)
+    assert_allclose(sums.std(axis=0), deviation[kept], atol=0.1)
+
+
+def posterior_by_definition(cells: Cells):
+    """Evidence, error and gaps of every model, by dense normal laws and by all sets of cells."""
+    models, known = GapModels(cells), {}
+    observed, share = cells.sums / cells.mass, cells.mass / cells.mass.sum()
+    noise = np.diag(cells.noise / cells.mass**2)
+    zero = multivariate_normal(cov=noise).logpdf(observed)
+    rank = np.cumsum(share) - share / 2
+    kernels, odds = _kernels(rank, cells.p, cells.chance)
+
+    def given(covariance):
+        kept = covariance @ np.linalg.inv(covariance + noise)
+        mean, variance = kept @ observed, np.diagonal(covariance - kept @ covariance)
+        deviation = np.sqrt(np.maximum(variance, 0)) + 1e-12
+        return mean, foldnorm.mean(np.abs(mean) / deviation, scale=deviation)
+
+    def evidence(covariance):
+        return multivariate_normal(cov=covariance + noise).logpdf(observed) - zero
+
+    log_weights, errors, gaps = [], [], []
+    for square, log_prior in zip(models.squares, models.log_prior, strict=True):
+        for amplitude in models.amplitudes:
+            for kernel, odd in zip(kernels, odds, strict=True):
+                covariance = square * amplitude[:, None] * kernel * amplitude
+                mean, absolute = given(covariance)
+                log_weights.append(np.log(odd) + log_prior + evidence(covariance))
+                errors.append(share @ absolute)
+                gaps.append(mean)
+            for cell in models.partitions:
+                place = (*cell, square, *amplitude)
+                parts = known.setdefault(place, [])
+                for off in [] if parts else product((False, True), repeat=cell.max() + 1):
+                    shared = (cell[:, None] == cell) & np.array(off)[cell]
+                    covariance = square * amplitude[:, None] * shared * amplitude
+                    chance = np.prod(np.where(off, _OFF, 1 - _OFF))
+                    mean, absolute = given(covariance)
+                    absolute = np.where(np.array(off)[cell], absolute, 0)
+                    parts.append((chance * np.exp(evidence(covariance)), share @ absolute, mean))
+                weight = np.array([part[0] for part in parts])
+                prior = np.log(_SPARSE / len(models.partitions)) + log_prior
+                log_weights.append(prior + np.log(weight.sum()))
+                errors.append(weight @ [part[1] for part in parts] / weight.sum())
+                gaps.append(weight @ np.array([part[2] for part in parts]) / weight.sum())
+    total = np.exp(models.log_prior).sum() * len(models.amplitudes) * (sum(odds) + _SPARSE)
+    weight = (1 - _CALIBRATED) * np.exp(log_weights) / total
+    whole = weight.sum() + _CALIBRATED
+    return weight @ errors / whole, weight @ np.array(gaps) / whole
+
+
+@pytest.mark.parametrize("sums", [[3.0, 1, -2, 0.5], [0.2, 0.1, 0, -0.3]])
+def test_gap_models_average_what_dense_normal_laws_say(sums):
+    mass, p = np.array([20.0, 30, 25, 25]), np.array([0.1, 0.3, 0.6, 0.9])
+    chance = mass * p * (1 - p)
+    cells = Cells(mass, np.array(sums), 1.2 * chance, chance, p, np.arange(4))
+    error, gaps = GapModels(cells).average(cells.sums)
+    expected_error, expected_gaps = posterior_by_definition(cells)
+    assert_allclose(error, expected_error, rtol=1e-5)
+    assert_allclose(gaps, expected_gaps, rtol=1e-5, atol=1e-9)
+
+
+def test_cells_hold_every_sample_once_and_stay_on_their_side_of_one_half():
+    for n in (3, 20, 700, 6000):
+        y, p = drawn(n, seed=n)
+        gaps = GapSums.of(read_sample(y, p, labels=[0, 1]).problems()[0])
+        cells = cells_of(gaps)
+        assert_allclose(cells.mass.sum(), n)
+        assert_allclose(cells.sums.sum(), (y - p).sum())
+        assert (np.diff(cells.cell) >= 0).all()
+        side = gaps.x[gaps.starts] >= 0.5
+        assert all(len(set(side[cells.cell == k])) == 1 for k in range(len(cells.mass)))
+        assert len(cells.mass) <= 128
+
+
+def test_upper_limit_is_a_signed_mean_plus_its_half_width():
+    y, p = drawn(400, seed=3, truth=lambda p: p**2)
+    order = np.argsort(p)
+    gap = (y - p)[order]
+    sums = [gap[:i].sum() - gap[i:].sum() for i in range(401)]
+    largest = np.abs(sums).max() / 400
+    variance = max(np.mean(gap**2), np.mean(p * (1 - p))) - largest**2
+    high, crossings = limits_of(y, p).high(0.05, 1)
+    assert crossings == 1
+    assert_allclose(high, largest + 1.6449 * np.sqrt(variance / 400) + np.log(20) / 400, rtol=1e-4)
+
+
+def test_limits_of_groups_are_those_of_their_sums():
+    rng = np.random.default_rng(5)
+    groups = np.repeat(np.arange(40), 5)
+    p = np.repeat(rng.uniform(0.2, 0.8, 40), 5)
+    y = np.repeat(rng.random(40) < 0.5, 5).astype(int)
+    limits = limits_of(y, p, groups=groups)
+    ones = [np.ones(200)]
+    sums = np.bincount(groups, (y - p) - np.mean(y - p)) / 200
+    assert_allclose(limits._variance(ones, [np.mean(y - p)]), 40 / 39 * sums @ sums)
+    alone = limits_of(y, p)
+    assert limits.high(0.05, 34)[0] > alone.high(0.05, 34)[0]
+    assert limits.low(0.05) <= alone.low(0.05)
+    own = limits_of(y, p, groups=np.arange(200))
+    assert (own.estimate, own.low(0.05), own.high(0.05)) == (
+        alone.estimate,
+        alone.low(0.05),
+        alone.high(0.05),
+    )
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "classwise"])
+def test_the_order_of_the_rows_changes_no_digit(notion):
+    rng = np.random.default_rng(7)
+    n = 300
+    proba = rng.dirichlet([0.5] * 3, n).round(1)
+    proba[:, 2] = 1 - proba[:, :2].sum(axis=1)
+    proba = np.abs(proba)
+    y, weight, groups = rng.integers(3, size=n), rng.integers(1, 4, n), rng.integers(90, size=n)
+    rows = rng.permutation(n)
+    for more in ({}, {"sample_weight": weight}, {"sample_weight": weight, "groups": groups}):
+        one = limits_of(y, proba, notion=notion, **more).interval(0.01)
+        moved = {name: values[rows] for name, values in more.items()}
+        assert one == limits_of(y[rows], proba[rows], notion=notion, **moved).interval(0.01)
+
+
+def test_classwise_error_is_the_mean_over_the_classes():
+    rng = np.random.default_rng(8)
+    proba = rng.dirichlet([0.5] * 3, 500)
+    y = rng.integers(3, size=500)
+    each = [calibration_error((y == k).astype(int), proba[:, k]) for k in range(3)]
+    assert_allclose(calibration_error(y, proba, notion="classwise"), np.mean(each))
+    two = proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True)
+    y = (rng.random(500) < 0.5).astype(int)
+    both, one = (limits_of(y, two, notion=notion) for notion in ("classwise", "binary"))
+    assert_allclose(both.high(0.05)[0], one.high(0.05)[0], rtol=1e-9)
+    assert_allclose(both.low(0.05), one.low(0.05), rtol=1e-9)
+
+
+def test_estimate_lies_within_its_limits_and_is_no_smaller_than_a_significant_bias():
+    for seed in range(10):
+        y, p = drawn(200, seed, lambda p: 0.85 * p)
+        limits = limits_of(y, p)
+        bias = abs(np.mean(y - p))
+        assert limits.low(0.05) <= limits.estimate <= limits.high(0.05)[0]
+        if bias > 1.96 * np.sqrt(np.mean((y - p) ** 2) / 200):
+            assert limits.estimate >= bias - 1e-12
+
+
+def test_samples_of_no_uncertainty_have_errors_of_their_gap():
+    y, p = np.zeros(100, dtype=int), np.full(100, 1e-9)
+    assert calibration_error(y, p, labels=[0, 1]) < 0.01
+    assert calibration_error(1 - y, p, labels=[0, 1]) > 0.5
+
+
+def test_scorer_is_minus_the_error():
+    class Model:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, X):
+            return np.column_stack([1 - X, X])
+
+    y, p = drawn(300, 1)
+    assert get_scorer("neg_calibration_error")(Model(), p, y) == -calibration_error(y, p)
+
+
+def test_vectors_are_refused_with_the_name_of_their_error():
+    proba = np.full((30, 3), 1 / 3)
+    with pytest.raises(ValueError, match=r"notion='canonical'.*RMS calibration error"):
+        calibration_error(np.arange(30) % 3, proba, notion="canonical")
