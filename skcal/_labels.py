@@ -341,7 +341,7 @@ def plain_labels(y_true, name: str) -> np.ndarray:
     if y.dtype.kind in "fc" and not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
         reason = f"is {y[row]}: Input {name} contains NaN or infinity."
-        raise InputError(name, reason, row=row)
+        raise InputError(name, reason, "Drop or label that sample.", row=row)
     if y.dtype.kind in "OM":
         missing = np.array([is_missing(label) for label in y.tolist()])
         if missing.any():

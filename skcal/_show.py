@@ -45,6 +45,11 @@ def percent(level: float) -> str:
     return f"{100 * level:g} %"
 
 
+def plain(value):
+    """A number of numpy as one of Python, whose text holds nothing but digits."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def rounded(value) -> str:
     """Four significant digits of a number, of several with their names; a dash for None and NaN."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -326,7 +331,7 @@ class Table:
 
 def _csv_cell(value):
     if not isinstance(value, str):
-        return "" if value is None else repr(value)
+        return "" if value is None else repr(plain(value))
     value = printable(" ".join(value.split()))
     return f"'{value}" if value.startswith(_FORMULAS) else value
 
@@ -400,7 +405,7 @@ class ShownColumns:
         result: Any = self
         values = {one.name: getattr(result, one.name) for one in fields(result)}
         told = [
-            f"{name}={value!r}"
+            f"{name}={plain(value)!r}"
             for name, value in values.items()
             if not isinstance(value, np.ndarray | None)
         ]

@@ -237,7 +237,8 @@ def _check_output(path, endings):
         raise FileError(f"{path}: is a folder. Pass the path of a file.")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise FileError(f"{path}: the folder {path.parent} is absent or cannot be written.")
-    require_matplotlib()
+    if endings == _FIGURES:
+        require_matplotlib()
 
 
 def _status_of(status, readings, options) -> int:

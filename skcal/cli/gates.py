@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 
+from skcal._selection import LEVEL
 from skcal._show import number, percent
 from skcal.cli.bounds import FileError
-from skcal.cli.predictions import samples_of
+from skcal.cli.predictions import samples_of, subgroups_of
 from skcal.hypothesis_tests import compare_calibration, equivalence_test
 from skcal.notions import resolve_notion
+from skcal.report.compare import read_subgroups
 from skcal.sample import read_sample, refuse_vectors
 
 PASSED, FAILED, UNKNOWN = 0, 1, 3  # exit statuses; 2 is a wrong call or file
@@ -24,19 +27,35 @@ _LARGE_SHARE = 0.2  # of the rate of the rarer outcome; a limit above says littl
 
 
 def gate_of_errors(predictions, options) -> dict:
-    """Bound each error of each notion that was asked for.
+    """Bound each error of each notion that was asked for, of all samples and of each subgroup.
+
+    All errors are below the limit if each is, so that each is tested at the level of the gate. One
+    of several is above only at a level that is divided by their number.
 
     Returns
     -------
     gate : dict
         ``status`` is 0 where all errors are shown to be below the limit, 1 where one is shown to
-        be above, and 3 otherwise. ``results`` has an entry for each error and notion.
+        be above, and 3 otherwise. ``results`` has an entry for each error, notion and subgroup.
     """
-    results = [
-        _bounds_of(predictions, notion, error, options.max_error, samples_of(predictions, options))
+    parts = {"": predictions}
+    if options.by:
+        columns = {name: subgroups_of(predictions, name) for name in options.by}
+        for name, rows in read_subgroups(columns, len(predictions.labels)):
+            parts[name] = predictions.take(rows)
+    asked = [
+        (part, notion, error)
+        for part in parts
         for notion in _gated_notions(options.notion, predictions.proba)
         for error in dict.fromkeys(options.error or ["cutoff"])
     ]
+    results = []
+    for name, notion, error in asked:
+        part, limit = parts[name], options.max_error
+        bounds = _bounds_of(part, notion, error, limit, samples_of(part, options), len(asked))
+        results.append({"subgroup": name or "all", **bounds})
+        if name:
+            results[-1]["reading"] = f"{name}: {bounds['reading']}"
     verdicts = {result["verdict"] for result in results}
     verdict = next(one for one in ("above", "unknown", "below") if one in verdicts)
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
@@ -55,9 +74,10 @@ def _gated_notions(notions, proba) -> list:
     return list(found)
 
 
-def _bounds_of(predictions, notion, error, limit, samples) -> dict:
+def _bounds_of(predictions, notion, error, limit, samples, n_bounds) -> dict:
     """The verdict on one error, its numbers and the sentences that tell them."""
-    test = equivalence_test(
+    bound = partial(
+        equivalence_test,
         predictions.labels,
         predictions.proba,
         limit=limit,
@@ -66,6 +86,9 @@ def _bounds_of(predictions, notion, error, limit, samples) -> dict:
         labels=predictions.classes,
         **samples,
     )
+    test = bound()
+    if test.verdict == "above" and n_bounds > 1:
+        test = bound(confidence_level=1 - LEVEL / n_bounds)
     outcome, rate = _rarest_outcome(predictions, notion, samples["sample_weight"])
     facts = {**asdict(test), "error": error}
     for name in ("n_samples_needed", "largest_gap"):
@@ -142,10 +165,11 @@ def _reading(name, facts) -> str:
 def line_of_gate(facts) -> str:
     """The bounds of an error as a line of the tables that are printed."""
     kind = "ECE, 15 bins" if facts["error"] == "ece" else "cutoff error"
+    of_part = f", {facts['subgroup']}" if facts["subgroup"] != "all" else ""
     return (
         f"{kind:19} {number(facts['estimate'])}   {_verdict(facts)}: at least "
         f"{number(facts['low'])}, at most {number(facts['high'])}, each at "
-        f"{percent(facts['confidence_level'])} confidence ({facts['notion']})"
+        f"{percent(facts['confidence_level'])} confidence ({facts['notion']}{of_part})"
     )
 
 

@@ -75,6 +75,8 @@ def parse(arguments=None) -> argparse.Namespace:
 def _check_limit(options, parser):
     """Refuse errors without an upper bound and limits that no error can be above."""
     errors, limit = options.error or [], options.max_error
+    if options.by and limit is None:
+        parser.error("--by decides for subgroups by --max-error: pass that. report --by shows them")
     for kind in errors:
         if limit is None and kind in GATED_ERRORS:
             parser.error(f"--error {kind} is what --max-error can bound: pass --max-error, too")
@@ -292,6 +294,15 @@ def _add_evaluate(commands, parents):
         help="exit with 0 if the --error is shown to be below this limit, with 1 if it is shown to "
         "be above, with 3 if the samples cannot tell, each at 95 %% confidence; default notion: "
         "binary or confidence",
+    )
+    parser.add_argument(
+        "--by",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="with --max-error: decide for each subgroup that this column names, too: 0 if the "
+        "error of each is shown to be below, 1 if that of one is shown to be above; may be "
+        "repeated",
     )
 
 

@@ -65,7 +65,7 @@ class Predictions(NamedTuple):
     others: Mapping[str, np.ndarray] = MappingProxyType({})
     left_out: LeftOut | None = None
 
-    def take(self, rows: np.ndarray, left_out: LeftOut) -> Predictions:
+    def take(self, rows: np.ndarray, left_out: LeftOut | None = None) -> Predictions:
         """Return some of the samples, with what is left out now."""
         others = {name: values[rows] for name, values in self.others.items()}
         return Predictions(self.proba[rows], self.labels[rows], self.classes, others, left_out)

@@ -130,8 +130,6 @@ def _article(report, title, section, full) -> str:
 
         figures: Any = _figures
     except ImportError:
-        if section == "h2":  # a page of its own has its figures
-            raise ImportError("Figures need matplotlib: pip install matplotlib.") from None
         figures = _no_figures
     models = [report.overall]
     if report.comparison is not None:
@@ -194,7 +192,10 @@ def _head(report, tag) -> str:
 
 
 def _no_figures(report, parts) -> str:
-    return "<p>Figures need matplotlib: pip install matplotlib.</p>\n"
+    return (
+        "<p>This report has no figures, since matplotlib is not installed: pip install matplotlib, "
+        "and make the report again.</p>\n"
+    )
 
 
 def _figures(report, parts) -> str:

@@ -205,8 +205,9 @@ class CalibrationReport:
         path : path-like
             ``.html``, ``.json``, ``.txt``, ``.csv`` (numbers in full; text that a spreadsheet would
             evaluate gets an apostrophe) or ``.tex`` (tables for the package booktabs, of
-            subgroups and of two models too). The same report gives the same bytes. A file of this
-            name is replaced as a whole, or stays as it is if that fails.
+            subgroups and of two models too). Without matplotlib HTML has no figures, and says so.
+            The same report gives the same bytes. A file of this name is replaced as a whole, or
+            stays as it is if that fails.
         detail : {"short", "full"}, default="short"
             Of HTML, text and LaTeX: "short" is one page, in HTML with the rest folded, which is
             not printed; "full" shows and prints all. The other files hold everything.
@@ -215,8 +216,6 @@ class CalibrationReport:
         ------
         ValueError
             If the ending is another.
-        ImportError
-            If matplotlib is missing, for HTML.
         """
         check_detail(detail)
         path, full = Path(path), detail == "full"

@@ -278,6 +278,7 @@ def test_bad_requests_are_one_line_and_status_2(run, npz, tmp_path, arguments, m
         ("compare a.csv b.csv --alpha 0.05", "--alpha is the level of --fail-if-worse"),
         ("evaluate p.csv --max-error 0.1 --error l1", "--error l1: without assumptions this"),
         ("evaluate p.csv --max-error 0.1 --error ece --error rms", "--error rms: without"),
+        ("evaluate p.csv --by sex", "--by decides for subgroups by --max-error: pass that"),
         ("evaluate p.csv --error ece", "--error ece is what --max-error can bound"),
         ("evaluate p.csv --max-error 1", "no cutoff calibration error is above 1"),
         ("evaluate p.csv --max-error 5", "Errors are in units of probability: 5 % is 0.05"),
@@ -322,10 +323,16 @@ def test_options_before_a_command_are_told_where_they_stand(capsys):
     assert "evaluate a.csv (options stand after the command)" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["plot", "--out", "f.png"], ["report", "--html", "f.html"]])
-def test_without_matplotlib_the_extra_is_named_before_the_work(run, monkeypatch, npz, command):
+def test_without_matplotlib_the_extra_is_named_before_the_work(run, monkeypatch, npz):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    assert "pip install matplotlib" in run(*command, npz, status=2)
+    assert "pip install matplotlib" in run("plot", npz, "--out", "f.png", status=2)
+
+
+def test_without_matplotlib_a_page_has_no_figures(run, monkeypatch, npz, tmp_path):
+    for name in ("matplotlib", "matplotlib.pyplot", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    run("report", npz, "--html", tmp_path / "page.html", *FEW)
+    assert "no figures, since matplotlib" in (tmp_path / "page.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, "recalibrate"])

@@ -195,3 +195,51 @@ def test_an_error_above_the_limit_passes_in_at_most_5_percent(name, tmp_path, no
             assert status in (0, 1, 3)
             passed, n_files = passed + (status == 0), n_files + 1
     assert passed <= binom.ppf(0.999, n_files, 0.05)
+
+
+def with_subgroups(path, sizes, off):
+    """Samples of subgroups a, b, …, of which only the last has an error, ``off``."""
+    rng = np.random.default_rng(4)
+    where = np.repeat(list("abcdefgh")[: len(sizes)], sizes)
+    p = rng.uniform(off, 1, len(where))
+    truth = p - off * (where == where[-1])
+    np.savez(path, proba=p, labels=(rng.random(len(p)) < truth).astype(int), where=where)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "off", "status", "verdicts"),
+    [
+        ([3000, 3000], 0.0, 0, ["below", "below", "below"]),
+        ([3000, 3000], 0.15, 1, ["above", "below", "above"]),
+        ([9000, 3000], 0.12, 1, ["unknown", "below", "above"]),
+        ([3000, 60], 0.0, 3, ["below", "below", "unknown"]),
+    ],
+)
+def test_every_subgroup_decides(tmp_path, capsys, no_searches, sizes, off, status, verdicts):
+    path = with_subgroups(tmp_path / "p.npz", sizes, off)
+    limit = "0.05" if off != 0.12 else "0.03"
+    found, told = gate(capsys, path, "--by", "where", status=status, limit=limit)
+    assert [result["subgroup"] for result in found["results"]] == ["all", "where = a", "where = b"]
+    assert [result["verdict"] for result in found["results"]] == verdicts
+    assert "skcal: where = b: The cutoff calibration error (notion binary) is" in told
+    data = np.load(path)
+    own = data["where"] == "b"
+    level = 0.95 if verdicts[2] != "above" else 1 - 0.05 / 3
+    test = equivalence_test(
+        data["labels"][own], data["proba"][own], limit=float(limit), confidence_level=level
+    )
+    assert (found["results"][2]["low"], found["results"][2]["high"]) == (test.low, test.high)
+
+
+def test_calibrated_subgroups_fail_in_at_most_5_percent_of_files(tmp_path, no_searches):
+    """Eight subgroups whose error is the limit: one is shown to be above in few files."""
+    failed = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        where, p = np.repeat(list("abcdefgh"), 200), rng.uniform(0.1, 1, 1600)
+        labels = (rng.random(1600) < p - 0.1).astype(int)
+        np.savez(tmp_path / "p.npz", proba=p, labels=labels, where=where)
+        command = ["evaluate", str(tmp_path / "p.npz"), "--max-error", "0.1", "--by", "where"]
+        failed += main([*command, "--quiet"]) == 1
+    assert failed <= binom.ppf(0.999, 100, 0.05)

@@ -24,6 +24,7 @@ from scipy.stats import norm, sem, ttest_1samp
 from sklearn.metrics import brier_score_loss, log_loss
 
 from skcal import CalibrationErrorSearchCV
+from skcal._show import Table
 from skcal.hypothesis_tests import (
     compare_calibration,
     monte_carlo_test,
@@ -418,3 +419,19 @@ def test_bad_predictions_are_refused_as_everywhere():
         calibration_report([0, 1], [[0.5, 0.5], [0.5, 0.6]])
     with pytest.raises(ValueError, match=r"has 1 sample.* 2 are needed"):
         calibration_report([0], [0.5])
+
+
+@pytest.mark.parametrize("ending", ["csv", "tex", "txt", "html", "json"])
+@pytest.mark.parametrize("make", REPORTS)
+def test_no_export_holds_the_names_of_types(make, ending, tmp_path):
+    for legacy in (False, "1.25"):  # as numpy 2 and numpy 1 write their numbers
+        with np.printoptions(legacy=legacy):
+            make().save(tmp_path / f"report.{ending}", "full")
+        text = (tmp_path / f"report.{ending}").read_text("utf-8")
+        assert not re.search(r"\b(np|numpy)\.\w+\(|array\(", text)
+
+
+def test_numbers_of_numpy_are_exported_as_their_digits():
+    row = (np.float64(0.1), np.float32(0.5), np.int64(3), np.bool_(True), None, "a")
+    table = Table(tuple("abcdef"), [row])
+    assert table.csv() == "a,b,c,d,e,f\n0.1,0.5,3,True,,a\n"
