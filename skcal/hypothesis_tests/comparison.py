@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from skcal._groups import FEW_OF_COMPARISONS, degrees_of_freedom, groups_or_singles, law_of_mean
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import row_blocks
+from skcal._validation import InputError, row_blocks
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
@@ -45,6 +45,7 @@ def compare_calibration(
     degree: int = 3,
     kernel: str | Callable = "laplacian",
     bandwidth: float | str = "median",
+    second_y_true: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -70,6 +71,9 @@ def compare_calibration(
     bandwidth : float > 0 or "median", default="median"
         The width of the kernel, for "skce"; "median" is that of both classifiers' predictions
         together.
+    second_y_true : array-like of the shape of ``y_true``, default=None
+        Outcomes of the second model, such as whether each of its own answers to the same questions
+        is right. None: those of ``y_true``. Row i of all four arrays is the same question.
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights, of which ratios matter alone: the errors are those of a population in
         which a sample stands for as many as its weight says, and pairs count w_i w_j. A weight of 2
@@ -134,6 +138,16 @@ def compare_calibration(
     >>> result = compare_calibration(data.labels, data.proba, better)
     >>> result.estimate > 0, result.pvalue < 0.01
     (True, True)
+
+    Two language models answer the same questions, each right or wrong by itself:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> stated = rng.choice([0.6, 0.8, 0.9, 1.0], size=(2, 800))
+    >>> right_a, right_b = rng.random((2, 800)) < stated - [[0.0], [0.15]]  # b is overconfident
+    >>> result = compare_calibration(right_a, stated[0], stated[1], second_y_true=right_b)
+    >>> result.estimate < 0, result.pvalue < 0.01  # a is better
+    (True, True)
     """
     options: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
     options |= {"sample_weight": sample_weight, "at_least": 4}
@@ -144,7 +158,10 @@ def compare_calibration(
             f"y_proba_a has shape {np.shape(y_proba_a)}, y_proba_b {np.shape(y_proba_b)}; the "
             "classifiers must predict the same classes for the same samples."
         )
-    b = read_sample(y_true, y_proba_b, proba_name="y_proba_b", **options)
+    if second_y_true is None:
+        b = read_sample(y_true, y_proba_b, proba_name="y_proba_b", **options)
+    else:
+        b = _read_second(second_y_true, y_proba_b, a, options)
     _warn_if_sure(a, b)
     if method == "skce":
         refuse_groups(a.groups, "method='skce'", "Use method='projection'.")
@@ -173,6 +190,18 @@ def compare_calibration(
         standard_error=float(error),
         degrees_of_freedom=freedom,
     )
+
+
+def _read_second(second_y_true, y_proba_b, a: Sample, options) -> Sample:
+    """The second model with outcomes of its own, whose classes are those of the first."""
+    if options["labels"] is None:
+        options = options | {"labels": a.given_classes}
+    names: dict[str, Any] = {"proba_name": "y_proba_b", "label_name": "second_y_true"}
+    b = read_sample(second_y_true, y_proba_b, **names, **options)
+    if not np.array_equal(a.weight, b.weight):
+        reason = "holds other numbers of votes than y_true, so that samples weigh differently."
+        raise InputError("second_y_true", reason, "Pass shares in place of counts.")
+    return b
 
 
 def _warn_if_sure(a: Sample, b: Sample):

@@ -230,3 +230,76 @@ def test_errors_that_follow_the_probabilities_more_than_their_ranks_are_seen():
     result = compare_calibration(y_test, bayes, softer, notion="canonical")
     assert result.estimate > 0
     assert result.pvalue < 0.01
+
+
+# Outcomes of their own
+
+
+@pytest.mark.parametrize(("notion", "method"), COMPARABLE)
+def test_each_model_may_have_outcomes_of_its_own(notion, method):
+    y, a, b = pair(notion)
+    second = np.random.default_rng(7).permutation(y)
+    options = {"notion": notion, "method": method}
+    same = compare_calibration(y, a, b, second_y_true=y, **options)
+    assert same.statistic == compare_calibration(y, a, b, **options).statistic
+    one = compare_calibration(y, a, b, second_y_true=second, **options)
+    other = compare_calibration(second, b, a, second_y_true=y, **options)
+    assert_allclose([other.estimate, other.pvalue], [-one.estimate, one.pvalue], rtol=1e-8)
+    if method == "projection":
+        H = pair_matrix(a, y, notion, 3) - pair_matrix(b, second, notion, 3)
+        check(one, *moments_of_pairs(H))
+        rows = np.random.default_rng(8).permutation(len(y))
+        moved = compare_calibration(
+            y[rows], a[rows], b[rows], second_y_true=second[rows], **options
+        )
+        assert_allclose(moved.statistic, one.statistic, rtol=1e-8)
+
+
+def answers_to_the_same_questions(seed, n=300, per_question=1, gap=0.0):
+    """Stated confidences with ties; questions are easy or hard for both models."""
+    rng = np.random.default_rng(seed)
+    hard = rng.random(n).repeat(per_question)
+    stated = rng.choice([0.5, 0.7, 0.9, 0.95, 1.0], size=(2, n)).repeat(per_question, axis=1)
+    own = rng.random((2, n * per_question))
+    shared = rng.random((2, n * per_question)) < 0.6  # right or wrong by the question
+    right = np.where(shared, hard, own) < np.minimum(stated - [[0.0], [gap]], 0.97)
+    return right.astype(int), stated, np.arange(n).repeat(per_question)
+
+
+@pytest.mark.parametrize("per_question", [1, 5])
+def test_of_two_equally_calibrated_models_none_is_named_and_a_worse_one_is(per_question):
+    level, power = 0, 0
+    for seed in range(40):
+        (y, second), (a, b), groups = answers_to_the_same_questions(seed, 300, per_question)
+        together = {"groups": groups} if per_question > 1 else {}
+        level += compare_calibration(y, a, b, second_y_true=second, **together).pvalue <= 0.05
+        (y, second), (a, b), _ = answers_to_the_same_questions(seed, 300, per_question, gap=0.2)
+        result = compare_calibration(y, a, b, second_y_true=second, **together)
+        power += result.pvalue <= 0.05 and result.estimate < 0
+    # A level of 6 % passes this number with probability below 1e-4.
+    assert level <= binom.isf(1e-4, 40, 0.06)
+    assert power >= 36
+
+
+def test_one_model_may_be_always_right():
+    _, (a, b), _ = answers_to_the_same_questions(0)
+    second = (np.random.default_rng(0).random(300) < b - 0.1).astype(int)
+    ones = np.ones(300, dtype=int)
+    result = compare_calibration(ones, a, b, second_y_true=second)
+    mirrored = compare_calibration(second, b, a, second_y_true=ones)
+    assert_allclose(mirrored.estimate, -result.estimate, rtol=1e-9)
+    assert_allclose(
+        compare_calibration(ones, a, b, second_y_true=second, labels=[0, 1]).estimate,
+        result.estimate,
+    )
+
+
+def test_errors_name_the_second_outcomes():
+    y, a, b = pair("binary")
+    with pytest.raises(ValueError, match="second_y_true"):
+        compare_calibration(y, a, b, second_y_true=y[1:])
+    with pytest.raises(ValueError, match="second_y_true"):
+        compare_calibration(y, a, b, second_y_true=np.where(y == 1, 2, 0))
+    votes = np.column_stack([np.full(60, 1), np.arange(60) % 3 + 1])
+    with pytest.raises(ValueError, match="second_y_true holds other numbers of votes"):
+        compare_calibration(votes, a, b, second_y_true=2 * votes)
