@@ -68,7 +68,7 @@ def as_tasks(results: Iterable, names: Iterable[str], estimator, context) -> Ite
         yield result
 
 
-class _NamingSignature(Signature):
+class NamingSignature(Signature):
     """A signature whose ``bind`` names the function and the parameter that may be meant."""
 
     name = "function"
@@ -96,7 +96,7 @@ def validate_params(parameter_constraints, *, prefer_skip_nested_validation=True
     """
 
     def named(function):
-        signature = _NamingSignature.from_callable(function)
+        signature = NamingSignature.from_callable(function)
         signature.name = function.__qualname__
         function.__signature__ = signature
         checked = _validate_params(

@@ -10,8 +10,9 @@ import pytest
 from skcal import Zero
 from skcal._files import replacing
 from skcal.cli.commands import main
+from skcal.displays.files import save_figure
 from skcal.report import calibration_report
-from skcal.report.figure import draw, reliability, save_figure
+from skcal.report.figure import draw, reliability
 
 
 def write(path, content, fail=None):

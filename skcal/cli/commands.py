@@ -38,11 +38,12 @@ from skcal.cli.problems import Problems, read_or_list_problems
 from skcal.cli.recalibrate import check_targets, facts_of_map, recalibrate
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import require_matplotlib
+from skcal.displays.files import save_figure
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.notions import resolve_notion
 from skcal.report import calibration_report
-from skcal.report.figure import draw, save_figure
+from skcal.report.figure import draw
 from skcal.report.words import are_reversed
 from skcal.sample import read_sample
 
@@ -350,6 +351,7 @@ def _plot(options):
         method=options.method,
         n_bins=options.bins or "auto",
         strategy=options.strategy,
+        scale=options.scale,
         n_resamples=options.resamples or default_resamples(drawn),
         random_state=options.seed,
         **samples_of(predictions, options),

@@ -17,8 +17,8 @@ from skcal._show import as_json
 from skcal.cli.bounds import FileError, listed, read_text
 from skcal.cli.predictions import Predictions
 from skcal.displays import MonitorDisplay
+from skcal.displays.files import save_figure
 from skcal.monitoring import CalibrationMonitor
-from skcal.report.figure import save_figure
 
 _MOST_DIGESTS = 400  # of the last batches
 

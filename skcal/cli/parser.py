@@ -431,7 +431,16 @@ def _add_plot(commands, parents):
     parser.add_argument("--out", required=True, metavar="OUT", help=".png, .svg or .pdf")
     _add_notion(parser, "confidence, top-label, classwise (a panel a class) or binary")
     parser.add_argument(
-        "--method", default="bins", choices=("bins", "isotonic", "kernel-density"), help="the line"
+        "--method",
+        default="auto",
+        choices=("auto", "bins", "splines", "isotonic", "kernel-density"),
+        help="the line; auto: a smooth curve for continuous predictions, else a line that joins bins",
+    )
+    parser.add_argument(
+        "--scale",
+        default="linear",
+        choices=("linear", "logit"),
+        help="of both axes; logit spreads probabilities near 0 and 1, as of rare events",
     )
     _add_bins(parser, None)
 

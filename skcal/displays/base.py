@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._show import one_line
-from skcal.metrics.scorers import align_columns, predicted
+from skcal.displays.files import save_figure
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import Sample
 
@@ -23,7 +23,7 @@ _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
 
 class Display:
-    """Base of all displays: one line that tells what they hold, and one way to draw it.
+    """Base of all displays: a line that says what they hold, and one way to draw and save it.
 
     A subclass says what it holds, how many panels it has, and draws them.
     """
@@ -32,19 +32,23 @@ class Display:
     n_panels_left_out = 0
     ax_: Any
     figure_: Any
+    ref_lines_: Any = ()
 
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(filter(None, self._facts()))})"
 
-    def plot(self, ax=None, *, name=None, **kwargs):
+    def plot(self, ax=None, *, name=None, ref_line=True, **kwargs):
         """Draw the numbers that the display holds.
 
         Parameters
         ----------
         ax : matplotlib axes or array of axes, default=None
-            One a panel; None makes a figure. A figure without a layout engine gets "constrained".
+            One for each panel. None makes a figure. The layout of a given figure is not changed:
+            make it with ``layout="constrained"`` if labels overlap.
         name : str, default=None
-            A name for the title; None takes that of the display, if it has one.
+            A name for the title. None takes that of the display, if it has one.
+        ref_line : bool, default=True
+            Whether to draw the lines of reference, such as the diagonal, if the display has any.
         **kwargs : dict
             Options of the main artists: of :meth:`matplotlib.axes.Axes.plot` for curves, points
             and markers, of ``bar`` for histograms of a null distribution, of ``errorbar`` for
@@ -57,13 +61,34 @@ class Display:
         n_panels, size = self._layout()
         axes = make_axes(ax, n_panels, size)
         self._draw(axes, self.name if name is None else name, kwargs)
+        if not ref_line:
+            for line in self.ref_lines_:
+                line.remove()
+            self.ref_lines_ = []
         self.ax_ = axes[0] if n_panels == 1 else axes
         self.figure_ = axes[0].figure
-        _arrange(axes)
         if ax is None and self.n_panels_left_out:
             total = n_panels + self.n_panels_left_out
             self.figure_.suptitle(f"the {n_panels} of {total} classes that stand out most")
         return self
+
+    def save(self, path) -> None:
+        """Write the drawn figure to a file; if it is not drawn yet, it is drawn first.
+
+        Parameters
+        ----------
+        path : path-like
+            The ending is the format: ``.png``, ``.svg`` or ``.pdf``. The same figure gives the same
+            bytes. A file of this name is replaced as a whole, or stays as it is if that fails.
+
+        Raises
+        ------
+        ValueError
+            If the ending is another.
+        """
+        if not hasattr(self, "figure_"):
+            self.plot()
+        save_figure(self.figure_.figure, path)
 
     def _facts(self) -> list[str]:
         """What the display holds, in few words each; empty ones are left out."""
@@ -78,38 +103,9 @@ class Display:
         raise NotImplementedError
 
 
-class FromEstimator:
-    """Mixin of displays of predictions, which have ``from_predictions``."""
-
-    @classmethod
-    def from_estimator(cls, estimator, X, y, **options):
-        """Evaluate a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : classifier
-            A classifier with ``predict_proba`` and ``classes_``, fitted on other samples than
-            these.
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            A label that the classifier lacks gets a column of zeros.
-        **options
-            The options of :meth:`from_predictions`, without ``labels``. For two classes the
-            predictions are P(``classes_[1]``), or those of ``pos_label``.
-
-        Returns
-        -------
-        display : object of this class
-        """
-        if not (hasattr(estimator, "predict_proba") and hasattr(estimator, "classes_")):
-            raise ValueError(
-                f"estimator={estimator!r} has no predict_proba or no classes_. Pass a fitted "
-                "classifier with probabilities, or use from_predictions."
-            )
-        proba = predicted(estimator, X)
-        proba, labels = align_columns(proba, estimator.classes_, y, options.get("pos_label"))
-        options = {"name": type(estimator).__name__, **options}
-        return cls.from_predictions(y, proba, labels=labels, **options)  # type: ignore[attr-defined]
+def diagram_size(n_panels: int) -> tuple[float, float]:
+    """Width and height of a diagram with its histogram, in inches; a row is at most 8.7 wide."""
+    return {1: (4.6, 5.6), 2: (3.6, 4.8), 4: (3.6, 4.8)}.get(n_panels, (2.9, 4.3))
 
 
 def require_matplotlib():
@@ -151,20 +147,6 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     return grid.ravel()[:n_panels]
 
 
-def _arrange(axes) -> None:
-    """Let an engine make room for legends and labels; a figure without one gets "constrained".
-
-    Axes of equal aspect need two passes, the second when the figure is drawn.
-    """
-    figure = axes[0].figure
-    if axes[0].get_subplotspec() is None:  # placed by hand
-        return
-    if figure.get_layout_engine() is None:
-        figure.figure.set_layout_engine("constrained")
-    if any(ax.get_aspect() != "auto" for ax in axes):
-        figure.get_layout_engine().execute(figure.figure)
-
-
 def styled(given: dict, **defaults) -> dict:
     """Options of lines: those given, by their long or short names, before the defaults."""
     from matplotlib.cbook import normalize_kwargs
@@ -183,13 +165,8 @@ def in_inches(ax, edge: int):
 
 def legend_below(ax, **options):
     """Draw a legend below the labels of the axes."""
-    look = {"fontsize": "x-small", "frameon": False, "bbox_to_anchor": (0.5, -0.45)} | options
+    look = {"fontsize": "medium", "frameon": False, "bbox_to_anchor": (0.5, -0.45)} | options
     return ax.legend(loc="upper center", bbox_transform=in_inches(ax, 0), **look)
-
-
-def legend_beside(ax):
-    """Draw a legend right of the axes."""
-    return ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small", frameon=False)
 
 
 def titled(name, facts: str, width: int = 32) -> str:
@@ -235,48 +212,11 @@ def draw_band(ax, x, low, high, colour, alpha, label=None):
     return ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0, label=label)
 
 
-def free_corner(ax) -> str:
-    """The corner beside the diagonal in which less is drawn, for a legend."""
-    drawn = [line.get_xydata() for line in ax.get_lines()[1:]]
-    drawn += [path.vertices for band in ax.collections for path in band.get_paths()]
-    x, y = (np.concatenate(drawn) / ax.get_xlim()[1]).T
-    upper = np.count_nonzero((x < 0.65) & (y > 0.7))
-    lower = np.count_nonzero((x > 0.35) & (y < 0.3))
-    return (
-        "upper left" if upper < lower or (upper == lower and (y - x).mean() < 0) else "lower right"
-    )
-
-
-def axis_limit(predictions, x, y, at_least: float = 0.0) -> float:
-    """Where both axes of probabilities end: 1, of rare events a round number below.
-
-    That number is not below a given one, holds 99 % of the predictions, and of the points (x, y)
-    those at them.
-    """
-    most = max(np.quantile(predictions, 0.99), at_least)
-    for limit in _LIMITS:
-        inside = x <= limit
-        if most <= limit and inside.any() and (y[inside] <= limit).all():
-            return limit
-    return 1.0
-
-
-def limit_axes(ax, limit: float) -> None:
-    """Let both axes of probabilities end at the limit, or where those of another display do."""
-    from matplotlib.ticker import FixedLocator
-
-    margin = 0.02
-    if isinstance(ax.xaxis.get_major_locator(), FixedLocator):
-        limit = max(limit, ax.get_xlim()[1] / (1 + margin))
-    ends = (-margin * limit, (1 + margin) * limit)
-    ticks = np.linspace(0, limit, 5 if limit == 1 else 6)
-    ax.set(xlim=ends, ylim=ends, xticks=ticks, yticks=ticks, aspect="equal")
-    ax.set(xlabel="predicted probability", ylabel="observed frequency")
-
-
-def draw_diagonal(ax) -> None:
+def draw_diagonal(ax):
     """Draw where calibrated predictions lie."""
-    ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
+    ends = 1e-9, 1 - 1e-9  # of a logit axis too
+    [line] = ax.plot(ends, ends, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    return line
 
 
 def name_rows(ax, labels, **look) -> None:
@@ -287,7 +227,7 @@ def name_rows(ax, labels, **look) -> None:
 
 def head_rows(ax, name) -> None:
     """Draw the legend of rows of markers above them, and a title, if there is a name."""
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="small", frameon=False)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="medium", frameon=False)
     if name:
         ax.set_title(as_label(name, 60), fontsize="medium", pad=30)
 
@@ -300,7 +240,7 @@ def write_pvalues(ax, pvalues, rejected, **emphasis) -> list:
         if not np.isnan(pvalue):
             look = {"color": ORANGE, **emphasis} if reject else {"color": "black"}
             text = f"p = {three_digits(pvalue)}{' *' if reject else ''}"
-            texts.append(ax.text(1.02, row, text, fontsize="small", **look, **place))
+            texts.append(ax.text(1.02, row, text, fontsize="medium", **look, **place))
     return texts
 
 

@@ -15,13 +15,12 @@ from skcal.displays.base import (
     GREEN,
     ORANGE,
     Display,
-    FromEstimator,
     as_label,
     counted,
     draw_band,
-    legend_beside,
     styled,
 )
+from skcal.displays.from_estimator import of_cv_results, of_estimator
 from skcal.metrics import expected_calibration_error
 from skcal.metrics.binned import BinnedStatistic
 from skcal.metrics.bins import BinRule
@@ -32,7 +31,7 @@ N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
 
 
 @dataclass(eq=False, repr=False)
-class BinCountDisplay(FromEstimator, Display):
+class BinCountDisplay(Display):
     """How the binned error depends on the number of bins: both of its biases.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
@@ -191,6 +190,9 @@ class BinCountDisplay(FromEstimator, Display):
         )
         return display.plot(ax=ax) if plot else display
 
+    from_estimator = of_estimator(from_predictions)
+    from_cv_results = of_cv_results(from_predictions)
+
     def _layout(self):
         return 1, (8.0, 4.2)
 
@@ -209,13 +211,12 @@ class BinCountDisplay(FromEstimator, Display):
         )
         ax.set(xscale="log", xlabel=f"number of {self.strategy} bins", xticks=_ticks(self.n_bins))
         ax.xaxis.set_major_formatter("{x:,.0f}")
-        ax.tick_params(axis="x", labelsize="small")
         ax.set_xticks([], minor=True)
         ax.set_ylabel("calibration error (norm 2)")
         ax.set_ylim(bottom=0)
         name = f"{as_label(name, 50)}, " if name else ""
         ax.set_title(f"{name}{self.notion}, n = {self.n_samples:,}", fontsize="medium")
-        legend_beside(ax)
+        ax.legend(fontsize="medium", frameon=False)
 
 
 def _require_one_law(sample: Sample):

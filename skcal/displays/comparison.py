@@ -201,7 +201,7 @@ class ComparisonDisplay(Display):
         if texts:
             adjusted = ", Holm" if len(texts) > 1 else ""
             heading = f"* not calibrated\nat {percent(self.level)}{adjusted}"
-            ax.text(1.02, 1.01, heading, transform=ax.transAxes, fontsize="x-small", color=ORANGE)
+            ax.text(1.02, 1.01, heading, transform=ax.transAxes, fontsize="medium", color=ORANGE)
         return texts
 
 

@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from skcal._show import percent
+from skcal._sklearn_compat import StrOptions, validate_params
+from skcal.displays.axis import AXIS_LABELS, SCALES, ProbabilityAxis, axes_of, set_axes
 from skcal.displays.base import (
     BLUE,
     COLOURS,
     GREY,
     ORANGE,
     Display,
-    FromEstimator,
     as_label,
-    axis_limit,
     counted,
     draw_band,
     draw_diagonal,
-    legend_below,
-    limit_axes,
     problem_titles,
     styled,
     titled,
+)
+from skcal.displays.from_estimator import of_cv_results, of_estimator
+from skcal.displays.histogram import draw_histogram
+from skcal.displays.reliability_panel import (
+    bins_of_axis,
+    histograms,
+    sides_of,
+    wide_gaps,
+    within,
 )
 from skcal.metrics.curve import CalibrationCurve, flexible_calibration_curve
 from skcal.metrics.thresholds import DecisionCurve, MurphyDiagram, decision_curve, murphy_diagram
 from skcal.sample import read_sample
 
-_BINS = 50  # of the histogram below a calibration curve
+_DRAWN = ("frequency", "low", "high", "band_low", "band_high")
 _ALL, _NONE = "treat all", "treat none"
 _GRID = np.linspace(0, 1, 501)
 _MANY = 1000  # points of exact Murphy diagrams
 
 
 @dataclass(eq=False, repr=False)
-class CalibrationCurveDisplay(FromEstimator, Display):
+class CalibrationCurveDisplay(Display):
     """Smooth calibration curve with its pointwise and simultaneous limits.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`.
@@ -44,10 +52,15 @@ class CalibrationCurveDisplay(FromEstimator, Display):
     Parameters
     ----------
     curve : CalibrationCurve
-    histogram : ndarray of shape (50,)
-        The number of predictions in 50 equal intervals of [0, limit].
-    limit : float, default=1.0
-        Where both axes end.
+    histogram : ndarray of shape (2, n)
+        The number of samples by prediction in which the outcome did not happen, and did.
+    histogram_edges : ndarray of shape (n + 1,)
+    axis : ProbabilityAxis
+        Where both axes begin and end.
+    gaps : ndarray of shape (n_gaps, 2)
+        Wide ranges with hardly any samples, across which nothing is drawn.
+    sides : tuple of two str
+        What the samples are called in which the outcome did not happen, and did.
     name : str, default=None
         The name of the classifier.
     label : str, default=None
@@ -61,6 +74,8 @@ class CalibrationCurveDisplay(FromEstimator, Display):
     line_ : matplotlib line
     bands_ : list of matplotlib collections
         The pointwise and the simultaneous band.
+    histogram_ : list of matplotlib artists
+    ref_lines_ : list of matplotlib lines
 
     See Also
     --------
@@ -81,8 +96,11 @@ class CalibrationCurveDisplay(FromEstimator, Display):
 
     curve: CalibrationCurve
     histogram: np.ndarray
+    histogram_edges: np.ndarray
     _: KW_ONLY
-    limit: float = 1.0
+    axis: ProbabilityAxis
+    gaps: np.ndarray
+    sides: tuple[str, str]
     name: str | None = None
     label: str | None = None
 
@@ -93,6 +111,7 @@ class CalibrationCurveDisplay(FromEstimator, Display):
         return [f"n = {self.curve.n_samples:,}", self.curve.notion, f"curve by {self.curve.method}"]
 
     @classmethod
+    @validate_params({"scale": [StrOptions(set(SCALES))]}, prefer_skip_nested_validation=False)
     def from_predictions(
         cls,
         y_true,
@@ -100,12 +119,15 @@ class CalibrationCurveDisplay(FromEstimator, Display):
         *,
         method="splines",
         notion="auto",
+        scale="linear",
         confidence_level=0.95,
         sample_weight=None,
         groups=None,
         labels=None,
         pos_label=None,
         name=None,
+        ref_line=True,
+        line_kw=None,
         ax=None,
         plot=True,
     ):
@@ -121,6 +143,8 @@ class CalibrationCurveDisplay(FromEstimator, Display):
             The smoother, see :func:`skcal.metrics.flexible_calibration_curve`.
         notion : {"auto", "binary", "confidence"}, default="auto"
             "auto" is "binary" for one and two columns and "confidence" for more.
+        scale : {"linear", "logit"}, default="linear"
+            The scale of both axes. "logit" spreads probabilities near 0 and 1.
         confidence_level : float in (0, 1), default=0.95
         sample_weight : array-like of shape (n_samples,), default=None
         groups : array-like of shape (n_samples,), default=None
@@ -131,6 +155,10 @@ class CalibrationCurveDisplay(FromEstimator, Display):
             The positive class of 1-D predictions, or of two columns for "binary".
         name : str, default=None
             The name of the classifier, for the title.
+        ref_line : bool, default=True
+            Whether to draw the diagonal, on which calibrated predictions lie.
+        line_kw : dict, default=None
+            Options of :meth:`matplotlib.axes.Axes.plot` for the curve.
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True
@@ -149,47 +177,53 @@ class CalibrationCurveDisplay(FromEstimator, Display):
         limits = {"confidence_level": confidence_level, "groups": groups}
         curve = flexible_calibration_curve(y_true, y_proba, method=method, **limits, **options)
         sample = read_sample(y_true, y_proba, **options)
-        [problem], [label] = sample.problems(), problem_titles(sample)
-        predictions = problem.features[:, 0]
-        limit = axis_limit(predictions, curve.prediction, curve.frequency)
-        histogram, _ = np.histogram(predictions, bins=_BINS, range=(0, limit))
-        display = cls(curve, histogram, limit=limit, name=name, label=label)
-        return display.plot(ax=ax) if plot else display
+        [problem], [label], [sides] = sample.problems(), problem_titles(sample), sides_of(sample)
+        x, happened = problem.features[:, 0], problem.outcomes[:, 0]
+        for axis in axes_of(x, scale):
+            if max(curve.prediction.max(), curve.frequency.max()) <= axis.high:
+                break
+        ends = bins_of_axis(x, problem.weight, axis)
+        place = np.searchsorted(ends[1:-1], x)
+        sums = np.bincount(place, minlength=len(ends) - 1), np.bincount(place, x, len(ends) - 1)
+        _, gaps = wide_gaps((sums[1] / np.maximum(sums[0], 1))[sums[0] > 0], np.unique(x), axis)
+        edges, histogram = histograms(x, happened, axis)
+        names = {"sides": sides, "name": name, "label": label}
+        display = cls(curve, histogram, edges, axis=axis, gaps=gaps, **names)
+        return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
+
+    from_estimator = of_estimator(from_predictions)
+    from_cv_results = of_cv_results(from_predictions)
 
     def _layout(self):
         return 1, (4.6, 5.6)
 
     def _draw(self, axes, name, kwargs):
-        [axis], curve = axes, self.curve
-        others = _named_lines(axis)
+        [ax], curve = axes, self.curve
+        others = _named_lines(ax)
         colour = COLOURS[len(others) % len(COLOURS)]
-        if not others:
-            draw_diagonal(axis)
+        right = curve.notion.of_largest
+        set_axes(ax, self.axis, AXIS_LABELS[right])
+        self.ref_lines_ = [] if others else [draw_diagonal(ax)]
         label = as_label(name, 24) if name else f"curve by {curve.method}"
         label = f" {label}" if label.startswith("_") else label  # legends leave out "_…"
         look = styled(kwargs, color=colour, linewidth=1.5, label=label)
-        [self.line_] = axis.plot(curve.prediction, curve.frequency, **look)
+        hidden = within(self.gaps, curve.prediction)
+        seen: dict[str, Any] = {}
+        for part in _DRAWN:
+            seen[part] = np.where(hidden, np.nan, getattr(curve, part))
+        drawn = replace(curve, **seen)
+        [self.line_] = ax.plot(drawn.prediction, drawn.frequency, **look)
         level = percent(curve.confidence_level)
-        labels = f"{level} at each point", f"{level} of the whole curve"
-        self.bands_ = _draw_bands(self.line_, curve, (None, None) if others else labels)
-        self._draw_histogram(axis, colour if others else GREY)
-        limit_axes(axis, self.limit)
-        names = "" if others else name
+        labels = f"{level} pointwise band", f"{level} simultaneous band"
+        self.bands_ = _draw_bands(self.line_, drawn, (None, None) if others else labels)
+        counts = self.histogram_edges, self.histogram
+        self.histogram_ = draw_histogram(ax, *counts, self.sides, self.line_.get_color())
         facts = f"{self.label or curve.notion}: n = {curve.n_samples:,}"
-        _explain(axis, titled(names, facts))
-
-    def _draw_histogram(self, axis, colour):
-        """Relative counts along the lower edge; of a further curve their outlines."""
-        edges = np.linspace(0, self.limit, _BINS + 1)
-        heights = 0.08 * self.limit * self.histogram / max(self.histogram.max(), 1)
-        look = {"align": "edge", "color": GREY, "alpha": 0.6}
-        if colour != GREY:
-            look = {"align": "edge", "fill": False, "edgecolor": colour, "linewidth": 0.5}
-        axis.bar(edges[:-1], heights, np.diff(edges), bottom=-0.02 * self.limit, **look)
+        _explain(ax, titled("" if others else name, facts))
 
 
 @dataclass(eq=False, repr=False)
-class DecisionCurveDisplay(FromEstimator, Display):
+class DecisionCurveDisplay(Display):
     """Net benefit by threshold beside that of treating everybody and nobody.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`. Several classifiers stand on
@@ -252,6 +286,8 @@ class DecisionCurveDisplay(FromEstimator, Display):
         labels=None,
         pos_label=None,
         name=None,
+        ref_line=True,
+        line_kw=None,
         ax=None,
         plot=True,
     ):
@@ -279,6 +315,10 @@ class DecisionCurveDisplay(FromEstimator, Display):
             The positive class of 1-D predictions, or of two columns for "binary".
         name : str, default=None
             The name of the classifier, for title and legend.
+        ref_line : bool, default=True
+            Whether to draw the net benefit of treating everybody and of treating nobody.
+        line_kw : dict, default=None
+            Options of :meth:`matplotlib.axes.Axes.plot` for the curve.
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True
@@ -298,18 +338,22 @@ class DecisionCurveDisplay(FromEstimator, Display):
         curve = decision_curve(y_true, y_proba, thresholds=thresholds, **limits, **options)
         [label] = problem_titles(read_sample(y_true, y_proba, **options))
         display = cls(curve, name=name, label=label)
-        return display.plot(ax=ax) if plot else display
+        return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
+
+    from_estimator = of_estimator(from_predictions)
+    from_cv_results = of_cv_results(from_predictions)
 
     def _layout(self):
         return 1, (5.6, 4.8)
 
     def _draw(self, axes, name, kwargs):
         [axis], curve = axes, self.curve
-        others = [line for line in axis.get_lines() if line.get_label() not in (_ALL, _NONE)]
-        is_first = len(others) == len(axis.get_lines())
+        others = [line for line in _named_lines(axis) if line.get_label() not in (_ALL, _NONE)]
+        is_first, self.ref_lines_ = not others, []
         if is_first:
-            axis.axhline(0, color="0.3", linewidth=1, label=_NONE)
-            axis.plot(curve.thresholds, curve.treat_all, color=GREY, linewidth=1.5, label=_ALL)
+            none = axis.axhline(0, color="0.3", linewidth=1, label=_NONE)
+            look = {"color": GREY, "linewidth": 1.5, "label": _ALL}
+            self.ref_lines_ = [none, *axis.plot(curve.thresholds, curve.treat_all, **look)]
         label = as_label(name) if name else "classifier"
         look = styled(kwargs, color=COLOURS[len(others) % len(COLOURS)], linewidth=1.5, label=label)
         [self.line_] = axis.plot(curve.thresholds, curve.net_benefit, **look)
@@ -321,7 +365,7 @@ class DecisionCurveDisplay(FromEstimator, Display):
         axis.set(xlabel="threshold t", ylabel="net benefit")
         names = ", ".join([*(line.get_label() for line in others), *([label] if name else [])])
         facts = f"{self.label or curve.notion}: n = {curve.n_samples:,}"
-        _explain(axis, f"{names}\n{facts}" if names else facts, ncols=2)
+        _explain(axis, f"{names}\n{facts}" if names else facts)
 
     def _set_limits(self, axis, is_first):
         """Up to a quarter beyond the last threshold that tells; down to a little below 0.
@@ -343,7 +387,7 @@ class DecisionCurveDisplay(FromEstimator, Display):
 
 
 @dataclass(eq=False, repr=False)
-class MurphyDisplay(FromEstimator, Display):
+class MurphyDisplay(Display):
     """Mean elementary score by threshold; of two classifiers also their difference.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`.
@@ -409,6 +453,8 @@ class MurphyDisplay(FromEstimator, Display):
         pos_label=None,
         name=None,
         compare_name=None,
+        ref_line=True,
+        line_kw=None,
         ax=None,
         plot=True,
     ):
@@ -437,6 +483,10 @@ class MurphyDisplay(FromEstimator, Display):
             The positive class of 1-D predictions, or of two columns for "binary".
         name, compare_name : str, default=None
             The names of the classifiers, for title and legend.
+        ref_line : bool, default=True
+            Whether to draw the line at 0 of the difference.
+        line_kw : dict, default=None
+            Options of :meth:`matplotlib.axes.Axes.plot` for the curve.
         ax : matplotlib axes or array of two, default=None
             Two where classifiers are compared. None makes a figure.
         plot : bool, default=True
@@ -459,10 +509,13 @@ class MurphyDisplay(FromEstimator, Display):
         diagram = murphy_diagram(y_true, y_proba, **asked, **limits, **options)
         [label] = problem_titles(read_sample(y_true, y_proba, **options))
         display = cls(diagram, name=name, compare_name=compare_name, label=label)
-        return display.plot(ax=ax) if plot else display
+        return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
+
+    from_estimator = of_estimator(from_predictions)
+    from_cv_results = of_cv_results(from_predictions)
 
     def _layout(self):
-        return 1 if self.diagram.compared is None else 2, (4.8, 4.4)
+        return 1 if self.diagram.compared is None else 2, (4.3, 4.0)
 
     def _draw(self, axes, name, kwargs):
         diagram = self.diagram
@@ -486,7 +539,7 @@ class MurphyDisplay(FromEstimator, Display):
             _explain(axis, f"{separator.join(names)}\n{facts}")
 
     def _draw_difference(self, axis, kwargs, second_name):
-        axis.axhline(0, color=GREY, linewidth=1, linestyle=":")
+        self.ref_lines_ = [axis.axhline(0, color=GREY, linewidth=1, linestyle=":")]
         label = f"above 0: {second_name} is better"
         look = styled(kwargs, color="black", linewidth=1.2, label=label)
         self.lines_ += axis.plot(self.diagram.thresholds, self.diagram.difference, **look)
@@ -501,9 +554,9 @@ class MurphyDisplay(FromEstimator, Display):
         )
 
 
-def _explain(axis, title, ncols=1) -> None:
-    axis.set_title(title, fontsize="small")
-    legend_below(axis, ncols=ncols)
+def _explain(ax, title) -> None:
+    ax.set_title(title, fontsize="medium")
+    ax.legend(fontsize="medium", frameon=False, handlelength=1.4, labelspacing=0.3)
 
 
 def _named_lines(axis) -> list:

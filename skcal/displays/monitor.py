@@ -144,9 +144,9 @@ class MonitorDisplay(Display):
             axis.set_xlabel("samples")
             axis.margins(x=0.02)
             axis.locator_params(axis="x", nbins=5)
-            legend_below(axis, bbox_to_anchor=(0.5, -0.5), fontsize="small", ncols=2)
+            legend_below(axis, bbox_to_anchor=(0.5, -0.5), fontsize="medium", ncols=2)
             title = f"{shown} {as_label(self.notion, 20)} calibration"
-            axis.set_title(titled(name, title), fontsize="small")
+            axis.set_title(titled(name, title), fontsize="medium")
 
     def _draw_evidence(self, ax, kwargs) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator

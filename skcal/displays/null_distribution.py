@@ -145,7 +145,7 @@ class NullDistributionDisplay(Display):
         return display.plot(ax=ax) if plot else display
 
     def _layout(self):
-        return len(self.panels), (6.4, 4.0) if len(self.panels) == 1 else (3.2, 3.2)
+        return len(self.panels), (6.4, 4.0) if len(self.panels) == 1 else (2.9, 3.4)
 
     def _draw(self, axes, name, kwargs):
         self.histograms_: list[Any] = []
@@ -174,7 +174,7 @@ class NullDistributionDisplay(Display):
         ax.margins(x=0.05)
         ax.locator_params(axis="x", nbins=4)
         ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
-        ax.set_title(self._title(panel, name), fontsize="small")
+        ax.set_title(self._title(panel, name), fontsize="medium")
         tail = Patch(color=ORANGE, label=f"{panel.n_as_extreme:,} at least as large")
         handles = [self.lines_[-1], bars, tail]
         self.legends_.append(legend_below(ax, handles=handles, bbox_to_anchor=(0.5, -0.5)))

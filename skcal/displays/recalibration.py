@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from skcal._validation import plain_array
+from skcal.displays.axis import set_axes
 from skcal.displays.base import (
     BLUE,
     Display,
     as_label,
+    diagram_size,
     draw_diagonal,
-    limit_axes,
+    styled,
     with_error,
 )
 from skcal.displays.reliability import ReliabilityDisplay
@@ -107,13 +110,23 @@ class RecalibrationDisplay(Display):
         y_after,
         *,
         notion="auto",
+        method="auto",
+        n_bins="auto",
+        strategy="quantile",
+        edges=None,
+        scale="linear",
+        confidence_level=0.95,
+        n_resamples=None,
         sample_weight=None,
+        groups=None,
         labels=None,
         pos_label=None,
+        random_state=0,
         name=None,
+        ref_line=True,
+        line_kw=None,
         ax=None,
         plot=True,
-        **options,
     ):
         """Compute and plot the diagrams.
 
@@ -124,21 +137,43 @@ class RecalibrationDisplay(Display):
         y_before, y_after : array-like of shape (n_samples,) or (n_samples, n_classes)
             Probabilities before and after recalibration.
         notion : {"auto", "binary", "confidence"}, default="auto"
-            "auto" is "binary" for one and two columns and "confidence" for more.
+            The kind of calibration. "auto" is "binary" for one and two columns and "confidence"
+            for more.
+        method : str, calibration-estimation function, estimator or search, default="auto"
+            The line, as in :meth:`ReliabilityDisplay.from_predictions`.
+        n_bins : int, "auto" or "cube_root", default="auto"
+            The number of bins; "auto" lets them suit the samples and the axis.
+        strategy : {"quantile", "uniform", "sweep", "unique"}, default="quantile"
+            How other ``n_bins`` are made.
+        edges : array-like of shape (n_edges,), default=None
+            Edges of bins, rising from 0 to 1, in place of ``n_bins`` and ``strategy``.
+        scale : {"linear", "logit"}, default="linear"
+            The scale of all axes. "logit" spreads probabilities near 0 and 1.
+        confidence_level : float in (0, 1), default=0.95
+            The confidence level of intervals and ranges.
+        n_resamples : int ≥ 19, default=None
+            The number of redrawn outcomes of the test. None: 999, for more than 100,000 samples
+            199.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group may depend on each other. None: all are independent.
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
-            The positive class of a binary notion.
+            The positive class of 1-D predictions, or of two columns for "binary".
+        random_state : int, RandomState instance or None, default=0
+            Seed of the tests and of the folds of the error without bins.
         name : str, default=None
             The name of the classifier, for the titles.
+        ref_line : bool, default=True
+            Whether to draw the diagonals.
+        line_kw : dict, default=None
+            Options of :meth:`matplotlib.axes.Axes.plot` for the lines.
         ax : array of matplotlib axes, default=None
             Two, or three with the map; None makes a figure.
         plot : bool, default=True
             False computes the numbers alone, without matplotlib.
-        **options
-            Further options of :meth:`ReliabilityDisplay.from_predictions`, such as ``n_bins``,
-            ``method`` and ``random_state``.
 
         Returns
         -------
@@ -147,14 +182,18 @@ class RecalibrationDisplay(Display):
         shared = {
             "notion": notion,
             "sample_weight": sample_weight,
+            "groups": groups,
             "labels": labels,
             "pos_label": pos_label,
         }
+        bins = {"n_bins": n_bins, "strategy": strategy, "edges": edges, "scale": scale}
+        test = {"confidence_level": confidence_level, "n_resamples": n_resamples}
+        options = {"method": method, **bins, **test, "random_state": random_state, **shared}
         given = plain_array(y_before, "y_before"), plain_array(y_after, "y_after")
         proba = [_single_as_columns(*given), _single_as_columns(*given[::-1])]
         before, after = (
             ReliabilityDisplay.from_predictions(
-                y_true, predictions, name=part, plot=False, **shared, **options
+                y_true, predictions, name=part, plot=False, **options
             )
             for predictions, part in zip(proba, ("before", "after"), strict=True)
         )
@@ -173,20 +212,27 @@ class RecalibrationDisplay(Display):
             order = order[np.linspace(0, len(order) - 1, min(len(order), _MOST)).astype(int)]
             curve = {"map_x": x[order], "map_y": y[order]}
         display = cls(before, after, **curve, name=name)
-        return display.plot(ax=ax) if plot else display
+        return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
 
     def _layout(self):
-        return len(self.panels), (4.6, 5.2) if self.map_x is None else (3.3, 4.2)
+        return len(self.panels), diagram_size(len(self.panels))
 
     def _draw(self, axes, name, kwargs):
         titles = [f"{name}, {part}" if name else part for part in ("before", "after", "map")]
-        self.before.plot(ax=axes[0], name=titles[0], **kwargs)
-        self.after.plot(ax=axes[1], name=titles[1], **kwargs)
+        [before], [after] = self.before.panels, self.after.panels
+        shared = before.axis.joined(after.axis)
+        both = zip((self.before, self.after), axes, titles, strict=False)
+        for display, ax, title in both:
+            [panel] = display.panels
+            shown = copy(display)
+            shown.panels = [replace(panel, axis=shared)]
+            shown.plot(ax=ax, name=title, **kwargs)
+            self.ref_lines_ = [*self.ref_lines_, *shown.ref_lines_]
         self.line_: Any = None
         if self.map_x is not None:
-            limit = max(panel.limit for panel in (*self.before.panels, *self.after.panels))
-            self.line_ = _draw_map(axes[2], self.map_x, self.map_y, limit)
-            axes[2].set_title(as_label(titles[2]), fontsize="small")
+            self.line_, diagonal = _draw_map(axes[2], self.map_x, self.map_y, shared, kwargs)
+            self.ref_lines_ = [*self.ref_lines_, diagonal]
+            axes[2].set_title(as_label(titles[2]), fontsize="medium")
 
 
 def _single_as_columns(proba, other):
@@ -196,8 +242,8 @@ def _single_as_columns(proba, other):
     return proba
 
 
-def _draw_map(ax, x, y, limit):
-    draw_diagonal(ax)
+def _draw_map(ax, x, y, axis, kwargs):
+    diagonal = draw_diagonal(ax)
     distinct, place = np.unique(x, return_inverse=True)
     low, high = np.full(len(distinct), np.inf), np.full(len(distinct), -np.inf)
     np.minimum.at(low, place, y)
@@ -205,7 +251,6 @@ def _draw_map(ax, x, y, limit):
     is_function = (high - low < 1e-9).all() and (np.diff(low) >= 0).all()
     cloud = {"marker": ".", "linestyle": "none", "alpha": 0.3}
     look: dict[str, Any] = {"linewidth": 1.5} if is_function else cloud
-    [line] = ax.plot(x, y, color=BLUE, **look)
-    limit_axes(ax, limit)
-    ax.set(xlabel="probability before", ylabel="probability after")
-    return line
+    [line] = ax.plot(x, y, **styled(kwargs, color=BLUE, **look))
+    set_axes(ax, axis, ("probability before", "probability after"))
+    return line, diagonal

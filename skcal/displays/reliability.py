@@ -3,60 +3,61 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import reduce
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._show import Table, html_list, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal.displays.axis import AXIS_LABELS, SCALES, ProbabilityAxis, set_axes
 from skcal.displays.base import (
-    BLUE,
     COLOURS,
-    GREY,
     MAX_PANELS,
     ORANGE,
     Display,
-    FromEstimator,
     as_label,
     as_percent,
     counted,
-    draw_band,
+    diagram_size,
     draw_diagonal,
-    free_corner,
-    in_inches,
-    limit_axes,
     problem_titles,
     styled,
     titled,
     with_error,
 )
+from skcal.displays.from_estimator import of_cv_results, of_estimator
+from skcal.displays.histogram import draw_histogram
 from skcal.displays.reliability_panel import (
+    JOINED,
+    RIGHT,
+    SMOOTH,
     ReliabilityPanel,
     binned_error,
     make_curves,
     make_panel,
     rule_of,
+    sides_of,
 )
 from skcal.functions.base import BilinearFunction
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.scan import ScanRange, scan_test
-from skcal.metrics.bins import problem_moments
+from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cross_fitted import ece_without_bins
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
 _MOST_WITHOUT_BINS = 200_000  # samples; more take longer than all the rest
-_MOST_RANGES = 3  # that are told inside the axes
-_STRIP = "histogram of predictions"
-_TITLE_PAD = 38  # points: above the histogram, without a second pass of a layout
-_ROOM = 1.7  # of the histogram, above its highest bar
-_WIDE = 2.9  # inches, from which letters are larger
+_NARROW = 0.02  # of the axis: the least width of a shaded range
+_FEW_BINS = BinRule(15, "quantile")  # by which the classes with the largest errors are found
+_KINDS = {SMOOTH: "smooth curve", "isotonic": "isotonic regression"}
+COLOURS_OF_LINES = [colour for colour in COLOURS if colour != ORANGE]
 
 
 @dataclass(eq=False, repr=False)
-class ReliabilityDisplay(FromEstimator, Display):
+class ReliabilityDisplay(Display):
     """Reliability diagram: observed frequency against predicted probability.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
@@ -64,46 +65,56 @@ class ReliabilityDisplay(FromEstimator, Display):
     Parameters
     ----------
     panels : list of ReliabilityPanel
-        One, or one a class for "classwise" and "top-label".
+        One, or one for each class if the kind of calibration is "classwise" or "top-label".
     notion : str
+        The kind of calibration.
     method : str
-        "bins", or what made the line.
+        What drew the line, such as "auto" or "isotonic".
     confidence_level : float, default=0.95
+        The confidence level of the intervals and of the shaded ranges.
     n_panels_left_out : int, default=0
-        Classes without a panel: of more than 12, those with the largest errors are shown.
+        The number of classes without a panel: if there are more than 12, those with the largest
+        errors are shown.
 
     Attributes
     ----------
-    ax_ : matplotlib axes, or ndarray of axes, one a panel
+    ax_ : matplotlib axes, or ndarray of axes, one for each panel
         Set by :meth:`plot`, as are the following.
     figure_ : matplotlib figure
-    lines_, bands_, histograms_, legends_ : list
-        Lines; bands of all bins at once; histograms of the predictions; legends.
+    lines_, points_, intervals_, histograms_, legends_, ref_lines_ : list
+        Lines; points of the bins and their intervals; histograms of both outcomes; legends; the
+        diagonals.
     ranges_ : list of list
-        Points with bars of the ranges in which miscalibration is shown.
+        Shaded ranges of each panel.
 
     See Also
     --------
     skcal.metrics.calibration_bins : the table of bins.
-    skcal.hypothesis_tests.scan_test : the test whose ranges are shaded.
+    skcal.hypothesis_tests.scan_test : the test that finds the shaded ranges.
+    skcal.displays.CalibrationCurveDisplay : a smooth curve with its confidence band.
     skcal.displays.SimplexDisplay : three classes at once.
 
     Notes
     -----
-    The band says where the frequencies of the bins may be, all of them at once (Clopper-Pearson
-    limits at Bonferroni's level). What is seen and what :func:`skcal.hypothesis_tests.scan_test`
-    shows are one answer: ranges of predictions are shaded where it rejects and names them, each
-    with a point at what was predicted and what happened in it. The bar of the point, limits for all
-    ranges at once, leaves out the diagonal. The band leaves it out in these ranges alone: where the
-    test shows nothing it is widened to the diagonal. A range may reach over several bins that are
-    not conspicuous each by itself.
+    **Points** are bins that end at tenths of the axis and at quantiles of the samples. Each has
+    its own Clopper-Pearson interval, so 1 in 20 of them misses the truth. The **line** is a smooth
+    curve if the predictions are continuous, otherwise it joins the points. It stops where no
+    samples are.
 
-    The histogram above counts the predictions, on a logarithmic scale. Where 99 % of them are below
-    0.5 the axes end before 1, and the title says how many are above. The legend holds the error
-    without bins of :func:`skcal.metrics.cross_fitted_calibration_error`, up to 200,000 samples.
+    **Shaded** are the ranges of predictions in which
+    :func:`skcal.hypothesis_tests.scan_test` finds significant miscalibration. Points in them whose
+    interval misses the mean prediction have another colour. All ranges together have the error rate
+    of one test. Single intervals do not, so look at the shading before you look at a point.
 
-    The test redraws outcomes, which weights must not depend on: with weights there are no ranges,
-    nor where classes are left out. About 6 s a panel for a million samples.
+    **Below** are the histograms of both outcomes, as mirror images. Bar heights are square roots of
+    counts, so bins of few samples stay visible; the axis shows the largest count.
+
+    Linear axes end before 1 if at least 99 % of the predictions and all intervals lie below 0.5;
+    the title then counts the predictions beyond. ``scale="logit"`` shows every prediction: those
+    beyond an end are drawn at that end, and an arrow marks a frequency beyond it.
+
+    There is no shading with weights, because the test redraws outcomes, nor if classes are left
+    out. A panel of a million samples takes about 6 s.
 
     References
     ----------
@@ -121,7 +132,7 @@ class ReliabilityDisplay(FromEstimator, Display):
     ...     data.labels, data.proba, random_state=0, plot=False
     ... )
     >>> display
-    ReliabilityDisplay(n = 500, confidence, 8 bins, ECE without bins 0.132 ± 0.020, 1 range shown)
+    ReliabilityDisplay(n = 500, confidence, 9 bins, ECE without bins 0.132 ± 0.020, 1 range shown)
     """
 
     panels: list[ReliabilityPanel]
@@ -136,7 +147,7 @@ class ReliabilityDisplay(FromEstimator, Display):
         facts = [
             f"n = {n_samples:,}",
             self.notion,
-            "" if self.method == "bins" else f"line by {self.method}",
+            "" if self.method in ("auto", JOINED) else f"line by {self.method}",
         ]
         if len(self.panels) > 1:
             return [*facts, f"{len(self.panels)} panels"]
@@ -172,7 +183,7 @@ class ReliabilityDisplay(FromEstimator, Display):
     @validate_params(
         {
             "method": [
-                StrOptions({"bins", "isotonic", "kernel-density"}),
+                StrOptions({"auto", JOINED, SMOOTH, "isotonic", "kernel-density"}),
                 BilinearFunction,
                 CalibrationErrorEstimator,
                 CalibrationErrorSearchCV,
@@ -183,9 +194,11 @@ class ReliabilityDisplay(FromEstimator, Display):
             ],
             "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
             "edges": ["array-like", None],
+            "scale": [StrOptions(set(SCALES))],
             "confidence_level": [Interval(Real, 0, 1, closed="neither")],
             "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
             "random_state": ["random_state"],
+            "line_kw": [dict, None],
         },
         prefer_skip_nested_validation=False,
     )
@@ -195,10 +208,11 @@ class ReliabilityDisplay(FromEstimator, Display):
         y_proba,
         *,
         notion="auto",
-        method="bins",
+        method="auto",
         n_bins="auto",
         strategy="quantile",
         edges=None,
+        scale="linear",
         confidence_level=0.95,
         n_resamples=None,
         sample_weight=None,
@@ -207,6 +221,8 @@ class ReliabilityDisplay(FromEstimator, Display):
         pos_label=None,
         random_state=0,
         name=None,
+        ref_line=True,
+        line_kw=None,
         ax=None,
         plot=True,
     ):
@@ -220,23 +236,30 @@ class ReliabilityDisplay(FromEstimator, Display):
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
         notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
             "auto" is "binary" for one and two columns and "confidence" for more.
-        method : str, calibration-estimation function, estimator or search, default="bins"
-            The line; bands and ranges do not depend on it. "bins": frequencies of bins.
-            "isotonic": isotonic regression, CORP [2]. "kernel-density": a ratio of kernel
-            densities. A function with ``residual``, fitted or not: a clone is fitted to these
-            samples, with weights. A fitted :class:`skcal.CalibrationErrorEstimator` or
-            :class:`skcal.CalibrationErrorSearchCV` of this notion: x + ĝ(x) as it stands. Where
-            there are more than 1,000 distinct predictions, curves are fitted to 1,000 groups of
-            equal mass.
+        method : str, calibration-estimation function, estimator or search, default="auto"
+            The line; points and intervals do not depend on it. "auto": "splines" if there are more
+            than 21 distinct predictions and at least 12 samples of both outcomes, otherwise "bins".
+            "splines": a smooth curve, by logistic regression on splines of the logit. "bins": a
+            line that joins the points. "isotonic": isotonic regression, CORP [2]_.
+            "kernel-density": a ratio of kernel densities. A function with ``residual``: a clone is
+            fitted to these samples. A fitted :class:`skcal.CalibrationErrorEstimator` or
+            :class:`skcal.CalibrationErrorSearchCV` of the same kind of calibration: its curve
+            x + ĝ(x) as fitted. More than 1,000 distinct predictions are grouped into 1,000 of equal
+            mass before a curve is fitted.
         n_bins : int, "auto" or "cube_root", default="auto"
-            "auto": up to 20 bins, equal predictions together, with equal parts of the samples and
-            of Σ p (1 - p), at least 5 in a bin, so that each expects some events.
+            "auto": bins end at tenths of the axis and at quantiles of the samples. A bin of fewer
+            than 12 samples joins its nearer neighbour. Up to 21 distinct predictions have a bin
+            each.
         strategy : {"quantile", "uniform", "sweep", "unique"}, default="quantile"
-            Of other ``n_bins``, as in :func:`skcal.metrics.expected_calibration_error`.
+            How other ``n_bins`` are made, as in
+            :func:`skcal.metrics.expected_calibration_error`.
         edges : array-like of shape (n_edges,), default=None
             Edges of bins, rising from 0 to 1, in place of ``n_bins`` and ``strategy``.
+        scale : {"linear", "logit"}, default="linear"
+            The scale of both axes. "logit" spreads probabilities near 0 and 1, for rare events and
+            for very confident classifiers.
         confidence_level : float in (0, 1), default=0.95
-            The confidence level of bands and ranges.
+            The confidence level of intervals and ranges.
         n_resamples : int ≥ 19, default=None
             The number of redrawn outcomes of the test. None: 999, for more than 100,000 samples
             199, as in a report.
@@ -250,9 +273,14 @@ class ReliabilityDisplay(FromEstimator, Display):
             The positive class of 1-D predictions, or of two columns for "binary"; otherwise an
             error.
         random_state : int, RandomState instance or None, default=0
-            Of the test and of the folds of the error without bins.
+            Seed of the test and of the folds of the error without bins.
         name : str, default=None
             The name of the classifier, for title and legend.
+        ref_line : bool, default=True
+            Whether to draw the diagonal, on which calibrated predictions lie.
+        line_kw : dict, default=None
+            Options of :meth:`matplotlib.axes.Axes.plot` for the line; points and intervals take
+            its colour.
         ax : matplotlib axes or array of axes, default=None
             One a panel; None makes a figure. On axes that hold a diagram the next one takes the
             next colour.
@@ -267,10 +295,10 @@ class ReliabilityDisplay(FromEstimator, Display):
             y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups
         )
         _require_scalar(sample)
-        curves = make_curves(method, sample)
+        curves, sides = make_curves(method, sample), sides_of(sample)
         problems = [(k, p) for k, p in enumerate(sample.problems()) if len(p.weight)]
-        rules = {k: rule_of(p, n_bins, strategy, edges) for k, p in problems}
-        shown = _with_largest_errors(problems, rules)
+        rule = rule_of(n_bins, strategy, edges)
+        shown = _with_largest_errors(problems, rule or _FEW_BINS)
         scans: dict[int, tuple[float, list]] = {k: (np.nan, []) for k, _ in shown}
         if len(shown) == len(problems):
             n_resamples = n_resamples or default_resamples(len(sample.codes))
@@ -285,8 +313,20 @@ class ReliabilityDisplay(FromEstimator, Display):
                 level = {"random_state": random_state, "confidence_level": confidence_level}
                 without_bins = ece_without_bins(sample, problem=problem, **level)
             label = titled(name, problem_titles(sample)[k])
-            parts = (label, problem, curves[k], rules[k], confidence_level, *scans[k], without_bins)
-            panels.append(make_panel(*parts))
+            pvalue, ranges = scans[k]
+            panel = make_panel(
+                label,
+                problem,
+                sides=sides[k],
+                curve=curves[k],
+                rule=rule,
+                scale=scale,
+                level=confidence_level,
+                pvalue=pvalue,
+                ranges=ranges,
+                without_bins=without_bins,
+            )
+            panels.append(panel)
         display = cls(
             panels,
             notion=sample.notion,
@@ -294,29 +334,69 @@ class ReliabilityDisplay(FromEstimator, Display):
             confidence_level=confidence_level,
             n_panels_left_out=len(problems) - len(shown),
         )
-        return display.plot(ax=ax) if plot else display
+        return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
+
+    from_estimator = of_estimator(from_predictions)
+    from_cv_results = of_cv_results(from_predictions)
 
     def _layout(self):
-        return len(self.panels), (3.3, 3.9) if len(self.panels) > 2 else (4.6, 5.2)
+        return len(self.panels), diagram_size(len(self.panels))
 
     def _draw(self, axes, name, kwargs):
         self.lines_: list[Any] = []
-        self.bands_: list[Any] = []
+        self.points_: list[Any] = []
+        self.intervals_: list[Any] = []
         self.ranges_: list[list[Any]] = []
-        self.histograms_: list[Any] = []
+        self.histograms_: list[list[Any]] = []
         self.legends_: list[Any] = []
-        for axis, panel in zip(axes, self.panels, strict=True):
+        self.ref_lines_: list[Any] = []
+        shared = reduce(ProbabilityAxis.joined, (panel.axis for panel in self.panels))
+        for ax, panel in zip(axes, self.panels, strict=True):
             if name is not None:
                 described = panel.label.split("\n")[-1]
                 panel = replace(panel, label=f"{as_label(name)}\n{described}")
-            style = _Style.on(axis)
-            draw_diagonal(axis)
-            self.bands_.append(_draw_band(axis, panel, self.confidence_level, style))
-            self.ranges_.append(_draw_ranges(axis, panel, style))
-            self.lines_.append(_draw_line(axis, panel, style, kwargs))
-            self.histograms_.append(_draw_histogram(axis, panel, style))
-            _finish(axis, panel, style)
-            self.legends_.append(_draw_legend(axis, panel, self._verdict(panel), style))
+            self._draw_panel(ax, replace(panel, axis=shared), kwargs)
+
+    def _draw_panel(self, ax, panel, kwargs):
+        others = getattr(ax, "_skcal_labels", [])
+        colour = COLOURS_OF_LINES[len(others) % len(COLOURS_OF_LINES)]
+        set_axes(ax, panel.axis, AXIS_LABELS[panel.sides == RIGHT])
+        if not others:
+            self.ref_lines_.append(draw_diagonal(ax))
+        self.ranges_.append([_shade(ax, part, panel.axis) for part in panel.ranges if not others])
+        line = _draw_line(ax, panel, styled(kwargs, color=colour, linewidth=1.3, alpha=0.7))
+        colour = line.get_color()
+        self.lines_.append(line)
+        colours = np.where(panel.significant, colour if others else ORANGE, colour)
+        points, intervals = _draw_points(ax, panel, colours)
+        self.points_.append(points)
+        self.intervals_.append(intervals)
+        counts = panel.histogram_edges, panel.histogram
+        self.histograms_.append(draw_histogram(ax, *counts, panel.sides, colour))
+        ax._skcal_labels = [*others, (line, _line_label(panel))]
+        self._explain(ax, panel, line)
+
+    def _explain(self, ax, panel, line):
+        """A title, and a legend in the corner that has more room."""
+        from matplotlib.lines import Line2D
+
+        drawn = ax._skcal_labels
+        title = panel.label.split("\n")[-1]
+        if len(drawn) == 1:
+            title = "\n".join(filter(None, [_heading(panel), _error_in_words(panel)]))
+        ax.set_title(title, fontsize="medium")
+        level = percent(self.confidence_level)
+        parts = drawn
+        if len(drawn) == 1:
+            dot = Line2D([], [], color=line.get_color(), marker="o", linewidth=1.6)
+            parts = [(dot, f"bins, {level} intervals")]
+            if panel.line != JOINED:
+                parts.append((line, _KINDS.get(panel.line, panel.line)))
+            if panel.ranges:
+                parts.append((self.ranges_[-1][0], "significant miscalibration"))
+        look = {"loc": _free_corner(panel), "fontsize": "medium", "frameon": False}
+        look |= {"handlelength": 1.2, "borderaxespad": 0.2, "labelspacing": 0.3}
+        self.legends_.append(ax.legend(*zip(*parts, strict=True), **look))
 
 
 def _require_scalar(sample: Sample):
@@ -328,10 +408,10 @@ def _require_scalar(sample: Sample):
         )
 
 
-def _with_largest_errors(problems, rules):
+def _with_largest_errors(problems, rule):
     if len(problems) <= MAX_PANELS:
         return problems
-    errors = [binned_error(problem_moments(problem, rules[k])) for k, problem in problems]
+    errors = [binned_error(problem_moments(problem, rule)) for _, problem in problems]
     return [problems[k] for k in sorted(np.argsort(errors)[-MAX_PANELS:])]
 
 
@@ -363,125 +443,57 @@ def _range_in_words(part: ScanRange) -> str:
     return f"{low} to {high} %: {predicted} % predicted, {observed} % happened"
 
 
-class _Style(NamedTuple):
-    """Colours of one display among those on the same axes."""
-
-    line: str
-    range: str
-    strip: Any  # axes of the histogram; None: this display is the first
-
-    @classmethod
-    def on(cls, ax):
-        strip = next((child for child in ax.child_axes if child.get_label() == _STRIP), None)
-        if strip is None:
-            return cls(BLUE, ORANGE, None)
-        others = [colour for colour in COLOURS if colour != ORANGE]
-        colour = others[len(strip.containers) % len(others)]
-        return cls(colour, colour, strip)
+def _shade(ax, part: ScanRange, axis: ProbabilityAxis):
+    """Shade a range of predictions, a narrow one a little wider than it is."""
+    middle = axis.place([part.low, part.high]).mean()
+    low, high = axis.at(np.clip([middle - _NARROW / 2, middle + _NARROW / 2], 0, 1))
+    ends = min(low, axis.inside(part.low)), max(high, axis.inside(part.high))
+    return ax.axvspan(*ends, color=ORANGE, alpha=0.12, linewidth=0, zorder=0)
 
 
-def _draw_band(ax, panel, level, style):
-    """The limits of all bins."""
-    label = f"{percent(level)} limits of all bins at once" if style.strip is None else None
-    x, low, high = panel.band()
-    return draw_band(ax, x, low, high, style.line, 0.2, label)
+def _draw_line(ax, panel, look):
+    outside = (panel.line_y < panel.axis.low) | (panel.line_y > panel.axis.high)
+    line_y = np.where(outside & (panel.line != JOINED), np.nan, panel.line_y)
+    points = panel.axis.inside(panel.line_x), panel.axis.inside(line_y)
+    return ax.plot(*points, **{"zorder": 2, **look})[0]
 
 
-def _draw_ranges(ax, panel, style):
-    """What was predicted and what happened where miscalibration is shown, with its limits."""
-    bars = []
-    for k, part in enumerate(panel.ranges):
-        height = [[part.observed - part.observed_low], [part.observed_high - part.observed]]
-        text = _range_in_words(part).replace("predicted, ", "predicted,\n")
-        label = text if k < _MOST_RANGES and style.strip is None else None
-        look = {"color": style.range, "markersize": 6, "linewidth": 2, "zorder": 5}
-        bars.append(
-            ax.errorbar(part.predicted, part.observed, height, fmt="D", label=label, **look)
-        )
-        if style.strip is None:
-            ax.axvspan(part.low, part.high, color=style.range, alpha=0.08, linewidth=0, zorder=0)
-    return bars
+def _draw_points(ax, panel, colours):
+    """Points, as arrows where a frequency lies beyond the axis, and their intervals."""
+    axis = panel.axis
+    x, y = axis.inside(panel.prediction), axis.inside(panel.frequency)
+    low, high = axis.inside(panel.low), axis.inside(panel.high)
+    intervals = ax.vlines(x, low, high, color=colours, linewidth=1.6, alpha=0.85, zorder=3)
+    look = {"s": 34, "edgecolor": "white", "linewidth": 0.8, "zorder": 4}
+    points = []
+    beyond = [("v", panel.frequency < axis.low), ("^", panel.frequency > axis.high)]
+    for marker, which in [("o", ~(beyond[0][1] | beyond[1][1])), *beyond]:
+        if which.any():
+            points.append(ax.scatter(x[which], y[which], c=colours[which], marker=marker, **look))
+    return points, intervals
 
 
-def _draw_line(ax, panel, style, kwargs):
-    """The line; its label is for axes that it shares."""
-    name = as_label(panel.label.split("\n")[0], 24) if "\n" in panel.label else ""
-    facts = panel.without_bins or {"estimate": None}
-    error = ""
-    if facts["estimate"] is not None:
-        error = with_error(facts["estimate"], facts["standard_error"])
-    label = ": ".join(filter(None, [name, error])) or "classifier"
-    label = f" {label}" if label.startswith("_") else label  # legends leave out "_…"
-    markers = {"marker": "o", "markersize": 3.5} if panel.line_x is panel.prediction else {}
-    look = styled(kwargs, color=style.line, linewidth=1.5, label=label, zorder=4, **markers)
-    return ax.plot(panel.line_x, panel.line_y, **look)[0]
-
-
-def _draw_histogram(ax, panel, style):
-    """Counts above the diagram, on a logarithmic scale: bins of one sample are seen."""
-    edges, counts = panel.histogram_edges, panel.histogram
-    look: dict[str, Any] = {"align": "edge", "color": GREY}
-    if style.strip is not None:
-        strip, look = style.strip, {"align": "edge", "fill": False, "edgecolor": style.line}
-        most = max(counts.max(), strip.get_ylim()[1] / _ROOM)
-    else:
-        place = {"transform": in_inches(ax, 1), "sharex": ax}
-        strip, most = ax.inset_axes([0, 0.08, 1, 0.4], label=_STRIP, **place), counts.max()
-    bars = strip.bar(edges[:-1], counts, np.diff(edges), **look)
-    strip.set(yscale="log", ylim=(0.6, _ROOM * most))
-    decade = 10 ** int(np.log10(most))
-    strip.set_yticks([1, decade] if decade > 1 else [1], minor=False)
-    strip.set_yticks([], minor=True)
-    strip.yaxis.set_major_formatter("{x:,.0f}")  # set_yticklabels sets the filters of warnings
-    strip.tick_params(axis="y", labelsize="x-small")
-    strip.tick_params(labelbottom=False, bottom=False)
-    strip.spines[["top", "right"]].set_visible(False)
-    return bars
-
-
-def _finish(ax, panel, style):
-    limit_axes(ax, panel.limit)
-    look: dict[str, Any] = {"fontsize": "small", "y": 1.0, "pad": _TITLE_PAD}
-    if style.strip is not None:  # of no single classifier
-        ax.set_title(panel.label.split("\n")[-1], **look)
-        return
+def _heading(panel) -> str:
     n_events = f"{panel.n_events:,.1f}".removesuffix(".0")
-    title = f"{panel.label}: n = {panel.n_samples:,}, {n_events} happened"
+    title = f"{panel.label}: n = {panel.n_samples:,}, {n_events} {as_label(panel.sides[1], 14)}"
     if panel.n_above:
-        title += f"; {panel.n_above:,} above {panel.limit:g}"
-    ax.set_title(title, **look)
+        title += f"\n{panel.n_above:,} predictions above {panel.axis.high:g}"
+    return title
 
 
-def _draw_legend(ax, panel, verdict, style):
-    """Numbers inside the axes, in the corner where less is drawn; of several displays their lines.
+def _line_label(panel) -> str:
+    """The name of a classifier and its error, for axes that it shares."""
+    name = as_label(panel.label.split("\n")[0], 24) if "\n" in panel.label else "classifier"
+    facts = panel.without_bins or {"estimate": None}
+    if facts["estimate"] is not None:
+        name += ": " + with_error(facts["estimate"], facts["standard_error"])
+    return f" {name}" if name.startswith("_") else name  # legends leave out "_…"
 
-    What the test shows is told of a single display.
-    """
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
-    spec = ax.get_subplotspec()  # whose width does not depend on a layout to come
-    place = ax if spec is None else spec
-    width = place.get_position(*([] if spec is None else [ax.figure])).width
-    is_wide = width * ax.figure.bbox.width / ax.figure.dpi > _WIDE
-    parts = list(zip(*ax.get_legend_handles_labels(), strict=True))
-    lines = [part for part in parts if isinstance(part[0], Line2D)]
-    title = None
-    if style.strip is not None:
-        parts, title = lines, "ECE without bins" if panel.without_bins else None
-    else:
-        [(line, _)] = lines
-        others = [part for part in parts if part[0] is not line]
-        parts = [(line, _error_in_words(panel) or counted(panel.n_bins, "bin")), *others]
-        if not panel.ranges and verdict:
-            parts.append((Patch(alpha=0), verdict))
-    size = "small" if is_wide else "x-small"
-    return ax.legend(
-        *zip(*parts, strict=True),
-        title=title,
-        loc=free_corner(ax),
-        fontsize=size,
-        title_fontsize=size,
-        handlelength=1.2,
-        frameon=False,
-    )
+def _free_corner(panel) -> str:
+    """The corner beside the diagonal in which less is drawn."""
+    x, low, high = map(panel.axis.place, (panel.prediction, panel.low, panel.high))
+    upper = np.count_nonzero((x < 0.6) & (high > 0.75))
+    lower = np.count_nonzero((x > 0.4) & (low < 0.25))
+    below = (panel.axis.place(panel.frequency) - x).mean() < 0
+    return "upper left" if upper < lower or (upper == lower and below) else "lower right"

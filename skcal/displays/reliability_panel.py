@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from skcal.displays.base import axis_limit, fitted_functions, require_residual
+from skcal.displays.axis import UNIT, ProbabilityAxis, axes_of
+from skcal.displays.base import fitted_functions, require_residual
 from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction, read_residual
 from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics.bin_table import TABLE, tabulate
 from skcal.metrics.binned import BinnedStatistic, expected_error
 from skcal.metrics.bins import BinMoments, BinRule
-from skcal.metrics.limits import proportion_limits
-from skcal.metrics.smoothers import isotonic_curve, make_points
+from skcal.metrics.limits import clopper_pearson, proportion_limits
+from skcal.metrics.smoothers import isotonic_curve, make_points, spline_curve
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import NOTIONS, Problem
 from skcal.sample import Sample
 
 MAX_BINS = 1000
-_MOST_BINS, _FEWEST_EXPECTED = 20, 5
-_GRID_POINTS = 201
+_FEWEST = 12  # samples of a bin
+_LONGEST = 0.4  # of the axis: from a bin to the end of its interval, if it is calibrated
+_MOST_VALUES = 21  # distinct predictions with a bin each, such as multiples of 0.05
+_TENTHS = np.arange(1, 10) / 10
+_WIDE_GAP, _EMPTY = 0.25, 0.05  # of the axis: between bins, and without samples in between
+_MIDDLE, _SPREAD = 0.48, 0.2  # a curve is drawn if this share is so near to the axis' middle
+_GRID_POINTS = 401
 _ABOVE_0 = 1e-38  # an edge, so that predictions of 0 may have a bin
-_HISTOGRAM_BINS = 40
+_HISTOGRAM_BINS = 40  # along the axis
+SMOOTH, JOINED = "splines", "bins"
+RIGHT = ("wrong", "right")  # sides of predictions that may be right
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,40 +49,44 @@ class ReliabilityPanel:
     n_samples : int
     n_events : float
         How many times it happened; of soft labels the sum of its shares.
+    sides : tuple of two str
+        Names of the samples in which it did not happen, and of those in which it did.
     count : ndarray of shape (n_points,)
         Samples of each bin; bins without samples are left out.
     prediction, frequency : ndarray of shape (n_points,)
         Mean prediction and observed frequency of each bin.
     low, high : ndarray of shape (n_points,)
-        Clopper-Pearson limits of the frequency, of each bin by itself; of weights that differ and
-        of groups by the effective numbers of samples, of groups by Student's distribution.
+        Clopper-Pearson limits of the frequency, for each bin separately. With weights that differ
+        and with groups they use the effective number of samples, with groups also Student's
+        distribution.
     band_low, band_high : ndarray of shape (n_points,)
         The same for all bins at once, by Bonferroni's method.
-    line_x, line_y : ndarray of shape (n_line,)
-        The line: that of the bins, or another curve.
-    histogram, histogram_edges : ndarray of shape (40,) and (41,)
-        Number of samples by prediction, up to ``limit``.
+    line, line_x, line_y : str, ndarray of shape (n_line,) and (n_line,)
+        The kind of line, "bins" for one that joins them, and the line. It is NaN where bins are so
+        far apart that nothing should be drawn.
+    histogram, histogram_edges : ndarray of shape (2, n) and (n + 1,)
+        Number of samples by prediction, of both sides: 40 bins along the axis, and more beyond it.
     n_bins : int
         Bins, empty ones included.
     error : float
-        Expected calibration error in these bins.
+        Binned calibration error in these bins.
     pvalue : float
         Of :func:`skcal.hypothesis_tests.scan_test`; NaN where it is not asked.
     ranges : list of ScanRange
-        Where it shows miscalibration.
+        Where miscalibration is significant.
     without_bins : dict or None
         The error without bins by cross-fitted corrections, among others ``estimate`` and
-        ``standard_error``. It is by one function, and that of a search, in a report too, by the
-        best of many. None for more than 200,000 samples.
-    limit : float
-        Where both axes end: 1, of rare events less.
+        ``standard_error``. None for more than 200,000 samples.
+    axis : ProbabilityAxis
+        Where both axes begin and end.
     n_above : int
-        Predictions above that, which are not seen.
+        Predictions beyond a linear axis. One of logits has those beyond it at its ends.
     """
 
     label: str
     n_samples: int
     n_events: float
+    sides: tuple[str, str]
     count: np.ndarray
     prediction: np.ndarray
     frequency: np.ndarray
@@ -81,6 +94,7 @@ class ReliabilityPanel:
     high: np.ndarray
     band_low: np.ndarray
     band_high: np.ndarray
+    line: str
     line_x: np.ndarray
     line_y: np.ndarray
     histogram: np.ndarray
@@ -90,140 +104,248 @@ class ReliabilityPanel:
     pvalue: float = np.nan
     ranges: list[ScanRange] = field(default_factory=list)
     without_bins: dict | None = None
-    limit: float = 1.0
+    axis: ProbabilityAxis = UNIT
     n_above: int = 0
 
-    def band(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The drawn band, its places and limits: it leaves out the diagonal in the ranges alone.
-
-        Outside of what the test shows it is widened to the diagonal, so it still has its level.
-        """
-        first, last = self.prediction[[0, -1]]
-        ends = np.array([(part.low, part.high) for part in self.ranges]).reshape(-1, 2)
-        x = np.concatenate([np.linspace(first, last, _GRID_POINTS), self.prediction, ends.ravel()])
-        x = np.unique(x[(first <= x) & (x <= last)])
-        low, high = (np.interp(x, self.prediction, y) for y in (self.band_low, self.band_high))
-        tested = ((x < ends[:, :1]) | (ends[:, 1:] < x)).all(axis=0) & ~np.isnan(self.pvalue)
-        low[tested], high[tested] = np.minimum(low, x)[tested], np.maximum(high, x)[tested]
-        return x, low, high
+    @property
+    def significant(self) -> np.ndarray:
+        """Bins in a shaded range whose own interval leaves out the mean prediction."""
+        places = np.zeros(len(self.prediction), dtype=bool)
+        for part in self.ranges:
+            places |= (part.low <= self.prediction) & (self.prediction <= part.high)
+        return places & ((self.prediction < self.low) | (self.high < self.prediction))
 
 
-def rule_of(problem: Problem, n_bins, strategy, edges) -> BinRule:
-    """How the predictions of a problem are binned."""
-    if n_bins == "auto" and edges is None:
-        edges = informative_edges(problem.features[:, 0], problem.weight, problem.residuals[:, 0])
-    return BinRule.of(n_bins, strategy, edges=edges)
+def rule_of(n_bins, strategy, edges) -> BinRule | None:
+    """How predictions are binned; None for bins that suit samples and axis."""
+    return None if n_bins == "auto" and edges is None else BinRule.of(n_bins, strategy, edges=edges)
 
 
-def informative_edges(x, weight, residuals) -> np.ndarray:
-    """Edges of bins that suit samples, outcomes and axis alike; equal predictions stay together.
+def bins_of_axis(x, weight, axis: ProbabilityAxis) -> np.ndarray:
+    """Edges of bins that end at tenths of the axis and at quantiles of the samples.
 
-    What is cut into equal parts is the sum of three shares: of the samples, of the variance of
-    their outcomes, Σ p (1 - p), and of the length between the smallest and the largest prediction.
-    The number of bins grows with the cube root of the variance, as for a histogram; of predictions
-    that are too sure it is that of the residuals.
+    Equal predictions stay together. A bin joins its nearer neighbour if it has fewer than 12
+    samples, or so few that the interval of calibrated predictions would be long or leave the axis.
     """
-    values, place = np.unique(x.astype(np.float64), return_inverse=True)
-    mass = np.bincount(place, weight) / weight.mean()
-    variance = mass * values * (1 - values)
-    if variance.any():
-        variance *= max(1.0, weight @ residuals**2 / weight.mean() / variance.sum())
-    total = variance.sum()
-    n_bins = int(np.clip(min(2 * np.cbrt(total), total / _FEWEST_EXPECTED), 1, _MOST_BINS))
-    if len(values) > n_bins:
-        length = np.gradient(values) / np.ptp(values)
-        measure = mass / mass.sum() + variance / max(total, 1e-300) + length
-        middle = np.cumsum(measure) - measure / 2
-        place = np.minimum(middle * n_bins / measure.sum(), n_bins - 1).astype(np.intp)
-        last = np.flatnonzero(np.diff(place, append=n_bins) > 0)
-    else:
+    values, group = np.unique(x.astype(np.float64), return_inverse=True)
+    sums = np.array([np.bincount(group, part) for part in (weight, weight**2, weight * x)])
+    if len(values) <= _MOST_VALUES:
         last = np.arange(len(values))
-    inner = values[_merged(last, np.minimum(variance, mass / 4))[:-1]]
+    else:
+        n_parts = int(np.clip(0.75 * np.cbrt(len(x)), 2, 10))
+        middle = (np.cumsum(sums[0]) - sums[0] / 2) / sums[0].sum()
+        tenths = np.searchsorted(values, axis.at(_TENTHS), side="right")
+        quantiles = np.searchsorted(middle, np.arange(1, n_parts) / n_parts)
+        ends = np.unique([*tenths, *quantiles, len(values)])
+        last = ends[ends > 0] - 1
+    inner = values[_large_enough(last, sums, axis)[:-1]]
     return np.unique([0, *np.maximum(inner, _ABOVE_0), 1])
 
 
-def _merged(last, variance) -> list[int]:
-    """The last values of bins, without those of bins of several values that expect few events.
+def _large_enough(last, sums, axis: ProbabilityAxis) -> np.ndarray:
+    """The last values of bins after small ones have joined a neighbour."""
+    starts = np.concatenate([[0], last[:-1] + 1])
+    sums = np.add.reduceat(sums, starts, axis=1)
+    while len(last) > 1:
+        total, squares, predicted = sums
+        number, mean = total**2 / squares, np.clip(predicted / total, 0, 1)
+        place = axis.place(mean)
+        low, high = clopper_pearson(number * mean, number, 0.025)
+        inner = np.where(mean < 0.5, high, low)  # the end of the interval nearer to 1/2
+        small = (number < _FEWEST - 1e-9) | (np.abs(axis.place(inner) - place) > _LONGEST)
+        small |= (inner > axis.high) & (axis.high <= 0.5)
+        if not small.any():
+            break
+        k = int(np.argmin(np.where(small, number, np.inf)))
+        gaps = np.concatenate([[np.inf], np.diff(place), [np.inf]])
+        k -= int(gaps[k] < gaps[k + 1])  # joins the bin after it, or before
+        sums[:, k] += sums[:, k + 1]
+        sums, last = np.delete(sums, k + 1, axis=1), np.delete(last, k)
+    return last
 
-    The variance of a sample counts as at most 1/4.
-    """
-    kept: list[int] = []
-    start = 0
-    for end in last:
-        if end == start or variance[start : end + 1].sum() >= _FEWEST_EXPECTED:
-            kept.append(int(end))
-            start = end + 1
-    return [*kept[:-1], int(last[-1])]  # what is left belongs to the last bin
+
+class Curve(NamedTuple):
+    """A kind of line, and the function of points and a grid that draws it; None joins bins."""
+
+    kind: str
+    function: Callable | None
 
 
-def make_curves(method, sample: Sample) -> list[Callable | None]:
-    """What draws the line of each problem, from points and a grid: None for bins."""
-    n_problems = len(sample.problems())
-    if method == "bins":
+def make_curves(method, sample: Sample) -> list[Curve | None]:
+    """The line of each problem; None for what suits the predictions."""
+    n_problems, kind = len(sample.problems()), method if isinstance(method, str) else ""
+    if kind == "auto":
         return [None] * n_problems
-    if method == "isotonic":
-        return [_isotonic] * n_problems
-    if method == "kernel-density":
+    named = {JOINED: None, SMOOTH: _splines, "isotonic": _isotonic}
+    if kind in named:
+        return [Curve(kind, named[kind])] * n_problems
+    if kind == "kernel-density":
         method = DirichletKernelDensity()
+    kind = kind or type(method).__name__
     if isinstance(method, BilinearFunction):
         require_residual(method)
-        return [partial(_refitted, method)] * n_problems
-    return [partial(_as_fitted, function) for function in fitted_functions(method, sample)]
+        return [Curve(kind, partial(_refitted, method))] * n_problems
+    functions = fitted_functions(method, sample)
+    return [Curve(kind, partial(_as_fitted, function)) for function in functions]
 
 
-def make_panel(label, problem: Problem, curve, rule: BinRule, level, pvalue, ranges, without_bins):
-    """Compute a panel; ``ranges`` are those of a scan of this problem."""
-    statistic = BinnedStatistic(problem, rule, names=TABLE)
-    n_bins, notion = len(statistic.moments.weight), NOTIONS["binary"]
-    table = tabulate([statistic.moments], notion, np.arange(2), level)
-    filled = table.count > 0
-    n_filled = np.count_nonzero(filled)
-    if n_filled > MAX_BINS:
-        raise ValueError(
-            f"n_bins and strategy make {n_filled:,} bins with samples, more than the {MAX_BINS:,} "
-            "that a diagram can show. Use fewer bins, n_bins='auto' or method='isotonic'."
-        )
-    together = tabulate([statistic.moments], notion, np.arange(2), 1 - (1 - level) / n_filled)
-    limits = [table.low[filled, 0], table.high[filled, 0]]
-    limits += [together.low[filled, 0], together.high[filled, 0]]
-    if problem.groups is not None:
-        limits = _limits_of_groups(problem, statistic.moments.bins, limits, 1 - level)
-    low, high, band_low, band_high = limits
-    prediction, frequency = table.prediction[filled, 0], table.frequency[filled, 0]
-    x = problem.features[:, 0]
-    points = make_points(x, problem.outcomes[:, 0], problem.weight)
-    line_x, line_y = prediction, frequency
-    if curve is not None:
-        line_x = np.linspace(points.prediction[0], points.prediction[-1], _GRID_POINTS).clip(0, 1)
-        line_y = curve(points, line_x)
-    seen = [(part.predicted, part.observed) for part in ranges]
-    limit = axis_limit(x, line_x, line_y, at_least=max(map(max, seen), default=0.0))
-    edges = limit * np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS
-    # Values on an edge belong to the interval below it, as in the bins.
-    place = np.searchsorted(edges[1:-1].astype(x.dtype), x[x <= limit], side="left")
+def make_panel(
+    label,
+    problem: Problem,
+    *,
+    sides=("no", "yes"),
+    curve: Curve | None = None,
+    rule: BinRule | None = None,
+    scale: str = "linear",
+    level: float = 0.95,
+    pvalue: float = np.nan,
+    ranges: Sequence[ScanRange] = (),
+    without_bins: dict | None = None,
+) -> ReliabilityPanel:
+    """Compute a panel on the shortest axis that holds its bins.
+
+    ``ranges`` are those of a scan of this problem. Without a curve the line is a smooth one if
+    predictions are continuous, otherwise it joins the bins; without a rule bins suit the axis.
+    """
+    x, happened = problem.features[:, 0], problem.outcomes[:, 0]
+    tail = (1 - level) / 2
+    for axis in axes_of(x, scale):
+        edges = bins_of_axis(x, problem.weight, axis)
+        bins = _Bins.of(problem, rule or BinRule.of("auto", "quantile", edges=edges), tail)
+        if _holds(axis, bins):
+            break
+    kind, line_x, line_y = _line(problem, bins, curve, axis)
+    edges, histogram = histograms(x, happened, axis)
     return ReliabilityPanel(
         label=label,
         n_samples=len(x),
-        n_events=float(problem.outcomes[:, 0].sum()),
-        count=table.count[filled],
-        prediction=prediction,
-        frequency=frequency,
-        low=low,
-        high=high,
-        band_low=band_low,
-        band_high=band_high,
+        n_events=float(happened.sum()),
+        sides=sides,
+        **vars(bins),
+        line=kind,
         line_x=line_x,
         line_y=line_y,
-        histogram=np.bincount(place, minlength=_HISTOGRAM_BINS),
+        histogram=histogram,
         histogram_edges=edges,
-        n_bins=n_bins,
-        error=float(statistic(observed_draw(problem))[0]),
         pvalue=pvalue,
-        ranges=ranges,
+        ranges=list(ranges),
         without_bins=without_bins,
-        limit=limit,
-        n_above=int(np.count_nonzero(x > limit)),
+        axis=axis,
+        n_above=int(np.count_nonzero(x > axis.high)) if scale == "linear" else 0,
     )
+
+
+def _holds(axis: ProbabilityAxis, bins: _Bins) -> bool:
+    """Whether bins and intervals lie on the axis; one of logits has some at its ends."""
+    if axis.scale == "linear":
+        return max(bins.prediction.max(), bins.high.max()) <= axis.high
+    return bins.frequency[bins.frequency < 1].max(initial=0) <= axis.high
+
+
+@dataclass(frozen=True, eq=False)
+class _Bins:
+    """What :class:`ReliabilityPanel` holds of the bins."""
+
+    count: np.ndarray
+    prediction: np.ndarray
+    frequency: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    band_low: np.ndarray
+    band_high: np.ndarray
+    n_bins: int
+    error: float
+
+    @classmethod
+    def of(cls, problem: Problem, rule: BinRule, tail: float) -> _Bins:
+        statistic = BinnedStatistic(problem, rule, names=TABLE)
+        n_bins, notion = len(statistic.moments.weight), NOTIONS["binary"]
+        table = tabulate([statistic.moments], notion, np.arange(2), 1 - 2 * tail)
+        filled = table.count > 0
+        n_filled = np.count_nonzero(filled)
+        if n_filled > MAX_BINS:
+            raise ValueError(
+                f"n_bins and strategy make {n_filled:,} bins with samples, more than the "
+                f"{MAX_BINS:,} that a diagram can show. Use fewer bins, n_bins='auto' or "
+                "method='isotonic'."
+            )
+        together = tabulate([statistic.moments], notion, np.arange(2), 1 - 2 * tail / n_filled)
+        limits = [table.low[filled, 0], table.high[filled, 0]]
+        limits += [together.low[filled, 0], together.high[filled, 0]]
+        if problem.groups is not None:
+            limits = _limits_of_groups(problem, statistic.moments.bins, limits, 2 * tail)
+        low, high, band_low, band_high = limits
+        return cls(
+            table.count[filled],
+            table.prediction[filled, 0],
+            table.frequency[filled, 0],
+            low,
+            high,
+            band_low,
+            band_high,
+            n_bins,
+            error=float(statistic(observed_draw(problem))[0]),
+        )
+
+
+def _line(problem: Problem, bins: _Bins, curve: Curve | None, axis: ProbabilityAxis):
+    """The kind of the line and its points, NaN between bins that are far apart."""
+    x, happened = problem.features[:, 0], problem.outcomes[:, 0]
+    points = make_points(x, happened, problem.weight)
+    if curve is None:
+        continuous = len(points.prediction) > _MOST_VALUES
+        spread = np.mean(np.abs(axis.place(x) - 0.5) < _MIDDLE) >= _SPREAD
+        rarer = min(happened.sum(), (1 - happened).sum())
+        smooth = continuous and spread and rarer >= _FEWEST
+        curve = Curve(SMOOTH, _splines) if smooth else Curve(JOINED, None)
+    after, gaps = wide_gaps(bins.prediction, points.prediction, axis)
+    if curve.function is None:
+        line_x = np.insert(bins.prediction, after, gaps.mean(axis=1))
+        return curve.kind, line_x, np.insert(bins.frequency, after, np.nan)
+    ends = points.prediction[[0, -1]]
+    first, last = axis.place(ends).tolist()
+    line_x = axis.at(np.linspace(first, last, _GRID_POINTS))
+    line_x = np.clip(np.unique([*line_x, *bins.prediction]), *ends)
+    line_y = curve.function(points, line_x)
+    return curve.kind, line_x, np.where(within(gaps, line_x), np.nan, line_y)
+
+
+def wide_gaps(means, values, axis: ProbabilityAxis) -> tuple[np.ndarray, np.ndarray]:
+    """Bins before which nothing should be drawn, and the ends (n, 2) of each such gap.
+
+    ``means`` of bins and the distinct ``values`` of predictions ascend.
+    """
+    found = [
+        k
+        for k in np.flatnonzero(np.diff(axis.place(means)) >= _WIDE_GAP) + 1
+        if _largest_step(values, means[k - 1], means[k], axis) >= _EMPTY
+    ]
+    after = np.array(found, dtype=np.intp)
+    return after, np.column_stack([means[after - 1], means[after]])
+
+
+def _largest_step(values, first, last, axis: ProbabilityAxis) -> float:
+    """The longest part of the axis between two numbers that holds no value."""
+    inside = values[(first < values) & (values < last)]
+    return float(np.diff(axis.place([first, *inside, last])).max())
+
+
+def within(gaps, x) -> np.ndarray:
+    """Whether numbers lie in a gap."""
+    return ((gaps[:, :1] < x) & (x < gaps[:, 1:])).any(axis=0)
+
+
+def histograms(x, happened, axis: ProbabilityAxis):
+    """Edges of bins, and samples in which it happened and in which it did not."""
+    places = np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS
+    edges = axis.at(places)
+    if axis.scale == "linear":
+        n_bins = int(np.ceil(_HISTOGRAM_BINS * max(x.max() / axis.high, 1)))
+        edges = axis.high / _HISTOGRAM_BINS * np.arange(n_bins + 1)
+    # Values on an edge belong to the interval below it, as in the bins.
+    place = np.searchsorted(edges[1:-1].astype(x.dtype), x, side="left")
+    sides = [np.bincount(place, part, len(edges) - 1) for part in (1 - happened, happened)]
+    return edges, np.array(sides)
 
 
 def _limits_of_groups(problem: Problem, bins, limits, level) -> list[np.ndarray]:
@@ -243,6 +365,11 @@ def _limits_of_groups(problem: Problem, bins, limits, level) -> list[np.ndarray]
 def binned_error(moments: BinMoments) -> float:
     """The expected calibration error, times the share of the problem."""
     return expected_error([moments], 1, False, "total-variation", "sum", True)
+
+
+def _splines(points, grid):
+    """Logistic regression on splines of the logit."""
+    return spline_curve(points, grid).frequency
 
 
 def _isotonic(points, grid):
@@ -267,3 +394,15 @@ def _refitted(function, points, grid):
 def _as_fitted(function, points, grid):
     """The curve x + ĝ(x) of a fitted function."""
     return np.clip(grid + np.asarray(read_residual(function, grid[:, None]))[:, 0], 0, 1)
+
+
+def sides_of(sample: Sample) -> list[tuple[str, str]]:
+    """What the samples are called in which the outcome of each problem did not happen, and did."""
+    notion, names = sample.notion, [str(name) for name in sample.classes]
+    n_problems = len(sample.problems())
+    if notion.of_positive_class:
+        numbers = sample.classes.dtype.kind in "biuf"
+        return [("non-events", "events") if numbers else (names[0], names[1])]
+    if notion.of_largest or not notion.by_class:
+        return [RIGHT] * n_problems
+    return [(f"not {name}", name) for name in names]

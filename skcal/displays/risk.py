@@ -22,7 +22,6 @@ from skcal.displays.base import (
     as_label,
     counted,
     draw_band,
-    legend_beside,
     name_rows,
     require_search,
     styled,
@@ -201,8 +200,8 @@ class RiskDisplay(Display):
         draw = self._draw_candidates if self.param is None else self._draw_curves
         bars = draw(ax, z, kwargs)
         title = f"lowest risk {self.best_risk:.6g}, {self.n_folds} folds; {bars}"
-        ax.set_title(titled(name, title, 60), fontsize="small")
-        legend_beside(ax)
+        ax.set_title(titled(name, title, 60), fontsize="medium")
+        ax.legend(fontsize="medium", frameon=False)
 
     def _draw_curves(self, ax, z, kwargs):
         for k, curve in enumerate(self.curves):
@@ -249,7 +248,7 @@ class RiskDisplay(Display):
         ax.plot(above[simplest], simplest, "o", **ring, label="simplest, not significantly worse")
         ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
         _symlog(ax, "x", above, error)
-        name_rows(ax, [_candidate_label(row) for row in self.candidates], fontsize="small")
+        name_rows(ax, [_candidate_label(row) for row in self.candidates], fontsize="medium")
         ax.set_xlabel("validation risk above the lowest")
         return f"bars {percent(self.confidence_level)}, paired over samples"
 

@@ -135,11 +135,13 @@ class SegmentDisplay(Display):
         [self.expected_] = ax.plot(expected, rows, "|", label=self.compared_with, **mark)
         ax.set_xlabel("mean probability")
         several = len({segment.outcome for segment in self.segments}) > 1
-        name_rows(ax, [_row_label(segment, several) for segment in self.segments], fontsize="small")
+        name_rows(
+            ax, [_row_label(segment, several) for segment in self.segments], fontsize="medium"
+        )
         pvalues = [segment.pvalue for segment in self.segments]
         self.tests_ = write_pvalues(ax, pvalues, rejected)
         heading = f"of {self.n_segments:,} segments,\n* at {percent(self.level)}, all together"
-        options = {"fontsize": "x-small", "verticalalignment": "bottom"}
+        options = {"fontsize": "medium", "verticalalignment": "bottom"}
         ax.text(1.02, 1.01, heading, transform=ax.transAxes, **options)
         head_rows(ax, name)
 
@@ -229,6 +231,6 @@ class BiasCurveDisplay(Display):
         look = {"color": BLUE, "marker": "o", "markersize": 3, "label": "observed"}
         [self.observed_] = ax.plot(curve.values, curve.observed, **styled(kwargs, **look))
         ax.set(xlabel=as_label(self.feature), ylabel="mean probability")
-        ax.legend(fontsize="small", frameon=False)
+        ax.legend(fontsize="medium", frameon=False)
         title = f"p = {three_digits(curve.pvalue)} along the whole curve"
-        ax.set_title(titled(name, title, 60), fontsize="medium")
+        ax.set_title(titled(name, title, 60))

@@ -13,12 +13,12 @@ from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     Display,
-    FromEstimator,
     as_label,
     counted,
     fitted_functions,
     require_residual,
 )
+from skcal.displays.from_estimator import of_cv_results, of_estimator
 from skcal.functions.base import BilinearFunction, read_residual
 from skcal.metrics import calibration_bins
 from skcal.metrics.bins import BinRule, gap_distances, problem_moments
@@ -61,7 +61,7 @@ class SimplexArrows:
 
 
 @dataclass(eq=False, repr=False)
-class SimplexDisplay(FromEstimator, Display):
+class SimplexDisplay(Display):
     """The triangle of three classes, with arrows from predictions to observed frequencies.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
@@ -212,6 +212,9 @@ class SimplexDisplay(FromEstimator, Display):
         display = cls(arrows, density, corners, name=name)
         return display.plot(ax=ax) if plot else display
 
+    from_estimator = of_estimator(from_predictions)
+    from_cv_results = of_cv_results(from_predictions)
+
     def _layout(self):
         return 1, (7.0, 5.6)
 
@@ -227,7 +230,7 @@ class SimplexDisplay(FromEstimator, Display):
         self.arrows_ = _draw_arrows(ax, self.arrows, distinct, **{"cmap": "viridis_r", **kwargs})
         self.colorbar_ = self._draw_colorbar(ax)
         self.corner_texts_ = _draw_corners(ax, self.corners)
-        ax.set_title(self._title(name), fontsize="small")
+        ax.set_title(self._title(name), fontsize="medium")
 
     def _draw_colorbar(self, ax) -> Any:
         if self.arrows_ is None:

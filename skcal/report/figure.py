@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import io
-import re
 from copy import copy
 from math import ceil
 
-from skcal._files import replacing
 from skcal.displays import CalibrationCurveDisplay, DecisionCurveDisplay, ReliabilityDisplay
 from skcal.displays.base import MAX_PANELS
+from skcal.displays.files import rendered
 from skcal.report.measure import Measures
 
 _SIZE = (4.6, 5.2)
@@ -77,33 +74,5 @@ def _new_figure(n_panels=1):
 
 def svg_uri(figure) -> str:
     """The figure as a data URI, the same bytes for the same figure."""
-    svg = _rendered(figure, "svg", transparent=True)
+    svg = rendered(figure, "svg", transparent=True)
     return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
-
-
-def save_figure(figure, path) -> None:
-    """Write without date and random identifiers; a file is replaced as a whole."""
-    content = _rendered(figure, str(path).rsplit(".", 1)[-1].lower())
-    with replacing(path) as file:
-        file.write(content)
-
-
-def _rendered(figure, kind: str, **options) -> bytes:
-    """The bytes of the figure as a kind of file; nothing outside of the figure is set."""
-    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    file = io.BytesIO()
-    figure.savefig(file, format=kind, metadata=dates.get(kind), dpi=150, **options)
-    return _with_fixed_identifiers(file.getvalue()) if kind == "svg" else file.getvalue()
-
-
-_IDENTIFIERS = re.compile(rb'((?:id="|href="#|url\(#)[^")]*?)([0-9a-f]{10})(?=["\)])')
-
-
-def _with_fixed_identifiers(svg: bytes) -> bytes:
-    """Number the random identifiers; with a hash, so that two figures may be in one document."""
-    numbers: dict[bytes, bytes] = {}
-    for match in _IDENTIFIERS.finditer(svg):
-        numbers.setdefault(match[2], b"%x" % len(numbers))
-    numbered = _IDENTIFIERS.sub(lambda match: match[1] + numbers[match[2]], svg)
-    digest = hashlib.sha256(numbered).hexdigest()[:10].encode()
-    return _IDENTIFIERS.sub(lambda match: match[1] + digest + b"-" + numbers[match[2]], svg)

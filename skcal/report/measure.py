@@ -13,7 +13,7 @@ from skcal._running import recorded_warnings
 from skcal._validation import is_significant
 from skcal.displays import CalibrationCurveDisplay
 from skcal.displays.base import problem_titles, titled
-from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, rule_of
+from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, sides_of
 from skcal.hypothesis_tests import (
     calibration_test,
     equivalence_test,
@@ -524,6 +524,7 @@ def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
 
 def _diagram(name, sample, settings, pvalue, ranges, facts) -> ReliabilityPanel:
     """The panel of a reliability display, with the ranges and the p-value of the verdict."""
-    [problem], [title] = sample.problems(), problem_titles(sample)
-    rule, level = rule_of(problem, "auto", "quantile", None), settings.confidence_level
-    return make_panel(titled(name, title), problem, None, rule, level, pvalue, ranges, facts)
+    [problem], [title], [sides] = sample.problems(), problem_titles(sample), sides_of(sample)
+    told = {"pvalue": pvalue, "ranges": ranges, "without_bins": facts}
+    level = settings.confidence_level
+    return make_panel(titled(name, title), problem, sides=sides, level=level, **told)

@@ -28,13 +28,13 @@ from skcal.report.words import all_warnings, by_kind, heading, how_made
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _READING = (
-    "Dots are the observed frequencies of bins; the band holds all of them at once with {level}. "
-    "Shaded, with a diamond: the ranges in which miscalibration is shown. Above: how "
-    "many predictions there are."
+    "Points are bins of predictions, each with its own {level} interval. On the dashed line they "
+    "are calibrated. Shaded: ranges with statistically significant miscalibration. Below: how many "
+    "samples have each prediction, by outcome; heights are square roots of counts."
 )
 _CURVE_READING = (
-    "Curves are regressions on splines; their bands say where the curve may lie, at each point "
-    "and as a whole. Below them: the predictions."
+    "Curves are regressions on splines. The darker band holds the curve at each single point, the "
+    "paler one holds the whole curve. Below: how many samples have each prediction, by outcome."
 )
 _DECISION_READING = (
     " Net benefit: events found by treating where the prediction is at least the threshold t, less "

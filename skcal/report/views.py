@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skcal._show import Table, one_line, printable, wrapped
 from skcal.displays import CalibrationCurveDisplay
+from skcal.displays.axis import ProbabilityAxis
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.hypothesis_tests.scan import ScanRange
 from skcal.hypothesis_tests.segments import SegmentTestResult
@@ -154,8 +155,9 @@ def _(value: CalibrationTestResult):
     return {name: as_data(getattr(value, name)) for name in names if hasattr(value, name)}
 
 
-@as_data.register
-def _(value: ScanRange):
+@as_data.register(ScanRange)
+@as_data.register(ProbabilityAxis)
+def _(value: NamedTuple):
     return as_data(value._asdict())
 
 
@@ -179,7 +181,8 @@ def _(value: CalibrationCurveDisplay):
     return {
         **as_data(value.curve),
         "histogram": as_data(value.histogram),
-        "limit": as_data(value.limit),
+        "histogram_edges": as_data(value.histogram_edges),
+        "axis": as_data(value.axis),
     }
 
 

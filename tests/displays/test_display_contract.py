@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import inspect
 import re
 import sys
 
@@ -17,15 +18,21 @@ from display_cases import (
     segments,
     tempered,
 )
+from matplotlib.text import Text
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, ShuffleSplit, cross_val_predict, cross_validate
 from sklearn.svm import LinearSVC
 
 from skcal import Binning, CalibrationErrorSearchCV
+from skcal._validation import InputError
 from skcal.displays import (
     BiasCurveDisplay,
     BinCountDisplay,
+    CalibrationCurveDisplay,
     ComparisonDisplay,
+    DecisionCurveDisplay,
     MonitorDisplay,
+    MurphyDisplay,
     NullDistributionDisplay,
     ReliabilityDisplay,
     RiskDisplay,
@@ -82,7 +89,7 @@ def test_without_axes_a_figure_is_made_that_holds_all_and_changes_no_number(
     before = numbers(display)
     assert figures.get_fignums() == []
     assert not hasattr(display, "figure_")
-    with mpl.rc_context({"axes.facecolor": "yellow", "font.size": 12}):
+    with mpl.rc_context({"axes.facecolor": "yellow"}):
         assert display.plot(name="another name", alpha=0.25) is display
     assert repr(display) == repr(computed(make))
     axes = np.atleast_1d(display.ax_)
@@ -97,7 +104,10 @@ def test_without_axes_a_figure_is_made_that_holds_all_and_changes_no_number(
     figure.draw_without_rendering()
     box = figure.get_tightbbox()
     width, height = figure.get_size_inches()
-    assert width <= 10  # that of a notebook
+    assert width <= 9.2  # the column of a page
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+    assert len(texts) > 5
+    assert min(text.get_fontsize() for text in texts) >= 9
     assert min(box.x0, box.y0) > -0.05
     assert box.x1 < width + 0.05
     assert box.y1 < height + 0.05
@@ -109,7 +119,8 @@ def test_without_axes_a_figure_is_made_that_holds_all_and_changes_no_number(
 
 @EVERY
 def test_given_axes_are_used_and_no_others_and_all_fits(make, n_panels, figures):
-    figure, axes = figures.subplots(1, n_panels + 1, figsize=(6.4 * (n_panels + 1), 4.8))
+    size = (6.4 * (n_panels + 1), 4.8)
+    figure, axes = figures.subplots(1, n_panels + 1, figsize=size, layout="constrained")
     display = drawn(make, ax=axes[0] if n_panels == 1 else axes[:n_panels])
     assert display.figure_ is figure
     assert figures.get_fignums() == [figure.number]
@@ -127,35 +138,60 @@ def test_given_axes_are_used_and_no_others_and_all_fits(make, n_panels, figures)
     assert (boxes[:-1, 2] <= boxes[1:, 0] + 1).all()  # panels do not cover each other
 
 
-def test_axes_of_equal_aspect_fit_into_a_low_figure(figures):
-    figure, axes = figures.subplots(1, 3, figsize=(13, 5))
-    for ax in axes[:2]:
-        drawn(CASES["reliability"][0], ax=ax, name="a name above the facts")
+@pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+@pytest.mark.parametrize("case", ["reliability", "calibration curve"])
+def test_diagrams_stay_in_their_rectangles_and_leave_the_layout_alone(case, layout, figures):
+    figure, axes = figures.subplots(2, 2, figsize=(9, 11), layout=layout)
+    before = [ax.get_position(original=True).bounds for ax in axes.ravel()]
+    engine = figure.get_layout_engine()
+    for ax in axes.ravel():
+        drawn(CASES[case][0], ax=ax)
+    assert figure.get_layout_engine() is engine
+    if layout is None:
+        for ax, bounds in zip(axes.ravel(), before, strict=True):
+            assert ax.get_position(original=True).bounds == bounds
     figure.draw_without_rendering()
-    box = figure.get_tightbbox()
-    assert box.y0 >= 0
-    assert box.y1 <= 5
+    for ax in axes.ravel():
+        [strip] = ax.child_axes
+        box, rectangle = strip.get_window_extent(), ax.get_position(original=True)
+        assert box.y0 >= rectangle.y0 * figure.bbox.height - 1
+        assert box.y1 < ax.get_window_extent().y0
+        assert ax.get_window_extent().height == pytest.approx(ax.get_window_extent().width)
+    upper, lower = axes[0, 0].get_tightbbox(), axes[1, 0].get_tightbbox()
+    if layout is not None:
+        assert upper.y0 >= lower.y1 - 1
+        assert figure.get_tightbbox().y0 > -0.05
+        assert figure.get_tightbbox().y1 < 11.05
 
 
-def test_two_displays_stand_on_one_figure(figures):
-    figure, (one, other) = figures.subplots(2, 1, figsize=(6.4, 9.6))
-    drawn(CASES["reliability"][0], ax=one)
-    drawn(CASES["null"][0], ax=other)
-    figure.draw_without_rendering()
-    assert one.get_tightbbox().y0 >= other.get_tightbbox().y1 - 1
-
-
-def test_axes_that_were_placed_by_hand_stay_and_an_engine_too(figures):
+def test_axes_that_were_placed_by_hand_stay_and_subfigures_have_no_layout_of_their_own(figures):
     figure = figures.figure()
     ax = drawn(CASES["reliability"][0], ax=figure.add_axes([0.1, 0.2, 0.6, 0.7])).ax_
     figure.draw_without_rendering()
-    np.testing.assert_allclose(ax.get_position(original=True).bounds, [0.1, 0.2, 0.6, 0.7])
-    figure, ax = figures.subplots(layout="tight")
-    drawn(CASES["reliability"][0], ax=ax)
-    assert type(figure.get_layout_engine()).__name__ == "TightLayoutEngine"
+    assert ax.get_position(original=True).bounds == (0.1, 0.2, 0.6, 0.7)
     part = figures.figure(layout=None).subfigures(1, 2)[0]
     drawn(CASES["reliability"][0], ax=part.subplots())
-    assert part.get_layout_engine() is not None
+    assert part.get_layout_engine() is None
+
+
+@pytest.mark.parametrize("ending", [".png", ".SVG", ".pdf"])
+def test_save_writes_the_figure_with_the_same_bytes_each_time(ending, tmp_path):
+    starts = {".png": b"\x89PNG", ".SVG": b"<?xml", ".pdf": b"%PDF"}
+    paths = [tmp_path / f"{k}{ending}" for k in range(2)]
+    for path in paths:
+        copy.copy(computed(CASES["reliability"][0])).save(path)
+    assert paths[0].read_bytes().startswith(starts[ending])
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_other_files_are_refused_and_a_drawn_figure_is_saved_as_it_is(tmp_path, figures):
+    display = drawn(CASES["decision curve"][0])
+    display.ax_.set_title("a title of mine")
+    display.save(tmp_path / "curve.svg")
+    assert b"a title of mine" in (tmp_path / "curve.svg").read_bytes()
+    assert len(figures.get_fignums()) == 1
+    with pytest.raises(ValueError, match=r"the ending '.gif'. Use one of .png, .svg, .pdf"):
+        display.save(tmp_path / "curve.gif")
 
 
 @EVERY
@@ -231,6 +267,83 @@ def test_from_estimator_takes_the_positive_class_of_two():
     assert first.error == expected.error
     with pytest.raises(ValueError, match="pos_label='z' is not one of two classes"):
         ReliabilityDisplay.from_estimator(classifier, X, y, pos_label="z", plot=False)
+
+
+OF_CLASSIFIERS = (
+    ReliabilityDisplay,
+    CalibrationCurveDisplay,
+    DecisionCurveDisplay,
+    MurphyDisplay,
+    BinCountDisplay,
+    SimplexDisplay,
+)
+
+
+@pytest.mark.parametrize("display", OF_CLASSIFIERS)
+@pytest.mark.parametrize(
+    ("method", "own"), [("from_estimator", "estimator"), ("from_cv_results", "cv_results")]
+)
+def test_entrances_have_the_options_of_predictions_in_signature_and_docstring(display, method, own):
+    model, entrance = display.from_predictions, getattr(display, method)
+    expected = [name for name in inspect.signature(model).parameters if name != "labels"][2:]
+    assert list(inspect.signature(entrance).parameters) == [own, "X", "y", *expected]
+    parameters, _, returns = inspect.getdoc(entrance).partition("Returns\n-------")
+    parts = re.findall(r"^([\w, ]+) : ", parameters, re.MULTILINE)
+    assert [name for part in parts for name in part.split(", ")] == [own, "X", "y", *expected]
+    assert display.__name__ in returns
+    with pytest.raises(TypeError, match=rf"{display.__name__}.{method}\(\) got .*'labels'"):
+        entrance(None, None, None, labels=[0, 1])
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_results_of_a_cross_validation_are_shown_by_their_out_of_fold_predictions(as_frame):
+    X, y = iris_like()
+    if as_frame:
+        X = pytest.importorskip("pandas").DataFrame(X)
+    cv = KFold(3, shuffle=True, random_state=0)
+    results = cross_validate(
+        LogisticRegression(), X, y, cv=cv, return_estimator=True, return_indices=True
+    )
+    proba = cross_val_predict(LogisticRegression(), X, y, cv=cv, method="predict_proba")
+    weight = np.arange(len(y)) % 3
+    options = {"sample_weight": weight, "plot": False}
+    for display in (ReliabilityDisplay, CalibrationCurveDisplay):
+        one = display.from_cv_results(results, X, y, **options)
+        other = display.from_predictions(y, proba, labels=["a", "b", "c"], **options)
+        for a, b in zip(numbers(one), numbers(other), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert one.name == "LogisticRegression"
+
+
+def test_folds_that_hold_a_sample_twice_or_never_are_refused():
+    X, y = iris_like()
+    options = {"return_estimator": True, "return_indices": True}
+    show = ReliabilityDisplay.from_cv_results
+    results = cross_validate(
+        LogisticRegression(), X, y, cv=ShuffleSplit(2, random_state=0), **options
+    )
+    with pytest.raises(InputError, match=r"has sample \d+ in [02] test folds.* StratifiedKFold"):
+        show(results, X, y)
+    results = cross_validate(LogisticRegression(), X, y, cv=3, **options)
+    with pytest.raises(InputError, match="in 1 test folds, of 299 samples in y"):
+        show(results, X[:-1], y[:-1])
+    with pytest.raises(InputError, match="return_estimator=True, return_indices=True"):
+        show(cross_validate(LogisticRegression(), X, y, cv=3), X, y)
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["reliability", "recalibration", "calibration curve", "decision curve", "Murphy diagram"],
+)
+def test_lines_of_reference_can_be_left_out_and_lines_take_their_look(case):
+    make = CASES[case][0]
+    with_lines = np.atleast_1d(drawn(make).ax_)
+    display = make(ref_line=False, line_kw={"linewidth": 7, "color": "black"})
+    axes = np.atleast_1d(display.ax_)
+    assert sum(len(ax.get_lines()) for ax in axes) < sum(len(ax.get_lines()) for ax in with_lines)
+    for ax in axes:
+        assert 7 in [line.get_linewidth() for line in ax.get_lines()]
+    assert list(display.ref_lines_) == []
 
 
 def test_bad_predictions_are_refused_as_by_the_metrics():

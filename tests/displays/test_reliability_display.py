@@ -5,7 +5,14 @@ import pytest
 from display_cases import binary, fitted_search, tempered
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binned_statistic
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skcal import (
     Binning,
@@ -15,19 +22,17 @@ from skcal import (
     PlugIn,
     TemperatureScaling,
 )
-from skcal.displays import ReliabilityDisplay
+from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
+from skcal.displays.axis import UNIT
 from skcal.displays.base import as_label, as_percent, with_error
-from skcal.displays.reliability_panel import informative_edges, make_panel, rule_of
+from skcal.displays.reliability_panel import bins_of_axis, make_panel
 from skcal.hypothesis_tests import scan_test
-from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics import (
     calibration_bins,
     cross_fitted_calibration_error,
     expected_calibration_error,
 )
-from skcal.metrics.bins import BinRule
 from skcal.notions import make_problems
-from skcal.sample import read_sample
 
 BINS = {"n_bins": 15, "strategy": "uniform"}
 
@@ -56,7 +61,10 @@ def test_points_are_the_filled_bins_and_error_is_the_metric(strategy, weighted):
     assert_allclose(panel.error, expected_calibration_error(y, proba, **options), rtol=1e-12)
     assert panel.n_bins == len(bins)
     assert panel.n_samples == len(y)
-    assert_array_equal(panel.histogram, calibration_bins(y, proba, n_bins=40).count)
+    equal = calibration_bins(y, proba, n_bins=40)
+    assert_array_equal(panel.histogram.sum(axis=0), equal.count)
+    events = np.histogram(proba[y == 1], panel.histogram_edges)[0] if not weighted else None
+    assert weighted or assert_array_equal(panel.histogram[1], events) is None
 
 
 @pytest.mark.parametrize("notion", ["binary", "confidence", "classwise", "top-label"])
@@ -82,8 +90,8 @@ def test_of_very_many_samples_there_is_no_error_without_bins():
     assert panel.without_bins is None
 
 
-def test_the_band_leaves_out_the_diagonal_only_in_ranges_that_the_test_names():
-    shown = 0
+def test_points_are_significant_in_ranges_that_the_test_names_and_nowhere_else():
+    shown = coloured = 0
     for seed, power in itertools.product(range(5), (1, 1.5, 3)):
         y, proba = binary(400, seed)
         proba = proba**power / (proba**power + (1 - proba) ** power)
@@ -91,17 +99,15 @@ def test_the_band_leaves_out_the_diagonal_only_in_ranges_that_the_test_names():
         test = scan_test(y, proba, n_resamples=199, random_state=0)
         assert (panel.pvalue, panel.ranges) == (test.pvalue, test.ranges)
         assert not panel.ranges or panel.pvalue <= 0.05
-        x, low, high = panel.band()
-        inside = np.zeros(len(x), dtype=bool)
-        for part in panel.ranges:
-            inside |= (part.low <= x) & (x <= part.high)
-            assert not part.observed_low <= part.predicted <= part.observed_high
-        assert ((low <= x) & (x <= high))[~inside].all()
-        at_bins = np.isin(x, panel.prediction)
-        assert (low[at_bins] <= panel.band_low).all()
-        assert (high[at_bins] >= panel.band_high).all()
+        x = panel.prediction[panel.significant]
+        inside = [any(part.low <= value <= part.high for part in panel.ranges) for value in x]
+        assert all(inside)
+        low, high = panel.low[panel.significant], panel.high[panel.significant]
+        assert ((x < low) | (high < x)).all()
         shown += len(panel.ranges) > 0
+        coloured += len(x)
     assert 3 <= shown <= 12  # of 15, with these seeds
+    assert coloured >= shown
 
 
 def test_bands_hold_the_probabilities_of_all_bins_at_once():
@@ -110,39 +116,88 @@ def test_bands_hold_the_probabilities_of_all_bins_at_once():
         proba = rng.beta(0.5, 3, size=500)
         truth = proba**1.2
         [problem] = make_problems(proba, (rng.random(500) < truth).astype(int), "binary")
-        rule = rule_of(problem, "auto", "quantile", None)
-        panel = make_panel("", problem, None, rule, 0.95, np.nan, [], None)
-        edges = rule.partition(problem).edges
+        panel = make_panel("", problem)
+        edges = bins_of_axis(proba, np.ones(500), panel.axis)
         means = binned_statistic(proba, truth, bins=edges).statistic
         held += ((panel.band_low <= means) & (means <= panel.band_high)).all()
     # Of 300 bands at level 95 % fewer than 264 hold with probability 1e-6.
     assert held >= 264
 
 
-def test_bins_of_the_samples_expect_events_and_keep_equal_predictions_together():
+def test_bins_end_at_tenths_and_at_quantiles_of_the_samples():
     rng = np.random.default_rng(0)
-    for x in (rng.beta(0.5, 50, 3000), rng.beta(5, 0.05, 3000), rng.uniform(size=300)):
-        edges = informative_edges(x, np.ones(len(x)), 0 * x)
-        variance = np.histogram(x, edges, weights=x * (1 - x))[0]
-        assert 2 <= len(variance) <= 20
-        assert variance.min() >= 5
+    x = rng.beta(2, 3, 1000)
+    edges = bins_of_axis(x, np.ones(1000), UNIT)
+    tenths = np.arange(1, 10) / 10
+    quantiles = np.quantile(x, np.arange(1, 7) / 7, method="hazen")
+    for end in edges[1:-1]:  # each is the last prediction below one of them
+        above = x[x > end].min()
+        assert any(end <= mark <= above for mark in [*tenths, *quantiles])
+    assert len(edges) - 1 <= 19
+    counts = np.histogram(x, edges)[0]
+    assert counts.min() >= 12
+    assert np.histogram(x, np.linspace(0, 1, 11))[0].min() < 12  # so that some have joined
+
+
+def test_equal_predictions_stay_together_and_few_distinct_ones_have_a_bin_each():
     ratings = np.repeat([0.0, 0.1, 0.1, 0.5, 1.0], 50)
-    assert_array_equal(
-        informative_edges(ratings, np.ones(250), 0 * ratings), [0, 1e-38, 0.1, 0.5, 1]
-    )
-    assert calibration_bins(
-        [0, 1] * 125, ratings, edges=informative_edges(ratings, np.ones(250), 0 * ratings)
-    ).count.tolist() == [50, 100, 50, 50]
-    assert_array_equal(informative_edges(np.full(9, 0.3), np.ones(9), np.ones(9)), [0, 1])
-    weight = rng.integers(0, 4, 300)
-    x = rng.uniform(size=300)
-    delta = rng.uniform(-1, 1, 300)
-    edges = informative_edges(x, weight, delta)
-    assert_allclose(informative_edges(x, weight * 1e9, delta), edges)
-    sure = np.append(rng.uniform(0.999, 1, 900), rng.uniform(0.5, 1, 100))
-    edges = [informative_edges(sure, np.ones(1000), error * sure) for error in (0, 0.5)]
-    assert len(edges[0]) + 3 <= len(edges[1])  # of those that are too sure
-    assert np.histogram(sure, edges[1])[0].min() >= 20
+    edges = bins_of_axis(ratings, np.ones(250), UNIT)
+    assert_array_equal(edges, [0, 1e-38, 0.1, 0.5, 1])
+    assert calibration_bins([0, 1] * 125, ratings, edges=edges).count.tolist() == [50, 100, 50, 50]
+    assert_array_equal(bins_of_axis(np.full(9, 0.3), np.ones(9), UNIT), [0, 1])
+    rare = np.append(ratings, [0.6] * 11)  # too few for a bin: they join the nearer neighbour
+    assert_array_equal(bins_of_axis(rare, np.ones(261), UNIT), [0, 1e-38, 0.1, 0.6, 1])
+    assert_array_equal(bins_of_axis(ratings, np.full(250, 7.0), UNIT), edges)
+
+
+@pytest.mark.parametrize("scale", ["linear", "logit"])
+def test_intervals_of_rare_events_lie_on_the_axis(scale):
+    rng = np.random.default_rng(0)
+    for n, shift in itertools.product((200, 3000), (0.5, 1, 2)):
+        p = rng.beta(0.5, 40, n)
+        y = rng.random(n) < shift * np.minimum(p, 0.4)
+        [panel] = numbers_of(y, p, scale=scale, n_resamples=19).panels
+        assert panel.axis.high < 1
+        assert len(panel.count) >= (5 if n == 3000 else 1)
+        assert panel.prediction.max() <= panel.axis.high
+        assert panel.frequency[panel.frequency < 1].max() <= panel.axis.high
+        if scale == "linear":
+            assert panel.high.max() <= panel.axis.high
+
+
+def test_nothing_is_drawn_across_a_gap_without_samples():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(0, 0.2, 200), rng.uniform(0.7, 0.9, 200)])
+    y = rng.random(400) < x
+    for method in ("auto", "bins", "isotonic", "splines"):
+        [panel] = numbers_of(y, x, method=method).panels
+        middle = (panel.line_x > 0.25) & (panel.line_x < 0.65)
+        assert middle.any()
+        assert np.isnan(panel.line_y[middle]).all()
+        assert np.isfinite(panel.line_y[(panel.line_x < 0.1) | (panel.line_x > 0.8)]).all()
+    curve = CalibrationCurveDisplay.from_predictions(y, x)
+    middle = (curve.curve.prediction > 0.25) & (curve.curve.prediction < 0.65)
+    assert middle.any()
+    assert np.isnan(curve.line_.get_ydata()[middle]).all()
+    x[:40] = np.linspace(0.2, 0.7, 40)
+    assert np.isfinite(numbers_of(y, x, method="splines").panels[0].line_y).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "at_least"), [("naive Bayes", 5), ("logistic", 5), ("forest", 10)]
+)
+def test_classifiers_of_breast_cancer_have_points_to_be_read(model, at_least):
+    X, y = load_breast_cancer(return_X_y=True)
+    classifier = {
+        "naive Bayes": GaussianNB(),
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
+        "forest": RandomForestClassifier(100, random_state=0),
+    }[model]
+    proba = cross_val_predict(classifier, X, y, cv=5, method="predict_proba")
+    [panel] = numbers_of(y, proba).panels
+    assert len(panel.count) >= at_least
+    assert panel.count.min() >= 12
+    assert panel.line == ("bins" if model == "naive Bayes" else "splines")
 
 
 @pytest.mark.parametrize("notion", ["classwise", "top-label", "confidence"])
@@ -178,13 +233,13 @@ def test_of_many_classes_the_largest_errors_are_shown():
 
 
 @pytest.mark.parametrize("method", ["isotonic", "kernel-density", PlugIn(TemperatureScaling())])
-def test_curves_and_bands_stay_in_the_unit_interval(method):
+def test_curves_stay_in_the_unit_interval_and_leave_points_alone(method):
     y, proba = binary(150)
     [panel] = numbers_of(y, proba, method=method, n_resamples=99).panels
-    assert panel.line_x.shape == (201,)
-    for values in (panel.line_x, panel.line_y, *panel.band()):
-        assert values.min() >= 0
-        assert values.max() <= 1
+    assert len(panel.line_x) >= 401
+    for values in (panel.line_x, panel.line_y):
+        assert np.nanmin(values) >= 0
+        assert np.nanmax(values) <= 1
     assert_array_equal(panel.frequency, numbers_of(y, proba).panels[0].frequency)
 
 
@@ -244,7 +299,8 @@ def test_notions_of_vectors_name_what_to_do():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"method": "splines"}, "method"),
+        ({"method": "lowess"}, "method"),
+        ({"scale": "log"}, "scale"),
         ({"n_bins": 0}, "n_bins"),
         ({"strategy": "median-variance"}, "strategy"),
         ({"n_resamples": 18}, "n_resamples"),
@@ -263,29 +319,49 @@ def test_too_many_bins_to_draw_are_refused_before_drawing():
         numbers_of(y, proba, strategy="unique", n_bins=15)
 
 
-def test_the_legend_holds_the_error_and_what_the_test_shows():
+def test_title_legend_and_labels_say_what_is_drawn():
     y, proba = binary(300)
-    for power, shown in ((1.5, "no range stands out (p = "), (4, "% predicted,\n")):
+    for power in (1.5, 4):
         p = proba**power / (proba**power + (1 - proba) ** power)
         display = numbers_of(y, p, n_resamples=999).plot()
         [panel] = display.panels
         texts = [text.get_text() for text in display.legends_[0].get_texts()]
-        error = panel.without_bins
-        assert texts[0] == (
-            f"ECE without bins {with_error(error['estimate'], error['standard_error'])}"
-        )
-        assert texts[1] == "95 % limits of all bins at once"
-        assert shown in texts[2]
+        shaded = ["significant miscalibration"] if panel.ranges else []
+        assert texts == ["bins, 95 % intervals", "smooth curve", *shaded]
         assert len(display.ranges_[0]) == len(panel.ranges)
-        title = f"P(1): n = 300, {y.sum()} happened"
-        assert display.ax_.get_title() == title
+        error = panel.without_bins
+        number = f"ECE without bins {with_error(error['estimate'], error['standard_error'])}"
+        assert display.ax_.get_title() == f"P(1): n = 300, {y.sum()} events\n{number}"
         assert display.ax_.get_xlabel() == "predicted probability"
+        assert display.ax_.get_ylabel() == "observed frequency"
+    display = numbers_of(*tempered()).plot()
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("confidence", "accuracy")
+
+
+def test_histograms_mirror_both_outcomes_with_their_names_and_numbers():
+    y, proba = binary(300)
+    names = np.array(["well", "ill"])
+    display = numbers_of(names[y], proba, labels=names).plot()
+    [panel] = display.panels
+    down, up = display.histograms_[0]
+    for bars, side, sign in ((up, 1, 1), (down, 0, -1)):
+        counts = np.histogram(proba[y == side], panel.histogram_edges)[0]
+        assert_array_equal(panel.histogram[side], counts)
+        assert_allclose(bars.get_data().values, sign * np.sqrt(counts))
+    [strip] = display.ax_.child_axes
+    most = panel.histogram.max()
+    assert [text.get_text() for text in strip.get_yticklabels()] == [
+        f"{most:g} well",
+        f"{most:g} ill",
+    ]
+    for notion, sides in (("confidence", ("wrong", "right")), ("classwise", ("not 0", "0"))):
+        assert numbers_of(*tempered(), notion=notion).panels[0].sides == sides
 
 
 def test_events_of_shares_are_their_sum():
     shares = np.tile([[0.75, 0.25], [0.5, 0.5], [0.0, 1.0]], (21, 1))
     display = numbers_of(shares, np.linspace(0.1, 0.9, 63), n_resamples=19).plot()
-    assert display.ax_.get_title() == "P(1): n = 63, 36.8 happened"  # 21 · 1.75
+    assert display.ax_.get_title().startswith("P(1): n = 63, 36.8 events")  # 21 · 1.75
 
 
 def test_numbers_have_the_digits_of_their_standard_error_and_no_exponent():
@@ -318,14 +394,16 @@ def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(figures):
     colours = [display.lines_[0].get_color() for display in displays]
     assert len(set(colours)) == 3
     for display, colour in zip(displays[1:], colours[1:], strict=True):
-        assert same_color(display.bands_[0].get_facecolor()[0][:3], colour)
+        assert same_color(display.intervals_[0].get_color()[0][:3], colour)
         assert same_color(display.histograms_[0][0].get_edgecolor(), colour)
     texts = [text.get_text() for text in displays[-1].legends_[0].get_texts()]
     assert [text.split(":")[0] for text in texts] == ["tree", "forest", "logit"]
     assert ax.get_title() == "P(1)"  # of no single classifier
     [strip] = ax.child_axes
     highest = max(display.panels[0].histogram.max() for display in displays)
-    assert strip.get_ylim()[1] > highest
+    assert strip.get_ylim()[1] > np.sqrt(highest)
+    with pytest.raises(ValueError, match="scale='linear', this one has 'logit'"):
+        numbers_of(y, proba, scale="logit").plot(ax=ax)
     assert displays[0].ax_ is ax
 
 
@@ -344,9 +422,9 @@ def test_the_number_of_artists_does_not_grow_with_the_samples():
         display = numbers_of(*binary(n), method="isotonic", n_resamples=19).plot()
         ax = display.ax_
         n_ranges = len(display.panels[0].ranges)
-        return len(ax.get_children()) - 3 * n_ranges, len(display.lines_[0].get_xdata())
+        return len(ax.get_children()) - n_ranges, len(display.lines_[0].get_xdata())
 
-    assert count(200) == count(20_000)
+    assert np.abs(np.subtract(count(200), count(20_000))).max() <= 20  # bins
 
 
 def test_long_names_are_shortened_and_dollars_are_no_formula():
@@ -363,13 +441,3 @@ def test_curves_of_many_predictions_are_fitted_to_groups_of_them():
     [panel] = numbers_of(y, proba, method="isotonic", n_resamples=99).panels
     expected = IsotonicRegression().fit(proba, y).predict(panel.line_x)
     assert np.abs(panel.line_y - expected).mean() < 0.01
-
-
-def test_axes_that_end_before_1_hold_the_points_of_all_ranges():
-    rng = np.random.default_rng(0)
-    p = rng.beta(0.5, 40, 2000)
-    problem = read_sample(rng.uniform(size=2000) < p, p).problems()[0]
-    rule = BinRule(10, "quantile")
-    for observed, expected in ((None, 0.1), (0.15, 0.2), (0.57, 1.0)):
-        ranges = [] if observed is None else [ScanRange(0.1, 0.2, 9, 0.14, observed, 0.0, 1.0, "")]
-        assert make_panel("", problem, None, rule, 0.95, 0.01, ranges, None).limit == expected

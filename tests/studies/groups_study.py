@@ -27,7 +27,7 @@ from skcal import (
     Zero,
     compare_risks,
 )
-from skcal.displays.reliability_panel import make_panel, rule_of
+from skcal.displays.reliability_panel import make_panel
 from skcal.hypothesis_tests import (
     calibration_test,
     compare_calibration,
@@ -144,8 +144,7 @@ def claims_an_error(y, p, groups):
 def band_leaves_out_the_diagonal(y, p, groups):
     """The band of all bins of a reliability diagram, at the mean predictions of the bins."""
     [problem] = read_sample(y, p, groups=groups).problems()
-    rule = rule_of(problem, "auto", "quantile", None)
-    panel = make_panel("", problem, None, rule, 1 - LEVEL, np.nan, [], None)
+    panel = make_panel("", problem, level=1 - LEVEL)
     outside = (panel.prediction < panel.band_low) | (panel.prediction > panel.band_high)
     return outside.any()
 

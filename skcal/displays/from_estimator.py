@@ -1,0 +1,138 @@
+"""Displays of classifiers and of cross-validation results, by what they make of predictions."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from inspect import Parameter
+from typing import Any
+
+import numpy as np
+
+from skcal._sklearn_compat import NamingSignature
+from skcal._validation import InputError
+from skcal.metrics.scorers import align_columns, predicted
+
+_OWN = ("y_true", "y_proba", "labels")  # of from_predictions
+_SAMPLES = """        X : array-like of shape (n_samples, n_features)
+            The features of the samples.
+        y : array-like of shape (n_samples,)
+            Their labels. A label that the classifier lacks gets a column of zeros.
+"""
+_FITTED = """Compute and plot for a fitted classifier.
+
+        The predictions of two classes are P(``classes_[1]``), or those of ``pos_label``.
+
+        Parameters
+        ----------
+        estimator : classifier
+            A fitted classifier with ``predict_proba`` and ``classes_``. It should not have been
+            fitted to these samples.
+"""
+_VALIDATED = """Compute and plot out-of-fold predictions of a cross-validation.
+
+        Each sample is predicted by the classifier that was not fitted to it.
+
+        Parameters
+        ----------
+        cv_results : dict
+            What :func:`sklearn.model_selection.cross_validate` returned with
+            ``return_estimator=True`` and ``return_indices=True``. Every sample must be in exactly
+            one test fold.
+"""
+
+
+def of_estimator(from_predictions) -> Any:
+    """A class method ``from_estimator`` with the options of ``from_predictions``."""
+
+    def from_estimator(cls, estimator, X, y, **options):
+        _require_classifier("estimator", estimator)
+        proba = predicted(estimator, X)
+        return _shown(cls, type(estimator).__name__, y, proba, estimator.classes_, options)
+
+    return _like(from_estimator, ("estimator", "X", "y"), from_predictions, _FITTED)
+
+
+def of_cv_results(from_predictions) -> Any:
+    """A class method ``from_cv_results`` with the options of ``from_predictions``."""
+
+    def from_cv_results(cls, cv_results, X, y, **options):
+        estimators, folds = _parts_of(cv_results, len(y))
+        classes = np.unique(np.concatenate([estimator.classes_ for estimator in estimators]))
+        proba = np.zeros((len(y), len(classes)))
+        for estimator, rows in zip(estimators, folds, strict=True):
+            columns = np.searchsorted(classes, estimator.classes_)
+            proba[np.ix_(rows, columns)] = predicted(estimator, _rows_of(X, rows))
+        return _shown(cls, type(estimators[0]).__name__, y, proba, classes, options)
+
+    return _like(from_cv_results, ("cv_results", "X", "y"), from_predictions, _VALIDATED)
+
+
+def _rows_of(X, rows):
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
+
+
+def _shown(cls, name, y, proba, classes, options):
+    proba, labels = align_columns(proba, classes, y, options.get("pos_label"))
+    return cls.from_predictions(y, proba, labels=labels, **{"name": name, **options})
+
+
+def _require_classifier(argument, estimator) -> None:
+    if not (hasattr(estimator, "predict_proba") and hasattr(estimator, "classes_")):
+        raise InputError(
+            f"{argument}={estimator!r}",
+            "has no predict_proba or no classes_.",
+            "Pass a fitted classifier with probabilities, or use from_predictions.",
+        )
+
+
+def _parts_of(cv_results, n_samples) -> tuple[list, list]:
+    """The fitted classifiers and the rows of their test folds."""
+    if not {"estimator", "indices"} <= set(cv_results):
+        reason = (
+            f"holds {', '.join(map(repr, sorted(cv_results)))}, but not the fitted classifiers."
+        )
+        remedy = "Pass cross_validate(..., return_estimator=True, return_indices=True)."
+        raise InputError("cv_results", reason, remedy)
+    estimators, folds = cv_results["estimator"], cv_results["indices"]["test"]
+    for estimator in estimators:
+        _require_classifier("cv_results['estimator']", estimator)
+    counts = np.bincount(np.concatenate(folds), minlength=n_samples)
+    if len(counts) != n_samples or (counts != 1).any():
+        k = int(np.argmax(counts != 1)) if len(counts) == n_samples else n_samples
+        reason = f"has sample {k} in {counts[k]} test folds, of {n_samples:,} samples in y."
+        remedy = "Use a splitter whose test folds hold every sample once, such as StratifiedKFold."
+        raise InputError("cv_results", reason, remedy)
+    return estimators, folds
+
+
+def _like(function, own, from_predictions, head) -> classmethod:
+    """A class method with its own arguments and the options of ``from_predictions``."""
+    model = from_predictions.__func__
+    first, *options = inspect.signature(model).parameters.values()
+    heads = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in own]
+    kept = [option for option in options if option.name not in _OWN]
+    signature = NamingSignature([first, *heads, *kept])
+
+    def method(cls, *args, **kwargs):
+        given = signature.bind(cls, *args, **kwargs)
+        return function(*given.args, **given.kwargs)
+
+    method.__name__ = function.__name__
+    method.__qualname__ = f"{model.__qualname__.rsplit('.', 1)[0]}.{function.__name__}"
+    method.__module__ = model.__module__
+    method.__doc__ = head + _SAMPLES + _options_of(model.__doc__)
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    signature.name = method.__qualname__
+    return classmethod(method)
+
+
+def _options_of(text: str) -> str:
+    """The sections of a docstring from its options on, without those that another gives."""
+    _, _, text = text.partition("----------")
+    entries = re.split(r"\n(?=        \S)", text)[1:]
+    names = [re.match(r"        (\w+) :", entry) for entry in entries]
+    named = zip(names, entries, strict=True)
+    return "\n".join(entry for name, entry in named if not name or name[1] not in _OWN)

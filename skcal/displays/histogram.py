@@ -1,0 +1,90 @@
+"""Histograms of both outcomes as mirror images, in a strip along the lower edge of a diagram."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skcal.displays.base import GREY, as_label
+
+STRIP = "histogram of outcomes"
+_HEIGHT, _GAP = 0.75, 0.1  # inches
+_POINTS = 72  # an inch
+_ROOM = 1.15  # above the highest bar
+
+
+class _AboveStrip:
+    """Place axes in their own rectangle, above a strip: the layout of the figure stays as it is."""
+
+    def __init__(self, ax):
+        self._ax = ax
+
+    def get_subplotspec(self):
+        """What tight layouts ask for."""
+        return self._ax.get_subplotspec()
+
+    def __call__(self, ax, renderer):
+        from matplotlib.transforms import Bbox
+
+        box, figure = ax.get_position(original=True), ax.figure
+        taken = (_HEIGHT + _GAP) * figure.dpi / figure.bbox.height
+        return Bbox.from_extents(box.x0, box.y0 + min(taken, box.height / 2), box.x1, box.y1)
+
+
+def strip_of(ax):
+    """The strip of a diagram; None if it has none."""
+    return next((child for child in ax.child_axes if child.get_label() == STRIP), None)
+
+
+def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str):
+    """Draw how often the outcome happened (up) and did not (down), by prediction.
+
+    Heights are square roots, so that bins of few samples are seen. On a strip that another
+    display has drawn bars are outlines.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+        Those of the diagram, whose horizontal axis is shared.
+    edges : ndarray of shape (n_bins + 1,)
+    counts : ndarray of shape (2, n_bins)
+        Samples in which it did not happen, and in which it did.
+    sides : tuple of two str
+        Their names.
+    colour : str
+
+    Returns
+    -------
+    bars : list of two matplotlib artists
+    """
+    strip, first = strip_of(ax), False
+    if strip is None:
+        strip, first = _new_strip(ax), True
+    look = {"fill": True, "alpha": 0.8} if first else {"fill": False, "edgecolor": colour}
+    down, up = np.sqrt(counts)
+    colours = [GREY, colour] if first else [colour, colour]
+    bars = [
+        strip.stairs(heights, edges, color=own, **look)
+        for heights, own in zip((-down, up), colours, strict=True)
+    ]
+    most = max(down.max(), up.max(), 0 if first else strip.get_ylim()[1] / _ROOM)
+    strip.set_ylim(-_ROOM * most, _ROOM * most)
+    number = f"{most**2:,.1f}".removesuffix(".0")
+    names = [f"{number} {as_label(side, 14)}" for side in sides]
+    strip.set_yticks([-most, most], names)
+    return bars
+
+
+def _new_strip(ax):
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    edge = ax.figure.dpi_scale_trans + ScaledTranslation(0, 0, ax.transAxes)
+    below = blended_transform_factory(ax.transAxes, edge)  # inches from the lower edge
+    box = [0, -_HEIGHT - _GAP, 1, _HEIGHT]
+    strip = ax.inset_axes(box, transform=below, sharex=ax, label=STRIP)
+    strip.axhline(0, color="black", linewidth=0.6)
+    strip.patch.set_visible(False)
+    strip.tick_params(axis="x", bottom=False, labelbottom=False)
+    strip.spines[["top", "right", "bottom"]].set_visible(False)
+    ax.set_axes_locator(_AboveStrip(ax))
+    ax.tick_params(axis="x", pad=_POINTS * (_HEIGHT + _GAP))
+    return strip

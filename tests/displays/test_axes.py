@@ -1,0 +1,74 @@
+"""Axes of rare events end where the predictions do."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from skcal.displays import CalibrationCurveDisplay, RecalibrationDisplay, ReliabilityDisplay
+from skcal.displays.axis import axes_of, ends_of
+
+RNG = np.random.default_rng(0)
+P = np.append(RNG.beta(0.5, 30, size=2999), 0.9)
+Y = (RNG.uniform(size=3000) < P).astype(int)
+OPTIONS = {"strategy": "quantile", "n_resamples": 19, "random_state": 0}
+
+
+@pytest.mark.parametrize("axis", [*axes_of(P, "linear"), *axes_of(P, "logit")])
+def test_places_run_along_the_axis_and_back(axis):
+    places = np.linspace(0, 1, 11)
+    probabilities = axis.at(places)
+    assert (np.diff(probabilities) > 0).all()
+    np.testing.assert_allclose(axis.place(probabilities), places, atol=1e-12)
+    np.testing.assert_array_equal(axis.place([0.0, 1.0]), [0, 1])
+    ticks = axis.ticks()
+    assert 3 <= len(ticks) <= 7
+    assert axis.low <= ticks[0] < ticks[-1] <= axis.high
+    low, high = ends_of(axis)
+    assert low < axis.low < axis.high < high
+
+
+def test_the_first_axis_is_the_shortest_that_holds_the_predictions():
+    x = np.linspace(0, 0.04, 200)
+    assert [axis.high for axis in axes_of(x, "linear")] == [0.05, 0.1, 0.2, 0.5, 1]
+    assert axes_of(np.append(x, [0.9]), "linear")[0].high == 0.05
+    assert axes_of(np.append(x, np.full(5, 0.9)), "linear")[0].high == 1
+    first = axes_of(np.concatenate([x, 1 - x]), "logit")[0]
+    np.testing.assert_allclose([first.low, first.high], [1e-3, 0.999])  # one of 400 is finer
+    assert axes_of(np.array([1e-16, 1.0]), "logit")[0].low == 0.1
+
+
+def test_diagrams_of_rare_events_are_enlarged_and_say_what_is_not_seen():
+    display = ReliabilityDisplay.from_predictions(Y, P, **OPTIONS)
+    [panel] = display.panels
+    high = panel.axis.high
+    assert high < 0.5
+    assert panel.n_above == np.count_nonzero(high < P) > 0
+    assert panel.histogram.sum() == 3000
+    assert display.ax_.get_xlim() == display.ax_.get_ylim()
+    assert display.ax_.get_xlim()[1] == pytest.approx(1.02 * high)
+    assert f"{panel.n_above:,} predictions above {high:g}" in display.ax_.get_title()
+    plt.close("all")
+
+
+def test_a_second_diagram_on_the_axes_does_not_cut_the_first():
+    wide = RNG.uniform(size=500)
+    outcomes = (RNG.uniform(size=500) < wide).astype(int)
+    display = ReliabilityDisplay.from_predictions(outcomes, wide, **OPTIONS)
+    ReliabilityDisplay.from_predictions(Y, P, ax=display.ax_, **OPTIONS)
+    assert display.ax_.get_xlim()[1] == pytest.approx(1.02)
+    plt.close("all")
+
+
+def test_curves_and_maps_are_enlarged_too():
+    curve = CalibrationCurveDisplay.from_predictions(Y, P)
+    assert curve.axis.high < 1
+    assert curve.ax_.get_ylim()[1] == pytest.approx(1.02 * curve.axis.high)
+    assert curve.histogram.sum() == 3000
+    for scale in ("linear", "logit"):
+        both = RecalibrationDisplay.from_predictions(Y, P, P / 10, scale=scale, **OPTIONS)
+        ends = {(*ax.get_xlim(), *ax.get_ylim()) for ax in both.ax_}
+        assert len(ends) == 1
+        before, after = both.before.panels[0].axis, both.after.panels[0].axis
+        assert before != after
+        assert both.ax_[0].get_xlim() == ends_of(before.joined(after))
+    plt.close("all")
