@@ -434,7 +434,7 @@ def _add_plot(commands, parents):
         "--method",
         default="auto",
         choices=("auto", "bins", "splines", "isotonic", "kernel-density"),
-        help="the line; auto: a smooth curve for continuous predictions, else a line that joins bins",
+        help="the line; auto: a smooth curve for continuous predictions, otherwise joined bins",
     )
     parser.add_argument(
         "--scale",

@@ -140,5 +140,5 @@ class RiskCoverageDisplay(Display):
         most = max(curve.risk.max(), 0.0 if limited is None else limited.max_risk, curve.high[-1])
         ax.set(xlim=(0, 1.02), ylim=(0, min(1.02, 1.25 * most)))
         ax.set(xlabel="coverage: share of answers kept", ylabel="risk: share of them wrong")
-        ax.set_title(titled(name, ", ".join(self._facts()[:2])), fontsize="small")
+        ax.set_title(titled(name, ", ".join(self._facts()[:2])), fontsize="medium")
         legend_below(ax)
