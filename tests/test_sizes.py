@@ -129,9 +129,9 @@ OTHERS = {
     "lines, names, points or ranges that are shown": {
         "cli.columns._MOST_NAMES",
         "cli.monitor._MOST_DIGESTS",
+        "displays.axis._MOST_TICKS",
         "displays.recalibration._MOST",
-        "displays.reliability._MOST_RANGES",
-        "displays.reliability_panel._MOST_BINS",
+        "displays.reliability_panel._MOST_VALUES",
         "metrics.bin_table._MOST",
     },
     "sizes from which on a text warns": {
