@@ -77,7 +77,10 @@ class Sample(NamedTuple):
         problems = make_problems(self.proba, self.happened, self.notion, self.weight, self.logits)
         if self.groups is None:
             return problems
-        return [problem._replace(groups=self.groups.take(problem.rows)) for problem in problems]
+        return [
+            part._replace(groups=self.groups.take(part.rows).about(part.features, part.residuals))
+            for part in problems
+        ]
 
     @property
     def happened(self) -> np.ndarray:

@@ -584,10 +584,10 @@ def test_limits_of_bins_are_those_of_the_effective_number_of_samples():
     show = skcal.displays.ReliabilityDisplay.from_predictions
     [ignored] = show(y, p, **options).panels
     [told] = show(y, p, groups=groups, **options).panels
-    sample = read_sample(y, p, groups=groups)
+    [problem] = read_sample(y, p, groups=groups).problems()
     for k in range(4):
         rows = np.maximum(np.ceil(p * 4).astype(int) - 1, 0) == k
-        own = y[rows].astype(float), np.ones(rows.sum()), sample.groups.take(rows)
+        own = y[rows].astype(float), np.ones(rows.sum()), problem.groups.take(rows)
         for tail, low, high in ((0.025, "low", "high"), (0.025 / 4, "band_low", "band_high")):
             limits = proportion_limits(*own, tail)
             assert_allclose(getattr(told, low)[k], min(limits[0], getattr(ignored, low)[k]))

@@ -6,8 +6,9 @@ sample size. Observed and resampled outcomes go through the same code, since rou
 
 Of groups of samples that depend on each other only the mean of the residuals is known under H0, 0
 given the features, so all residuals of a group keep or change their signs together [1]_. Flips know
-too little where events are rare, so the p-value is the larger of theirs and that of outcomes that
-are redrawn as if all samples were independent; shares of votes, whose law is not known, as shares
+too little where few groups have events: where none has one all residuals are negative. So the
+p-value is the larger of theirs and that of outcomes that are redrawn with the dependence that the
+samples show (:class:`skcal._groups.Dependence`); shares of votes, whose law is not known, as shares
 that vary as much as those that are seen.
 
 .. [1] Hagemann, Placebo inference on treatment effects when the number of clusters is small,
@@ -268,15 +269,15 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
     n_jobs : int or None
     """
     pairs = list(zip(statistics, problems, strict=True))
-    groups = problems[0].groups
-    redrawn = [null_distribution(*pair, n_resamples, random_state, n_jobs) for pair in pairs]
-    if groups is None:
+    if problems[0].groups is None:
+        redrawn = [null_distribution(*pair, n_resamples, random_state, n_jobs) for pair in pairs]
         return [Draws(null[None], np.array([seen]), slack) for null, seen, slack in redrawn]
-    # All problems of a draw flip the same groups.
-    signs = random_state.randint(2**31 - 1, size=n_resamples)
+    # All problems of a draw flip the same groups, and share what the samples of a group share.
+    common = random_state.randint(2**31 - 1, size=n_resamples)
     draws = []
-    for (statistic, problem), known in zip(pairs, redrawn, strict=True):
-        seeds = np.stack([signs, random_state.randint(2**31 - 1, size=n_resamples)], axis=1)
+    for statistic, problem in pairs:
+        known = null_distribution(statistic, problem, n_resamples, random_state, n_jobs, common)
+        seeds = np.stack([common, random_state.randint(2**31 - 1, size=n_resamples)], axis=1)
         flips = _in_chunks(_flip_statistics, statistic, problem, seeds, n_jobs)
         [kept] = _statistic_values(statistic, observed_outcomes(problem))
         slack = np.maximum(getattr(statistic, "slack", 0.0), _ROUNDING * np.abs(kept))
@@ -285,7 +286,7 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
     return draws
 
 
-def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None):
+def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None, group_seeds=None):
     """Statistics of resampled outcomes (n_resamples, …), the observed one, and its rounding.
 
     Parameters
@@ -297,8 +298,12 @@ def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None
     n_resamples : int
     random_state : RandomState
     n_jobs : int or None
+    group_seeds : ndarray of int of shape (n_resamples,) or None
+        They draw what the samples of a group share.
     """
-    seeds = random_state.randint(2**31 - 1, size=n_resamples)
+    seeds = random_state.randint(2**31 - 1, size=(n_resamples, 1))
+    if group_seeds is not None:
+        seeds = np.column_stack([seeds, group_seeds])
     null = _in_chunks(_draw_statistics, statistic, problem, seeds, n_jobs)
     [observed] = _statistic_values(statistic, observed_draw(problem))
     return null, observed, getattr(statistic, "slack", 0.0)
@@ -313,7 +318,7 @@ def _in_chunks(draw, statistic, problem, seeds, n_jobs) -> np.ndarray:
 
 
 def _draw_statistics(statistic, problem, seeds):
-    return _statistic_values(statistic, redraw(problem, seeds))
+    return _statistic_values(statistic, redraw(problem, *seeds.T))
 
 
 def _flip_statistics(statistic, problem, seeds):

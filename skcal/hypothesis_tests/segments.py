@@ -511,12 +511,14 @@ def step_down(family, n_resamples, rng, n_jobs):
     order = np.argsort(-observed, kind="stable")
     bar = observed[order] - _ROUNDING * (1 + np.abs(observed[order]))
     seeds = rng.randint(2**31 - 1, size=(n_resamples, len(family)))
+    groups = family[0].problem.groups
+    if groups is not None:  # all problems flip the same groups, and share what those share
+        seeds = np.hstack([rng.randint(2**31 - 1, size=(n_resamples, 1)), seeds])
     row_bytes = 32 * max(sum(part.features.size for part in family), len(observed))
     blocks = list(row_blocks(n_resamples, row_bytes, _BLOCK_BYTES))
     laws = [(_redraw, seeds)]
-    if family[0].problem.groups is not None:
-        signs = rng.randint(2**31 - 1, size=(n_resamples, 1))  # the same ones of all problems
-        laws.append((_flip, np.hstack([signs, seeds])))
+    if groups is not None:
+        laws.append((_flip, seeds))
     tested = []
     for draw, own in laws:
         calls = ((_exceedances, draw, family, own[b], order, bar) for b in blocks)
@@ -531,7 +533,8 @@ def step_down(family, n_resamples, rng, n_jobs):
 
 
 def _redraw(family, seeds):
-    return [redraw(part.problem, seeds[:, k]) for k, part in enumerate(family)]
+    own, common = seeds[:, -len(family) :], seeds[:, 0]
+    return [redraw(part.problem, own[:, k], common) for k, part in enumerate(family)]
 
 
 def _flip(family, seeds):

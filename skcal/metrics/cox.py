@@ -339,13 +339,23 @@ class LogisticFit:
 
 
 def of_groups(fit: LogisticFit, data: Outcome) -> LogisticFit:
-    """Return a fit with the sandwich covariance of the groups' scores, no smaller than its own."""
+    """Return a fit with the sandwich covariance of the groups' scores.
+
+    It is in no direction smaller than that of independent samples, and than that of outcomes which
+    depend on each other as strongly as those of the groups do.
+    """
     design = np.column_stack([np.ones_like(data.logit), data.logit])[:, : len(fit.coefficients)]
     linear = design @ fit.coefficients + (0 if len(fit.coefficients) > 1 else data.logit)
-    scores = design * (data.weight * (data.happened - expit(linear)))[:, None]
-    middle = covariance_of_sums(scores, data.problem.groups)
-    sandwich = fit.covariance @ middle @ fit.covariance
-    return replace(fit, covariance=no_smaller(sandwich, fit.covariance))
+    chance, weighted = expit(linear), design * data.weight[:, None]
+    residuals = data.happened - chance
+    groups = data.problem.groups.about(chance[:, None], residuals[:, None])
+    covariance = fit.covariance
+    for middle in (
+        covariance_of_sums(weighted * residuals[:, None], groups),
+        groups.covariance(weighted, chance),
+    ):
+        covariance = no_smaller(fit.covariance @ middle @ fit.covariance, covariance)
+    return replace(fit, covariance=covariance)
 
 
 def fit_intercept(logit, outcome, weight) -> LogisticFit:

@@ -29,8 +29,8 @@ def proportion_limits(happened, weight, groups: Groups | None, tail) -> tuple[fl
     """Clopper-Pearson limits of a weighted frequency, by its effective number of samples.
 
     That of groups is what makes a binomial variance as large as theirs, less what Student's
-    distribution adds [1]_. Where all outcomes agree, no variance is seen, and groups count as one
-    sample each.
+    distribution adds [1]_, and no larger than their dependence allows. Where all outcomes agree, no
+    variance is seen, and groups count as one sample each.
 
     .. [1] Korn & Graubard, Confidence intervals for proportions with small expected number of
        positive counts estimated from survey data, Survey Methodology 1998.
@@ -40,6 +40,7 @@ def proportion_limits(happened, weight, groups: Groups | None, tail) -> tuple[fl
     if groups is not None:
         effective = effective_groups(weight, groups)
         spread = float(variance_of_sums(weight * (happened - rate), groups)) / total**2
+        number = 1 / (groups.strength / effective + (1 - groups.strength) / number)
         number = effective if spread == 0 else min(number, rate * (1 - rate) / spread)
         number *= (norm.isf(tail) / tail_quantile(tail, weight, groups)) ** 2
     low, high = clopper_pearson(rate * number, number, tail)

@@ -243,33 +243,48 @@ def observed_codes(problem: Problem) -> np.ndarray:
     return codes.astype(np.int64)[None]
 
 
-def redraw(problem: Problem, seeds) -> np.ndarray:
-    """Outcomes of calibrated predictions, of shares those of :func:`draw_shares`."""
-    if not problem.of_shares:
+def redraw(problem: Problem, seeds, group_seeds=None) -> np.ndarray:
+    """Outcomes of calibrated predictions, of shares those of :func:`draw_shares`.
+
+    Those of a group depend on each other as strongly as the observed ones, by the law of
+    :class:`skcal._groups.Dependence`; ``group_seeds`` draw what they share.
+    """
+    if problem.groups is None:
         return draw_codes(problem.features, seeds)
-    shares = draw_shares(problem, seeds)
+    if not problem.of_shares:
+        uniform = problem.groups.uniform(seeds, group_seeds)
+        return codes_of(uniform, problem.features)
+    shares = draw_shares(problem, seeds, group_seeds)
     return shares[:, :, 0] if shares.shape[2] == 1 else shares
 
 
-def draw_shares(problem: Problem, seeds) -> np.ndarray:
+def draw_shares(problem: Problem, seeds, group_seeds=None) -> np.ndarray:
     """Shares of calibrated predictions as uneven as the observed ones, (n_resamples, n_rows, m).
 
     Their law is not known. Those of Dirichlet with the mean x have the variance ρ x (1 - x), and ρ
-    is that of :func:`ratio_of_shares`; labels are redrawn where a sample has one vote.
+    is that of :func:`ratio_of_shares`; labels are redrawn where a sample has one vote. Where samples
+    of a group depend on each other, shares are x + √ρ (e - x) of a drawn label e instead.
     """
     X = problem.features.astype(np.float64)
     columns = np.hstack([X, 1 - X]) if X.shape[1] == 1 else X
     several, ratio = ~problem.groups.alone, ratio_of_shares(problem)
-    codes = draw_codes(columns, seeds)
+    strength = problem.groups.strength
+    if strength > 0:
+        codes = codes_of(problem.groups.uniform(seeds, group_seeds), columns)
+    else:
+        codes = draw_codes(columns, seeds)
     if ratio > _NEARLY_LABELS:
         several = np.zeros_like(several)
     shape = columns * (1 - ratio) / max(ratio, _LEAST_RATIO)
     block = np.empty((len(seeds), *X.shape))
     for draw, seed, labels in zip(block, seeds, codes, strict=True):
+        draw[:] = one_hot(labels, columns.shape[1])[:, : X.shape[1]]
+        if strength > 0:
+            draw[several] = X[several] + np.sqrt(ratio) * (draw - X)[several]
+            continue
         rng = np.random.default_rng([seed, 1])
         parts = rng.standard_gamma(shape[several])
         total = parts.sum(axis=1, keepdims=True)
-        draw[:] = one_hot(labels, columns.shape[1])[:, : X.shape[1]]
         drawn = np.where(total > 0, parts / np.where(total > 0, total, 1), columns[several])
         draw[several] = drawn[:, : X.shape[1]]
     return block
@@ -288,12 +303,19 @@ def ratio_of_shares(problem: Problem) -> float:
 
 def draw_codes(X: np.ndarray, seeds) -> np.ndarray:
     """Outcomes of calibrated predictions, shape (n_resamples, n_rows); a resample per seed."""
-    codes = np.zeros((len(seeds), len(X)), dtype=np.int64)
     if X.shape[1] == 1:  # draw by draw, in the processor's cache
+        codes = np.zeros((len(seeds), len(X)), dtype=np.int64)
         for draw, seed in zip(codes, seeds, strict=True):
             draw[:] = np.random.default_rng(seed).random(len(X)) < X[:, 0]
         return codes
-    uniform = np.stack([np.random.default_rng(seed).random(len(X)) for seed in seeds])
+    return codes_of(np.stack([np.random.default_rng(seed).random(len(X)) for seed in seeds]), X)
+
+
+def codes_of(uniform: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """The outcomes in whose parts of [0, 1] uniform numbers (k, n_rows) lie."""
+    if X.shape[1] == 1:
+        return (uniform < X[:, 0]).astype(np.int64)
+    codes = np.zeros(uniform.shape, dtype=np.int64)
     cdf = np.cumsum(X, axis=1, dtype=np.float64)
     cdf /= cdf[:, -1:]
     for k in range(X.shape[1] - 1):

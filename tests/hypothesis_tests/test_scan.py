@@ -156,21 +156,6 @@ def test_an_impossible_outcome_does_not_hide_ranges_from_a_scan_of_groups():
     assert all(one.low > 0.3 for one in result.ranges)
 
 
-def test_a_scan_of_groups_divides_by_the_larger_variance():
-    rng = np.random.default_rng(1)
-    p, groups = rng.uniform(size=300), rng.integers(20, size=300)
-    y = rng.uniform(size=300) < p
-    problem = read_sample(y, p, groups=groups).problems()[0]
-    scan = RangeScan(problem)
-    x, delta = np.sort(p), (y - p)[np.argsort(p)]
-    codes, cells = groups[np.argsort(p)], np.split(np.arange(300), scan.starts[1:])
-    for first, end, deviation in zip(scan.first, scan.end, scan.deviation, strict=True):
-        rows = np.concatenate(cells[first:end])
-        sums = np.bincount(codes[rows], delta[rows])
-        variance = max(np.sum(x[rows] * (1 - x[rows])), np.sum(sums**2))
-        assert deviation == pytest.approx(np.sqrt(variance))
-
-
 def test_ranges_hold_numbers_of_python():
     p = np.linspace(0.05, 0.95, 200)
     ranges = scan_test((p > 0.5).astype(int), p, n_resamples=99, random_state=0).ranges

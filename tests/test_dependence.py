@@ -1,0 +1,231 @@
+"""How strongly outcomes of one group depend on each other: the estimate, its law, its variance."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import binom
+
+from skcal._groups import Dependence, Groups, _Likelihood, covariance_of_shared
+from skcal.hypothesis_tests import (
+    bias_curve,
+    calibration_test,
+    cox_test,
+    monte_carlo_test,
+    scan_test,
+    segment_test,
+    skce_test,
+)
+from skcal.hypothesis_tests.scan import RangeScan
+from skcal.metrics.limits import proportion_limits
+from skcal.metrics.statistic import redraw
+from skcal.notions import make_problems
+from skcal.sample import read_sample
+
+
+def shared_labels(n_groups, size, a, b, seed):
+    """Labels, calibrated predictions and groups; a group has one prediction and one label."""
+    rng = np.random.default_rng(seed)
+    sizes = np.full(n_groups, size)
+    if size is None:
+        sizes = np.maximum(1, rng.lognormal(2, 1, n_groups).astype(int))
+    groups, rate = np.repeat(np.arange(n_groups), sizes), rng.beta(a, b, n_groups)
+    label = (rng.random(n_groups) < rate).astype(int)
+    return label[groups], rate[groups], groups
+
+
+def drawn_with(strength, n_groups, size, seed, chance=None):
+    """Outcomes by the law of ``Dependence``, and their predictions and groups."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_groups), size)
+    p = rng.beta(1, 2, len(groups)) if chance is None else np.full(len(groups), chance)
+    together = rng.random(len(p)) < np.sqrt(strength)
+    uniform = np.where(together, rng.random(n_groups)[groups], rng.random(len(p)))
+    return (uniform < p).astype(int), p, groups
+
+
+def estimate(y, p, groups, notion="binary"):
+    [problem] = read_sample(y, p, notion, groups=groups).problems()
+    return problem.groups.strength
+
+
+def with_strength(groups, strength):
+    """Groups whose dependence is known."""
+    dependence = Dependence(0, 0, 0)
+    dependence.strength = strength
+    return Groups(groups, np.zeros(len(groups), bool), groups.max() + 1, False, dependence)
+
+
+# The estimate
+
+
+def test_the_likelihood_is_the_mean_over_the_numbers_of_the_groups():
+    rng = np.random.default_rng(0)
+    low, high = np.sort(rng.random((2, 12)), axis=0)
+    low[:3], high[3:5] = 0, 1
+    codes = rng.integers(3, size=12)
+    u = (np.arange(200_000) + 0.5) / 200_000
+    for share in (0.0, 0.3, 0.9):
+        own = (1 - share) * (high - low)
+        inside = (low <= u[:, None]) & (u[:, None] < high)
+        each = [np.mean((share * inside + own)[:, codes == k].prod(axis=1)) for k in range(3)]
+        assert_allclose(_Likelihood(low, high, codes)(share), np.log(each).sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_the_covariance_of_pairs_is_compared_with_that_of_shared_numbers(m):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(5, size=25)
+    X = rng.dirichlet(np.ones(m + (m == 1)), 25)[:, :m]
+    residuals = rng.normal(size=X.shape) / 5 + np.array([0.1, -0.1])[codes % 2, None]
+    seen = most = 0.0
+    for k in range(max(m - 1, 1)):
+        x, delta = X[:, : k + 1].sum(axis=1), residuals[:, : k + 1].sum(axis=1)
+        pairs = (codes[:, None] == codes) & ~np.eye(25, dtype=bool)
+        seen += np.outer(delta, delta)[pairs].sum()
+        most += (np.minimum.outer(x, x) - np.outer(x, x))[pairs].sum()
+    expected = np.clip(seen / most, 0, 1)
+    assert 0 < expected < 1
+    assert_allclose(Dependence.covariance(X, residuals, codes), expected)
+
+
+@pytest.mark.parametrize("size", [20, None])
+def test_shared_labels_are_known_even_where_no_group_has_an_event(size):
+    for seed in range(20):
+        assert estimate(*shared_labels(40, size, 1, 9, seed)) > 0.999
+    _, p, groups = shared_labels(40, size, 1, 9, 0)
+    assert estimate(np.r_[np.zeros(len(p)), 1], np.r_[p, 1], np.r_[groups, 99]) > 0.999
+
+
+def test_a_bias_is_not_taken_for_dependence():
+    """P(an estimate of 100 groups of 10 passes .05) < .01, so six of 20 do with P < 1e-8."""
+    found = []
+    for seed in range(20):
+        y, p, groups = drawn_with(0, 100, 10, seed)
+        residuals = (y - p)[:, None]
+        found.append(Dependence.most_likely(p[:, None] / 2, residuals + p[:, None] / 2, groups))
+    assert np.count_nonzero(np.array(found) > 0.05) < 6
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3, 0.8])
+def test_the_estimate_is_near_the_truth(strength):
+    """Of 400 groups of 10; the standard error is below .02, and 5 of them are allowed."""
+    found = estimate(*drawn_with(strength, 400, 10, 0))
+    assert abs(found - strength) < 0.1
+    y, p, groups = drawn_with(strength, 400, 10, 1)
+    rows = np.column_stack([p, 0.6 * (1 - p), 0.4 * (1 - p)])
+    labels = np.where(y, 0, 1 + (np.random.default_rng(2).random(len(y)) < 0.4))
+    assert estimate(labels, rows, groups, "canonical") < strength + 0.1
+
+
+def test_samples_that_are_alone_and_labels_that_are_not_known_have_no_dependence():
+    groups = Groups(np.arange(9), np.ones(9, bool), 9)
+    assert groups.strength == 0
+    assert groups.about(np.full((9, 1), 0.5), None) is groups
+    assert groups.about(np.full((9, 1), 0.5), np.full((9, 1), 0.5)).strength == 0
+    certain = np.tile([0.0, 1.0], 9)
+    assert Dependence(certain[:, None], np.zeros((18, 1)), np.arange(18) // 2).strength == 0
+
+
+# The law
+
+
+@pytest.mark.parametrize("shape", [(30,), (30, 3)])
+def test_the_covariance_of_shared_numbers_is_a_sum_over_pairs_of_a_group(shape):
+    rng = np.random.default_rng(0)
+    values, p, codes = rng.normal(size=shape), rng.random(30).round(1), rng.integers(7, size=30)
+    pairs = np.where(codes[:, None] == codes, np.minimum.outer(p, p) - np.outer(p, p), 0)
+    assert_allclose(covariance_of_shared(values, p, codes), values.T @ pairs @ values, atol=1e-12)
+    groups = with_strength(codes, 0.3)
+    pairs = 0.3 * pairs + 0.7 * np.diag(p * (1 - p))
+    assert_allclose(groups.covariance(values, p), values.T @ pairs @ values, atol=1e-12)
+
+
+def test_the_covariance_of_cells_is_that_of_their_sums():
+    rng = np.random.default_rng(0)
+    values, p, codes = rng.normal(size=40), rng.random(40), rng.integers(7, size=40)
+    cells = np.searchsorted([0.2, 0.5, 0.6], p)
+    for strength in (0, 0.4):
+        groups = with_strength(codes, strength)
+        expected = groups.covariance(values[:, None] * np.eye(5)[cells], p)
+        assert_allclose(groups.covariance_of_cells(values, p, cells, 5), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_redrawn_outcomes_have_the_covariance_of_their_law(n_classes):
+    """20,000 draws; 5 standard errors of a covariance, 5 / 2 / √20,000, are below .02."""
+    X, codes = np.random.default_rng(0).dirichlet(np.ones(n_classes), 8), np.arange(8) // 4
+    features, notion = (X[:, 1], "binary") if n_classes == 2 else (X, "canonical")
+    [problem] = make_problems(features, np.ones(8, int), notion)
+    problem = problem._replace(groups=with_strength(codes, 0.5))
+    draws = redraw(problem, np.arange(20_000), np.arange(20_000, 40_000))
+    x = problem.features
+    below = x[:, 0]
+    happened = draws == (0 if n_classes == 3 else 1)
+    pairs = np.minimum.outer(below, below) - np.outer(below, below)
+    pairs *= np.where(codes[:, None] == codes, 0.5, 0)
+    pairs[np.diag_indices(len(x))] = below * (1 - below)
+    assert_allclose(np.cov(happened.T.astype(float)), pairs, atol=0.02)
+
+
+def test_a_scan_divides_by_the_variance_of_the_law_where_that_is_larger():
+    y, p, groups = shared_labels(40, None, 1, 9, 3)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    [problem] = read_sample(y, p, sample_weight=weight, groups=groups).problems()
+    scan = RangeScan(problem)
+    x, w = scan.problem.features[:, 0], scan.problem.weight
+    codes, ends = scan.problem.groups.codes, [*scan.starts, len(x)]
+    strength = scan.problem.groups.strength
+    pairs = (np.minimum.outer(x, x) - np.outer(x, x)) * (codes[:, None] == codes) * strength
+    pairs[np.diag_indices(len(x))] = x * (1 - x)
+    seen = np.outer(*2 * [scan.problem.residuals[:, 0]]) * (codes[:, None] == codes)
+    for first, end, deviation in zip(scan.first, scan.end, scan.deviation, strict=True):
+        rows = slice(ends[first], ends[end])
+        larger = max(w[rows] @ part[rows, rows] @ w[rows] for part in (pairs, seen))
+        assert_allclose(deviation**2, max(larger, w[rows] ** 2 @ (x * (1 - x))[rows]))
+
+
+def test_limits_of_a_frequency_count_as_many_samples_as_the_dependence_leaves():
+    groups = np.repeat(np.arange(25), 4)
+    happened = np.tile([1.0, 0.0, 0.0, 0.0], 25)  # hardly any variance is seen between the groups
+    happened[0] = 0
+    widths = [
+        np.ptp(proportion_limits(happened, np.ones(100), with_strength(groups, strength), 0.025))
+        for strength in (0.0, 0.5, 1.0)
+    ]
+    assert widths[0] < widths[1] < widths[2]
+    assert 1.8 < widths[2] / widths[0] < 2.2  # of 25 samples: twice as wide
+
+
+# Levels
+
+
+OPTIONS = {"n_resamples": 99, "random_state": 0}
+TESTS = {
+    "calibration_test": lambda y, p, g: calibration_test(y, p, groups=g, **OPTIONS),
+    "scan_test": lambda y, p, g: scan_test(y, p, groups=g, **OPTIONS),
+    "skce_test": lambda y, p, g: skce_test(y, p, groups=g, **OPTIONS),
+    "monte_carlo_test": lambda y, p, g: monte_carlo_test(y, p, groups=g, **OPTIONS),
+    "segment_test": lambda y, p, g: segment_test(y, p, {"p": p}, groups=g, order=1, **OPTIONS),
+    "bias_curve": lambda y, p, g: bias_curve(y, p, p, groups=g, **OPTIONS),
+    "cox_test": lambda y, p, g: cox_test(y, p, groups=g),
+}
+
+
+def rejections(name, n_sets):
+    return sum(
+        TESTS[name](*shared_labels(50, 20, 1, 9, seed)).pvalue <= 0.05 for seed in range(n_sets)
+    )
+
+
+@pytest.mark.parametrize("name", ["calibration_test", "scan_test", "monte_carlo_test"])
+def test_shared_labels_of_a_group_are_not_miscalibration(name):
+    """At 5 % more than 4 of 15 reject with probability .0006; without the dependence 8 to 10 do."""
+    assert rejections(name, 15) <= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TESTS)
+def test_levels_hold_where_groups_share_their_label(name):
+    """More than 34 of 400 reject with probability .001 at 5 %."""
+    assert binom.sf(34, 400, 0.05) < 0.002
+    assert rejections(name, 400) <= 34
