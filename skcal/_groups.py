@@ -86,6 +86,11 @@ class Groups:
                 draw[shared] = common[shared]
         return block
 
+    def design_effect(self, weight: np.ndarray) -> float:
+        """By how much dependence multiplies the variance of a mean of alike samples."""
+        sums = self.sums(weight)
+        return 1 + self.strength * float(sums @ sums / (weight @ weight) - 1)
+
     def covariance(self, values: np.ndarray, chance: np.ndarray) -> Any:
         """Covariance (m, m) of Σ_i values_i y_i by the law of :class:`Dependence`; of shares 0.
 
@@ -112,20 +117,24 @@ class Groups:
         No chance in a cell is below one in an earlier cell, so that samples of a group that share
         their number have the covariance p (1 - p') if their cells differ, p that of the earlier.
         """
-        independent = np.bincount(cells, values**2 * self._variances(chance), n_cells)
+        return self.covariance_and_squares_of_cells(values, chance, cells, n_cells)[0]
+
+    def covariance_and_squares_of_cells(self, values, chance, cells, n_cells: int):
+        """The same, and the sum over the groups of the squares of the entries of each one's."""
+        of_cell, place = self.cells(cells, n_cells)
+        own: Any = np.bincount(place, values**2 * self._variances(chance))
         if self.of_shares or self.strength == 0:
-            return np.diag(independent)
+            return np.diag(np.bincount(of_cell, own, n_cells)), float(own @ own)
+        shared = variances_of_shared(values, chance, place)
+        own = self.strength * shared + (1 - self.strength) * own
         low, high = (
             csr_array((values * part, (self.codes, cells)), shape=(self.n_groups, n_cells))
             for part in (chance, 1 - chance)
         )
-        shared = np.triu((low.T @ high).toarray(), 1)
-        shared += shared.T
-        order = np.argsort(cells, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
-            own = values[rows], chance[rows], self.codes[rows]
-            shared[cells[rows[0]], cells[rows[0]]] = covariance_of_shared(*own)
-        return self.strength * shared + (1 - self.strength) * np.diag(independent)
+        between = self.strength * np.triu((low.T @ high).toarray(), 1)
+        squares = self.strength**2 * np.triu((low.power(2).T @ high.power(2)).toarray(), 1).sum()
+        covariance = between + between.T + np.diag(np.bincount(of_cell, own, n_cells))
+        return covariance, float(own @ own + 2 * squares)
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Sums (n_groups, …) over the samples of each group, of values (n_samples, …)."""
@@ -281,8 +290,23 @@ class _Likelihood:
 def covariance_of_shared(values: np.ndarray, chance: np.ndarray, codes: np.ndarray) -> Any:
     """Covariance of Σ_i values_i 1(u_g < chance_i), u_g the uniform number of the group of i.
 
-    Of values (n_samples, m) a matrix, of (n_samples,) a number: ∫ v(u) v(u)ᵀ du, v(u) the sum of
-    the values over chance_i > u, less the same of the means, added up over the groups.
+    Of values (n_samples, m) a matrix, of (n_samples,) a number.
+    """
+    _, step, above, mean = _steps_of_shared(values, chance, codes)
+    return (step * above.T) @ above - mean.T @ mean
+
+
+def variances_of_shared(values: np.ndarray, chance: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The same variances of each group, (n_groups,), all of which are present."""
+    first, step, above, mean = _steps_of_shared(values, chance, codes)
+    return np.add.reduceat(step * above**2, first) - mean**2
+
+
+def _steps_of_shared(values, chance, codes):
+    """The variance of a group is ∫ v(u)² du - mean², v(u) the sum of values over chance_i > u.
+
+    Returned are the first sample of each group, the lengths of the steps of v, v on them, and the
+    means, in the order of groups and chances.
     """
     order = np.lexsort((chance, codes))
     group, p, values = codes[order], chance[order], values[order]
@@ -293,8 +317,7 @@ def covariance_of_shared(values: np.ndarray, chance: np.ndarray, codes: np.ndarr
     before = np.cumsum(values, axis=0) - values
     total = np.add.reduceat(values, first, axis=0) + before[first]
     above = np.repeat(total, sizes, axis=0) - before
-    mean = np.add.reduceat((p * values.T).T, first, axis=0)
-    return (step * above.T) @ above - mean.T @ mean
+    return first, step, above, np.add.reduceat((p * values.T).T, first, axis=0)
 
 
 def groups_or_singles(groups: Groups | None, weight: np.ndarray) -> Groups | None:

@@ -3,20 +3,27 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import expit
 from scipy.stats import binom
 
-from skcal._groups import Dependence, Groups, _Likelihood, covariance_of_shared
+from skcal._groups import Dependence, Groups, _Likelihood, covariance_of_shared, tail_quantile
 from skcal.hypothesis_tests import (
     bias_curve,
     calibration_test,
     cox_test,
+    equivalence_test,
     monte_carlo_test,
     scan_test,
     segment_test,
     skce_test,
 )
 from skcal.hypothesis_tests.scan import RangeScan
+from skcal.metrics.base import read_outcome
+from skcal.metrics.bins import BinRule
+from skcal.metrics.cox import fit_logistic, of_groups
+from skcal.metrics.error_interval import _PairTerms
 from skcal.metrics.limits import proportion_limits
+from skcal.metrics.smoothers import GroupedOutcomes, make_points
 from skcal.metrics.statistic import redraw
 from skcal.notions import make_problems
 from skcal.sample import read_sample
@@ -147,7 +154,15 @@ def test_the_covariance_of_cells_is_that_of_their_sums():
     for strength in (0, 0.4):
         groups = with_strength(codes, strength)
         expected = groups.covariance(values[:, None] * np.eye(5)[cells], p)
-        assert_allclose(groups.covariance_of_cells(values, p, cells, 5), expected, atol=1e-12)
+        found = groups.covariance_and_squares_of_cells(values, p, cells, 5)
+        assert_allclose(found[0], expected, atol=1e-12)
+        squares = 0.0
+        for code in range(7):
+            own = codes == code
+            one = with_strength(codes[own], strength)
+            each = one.covariance(values[own, None] * np.eye(5)[cells[own]], p[own])
+            squares += (each**2).sum()
+        assert_allclose(found[1], squares)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -194,6 +209,90 @@ def test_limits_of_a_frequency_count_as_many_samples_as_the_dependence_leaves():
     ]
     assert widths[0] < widths[1] < widths[2]
     assert 1.8 < widths[2] / widths[0] < 2.2  # of 25 samples: twice as wide
+
+
+# Intervals
+
+
+def in_one_group(problem):
+    """The covariance of the outcomes of each pair of samples by the law."""
+    x, codes = problem.features[:, 0], problem.groups.codes
+    pairs = np.minimum.outer(x, x) - np.outer(x, x)
+    pairs *= problem.groups.strength * (codes[:, None] == codes)
+    pairs[np.diag_indices(len(x))] = x * (1 - x)
+    return pairs
+
+
+def labels_of_groups(seed=0):
+    """Weighted predictions of groups whose outcomes depend more than half of them show."""
+    y, p, groups = drawn_with(0.7, 40, 6, seed)
+    return y, p.round(2), groups, np.random.default_rng(seed).uniform(0.5, 2, len(y))
+
+
+def test_the_degenerate_variance_of_a_squared_error_is_over_pairs_of_groups():
+    y, p, groups, weight = labels_of_groups()
+    sample = read_sample(y, p, sample_weight=weight, groups=groups)
+    [problem] = sample.problems()
+    terms = _PairTerms(sample, BinRule(5, "uniform"))
+    bins = np.maximum(np.ceil(p * 5).astype(int) - 1, 0)
+    design = np.zeros((len(y), 5))
+    for k in range(5):
+        sums = np.bincount(groups, weight * (bins == k))
+        factor = (weight[bins == k].sum() / weight.sum()) / (sums.sum() ** 2 - sums @ sums)
+        design[bins == k, k] = np.sqrt(factor) * weight[bins == k]
+    each = [
+        design[own].T @ in_one_group(problem)[np.ix_(own, own)] @ design[own]
+        for own in (groups == k for k in range(40))
+    ]
+    pairs = sum((one * other).sum() for one in each for other in each)
+    pairs -= sum((one**2).sum() for one in each)
+    assert_allclose(terms.expected, pairs)
+    assert_allclose(np.sort(terms.eigenvalues), np.linalg.eigvalsh(sum(each)))
+
+
+def test_errors_of_coefficients_are_not_below_those_of_the_law():
+    y, p, groups, weight = labels_of_groups()
+    data = read_outcome(y, p, sample_weight=weight, groups=groups)
+    fit = fit_logistic(data.logit, data.happened, data.weight)
+    found = of_groups(fit, data)
+    chance = expit(fit.coefficients @ [np.ones(len(y)), data.logit])
+    law = data.problem.groups.about(chance[:, None], (y - chance)[:, None])
+    fitted = data.problem._replace(features=chance[:, None], groups=law)
+    design = np.column_stack([np.ones(len(y)), data.logit]) * weight[:, None]
+    expected = fit.covariance @ design.T @ in_one_group(fitted) @ design @ fit.covariance
+    assert np.linalg.eigvalsh(found.covariance - expected).min() > -1e-9
+    assert (np.diagonal(expected) > np.diagonal(fit.covariance)).all()
+
+
+def test_a_curve_has_the_deviation_of_the_law():
+    y, p, groups, weight = labels_of_groups()
+    [problem] = read_sample(y, p, sample_weight=weight, groups=groups).problems()
+    points = make_points(p, y, weight)
+    influence = np.random.default_rng(0).normal(size=(3, len(points.mass)))
+    grouped = GroupedOutcomes(y, weight, problem.groups)
+    chance = np.clip(points.prediction + 0.1 * np.sin(9 * points.prediction), 0, 1)
+    _, found = grouped.deviations(points, chance, influence)
+    fitted = problem._replace(features=chance[points.group][:, None])
+    values = influence[:, points.group] * weight
+    expected = np.sqrt(np.diagonal(values @ in_one_group(fitted) @ values.T))
+    assert_allclose(found, expected)
+
+
+def test_the_most_of_all_ranges_knows_the_variance_of_the_law():
+    y, p, groups, _ = labels_of_groups()
+    ignored, told = (equivalence_test(y, p, limit=0.1, groups=g) for g in (None, groups))
+    [problem] = read_sample(y, p, groups=groups).problems()
+    largest = 0.0
+    edges = np.unique(p)
+    for low in edges:
+        for high in edges[edges >= low]:
+            inside = ((low <= p) & (p <= high)).astype(float)
+            deviation = np.sqrt(inside @ in_one_group(problem) @ inside)
+            z = tail_quantile(0.05, np.ones(len(p)), problem.groups)
+            largest = max(largest, abs(inside @ (y - p)) + z * deviation)
+    largest += np.log(20) * problem.groups.design_effect(np.ones(len(p)))
+    assert ignored.high < told.high
+    assert told.high >= largest / len(p) * 0.99  # of quantiles instead of all ends
 
 
 # Levels

@@ -223,9 +223,9 @@ class _PairTerms:
     def __init__(self, sample: Sample, rule):
         n, weight = len(sample.codes), sample.weight
         self.share, self.groups = weight / weight.sum(), sample.groups
-        rows, columns, self.expected = [], [], []
+        rows, columns, self.expected, eigenvalues = [], [], 0.0, []
         values, centred, errors, offset = [], [], [], 0
-        spreads = own_shares = 0.0
+        spreads = own_shares = self.spread = squared_gaps = 0.0
         for problem in [problem for problem in sample.problems() if len(problem.weight)]:
             partition = rule.partition(problem)
             bins, size = partition.assign(problem.features), partition.n_bins
@@ -247,15 +247,19 @@ class _PairTerms:
             apart = w / weight.sum() * (delta - gaps[bins])
             spread = float(np.sum(apart**2))
             if problem.groups is not None:
-                spread = max(spread, float(np.sum(problem.groups.sums(apart) ** 2)))
+                frequency = np.clip(x + gaps[bins], 0, 1)
+                of_law = problem.groups.covariance(w / weight.sum(), frequency)
+                spread = max(spread, float(np.sum(problem.groups.sums(apart) ** 2)), of_law)
+                self.spread += problem.groups.covariance(w / weight.sum() * gaps[bins], frequency)
+                squared_gaps += mass @ gaps**2 / weight.sum()
             spreads += spread
             rows.append(np.arange(n)[problem.rows])
             columns.append(bins + offset)
             values.append(scale * delta)
             centred.append(scale * (delta - gaps[bins]))
-            chance = scale**2 * x * (1 - x)
-            own = np.bincount(bins, chance, minlength=size)
-            self.expected.append(own**2 - _squares_of_cells(chance, bins, size, problem.groups))
+            expected, own = _expected_squares(scale, x, bins, size, problem.groups)
+            self.expected += expected
+            eigenvalues.append(own)
             offset += size
         samples, column = np.concatenate(rows), np.concatenate(columns)
         place = samples if self.groups is None else self.groups.codes[samples], column
@@ -264,24 +268,40 @@ class _PairTerms:
             csr_array((np.concatenate(v), place), shape=shape) for v in (values, centred)
         )
         self.errors = np.bincount(samples, np.concatenate(errors), minlength=n)
+        self.eigenvalues = np.concatenate(eigenvalues)
         self.slope = 4 * spreads / own_shares  # of the linear part, were all gaps alike
         self.means = np.asarray(self.U @ self.U.sum(axis=0)) - _squares(self.U)
         self.estimate = float(self.means.sum())
+        # Noise makes the squares of gaps larger than the estimate.
+        self.spread *= max(self.estimate, 0.0) / squared_gaps if squared_gaps > 0 else 0.0
 
     def variances(self):
         """Linear and degenerate part, and the degrees of freedom of the degenerate one."""
         diagonal = _squares(self.centred)
-        expected = np.concatenate(self.expected)
         seen = float(gram_square(self.centred) - diagonal @ diagonal)
-        degenerate = 2 * max(seen, float(expected.sum()))
+        degenerate = 2 * max(seen, self.expected)
         own = self.share * (self.errors + self.estimate)
         influence = 2 * self.means - (own if self.groups is None else self.groups.sums(own))
-        linear = max(float(influence @ influence) - 4 * max(seen, 0.0), 0.0)
-        freedom = _freedom(np.sqrt(np.maximum(expected, 0)))
+        linear = max(float(influence @ influence) - 4 * max(seen, 0.0), 4 * self.spread)
+        freedom = _freedom(self.eigenvalues)
         if self.groups is not None and self.centred.shape[1] <= _SPECTRUM_BINS:
             product = (self.centred.T @ self.centred).toarray()
             freedom = min(freedom, _freedom(np.maximum(np.linalg.eigvalsh(product), 0)))
         return linear, degenerate, max(freedom, 1.0)
+
+
+def _expected_squares(scale, x, bins, size, groups):
+    """Σ ⟨C, C'⟩ over pairs of the covariances of sums over bins, and how large each bin's is.
+
+    Pairs are of samples, of groups of the groups, whose samples depend on each other.
+    """
+    if groups is None or size > _SPECTRUM_BINS:  # where what is seen has to do
+        chance = scale**2 * x * (1 - x)
+        own = np.bincount(bins, chance, minlength=size)
+        squares = own**2 - _squares_of_cells(chance, bins, size, groups)
+        return float(squares.sum()), np.sqrt(np.maximum(squares, 0))
+    total, own = groups.covariance_and_squares_of_cells(scale, x, bins, size)
+    return float((total**2).sum()) - own, np.maximum(np.linalg.eigvalsh(total), 0)
 
 
 def _freedom(eigenvalues):

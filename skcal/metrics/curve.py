@@ -18,7 +18,7 @@ from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.base import Outcome, check_both, read_increasing, read_outcome
 from skcal.metrics.smoothers import (
     CURVES,
-    Dependence,
+    GroupedOutcomes,
     isotonic_curve,
     isotonic_limits,
     make_points,
@@ -217,10 +217,10 @@ def _grid(x) -> np.ndarray:
 def _frequency_and_limits(data: Outcome, method, grid, level):
     """The frequency and the rows of its limits."""
     x, outcome, weight, groups = data.prediction, data.happened, data.weight, data.problem.groups
-    points = make_points(x, outcome, weight)
+    points = make_points(x, outcome, weight, groups=groups)
     if method != "isotonic":
-        dependence = None if groups is None else Dependence(outcome, weight, groups)
-        return CURVES[method](points, grid, level, dependence)
+        grouped = None if groups is None else GroupedOutcomes(outcome, weight, groups)
+        return CURVES[method](points, grid, level, grouped)
     refuse_groups(groups, "method='isotonic'", "Use method='splines' or 'loess'.")
     refuse_weights(data, "method='isotonic'", "Use method='splines' or 'loess'.")
     return isotonic_curve(points, grid).frequency, isotonic_limits(x, outcome, grid, level)

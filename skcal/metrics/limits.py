@@ -40,7 +40,7 @@ def proportion_limits(happened, weight, groups: Groups | None, tail) -> tuple[fl
     if groups is not None:
         effective = effective_groups(weight, groups)
         spread = float(variance_of_sums(weight * (happened - rate), groups)) / total**2
-        number = 1 / (groups.strength / effective + (1 - groups.strength) / number)
+        number /= groups.design_effect(weight)
         number = effective if spread == 0 else min(number, rate * (1 - rate) / spread)
         number *= (norm.isf(tail) / tail_quantile(tail, weight, groups)) ** 2
     low, high = clopper_pearson(rate * number, number, tail)

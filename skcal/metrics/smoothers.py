@@ -41,6 +41,8 @@ class Points(NamedTuple):
         weights.
     group : ndarray of shape (n_samples,)
         The point of each sample.
+    design_effect : float
+        How many events of dependent samples tell as much as one.
     """
 
     prediction: np.ndarray
@@ -48,6 +50,7 @@ class Points(NamedTuple):
     hits: np.ndarray
     squares: np.ndarray
     group: np.ndarray
+    design_effect: float = 1.0
 
     @property
     def frequency(self) -> np.ndarray:
@@ -55,7 +58,9 @@ class Points(NamedTuple):
         return self.hits / self.mass
 
 
-def make_points(x, outcome, weight, most: int = _MAX_POINTS) -> Points:
+def make_points(
+    x, outcome, weight, most: int = _MAX_POINTS, groups: Groups | None = None
+) -> Points:
     """Group samples by prediction."""
     values, group = np.unique(x.astype(np.float64), return_inverse=True)
     if len(values) > most:
@@ -70,6 +75,7 @@ def make_points(x, outcome, weight, most: int = _MAX_POINTS) -> Points:
         np.bincount(group, weight * outcome),
         np.bincount(group, weight**2),
         group,
+        1.0 if groups is None else groups.design_effect(weight),
     )
 
 
@@ -80,7 +86,7 @@ class Curve(NamedTuple):
     limits: np.ndarray | None = None
 
 
-class Dependence(NamedTuple):
+class GroupedOutcomes(NamedTuple):
     """What limits of a curve need of groups of samples.
 
     Attributes
@@ -93,16 +99,21 @@ class Dependence(NamedTuple):
     weight: np.ndarray
     groups: Groups
 
-    def roots(self, points: Points, chance, influence) -> np.ndarray:
+    def deviations(self, points: Points, chance, influence) -> tuple[np.ndarray, np.ndarray]:
         """Deviations (n_grid, n_groups) of a curve by group, whose squares add up to its variance.
 
-        ``influence`` (n_grid, n_points) is that of w (y - chance) at each point.
+        And the standard deviations (n_grid,) by the estimated dependence. ``influence``
+        (n_grid, n_points) is that of w (y - chance) at each point.
         """
         residuals = self.weight * (self.outcome - chance[points.group])
         place = self.groups.codes, points.group
         sums = csr_array((residuals, place), shape=(self.groups.n_groups, len(chance)))
         n = self.groups.n_groups
-        return np.sqrt(n / (n - 1)) * (sums @ influence.T).T
+        rank, size = np.argsort(np.argsort(chance)), len(chance)
+        each = chance[points.group], rank[points.group]
+        law = self.groups.covariance_of_cells(self.weight, *each, size)[np.ix_(rank, rank)]
+        variances = np.einsum("ki,ki->k", influence @ law, influence)
+        return np.sqrt(n / (n - 1)) * (sums @ influence.T).T, np.sqrt(np.maximum(variances, 0))
 
     @property
     def freedom(self) -> float:
@@ -111,7 +122,7 @@ class Dependence(NamedTuple):
 
 
 def spline_curve(
-    points: Points, grid, level: float | None = None, dependence: Dependence | None = None
+    points: Points, grid, level: float | None = None, grouped: GroupedOutcomes | None = None
 ) -> Curve:
     """Logistic regression on natural cubic splines of the logit, straight beyond the outer knots.
 
@@ -122,7 +133,8 @@ def spline_curve(
     # As for equal weights: each counts as often as the mean weight of a weighted draw.
     scale = points.mass.sum() / points.squares.sum()
     mass, hits = points.mass * scale, points.hits * scale
-    knots = _knots(logit, mass, min(hits.sum(), (mass - hits).sum()))
+    events = min(hits.sum(), (mass - hits).sum()) / points.design_effect
+    knots = _knots(logit, mass, events)
     design = _natural_splines(logit, knots)
     middle = np.average(design, axis=0, weights=mass)
     middle[0] = 0  # of the constant
@@ -141,10 +153,10 @@ def spline_curve(
     _, _, [curvature] = likelihood.expanded(coefficients[:, None])
     roots = rows @ np.linalg.pinv(np.linalg.cholesky(curvature)).T
     of_groups = None
-    if dependence is not None:
+    if grouped is not None:
         influence = scale * rows @ np.linalg.inv(curvature) @ design.T
-        of_groups = dependence.roots(points, expit(design @ coefficients), influence)
-    widths = _widths(roots, level, of_groups, dependence)
+        of_groups = grouped.deviations(points, expit(design @ coefficients), influence)
+    widths = _widths(roots, level, of_groups, grouped)
     limits = [
         likelihood.farthest(rows, sign, z, coefficients)
         for z in widths / np.sqrt((roots**2).sum(axis=1))
@@ -239,7 +251,7 @@ class _Likelihood(NamedTuple):
 
 
 def loess_curve(
-    points: Points, grid, level: float | None = None, dependence: Dependence | None = None
+    points: Points, grid, level: float | None = None, grouped: GroupedOutcomes | None = None
 ) -> Curve:
     """Local quadratic least squares on the nearest three quarters of the samples, as R's ``loess``.
 
@@ -254,9 +266,9 @@ def loess_curve(
     chance = np.clip(at_points, 1 / points.mass.sum(), 1 - 1 / points.mass.sum())
     deviation = np.sqrt(chance * (1 - chance) * points.squares) / points.mass
     roots, of_groups = weights * deviation, None
-    if dependence is not None:
-        of_groups = dependence.roots(points, chance, weights / points.mass)
-    widths = _widths(roots, level, of_groups, dependence)
+    if grouped is not None:
+        of_groups = grouped.deviations(points, chance, weights / points.mass)
+    widths = _widths(roots, level, of_groups, grouped)
     limits = [centre + sign * width for width in widths for sign in (-1, 1)]
     return Curve(centre, np.clip(np.stack(limits), 0, 1))
 
@@ -323,19 +335,20 @@ def isotonic_limits(x, outcome, grid, level: float) -> np.ndarray:
     return np.stack([limits[row][right if row % 2 else left] for row in range(4)])
 
 
-def _widths(roots, level, of_groups=None, dependence: Dependence | None = None) -> np.ndarray:
+def _widths(roots, level, of_groups=None, grouped: GroupedOutcomes | None = None) -> np.ndarray:
     """Half widths (2, n) of normal limits at each point and of all at once.
 
     With groups they are those of Student's distribution, and of the deviations of the groups unless
-    those of independent samples, ``roots``, are larger.
+    those of independent samples, ``roots``, or of the estimated dependence are larger.
     """
     deviation = np.sqrt((roots**2).sum(axis=1))
-    if of_groups is None or dependence is None:
+    if of_groups is None or grouped is None:
         pointwise = float(-ndtri((1 - level) / 2))
         largest = largest_deviations(roots, deviation)
     else:
-        floor, deviation = deviation, np.sqrt((of_groups**2).sum(axis=1))
-        freedom = dependence.freedom
+        of_groups, implied = of_groups
+        floor, deviation = np.maximum(deviation, implied), np.sqrt((of_groups**2).sum(axis=1))
+        freedom = grouped.freedom
         chi = np.sqrt(np.random.default_rng(1).chisquare(freedom, _DRAWS) / freedom)
         pointwise = float(student.isf((1 - level) / 2, freedom))
         largest = largest_deviations(of_groups, deviation) / chi

@@ -379,7 +379,7 @@ def _prevalence(outcome, weight, groups, level) -> Measure:
 
 def _distances(method, x, outcome, weight, groups, level, n_resamples, random_state):
     """ICI, E50, E90 and Emax, with intervals that hold them and begin at 0 unless shown."""
-    points = make_points(x, outcome, weight)
+    points = make_points(x, outcome, weight, groups=groups)
     gaps = point_gaps(method, points)
     estimates = summarised(gaps, points.mass)
     if n_resamples is None:
@@ -404,14 +404,21 @@ def _distances(method, x, outcome, weight, groups, level, n_resamples, random_st
     middle, largest = np.quantile(drawn, [0.5, 1 - tail], axis=0)
     low, high = 2 * estimates - largest, estimates + largest - middle
     redraw = _redrawn_points if groups is None else _redrawn_samples
-    null = []
-    for hits, misses in redraw(points, weight, n_resamples, rng):
-        others, kept = _kept(points, hits, misses, points.squares)
-        found = np.full(len(CURVE_DISTANCES), np.inf)
-        if len(kept):
-            found = summarised(point_gaps(method, others), others.mass)
-        null.append(found)
-    larger = (np.array(null) >= estimates).sum(axis=0)
+
+    def distances_of_outcomes(chance):
+        for hits, misses in redraw(points, chance, weight, groups, n_resamples, rng):
+            others, kept = _kept(points, hits, misses, points.squares)
+            if len(kept):
+                yield summarised(point_gaps(method, others), others.mass)
+            else:
+                yield np.full(len(CURVE_DISTANCES), np.inf)
+
+    if groups is not None:  # which, drawn anew, may not tell how outcomes vary
+        of_curve = list(distances_of_outcomes(points.prediction + gaps))
+        middle, largest = np.quantile(of_curve, [0.5, 1 - tail], axis=0)
+        with np.errstate(invalid="ignore"):
+            high = np.fmax(high, estimates + largest - middle)
+    larger = (np.array(list(distances_of_outcomes(points.prediction))) >= estimates).sum(axis=0)
     if groups is not None:
         larger = np.maximum(larger, (np.array(noise) >= estimates).sum(axis=0))
     pvalues = (1 + larger) / (1 + n_resamples)
@@ -462,18 +469,19 @@ def _resampled_groups(points: Points, outcome, weight, groups):
     return draw
 
 
-def _redrawn_points(points: Points, weight, n_resamples, rng):
-    """Hits and misses at each point if the outcomes follow the predictions."""
-    size, rate = points.mass.astype(np.int64), np.clip(points.prediction, 0, 1)
+def _redrawn_points(points: Points, chance, weight, groups, n_resamples, rng):
+    """Hits and misses at each point if the outcomes have these chances."""
+    size, rate = points.mass.astype(np.int64), np.clip(chance, 0, 1)
     for hits in rng.binomial(size, rate, size=(n_resamples, len(size))):
         yield hits, size - hits
 
 
-def _redrawn_samples(points: Points, weight, n_resamples, rng):
-    """The same of samples whose weights may differ."""
-    rate = np.clip(points.prediction, 0, 1)[points.group]
-    for _ in range(n_resamples):
-        hits = np.bincount(points.group, weight * (rng.random(len(rate)) < rate), len(points.mass))
+def _redrawn_samples(points: Points, chance, weight, groups, n_resamples, rng):
+    """The same of samples whose weights may differ, and which depend on each other in groups."""
+    rate = np.clip(chance, 0, 1)[points.group]
+    for seeds in rng.integers(2**31 - 1, size=(n_resamples, 2)):
+        [uniform] = groups.uniform(seeds[:1], seeds[1:])
+        hits = np.bincount(points.group, weight * (uniform < rate), len(points.mass))
         misses = points.mass - hits
         yield hits, np.where(misses > 1e-12 * points.mass, misses, 0.0)
 
@@ -486,13 +494,14 @@ def summarised(gaps: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 
 def _c_statistic(x, outcome, weight, groups, level) -> Measure:
-    parts = np.empty(len(x))  # of each sample: the share of the other outcome on its right side
+    # The share of the other outcome on the right side of each sample, were it of either outcome.
+    either = np.empty((2, len(x)))
+    values, place = np.unique(x, return_inverse=True)
     for own in (0, 1):
-        other = outcome != own
-        values, place = np.unique(x, return_inverse=True)
-        mass = np.bincount(place, weight * other, len(values))
+        mass = np.bincount(place, weight * (outcome != own), len(values))
         below = (np.cumsum(mass) - mass / 2)[place] / mass.sum()
-        parts[~other] = (below if own else 1 - below)[~other]
+        either[own] = below if own else 1 - below
+    parts = np.where(outcome == 1, either[1], either[0])
     shares = [np.where(outcome == own, weight, 0) for own in (0, 1)]
     shares = [share / share.sum() for share in shares]
     area = float(shares[1] @ parts)
@@ -508,7 +517,9 @@ def _c_statistic(x, outcome, weight, groups, level) -> Measure:
     z = tail_quantile((1 - level) / 2, weight, groups)
     if groups is not None:
         terms = (shares[0] + shares[1]) * (parts - area)
-        variance = max(variance, float(variance_of_sums(terms, groups)))
+        scaled = [weight / (weight @ (outcome == own)) * (either[own] - area) for own in (0, 1)]
+        law = groups.covariance(scaled[1] - scaled[0], np.clip(x, 0, 1))
+        variance = max(variance, float(variance_of_sums(terms, groups)), float(law))
     half = z * np.sqrt(variance) / (area * (1 - area))
     low, high = expit(logit(area) - half), expit(logit(area) + half)
     return Measure(area, float(low), float(high))
@@ -521,7 +532,12 @@ def _brier_measures(x, outcome, weight, groups, level) -> dict[str, Measure]:
     variance = rate * (1 - rate)
     influence = -losses / variance + score * (1 - 2 * rate) * outcome / variance**2
     z = tail_quantile((1 - level) / 2, weight, groups)
-    half, wide = (z * _error_of_mean(terms, share, groups) for terms in (losses, influence))
+    of_event = 1 - 2 * x  # by how much an event changes the loss
+    effects = of_event, -of_event / variance + score * (1 - 2 * rate) / variance**2
+    half, wide = (
+        z * _error_of_mean(terms, share, groups, x, effect)
+        for terms, effect in zip((losses, influence), effects, strict=True)
+    )
     scaled = 1 - score / variance
     return {
         "brier_score": Measure(float(score), float(score - half), float(score + half)),
@@ -529,10 +545,15 @@ def _brier_measures(x, outcome, weight, groups, level) -> dict[str, Measure]:
     }
 
 
-def _error_of_mean(terms, share, groups) -> float:
-    """The standard error of a weighted mean, of groups never below that of independent samples."""
+def _error_of_mean(terms, share, groups, chance, effect) -> float:
+    """The standard error of a weighted mean.
+
+    Of groups it is never below that of independent samples, and than that of outcomes of these
+    chances with the estimated dependence, which change the terms by their effect.
+    """
     terms = share * (terms - share @ terms)
     variance = float(terms @ terms)
     if groups is not None:
-        variance = max(variance, float(variance_of_sums(terms, groups)))
+        law = groups.covariance(share * effect, chance)
+        variance = max(variance, float(variance_of_sums(terms, groups)), float(law))
     return float(np.sqrt(variance))

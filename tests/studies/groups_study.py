@@ -1,11 +1,12 @@
 """What it costs to ignore that samples depend, and what `groups` makes of it.
 
-Eight designs of calibrated predictions whose samples depend within groups, a panel with
-autocorrelation and questions with several sampled answers. Every test, interval, bound and
-comparison is asked twice, without and with ``groups``; what is counted is how often a test at 5 %
-rejects or a 95 % interval misses. Run
+Eight designs of calibrated predictions whose samples have a latent correlation within groups, a
+panel with autocorrelation, questions with several sampled answers, and seven designs whose groups
+share their label. Every test, interval, bound and comparison is asked with ``groups``, of the first
+100 sets without, too; what is counted is how often a test at 5 % rejects or a 95 % interval misses.
+Run
 
-    python tests/studies/groups_study.py --out groups.csv                 # resumes; an hour
+    python tests/studies/groups_study.py --out groups.csv                 # resumes; two hours
     python tests/studies/groups_study.py --out groups.csv --tables OUT
 """
 
@@ -15,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy.special import expit, logit
 from scipy.stats import binom, norm
 from study_tools import append, kept, rows_of, write_table
 
@@ -35,13 +37,21 @@ from skcal.hypothesis_tests import (
     equivalence_test,
     kolmogorov_smirnov_test,
     monte_carlo_test,
+    scan_test,
+    segment_test,
     skce_test,
 )
-from skcal.metrics import binned_rms_error_interval, cox_recalibration, validation_measures
+from skcal.metrics import (
+    binned_rms_error_interval,
+    cox_recalibration,
+    flexible_calibration_curve,
+    validation_measures,
+)
 from skcal.sample import read_sample
 
 LEVEL = 0.05
-DRAWS = {"n_resamples": 199, "random_state": 0}
+DRAWS = {"n_resamples": 99, "random_state": 0}
+IGNORED = 100  # sets that are asked without groups, too
 
 
 # Designs: labels, predictions and groups
@@ -84,6 +94,35 @@ def answers(rng, n_questions=80, n_answers=8):
     return (miss < z).astype(int), norm.cdf(z), groups
 
 
+def shared_labels(rng, sizes, a=1, b=9, spread=0.0):
+    """One label a group, such as images of one patient; predictions are those of the group.
+
+    With a spread each sample knows something else, and is calibrated by itself.
+    """
+    sizes = sizes(rng) if callable(sizes) else np.array(sizes)
+    groups, rate = np.repeat(np.arange(len(sizes)), sizes), rng.beta(a, b, len(sizes))
+    label = (rng.random(len(sizes)) < rate)[groups].astype(int)
+    if not spread:
+        return label, rate[groups], groups
+    # P(label = 1 | seen), where seen is normal around the label and all rates are a / (a + b).
+    label = (rng.random(len(sizes)) < a / (a + b))[groups].astype(int)
+    seen = label + spread * rng.normal(size=len(groups))
+    return label, expit(logit(a / (a + b)) + (seen - 0.5) / spread**2), groups
+
+
+def of_visits(rng):
+    return np.maximum(1, rng.lognormal(2, 1, 100).astype(int))
+
+
+SHARED = {
+    "20 of 20, 10 % events": partial(shared_labels, sizes=[20] * 20),
+    "50 of 20, 10 % events": partial(shared_labels, sizes=[20] * 50),
+    "100 of lognormal sizes, 10 % events": partial(shared_labels, sizes=of_visits),
+    "300 of 10, 10 % events": partial(shared_labels, sizes=[10] * 300),
+    "30 of 10, 50 % events": partial(shared_labels, sizes=[10] * 30, a=2, b=2),
+    "100, one holds half, 30 % events": partial(shared_labels, sizes=[495] + [5] * 99, a=3, b=7),
+    "100 of 10, each knows another part": partial(shared_labels, sizes=[10] * 100, spread=1.5),
+}
 DESIGNS = {
     "10 of 20": partial(of_sizes, [20] * 10),
     "60 of 20": partial(of_sizes, [20] * 60),
@@ -95,8 +134,14 @@ DESIGNS = {
     "40 of 10, 275 alone": partial(of_sizes, [10] * 40 + [1] * 275),
     "panel of 40 units, 15 times": panel,
     "80 questions, 8 answers": answers,
+    **SHARED,
 }
-INDEPENDENT = partial(of_sizes, [20] * 20, shared=0.0, slope=1.5)
+#: Predictions that are too extreme, whose rejections are power.
+POWER = {
+    "power: 20 of 20, independent": partial(of_sizes, [20] * 20, shared=0.0, slope=1.5),
+    "power: 20 of 20": partial(of_sizes, [20] * 20, slope=1.5),
+    "power: 60 of 20": partial(of_sizes, [20] * 60, slope=1.5),
+}
 
 
 # Whether a test rejects, or an interval misses
@@ -106,11 +151,18 @@ def rejects(test, y, p, groups, **options):
     return test(y, p, groups=groups, **options).pvalue <= LEVEL
 
 
+def rejects_segments(y, p, groups):
+    features = {"prediction": p, "feature": np.arange(len(y)) % 3}
+    return segment_test(y, p, features, groups=groups, order=1, **DRAWS).pvalue <= LEVEL
+
+
 TESTS = {
     "ECE": partial(rejects, monte_carlo_test, **DRAWS),
     "cutoff error": partial(rejects, kolmogorov_smirnov_test, statistic="kuiper", **DRAWS),
     "SKCE": partial(rejects, skce_test, **DRAWS),
     "calibration_test": partial(rejects, calibration_test, **DRAWS),
+    "scan_test": partial(rejects, scan_test, **DRAWS),
+    "segment_test": rejects_segments,
     "cox_test": partial(rejects, cox_test),
 }
 
@@ -149,6 +201,13 @@ def band_leaves_out_the_diagonal(y, p, groups):
     return outside.any()
 
 
+def band_leaves_out_calibration(y, p, groups):
+    """The band of a curve of splines."""
+    curve = flexible_calibration_curve(y, p, groups=groups)
+    outside = (curve.prediction < curve.band_low) | (curve.prediction > curve.band_high)
+    return outside.any()
+
+
 def shows_a_distance(y, p, groups):
     return validation_measures(y, p, groups=groups, n_resamples=99, random_state=0).ici.low > 0
 
@@ -159,6 +218,7 @@ INTERVALS = {
     "in the large": misses_in_the_large,
     "cutoff error, at most": exceeds_upper_bound,
     "band of a diagram": band_leaves_out_the_diagonal,
+    "band of a curve": band_leaves_out_calibration,
     "ICI, at least": shows_a_distance,
     "search, at least": claims_an_error,
 }
@@ -190,7 +250,8 @@ COMPARISONS = {
     "compare_calibration": tells_equal_errors_apart,
     "both calibrated": tells_calibrated_apart,
 }
-SYMMETRIC = [name for name in DESIGNS if "events" not in name and "questions" not in name]
+NOT_SYMMETRIC = ("events", "questions", "part")
+SYMMETRIC = [name for name in DESIGNS if not any(word in name for word in NOT_SYMMETRIC)]
 QUESTIONS = {**TESTS, **INTERVALS, **COMPARISONS}
 
 
@@ -201,11 +262,11 @@ def asked(design, question):
 
 def answer(question, design, seed):
     """Whether the answer is wrong, without and with groups; NaN where it is refused."""
-    number = [*DESIGNS, "power"].index(design)
-    draw = {**DESIGNS, "power": INDEPENDENT}[design]
+    number = [*DESIGNS, *POWER].index(design)
+    draw = {**DESIGNS, **POWER}[design]
     y, p, groups = draw(np.random.default_rng([seed, number]))
-    found = []
-    for told in (None, groups):
+    found = [] if seed < IGNORED else [np.nan]
+    for told in (None, groups)[len(found) :]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -224,7 +285,7 @@ def run(path, n_sets, questions, designs):
         for design in designs
         for question in questions
         if (design, question, str(seed)) not in done
-        and (question in TESTS if design == "power" else asked(design, question))
+        and (question in TESTS if design in POWER else asked(design, question))
     ]
     append(path, ([answer(*cell)] for cell in cells))
 
@@ -239,7 +300,7 @@ def write_tables(path, folder):
     ):
         table = []
         questions = [one for one in questions if any(row[1] == one for row in rows)]
-        for design in [*DESIGNS, "power"]:
+        for design in [*DESIGNS, *POWER]:
             cells = [_cell(rows, design, question) for question in questions]
             if any(cells):
                 table.append([design, *cells])
@@ -256,7 +317,7 @@ def _cell(rows, design, question):
         column = column[np.isfinite(column)]
         rate = f"{100 * column.mean():.0f}" if len(column) else "–"
         outside = column.sum() > binom.isf(0.005, len(column), LEVEL)
-        texts.append(rate + "*" * bool(outside and design != "power"))
+        texts.append(rate + "*" * bool(outside and design not in POWER))
     return " → ".join(texts)
 
 
@@ -265,7 +326,7 @@ def main():
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--sets", type=int, default=400)
     parser.add_argument("--questions", nargs="+", default=list(QUESTIONS), choices=QUESTIONS)
-    parser.add_argument("--designs", nargs="+", default=[*DESIGNS, "power"])
+    parser.add_argument("--designs", nargs="+", default=[*DESIGNS, *POWER])
     parser.add_argument("--tables", type=Path)
     options = parser.parse_args()
     if options.tables:
