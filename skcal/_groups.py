@@ -26,7 +26,7 @@ _FEWEST_FREEDOM = 0.1  # below which quantiles of Student's distribution overflo
 _FEW_CELLS = 8  # of bins and groups, for each sample
 _ROUNDING = 1e-9  # of a log-likelihood, for each sample
 _LEAST_CHANCE = 1e-300  # of an outcome that happened
-_MOST_SHARED, _N_SHARED = 1 - 1e-6, 9  # values of √λ that are compared at first
+_SHARED, _NEAR_1 = 9, 1 - 1e-6  # values of √λ that are compared first, and the largest
 FEW_OF_TESTS, FEW_OF_COMPARISONS = 10, 20  # below which there is a warning
 
 
@@ -232,10 +232,10 @@ class Dependence:
             high = np.take_along_axis(ends, column[:, None], axis=1)[:, 0]
             low = high - np.take_along_axis(chance, column[:, None], axis=1)[:, 0]
         likelihood = _Likelihood(low, high, codes)
-        grid = np.linspace(0, _MOST_SHARED, _N_SHARED)
+        grid = np.linspace(0, _NEAR_1, _SHARED)
         values = np.array([likelihood(share) for share in grid])
         best = int(np.argmax(values - _ROUNDING * len(codes) * (grid > 0)))
-        if best in (0, _N_SHARED - 1):
+        if best in (0, _SHARED - 1):
             return float(np.rint(grid[best]))
         bracket = grid[best - 1], grid[best + 1]
         found = minimize_scalar(lambda share: -likelihood(share), bounds=bracket, method="bounded")
