@@ -19,9 +19,9 @@ from skcal.hypothesis_tests import (
 )
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.metrics.base import read_outcome
+from skcal.metrics.binned_rms_interval import _PairTerms
 from skcal.metrics.bins import BinRule
 from skcal.metrics.cox import fit_logistic, of_groups
-from skcal.metrics.error_interval import _PairTerms
 from skcal.metrics.limits import proportion_limits
 from skcal.metrics.smoothers import GroupedOutcomes, make_points
 from skcal.metrics.statistic import redraw

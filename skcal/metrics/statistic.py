@@ -262,8 +262,8 @@ def draw_shares(problem: Problem, seeds, group_seeds=None) -> np.ndarray:
     """Shares of calibrated predictions as uneven as the observed ones, (n_resamples, n_rows, m).
 
     Their law is not known. Those of Dirichlet with the mean x have the variance ρ x (1 - x), and ρ
-    is that of :func:`ratio_of_shares`; labels are redrawn where a sample has one vote. Where samples
-    of a group depend on each other, shares are x + √ρ (e - x) of a drawn label e instead.
+    is that of :func:`ratio_of_shares`; labels are redrawn where a sample has one vote. Where
+    samples of a group depend on each other, shares are x + √ρ (e - x) of a drawn label e instead.
     """
     X = problem.features.astype(np.float64)
     columns = np.hstack([X, 1 - X]) if X.shape[1] == 1 else X
