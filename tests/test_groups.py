@@ -90,6 +90,8 @@ def arguments_of(name, y, proba):
         options["limit"] = 0.3
     if name == "segment_test":
         options["min_samples"] = 5
+    if name == "coverage_at_risk":
+        options["max_risk"] = 0.6
     if name == "compare_risks":
         fits = [CalibrationErrorEstimator(Binning(k)).fit(proba, y) for k in (5, 2)]
         return [*fits, proba, y], {}
@@ -195,6 +197,7 @@ METHODS = {
             "DecisionCurveDisplay",
             "MurphyDisplay",
             "ReliabilityDisplay",
+            "RiskCoverageDisplay",
         )
     },
 }
