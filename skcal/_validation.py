@@ -23,6 +23,7 @@ FLOATS = (np.float64, np.float32)
 SUM_TOLERANCE = 1e-5
 # Averages of probabilities leave [0, 1] by a few units in the last place; those are rounding.
 ROUNDING_ULPS = 4
+_HALF = {"float16": 2e-3, "bfloat16": 1.6e-2}  # what rows may miss: two units in the last place
 _ROUNDED = 0.01  # what rows of rounded numbers may miss
 _LARGEST_WEIGHT = 2.0**20
 _UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
@@ -192,16 +193,17 @@ def check_proba(
     -------
     proba : ndarray of the same shape, float64 or float32
         float32 input stays float32. Values outside [0, 1] by rounding (4 units in the last
-        place) are read as 0 or 1; rows may miss 1 by 1e-5 (float16: 2e-3) and are left as they are.
+        place) are read as 0 or 1; rows may miss 1 by 1e-5 (float16: 2e-3, bfloat16: 1.6e-2) and are
+        left as they are.
     """
     if estimator is None and _is_array(y_proba, 1) and 0 <= y_proba.min() <= y_proba.max() <= 1:
         return y_proba  # NaN is in no range
     proba = _check_floats(y_proba, name, estimator, reset)
     if proba.ndim == 2:
         _check_columns(proba, name)
-        half = _is_half(y_proba)
         if sums:
-            _check_rows(proba, 2e-3 if half else SUM_TOLERANCE, name, option)
+            tolerance = _HALF.get(_kind_of_half(y_proba) or "", SUM_TOLERANCE)
+            _check_rows(proba, tolerance, name, option)
     return _check_range(proba, name)
 
 
@@ -268,7 +270,7 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
             remedy = f"{remedy} or (n_samples, n_classes) rows.{_to_reshape(proba, name)}"
             raise InputError(name, reason, remedy)
         refuse_masked(proba, name)
-        half = _is_half(proba)
+        half = _kind_of_half(proba) is not None
         options = {"dtype": np.float32 if half else FLOATS, "ensure_all_finite": False}
         if estimator is None:
             proba = check_array(proba, input_name=name, ensure_2d=False, **options)
@@ -294,9 +296,10 @@ def _to_reshape(proba, name: str) -> str:
     )
 
 
-def _is_half(array) -> bool:
-    """Whether the numbers are float16, of numpy or of a tensor."""
-    return str(getattr(array, "dtype", "")).removeprefix("torch.") == "float16"
+def _kind_of_half(array) -> str | None:
+    """The name of a type of 16 bits, of numpy or of a tensor; None of other numbers."""
+    name = str(getattr(array, "dtype", "")).removeprefix("torch.")
+    return name if name in _HALF else None
 
 
 def _validate_columns(estimator, proba, reset, options):

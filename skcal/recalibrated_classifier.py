@@ -95,7 +95,7 @@ class RecalibratedClassifierCV(
         one.
     n_jobs : int, default=None
         Jobs that fit the classifiers in parallel.
-    random_state : int, RandomState instance or None, default=0
+    random_state : int, RandomState instance or None, default=None
         That of the default classifier and recalibrator, and of the search for calibration errors; a
         recalibrator that is passed keeps its own. Folds of an int ``cv`` are not shuffled.
     store_out_of_fold : bool, default=True
@@ -172,7 +172,7 @@ class RecalibratedClassifierCV(
         *,
         ensemble="auto",
         n_jobs=None,
-        random_state=0,
+        random_state=None,
         store_out_of_fold=True,
     ):
         self.estimator = estimator

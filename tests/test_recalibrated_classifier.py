@@ -70,7 +70,7 @@ def test_random_state_is_that_of_the_default_classifier_and_recalibrator(recalib
     X, y = made(120)
     for options in ({}, {"random_state": 3})[recalibrator is None :]:
         fitted = RecalibratedClassifierCV(recalibrator=recalibrator, **options).fit(X, y)
-        expected = options.get("random_state", 0)
+        expected = options.get("random_state")
         assert fitted.recalibrator_.random_state == expected
         assert fitted.classifiers_[0].random_state == expected
     assert isinstance(fitted.classifiers_[0], LinearSVC)

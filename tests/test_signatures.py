@@ -1,5 +1,6 @@
 """What calls that do not fit a signature are told."""
 
+import importlib
 import inspect
 
 import pytest
@@ -46,8 +47,8 @@ Y, P = [0, 1], [[0.5, 0.5], [0.2, 0.8]]
         (
             skce_test,
             (Y, P),
-            {"from_logits": Y},
-            r"^skce_test\(\) got .*'from_logits'\. Use y_true, .*pos_label\.$",
+            {"x": Y},
+            r"^skce_test\(\) got .*'x'\. Use y_true, .*from_logits\.$",
         ),
         (calibration_report, (Y, P), {"n_job": 1}, r"^calibration_report\(\) .*'n_jobs'\?$"),
         (
@@ -82,3 +83,67 @@ def test_signatures_are_those_of_plain_functions():
     assert str(inspect.signature(checked)) == str(inspect.signature(plain))
     method = CalibrationAccumulator().expected_calibration_error
     assert "self" not in inspect.signature(method).parameters
+
+
+# One contract of options over functions, estimators and displays
+
+OPTIONS = {"sample_weight": None, "labels": None, "pos_label": None, "from_logits": False}
+OF_CORRECT = "takes whether predictions were right, and confidences"
+OF_PROBA = "recalibrates or rescales probabilities, and takes no labels"
+OF_STUDIES = "plans a study, of which there are no samples yet"
+OF_INDEPENDENT = "its limits are those of independent samples, as its docstring says"
+# What lacks an option, or has another default, and why.
+REASONS = {
+    ("adjust_prevalence", "sample_weight labels pos_label from_logits"): OF_PROBA,
+    ("estimate_prevalence", "labels pos_label from_logits"): OF_PROBA,
+    ("normalize_proba", "sample_weight labels pos_label from_logits"): OF_PROBA,
+    ("bootstrap_interval", "pos_label from_logits"): "metric_params holds the metric's options",
+    ("risk_coverage_curve", "labels pos_label from_logits"): OF_CORRECT,
+    ("area_under_risk_coverage", "labels pos_label from_logits"): OF_CORRECT,
+    ("coverage_at_risk", "labels pos_label from_logits"): OF_CORRECT,
+    (
+        "validation_sample_size",
+        "sample_weight groups labels pos_label from_logits",
+    ): "plans a study",
+    ("hosmer_lemeshow_test", "groups"): OF_INDEPENDENT,
+    ("spiegelhalter_test", "groups"): OF_INDEPENDENT,
+    ("calibration_bins", "groups"): OF_INDEPENDENT,
+}
+
+
+def public_callables():
+    """Name, callable and kind of everything public."""
+    for room in ("metrics", "hypothesis_tests", "report", "recalibration"):
+        module = importlib.import_module(f"skcal.{room}")
+        for name in module.__all__:
+            public = getattr(module, name)
+            if inspect.isfunction(public):
+                yield name, public, room
+
+
+def takes(function, option):
+    return option in inspect.signature(function).parameters
+
+
+def expected_options():
+    for name, function, room in public_callables():
+        if any(takes(function, p) for p in ("y_proba", "y_proba_a", "y_before", "correct")):
+            for option, default in OPTIONS.items():
+                yield name, function, option, default
+            interval = takes(function, "confidence_level") or room == "hypothesis_tests"
+            if interval:
+                yield name, function, "groups", None
+        if takes(function, "random_state"):
+            yield name, function, "random_state", 0
+
+
+def test_options_have_one_name_one_default_and_are_everywhere_or_a_reason_says_why_not():
+    lacks = {(name, option) for (name, options) in REASONS for option in options.split()}
+    wrong = {}
+    for name, function, option, default in expected_options():
+        parameter = inspect.signature(function).parameters.get(option)
+        found = "missing" if parameter is None else parameter.default
+        if found != default or found is not default:
+            wrong[name, option] = found
+    assert wrong.keys() - lacks == set(), {key: wrong[key] for key in wrong.keys() - lacks}
+    assert lacks - wrong.keys() == set()

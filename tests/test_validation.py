@@ -103,6 +103,40 @@ def test_a_row_may_miss_1_by_what_its_dtype_explains(dtype, explained):
     np.testing.assert_array_equal(check_proba(proba), proba)  # accepted, and not renormalised
 
 
+class Tensor:
+    """As a tensor of torch with numbers of 16 bits, which numpy does not have."""
+
+    dtype, ndim = "torch.bfloat16", 2
+
+    def __init__(self, values):
+        bits = np.asarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
+        rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000  # to even
+        self.values = rounded.astype(np.uint32).view(np.float32)
+        self.shape = self.values.shape
+
+    def detach(self):
+        return self
+
+    cpu = float = detach
+
+    def numpy(self):
+        return self.values
+
+
+Tensor.__module__ = "torch"
+
+
+def test_rows_of_bfloat16_may_miss_1_by_its_rounding():
+    rows = Tensor(single_precision_softmax())
+    miss = np.abs(rows.values.sum(axis=1, dtype=np.float64) - 1)
+    assert 2e-3 < miss.max() < 1.6e-2
+    np.testing.assert_array_equal(check_proba(rows), rows.values)
+    with pytest.raises(InputError, match="sums to"):
+        check_proba(rows.values)
+    with pytest.raises(InputError, match="sums to"):
+        check_proba(Tensor(0.98 * single_precision_softmax()))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("columns", [slice(None), 0])
 def test_rounding_beyond_0_and_1_is_read_as_0_and_1(dtype, columns):

@@ -38,7 +38,7 @@ class Stacking(BilinearFunction):
     cv : int ≥ 2, default=5
         Folds whose held-out parts choose the weights; fewer where there are fewer than 2 cv
         samples.
-    random_state : int, RandomState instance or None, default=0
+    random_state : int, RandomState instance or None, default=None
         Shuffles the folds.
 
     Attributes
@@ -80,7 +80,7 @@ class Stacking(BilinearFunction):
         "random_state": ["random_state"],
     }
 
-    def __init__(self, functions, cv=5, random_state=0):
+    def __init__(self, functions, cv=5, random_state=None):
         self.functions = functions
         self.cv = cv
         self.random_state = random_state

@@ -75,12 +75,13 @@ def bias_curve(
     n_points: int = 50,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> BiasCurve:
     """Compare predicted and observed means in windows along a feature.
 
@@ -101,7 +102,7 @@ def bias_curve(
         values that are in it, so that a feature of few values has a window for each.
     confidence_level : float in (0, 1), default=0.95
     n_resamples : int, default=999
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
     n_jobs : int, default=None
     sample_weight : array-like of shape (n_samples,), default=None
     groups : array-like of shape (n_samples,), default=None
@@ -111,6 +112,9 @@ def bias_curve(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
 
     Returns
     -------
@@ -145,7 +149,8 @@ def bias_curve(
     61.0
     """
     options: dict[str, Any] = {"keep_weightless": True, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, **options)
     weighted = sample.weight > 0
     values = _read_feature(feature, len(weighted))[weighted]
     sample = sample.take(weighted)

@@ -13,7 +13,7 @@ from scipy.stats import chi2, f, norm
 from sklearn.utils import check_random_state
 
 from skcal._bins import bin_sums
-from skcal._groups import effective_groups
+from skcal._groups import effective_groups, groups_or_singles
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, row_blocks
 from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls, nonempty
@@ -40,8 +40,10 @@ def spiegelhalter_test(
     y_proba: ArrayLike,
     *,
     notion: str | Callable = "auto",
+    sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationTestResult:
     """Test whether the Brier score is what the predictions promise, by Spiegelhalter's z.
 
@@ -56,10 +58,15 @@ def spiegelhalter_test(
         "classwise" test each class and adjust by Holm's method, without classes that are never
         predicted, whose p-value is NaN; of vectors ("canonical", "top-K", lenses) it is the Brier
         score of all their entries.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; they must not depend on the labels.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
 
     Returns
     -------
@@ -102,9 +109,8 @@ def spiegelhalter_test(
     >>> round(result.statistic, 4), round(result.pvalue, 6)
     (4.6074, 4e-06)
     """
-    sample = read_sample(
-        y_true, y_proba, notion=notion, labels=labels, pos_label=pos_label, at_least=2
-    )
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, at_least=2)
     refuse_groups(sample.groups, "spiegelhalter_test", "Use monte_carlo_test.")
     return of_each_problem(sample, _excess_brier)
 
@@ -114,32 +120,35 @@ def _excess_brier(problem):
     n, m = problem.features.shape
     blocks = row_blocks(n, 64 * m, most=2**21)
     sums = np.array([_moments_of_excess(problem, rows) for rows in blocks]).T
-    total, squares, variance, _ = sums.sum(axis=1).tolist()
-    deviation, mean = np.sqrt(variance), total / n
-    if deviation <= _ROUNDING * n:
+    total, cross, squares, variance, _ = sums.sum(axis=1).tolist()
+    weight, square_weights = problem.weight.sum(), problem.weight @ problem.weight
+    deviation, mean = np.sqrt(variance), total / weight
+    if deviation <= _ROUNDING * weight:
         raise ValueError(
             "Spiegelhalter's z has a variance of 0: every prediction in y_proba is 0, 0.5 or 1. "
             "Use monte_carlo_test."
         )
-    warn_of_limit(*sums[2:])
+    warn_of_limit(*sums[3:])
     z = float(total / deviation)
     # "top-label" may have one sample of a class
-    seen = np.sqrt(max(squares - n * mean**2, 0) / (n - 1)) if n > 1 else 0.0
-    spread = max(seen * np.sqrt(n), deviation)
+    pairs = 1 - square_weights / weight**2 if n > 1 else np.inf
+    # Σ w² (term - mean)², and as much more as a mean of the sample takes away
+    seen = np.sqrt(max(squares - 2 * mean * cross + mean**2 * square_weights, 0) / pairs)
+    spread = max(seen, deviation)
     return CalibrationTestResult(
         statistic=z,
         pvalue=positive(2 * norm.sf(abs(z))),
         estimate=float(mean),
         method="Spiegelhalter's z, asymptotic level",
-        standard_error=float(spread / n),
+        standard_error=float(spread / weight),
     )
 
 
 def _moments_of_excess(problem, rows):
-    """Sums of the terms, of their squares, and of their moments of order 2 and 4 under H0."""
-    X, delta = (
+    """Weighted sums of the terms, of their squares, and of their moments 2 and 4 under H0."""
+    X, delta, weight = (
         array[rows].astype(np.float64, copy=False)
-        for array in (problem.features, problem.residuals)
+        for array in (problem.features, problem.residuals, problem.weight)
     )
     if X.shape[1] == 1:  # the moments of a hit's and a miss's term in closed form
         x = X[:, 0]
@@ -150,7 +159,8 @@ def _moments_of_excess(problem, rows):
         terms = np.sum(delta * (1 - 2 * X), axis=1)
         values = 2 * (np.sum(X**2, axis=1, keepdims=True) - X)
         variances, fourth_moments = (np.sum(X * values**k, axis=1) for k in (2, 4))
-    return terms.sum(), terms @ terms, variances.sum(), fourth_moments.sum()
+    own = weight * terms
+    return own.sum(), weight @ own, own @ own, weight**2 @ variances, weight**4 @ fourth_moments
 
 
 @validate_params(
@@ -170,8 +180,10 @@ def hosmer_lemeshow_test(
     strategy: str = "quantile",
     min_expected: float = 5,
     external: bool = True,
+    sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationTestResult:
     """Hosmer-Lemeshow test: Σ_b (O_b - E_b)² / (E_b (1 - E_b / n_b)) against χ².
 
@@ -194,10 +206,15 @@ def hosmer_lemeshow_test(
     external : bool, default=True
         Whether the samples are other than those that the model was fitted to: degrees of freedom
         are the number of bins, else that minus 2.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; they must not depend on the labels.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
 
     Returns
     -------
@@ -235,7 +252,7 @@ def hosmer_lemeshow_test(
     >>> hosmer_lemeshow_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    sample = read_sample(y_true, y_proba, notion, labels=labels, pos_label=pos_label)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     refuse_vectors(sample)
     refuse_groups(sample.groups, "hosmer_lemeshow_test", "Use monte_carlo_test.")
     rule = BinRule(n_bins, strategy)
@@ -243,11 +260,12 @@ def hosmer_lemeshow_test(
 
 
 def _hosmer_lemeshow(problem, rule, min_expected, external):
-    sums = problem_moments(problem, rule)
-    expected = bin_sums(sums.bins, problem.features.astype(np.float64), len(sums.weight))[:, 0]
-    table = np.stack([sums.weight, expected, sums.residuals[:, 0]], axis=1)[sums.weight > 0]
-    weight, expected, gaps = _merge_bins(table, min_expected).T
-    variance = expected * (1 - expected / weight)
+    sums, w = problem_moments(problem, rule), problem.weight[:, None]
+    values = np.hstack([w * problem.features, w**2])
+    expected, squares = bin_sums(sums.bins, values, len(sums.weight)).T
+    table = np.stack([sums.weight, expected, squares, sums.residuals[:, 0]], axis=1)
+    weight, expected, squares, gaps = _merge_bins(table[sums.weight > 0], min_expected).T
+    variance = squares / weight * expected * (1 - expected / weight)
     certain = variance <= 1e-12 * weight
     if (certain & (np.abs(gaps) > 1e-9)).any() or certain.all():
         raise ValueError(
@@ -269,23 +287,24 @@ def _hosmer_lemeshow(problem, rule, min_expected, external):
 
 
 def _merge_bins(table, least):
-    """Rows (samples, expected, gap) of neighbouring bins summed until enough is expected."""
+    """Rows (Σ w, Σ w p, Σ w², gap) of neighbouring bins summed until enough is expected."""
 
-    def enough(row):
-        return min(row[1], row[0] - row[1]) >= least
+    def enough(row):  # of as many samples of equal weight as those are worth
+        return min(row[1], row[0] - row[1]) * row[0] >= least * row[2]
 
     rows: list[np.ndarray] = []
-    rest = np.zeros(3)
+    rest = np.zeros(4)
     for row in table:
         rest = rest + row
         if enough(rest):
-            rows, rest = [*rows, rest], np.zeros(3)
+            rows, rest = [*rows, rest], np.zeros(4)
     if rows:
         rows[-1] = rows[-1] + rest  # what is left over joins the last
         return np.stack(rows)
+    worth = rest[0] / rest[2]
     raise ValueError(
-        f"y_proba expects {rest[1]:.3g} positives among {rest[0]:.0f} samples, and at least "
-        f"min_expected={least:g} of either outcome are needed. Use monte_carlo_test."
+        f"y_proba expects {rest[1] * worth:.3g} positives among {rest[0] * worth:.0f} samples, and "
+        f"at least min_expected={least:g} of either outcome are needed. Use monte_carlo_test."
     )
 
 
@@ -296,6 +315,7 @@ def cox_test(
     *,
     notion: str = "auto",
     hypothesis: str = "calibrated",
+    sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -315,6 +335,8 @@ def cox_test(
     hypothesis : {"calibrated", "intercept", "slope"}, default="calibrated"
         "calibrated": intercept 0 and slope 1, 2 degrees of freedom. "intercept": intercept 0 given
         slope 1; "slope": slope 1 with a free intercept; 1 degree of freedom each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; they must not depend on the labels.
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. See
         :doc:`/guide/dependent_samples`.
@@ -330,8 +352,8 @@ def cox_test(
     result : CalibrationTestResult
         ``estimate`` is the intercept or the slope; NaN for "calibrated" and for several classes.
         Asymptotic. ``confidence_interval()`` is a normal one; that of the likelihood is in
-        :func:`skcal.metrics.cox_recalibration`. Of ``groups`` Wald's test with the sandwich
-        covariance of that function, against Hotelling's F.
+        :func:`skcal.metrics.cox_recalibration`. With ``groups``, or weights that differ, it is
+        Wald's test with the sandwich covariance of that function, against Hotelling's F.
 
     Raises
     ------
@@ -357,15 +379,17 @@ def cox_test(
     >>> cox_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    options: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, from_logits=from_logits, **options)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=groups)
     refuse_vectors(sample)
     return of_each_problem(sample, lambda problem: _cox(problem, hypothesis))
 
 
 def _cox(problem, hypothesis):
-    """The likelihood ratio test of the coefficients, or with groups Wald's test."""
-    outcome = Outcome(problem)
+    """The likelihood ratio test of the coefficients, or with groups or weights Wald's test."""
+    weight = problem.weight / problem.weight.mean()
+    groups = groups_or_singles(problem.groups, weight)
+    outcome = Outcome(problem._replace(weight=weight, groups=groups))
     data = outcome.logit, outcome.happened, outcome.weight
     check_both(data[1])
     if hypothesis == "intercept":  # needs no slope, so no overlap either
@@ -373,9 +397,9 @@ def _cox(problem, hypothesis):
     else:
         check_overlap(*data[:2])
         fit, tested = fit_logistic(*data), slice(1 if hypothesis == "slope" else 0, 2)
-    if problem.groups is not None:
+    if groups is not None:
         fit = of_groups(fit, outcome)
-        result = _wald(fit, tested, effective_groups(outcome.weight, problem.groups) - 1)
+        result = _wald(fit, tested, effective_groups(weight, groups) - 1)
     else:
         null = fit_intercept(*data).log_likelihood if tested.start else log_likelihood(*data)
         result = _likelihood_ratio(fit, tested, null)
@@ -432,11 +456,12 @@ def kolmogorov_smirnov_test(
     notion: str = "auto",
     statistic: str = "kolmogorov-smirnov",
     n_resamples: int = 999,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationTestResult:
     """Test calibration by the largest cumulative residual, with a p-value in closed form.
 
@@ -455,7 +480,7 @@ def kolmogorov_smirnov_test(
         same whichever class is the positive one.
     n_resamples : int, default=999
         Flips of the residuals of ``groups``, which have no closed form; not used without them.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         The seed of the flips.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the residuals; they must not depend on the labels.
@@ -466,6 +491,9 @@ def kolmogorov_smirnov_test(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
 
     Returns
     -------
@@ -522,7 +550,8 @@ def kolmogorov_smirnov_test(
     >>> kolmogorov_smirnov_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=groups)
     refuse_vectors(sample)
     if sample.groups is not None:
         warn_if_few(n_resamples, len(nonempty(sample)), sample.groups)

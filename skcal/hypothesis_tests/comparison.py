@@ -50,6 +50,7 @@ def compare_calibration(
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationTestResult:
     """Test whether two classifiers are equally miscalibrated on the same samples.
 
@@ -85,6 +86,9 @@ def compare_calibration(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D or two-column predictions.
+    from_logits : bool, default=False
+        Whether ``y_proba_a`` and ``y_proba_b`` hold logits; probabilities are computed from them
+        without loss of precision.
 
     Returns
     -------
@@ -150,7 +154,7 @@ def compare_calibration(
     (True, True)
     """
     options: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
-    options |= {"sample_weight": sample_weight, "at_least": 4}
+    options |= {"sample_weight": sample_weight, "from_logits": from_logits, "at_least": 4}
     together: dict[str, Any] = {"groups": groups, "few_groups": FEW_OF_COMPARISONS}
     a = read_sample(y_true, y_proba_a, proba_name="y_proba_a", **options, **together)
     if np.shape(y_proba_a) != np.shape(y_proba_b):

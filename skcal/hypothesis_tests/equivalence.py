@@ -140,6 +140,7 @@ def equivalence_test(
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> EquivalenceTestResult:
     """Tell whether a calibration error is shown to be below a limit, above it, or neither.
 
@@ -181,6 +182,9 @@ def equivalence_test(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
 
     Returns
     -------
@@ -253,8 +257,8 @@ def equivalence_test(
             f"method='exact' is for error='cutoff' without an interval, not error={error!r} and "
             f"interval={interval!r}. Use method='asymptotic'."
         )
-    question: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, sample_weight, **question)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=groups)
     refuse_vectors(sample)
     if method == "exact":
         refuse_groups(sample.groups, "method='exact'", "Use method='asymptotic'.")

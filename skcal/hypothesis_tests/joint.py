@@ -90,12 +90,13 @@ def calibration_test(
     *,
     notion: str = "auto",
     n_resamples: int = 999,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> JointTestResult:
     """Test calibration once, by statistics that see different errors.
 
@@ -112,7 +113,7 @@ def calibration_test(
         "top-label" test each class and adjust by Holm's method.
     n_resamples : int, default=999
         Outcomes are redrawn so often; p-values are multiples of 1 / (1 + n_resamples), never 0.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
     n_jobs : int, default=None
         Workers; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -125,6 +126,9 @@ def calibration_test(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
 
     Returns
     -------
@@ -209,7 +213,8 @@ def calibration_test(
       kernel    0.001  squared kernel error, the largest of widths 0.01, 0.1 and 1
       scan      0.001  ranges of predictions
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=groups)
     return joint_test(sample, n_resamples, random_state, n_jobs)
 
 

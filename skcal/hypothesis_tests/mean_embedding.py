@@ -52,11 +52,13 @@ def mean_embedding_test(
     kernel: str | Callable = "laplacian",
     bandwidth: float | str = "median",
     n_resamples: int = 999,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
+    sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationTestResult:
     """Calibrated mean embedding test, CME: n m̄ᵀ V⁻¹ m̄ of mean deviations at test locations.
 
@@ -89,10 +91,12 @@ def mean_embedding_test(
         The width of the kernel, as in :func:`skcal.metrics.squared_kernel_calibration_error`.
     n_resamples : int, default=999
         The number of resamples, for "monte-carlo".
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         The seed of locations and outcomes.
     n_jobs : int, default=None
         Workers of "monte-carlo"; results do not depend on it.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; they must not depend on the labels.
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. For "monte-carlo"
         alone. See :doc:`/guide/dependent_samples`.
@@ -100,6 +104,9 @@ def mean_embedding_test(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
 
     Returns
     -------
@@ -145,9 +152,11 @@ def mean_embedding_test(
     sample = read_sample(
         y_true,
         y_proba,
-        notion=notion,
-        labels=labels,
-        pos_label=pos_label,
+        notion,
+        sample_weight,
+        labels,
+        pos_label,
+        from_logits,
         groups=groups,
         at_least=2,
     )
@@ -179,11 +188,11 @@ def mean_embedding_test(
 
 
 class _Embedding:
-    """n m̄ᵀ V⁻¹ m̄ with the covariance of m under H0."""
+    """n m̄ᵀ V⁻¹ m̄ with the covariance of m under H0; m of a sample is times its weight."""
 
     def __init__(self, problem, kernel, points, classes, drop):
         n, m = problem.features.shape
-        k = kernel.matrix(problem.features, points)
+        k = kernel.matrix(problem.features, points) * _relative_weight(problem)
         kp = k * problem.features.astype(np.float64)[:, classes]
         # V_ab = mean k_a k_b (1[c_a = c_b] p_{c_a} - p_{c_a} p_{c_b})
         V = (np.where(classes[:, None] == classes, k.T @ kp, 0.0) - kp.T @ kp) / n
@@ -204,7 +213,7 @@ class _Embedding:
 
     def squared_error(self, problem):
         """The mean of the squared deviations, UCME."""
-        terms = embedding_terms(problem, self.kernel, self.points, self.classes)
+        terms = _terms(problem, self.kernel, self.points, self.classes)
         return np.mean(terms.mean(axis=0) ** 2)
 
     def _sums(self, codes):
@@ -217,6 +226,15 @@ class _Embedding:
         for c, k in self.by_class.items():
             sums[self.classes == c] = (codes == c).astype(np.float64) @ k
         return sums
+
+
+def _relative_weight(problem):
+    """Weights of mean 1, a column."""
+    return (problem.weight / problem.weight.mean())[:, None]
+
+
+def _terms(problem, kernel, points, classes):
+    return _relative_weight(problem) * embedding_terms(problem, kernel, points, classes)
 
 
 def _correlation(V):
@@ -290,7 +308,7 @@ def _asymptotic(statistic, problem, method, name, choose):
     limit = f"the limit at {len(points)} location(s)"
     remedy = "Use method='monte-carlo', or fewer n_locations."
     warn_if_few_events(events, _EVENTS * (len(points) + 1), limit, remedy)
-    terms = embedding_terms(problem, statistic.kernel, points, classes)
+    terms = _terms(problem, statistic.kernel, points, classes)
     n, J = terms.shape
     if n <= J:
         raise ValueError(f"{n} samples are too few for {J} locations; lower n_locations.")

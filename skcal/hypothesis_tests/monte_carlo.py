@@ -65,12 +65,13 @@ def monte_carlo_test(
     *,
     notion: str | Callable = "auto",
     n_resamples: int = 999,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
     **statistic_params: Any,
 ) -> CalibrationTestResult:
     """Test calibration by redrawing the outcomes from the predictions.
@@ -95,7 +96,7 @@ def monte_carlo_test(
         :doc:`/guide/multi_label` for "multi-label" and "precision-at-K".
     n_resamples : int, default=999
         The p-value is (1 + #{T_b ≥ T}) / (1 + n_resamples), so never 0.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
     n_jobs : int, default=None
         Workers; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -108,6 +109,9 @@ def monte_carlo_test(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
     **statistic_params
         Options of the statistic, such as ``n_bins``, ``norm`` or ``bandwidth``.
 
@@ -157,7 +161,8 @@ def monte_carlo_test(
     >>> monte_carlo_test(data.labels, data.proba, n_bins=10, random_state=0).pvalue
     0.001
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=groups)
     rng = check_random_state(random_state)
     problems = nonempty(sample)
     metric = STATISTICS[statistic] if isinstance(statistic, str) else statistic

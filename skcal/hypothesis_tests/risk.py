@@ -13,6 +13,7 @@ from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, validate_params
+from skcal._validation import weight_of_pairs
 from skcal.functions import PlugIn
 from skcal.functions.base import BilinearFunction, read_feature_map
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, nonempty
@@ -39,11 +40,13 @@ def risk_test(
     notion: str | Callable = "auto",
     test_size: float = 0.5,
     n_resamples: int = 999,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
+    sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationTestResult:
     """Test calibration by the held-out risk gain of a function h fitted on other samples.
 
@@ -63,10 +66,12 @@ def risk_test(
         Share of the samples, or of the groups, on which the risks are compared.
     n_resamples : int, default=999
         Outcomes of the test part are redrawn from the predictions, with h fixed.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         The seed of the split and the outcomes.
     n_jobs : int, default=None
         Workers; results do not depend on it.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; they must not depend on the labels.
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. See
         :doc:`/guide/dependent_samples`.
@@ -74,6 +79,9 @@ def risk_test(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
 
     Returns
     -------
@@ -105,8 +113,8 @@ def risk_test(
     >>> risk_test(data.labels, data.proba, notion="canonical", random_state=0).pvalue
     0.003
     """
-    question: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, at_least=4, **question)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=groups, at_least=4)
     rng = check_random_state(random_state)
     n_test = int(np.ceil(test_size * len(sample.codes)))
     if min(n_test, len(sample.codes) - n_test) < 2:
@@ -121,11 +129,13 @@ def risk_test(
     else:
         split = GroupShuffleSplit(1, test_size=test_size, random_state=seed)
         train, test = next(split.split(sample.codes, groups=sample.groups.codes))
+    alike = np.ptp(sample.weight) == 0
+    weight = None if alike else sample.weight[train] / sample.weight[train].mean()
     estimator = CalibrationErrorEstimator(
         default_function(sample) if function is None else function,
         notion=sample.notion,
         labels=range(len(sample.classes)) if sample.proba.ndim == 2 else [0, 1],
-    ).fit(sample.proba[train], sample.happened[train])
+    ).fit(sample.proba[train], sample.happened[train], weight)
     held_out = sample.take(test)
     functions = [
         fitted
@@ -147,20 +157,25 @@ def default_function(sample: Sample):
 
 
 class _RiskGain:
-    """Risk of 0 minus risk of h: the mean of 2 ⟨δ_i, δ_j⟩ h_ij - h_ij² over pairs i ≠ j."""
+    """Risk of 0 minus risk of h: the mean of 2 ⟨δ_i, δ_j⟩ h_ij - h_ij² over pairs i ≠ j.
+
+    A pair weighs w_i w_j.
+    """
 
     def __init__(self, function, problem):
         self.X = problem.features
-        n = len(self.X)
-        self.pairs = n * (n - 1)
+        self.weight = problem.weight / problem.weight.mean()
+        squares = self.weight**2
+        single = len(self.X) == 1  # of which top-label may have a class
+        self.pairs = 0.0 if single else weight_of_pairs(self.weight.sum(), squares.sum())
         phi = read_feature_map(function, self.X)
         self.phi = np.asarray(phi.toarray() if hasattr(phi, "toarray") else phi, dtype=np.float64)
         form = function.form_
         self.left = self.phi if form is None else np.asarray(self.phi @ form)
         self.own = np.einsum("ij,ij->i", self.left, self.phi)
-        # Σ_ij h_ij² = tr(M S M S), S = ΦᵀΦ
-        product = self.left.T @ self.phi
-        self.squares = np.einsum("ij,ji->", product, product) - self.own @ self.own
+        # Σ_ij w_i w_j h_ij² = tr(M S M S), S = ΦᵀWΦ
+        product = self.left.T @ (self.weight[:, None] * self.phi)
+        self.squares = np.einsum("ij,ji->", product, product) - squares @ self.own**2
 
     def __call__(self, codes):
         if not self.pairs:
@@ -169,6 +184,7 @@ class _RiskGain:
 
     def _gain(self, codes):
         residuals = outcome_rows(codes, self.X.shape[1]) - self.X
+        residuals = self.weight[:, None] * residuals
         inner = np.vdot(self.left.T @ residuals, self.phi.T @ residuals)
         inner -= self.own @ np.einsum("ij,ij->i", residuals, residuals)
         return (2 * inner - self.squares) / self.pairs

@@ -121,12 +121,13 @@ def scan_test(
     notion: str = "auto",
     n_resamples: int = 999,
     confidence_level: float = 0.95,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> ScanTestResult:
     """Test calibration over all ranges of predictions, and name those where it fails.
 
@@ -143,7 +144,7 @@ def scan_test(
         The p-value is (1 + #{T_b ≥ T}) / (1 + n_resamples), so never 0.
     confidence_level : float in (0, 1), default=0.95
         Of the ranges' limits, all at once, and of ``lower_bound``.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
     n_jobs : int, default=None
         Workers; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -157,6 +158,9 @@ def scan_test(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
 
     Returns
     -------
@@ -223,8 +227,8 @@ def scan_test(
     predictions       samples  predicted  observed (95 % for all ranges)
     0.5338 to 0.9995      937     0.7670       0.5966 (0.5447 to 0.6470)
     """
-    options: dict[str, Any] = {"labels": labels, "pos_label": pos_label, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, sample_weight, **options)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=groups)
     refuse_vectors(sample)
     problems = sample.problems()
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]

@@ -176,12 +176,13 @@ def segment_test(
     order: int = 2,
     min_samples: int = 20,
     n_resamples: int = 999,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> SegmentTestResult:
     """Test calibration in all segments that features make, and name those where it fails.
 
@@ -218,7 +219,7 @@ def segment_test(
         Smaller segments are left out; ``n_left_out`` of the result is their number.
     n_resamples : int, default=999
         p-values are multiples of 1 / (1 + n_resamples).
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
     n_jobs : int, default=None
         Workers; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -230,6 +231,9 @@ def segment_test(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
 
     Returns
     -------
@@ -293,7 +297,8 @@ def segment_test(
     ('age > 65 and sex = F', 252, 0.49, 0.32)
     """
     options: dict[str, Any] = {"keep_weightless": True, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, **options)
     if relative:
         refuse_vectors(sample)
     segments = make_segments(

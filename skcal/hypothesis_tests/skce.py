@@ -81,12 +81,13 @@ def skce_test(
     class_kernel: ArrayLike | None = None,
     kernel_bound: float | None = None,
     n_resamples: int = 999,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
 ) -> CalibrationTestResult:
     """Test calibration by the squared kernel calibration error.
 
@@ -128,7 +129,7 @@ default="monte-carlo"
         Upper bound of k, for "distribution-free" with a callable; named kernels have 1.
     n_resamples : int, default=999
         The number of resamples, for "monte-carlo", "asymptotic" and "spectral".
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
     n_jobs : int, default=None
         Workers of "monte-carlo"; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -142,6 +143,9 @@ default="monte-carlo"
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+        precision.
 
     Returns
     -------
@@ -194,7 +198,7 @@ default="monte-carlo"
     """
     _refuse_unused(method, estimator, block_size)
     question: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
-    question |= {"groups": groups, "sample_weight": sample_weight}
+    question |= {"groups": groups, "sample_weight": sample_weight, "from_logits": from_logits}
     if method == "monte-carlo":
         if class_kernel is not None or estimator == "block":
             raise ValueError(

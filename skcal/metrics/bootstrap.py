@@ -85,7 +85,7 @@ def bootstrap_interval(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     **metric_params: Any,
 ) -> BootstrapInterval:
@@ -112,7 +112,7 @@ def bootstrap_interval(
         samples, and handed to a metric that takes them. See :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; resamples that lack a class keep its column.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
     n_jobs : int, default=None
         Workers; results do not depend on it.
     **metric_params

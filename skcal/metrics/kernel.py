@@ -65,7 +65,7 @@ def squared_kernel_calibration_error(
     class_kernel: ArrayLike | None = None,
     average: str | None = "sum",
     return_standard_error: bool = False,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -108,7 +108,7 @@ def squared_kernel_calibration_error(
         Over the classes of "classwise" and "top-label", as in :func:`expected_calibration_error`.
     return_standard_error : bool, default=False
         Whether to return the standard error too, for "incomplete" and notions of one problem.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         Shuffles the samples for "incomplete".
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights w_i w_j of the pairs; a weight of 2 differs from a repeated row, whose
@@ -388,7 +388,7 @@ def squared_mean_embedding_calibration_error(
     n_locations: int = 10,
     kernel: str | Callable = "laplacian",
     bandwidth: float | str = "median",
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -418,7 +418,7 @@ def squared_mean_embedding_calibration_error(
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
     bandwidth : float > 0 or "median", default="median"
         The width of the kernel, as in :func:`squared_kernel_calibration_error`.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         The seed of the draws, which never see the labels.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.

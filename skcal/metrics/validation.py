@@ -244,7 +244,7 @@ def validation_measures(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     from_logits: bool = False,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = 0,
 ) -> ValidationMeasures:
     """Calibration in the large, slope, ICI, C-statistic and scaled Brier score with intervals.
 
@@ -273,7 +273,7 @@ def validation_measures(
         The positive class.
     from_logits : bool, default=False
         Whether ``y_proba`` holds logits, of which no digit is lost.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
 
     Returns
     -------

@@ -101,7 +101,7 @@ def _scalar_maps():
     return [
         (isotonic, {}),
         (PlugIn(SplineScaling()), {"estimator__C": _C_GRID[:4]}),
-        (Stacking([temperature, PlugIn(SplineScaling()), isotonic], cv=3), {}),
+        (Stacking([temperature, PlugIn(SplineScaling()), isotonic], cv=3, random_state=0), {}),
     ]
 
 
@@ -120,7 +120,7 @@ def _matrix_maps(n_classes):
         ]
     return [
         (PlugIn(MatrixScaling(structured=True)), {"estimator__C": _C_GRID}),
-        (Stacking(parts, cv=3), {}),
+        (Stacking(parts, cv=3, random_state=0), {}),
     ]
 
 
@@ -135,7 +135,7 @@ def fast_function(notion, n_classes: int, n_train: float) -> BilinearFunction:
     # A map by class, and one of all predictions whatever the names of the classes.
     by_confidence = make_pipeline(ProbabilityInteractions("confidence"), _RIDGE)
     parts = [PlugIn(ClassBasedTemperatureScaling()), PlugIn(by_confidence, equivariant=True)]
-    return Stacking(parts, cv=3)
+    return Stacking(parts, cv=3, random_state=0)
 
 
 CANDIDATES: dict[str, Callable] = {"recommended": recommended, "gruber-bach": gruber_bach}

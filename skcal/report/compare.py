@@ -53,14 +53,14 @@ class LabelPairs(NamedTuple):
 
 
 def pairs_of_labels(
-    y_true, y_proba, *, by, sample_weight, groups, segments, compare, labels, pos_label
+    y_true, y_proba, *, by, sample_weight, groups, segments, compare, labels, pos_label, from_logits
 ) -> LabelPairs:
     """Arguments of a report of which any of several labels may hold, as those of one outcome.
 
     The pairs of a sample depend on each other, and so do those of a group.
     """
     options = {"notion": "multi-label", "labels": labels, "pos_label": pos_label}
-    options |= {"sample_weight": sample_weight, "keep_weightless": True}
+    options |= {"sample_weight": sample_weight, "from_logits": from_logits, "keep_weightless": True}
     sample = read_sample(y_true, y_proba, groups=groups, **options)
     n, n_labels = sample.proba.shape
     rows = np.repeat(np.arange(n), n_labels)
@@ -92,7 +92,7 @@ def pairs_of_labels(
 
 
 def precisions_of_labels(
-    y_true, y_proba, notion: str, *, sample_weight, compare, labels, pos_label
+    y_true, y_proba, notion: str, *, sample_weight, compare, labels, pos_label, from_logits
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
     """Shares of the K first labels that hold, the precision that is promised, and their names."""
     if compare is not None:
@@ -103,7 +103,7 @@ def precisions_of_labels(
             "Make a report of each model.",
         )
     options = {"notion": notion, "labels": labels, "pos_label": pos_label}
-    options |= {"sample_weight": sample_weight, "keep_weightless": True}
+    options |= {"sample_weight": sample_weight, "from_logits": from_logits, "keep_weightless": True}
     sample = read_sample(y_true, y_proba, **options)
     [problem] = sample.problems()
     k = int(notion.rpartition("-")[2])

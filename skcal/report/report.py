@@ -239,6 +239,7 @@ class CalibrationReport:
     {
         "notion": [str],
         "search": ["boolean"],
+        "from_logits": ["boolean"],
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
         "max_error": [Interval(Real, 0, 1, closed="neither"), None],
@@ -278,6 +279,7 @@ def calibration_report(
     max_search_samples=100_000,
     labels=None,
     pos_label=None,
+    from_logits=False,
     name="classifier",
     compare_name="second classifier",
     random_state=0,
@@ -347,6 +349,9 @@ def calibration_report(
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` and ``compare`` hold logits; probabilities are computed from them
+        without loss of precision.
     name, compare_name : str, default="classifier" and "second classifier"
         The names of the models, for titles.
     random_state : int, RandomState instance or None, default=0
@@ -419,7 +424,7 @@ def calibration_report(
     notion_asked = notion
     if is_of_labels(notion):
         given = {"sample_weight": sample_weight, "compare": compare}
-        given |= {"labels": labels, "pos_label": pos_label}
+        given |= {"labels": labels, "pos_label": pos_label, "from_logits": from_logits}
         if notion == "multi-label":
             y_true, y_proba, by, sample_weight, groups, segments, compare = pairs_of_labels(
                 y_true, y_proba, by=by, groups=groups, segments=segments, **given
@@ -427,8 +432,9 @@ def calibration_report(
             labels = LABEL_HOLDS
         else:
             y_true, y_proba, labels = precisions_of_labels(y_true, y_proba, notion, **given)
-        notion = "binary"
+        notion, from_logits = "binary", False
     options = {"labels": labels, "pos_label": pos_label, "notion": notion, "at_least": 2}
+    options["from_logits"] = from_logits
     options |= {"sample_weight": sample_weight, "groups": groups}
     rows = read_sample(y_true, y_proba, **options, keep_weightless=True)
     sample = rows if rows.weight.all() else read_sample(y_true, y_proba, **options)

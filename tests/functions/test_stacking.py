@@ -100,7 +100,7 @@ def test_weights_are_nonnegative_least_squares_on_held_out_pairs(
 ):
     X, residuals = sample(columns=columns)
     weight = rng.uniform(0.2, 3, len(X)) if weighted else None
-    stack = Stacking(functions, cv=cv).fit(X, residuals, weight)
+    stack = Stacking(functions, cv=cv, random_state=0).fit(X, residuals, weight)
     rows, targets = pairs_of(stack, X, residuals, weight)
     expected, norm = nnls(rows, targets)
     assert (stack.weights_ >= 0).all()
@@ -117,7 +117,7 @@ def test_residual_weights_are_nonnegative_least_squares_on_held_out_rows(
 ):
     X, residuals = sample(columns=columns)
     weight = rng.uniform(0.2, 3, len(X)) if weighted else None
-    stack = Stacking(PLUG_INS).fit(X, residuals, weight)
+    stack = Stacking(PLUG_INS, random_state=0).fit(X, residuals, weight)
     rows, targets = [], []
     for models, Z, delta, w in held_out(stack, X, residuals, weight):
         root = np.sqrt(w)[:, None]
@@ -142,7 +142,7 @@ def test_h_is_the_weighted_sum_of_the_functions_refitted_on_all_samples(
     X, residuals = sample(columns=columns)
     Z, new = sample(100, columns)
     weight = rng.uniform(0.2, 3, len(X))
-    stack = Stacking(functions).fit(X, residuals, weight)
+    stack = Stacking(functions, random_state=0).fit(X, residuals, weight)
     alone = [clone(function).fit(X, residuals, weight) for function in functions]
     h = sum(
         a * function.predict_pairs(Z) for a, function in zip(stack.weights_, alone, strict=True)
@@ -167,7 +167,7 @@ def test_ridge_forms_of_one_kernel_share_a_factor_and_are_separate_fits(sample):
         TwoStepKernelRidge(1e-3, kernel=kernel),
         TwoStepKernelRidge(1e-1, kernel=kernel),
     ]
-    stack = Stacking(ridges)
+    stack = Stacking(ridges, random_state=0)
     stack.fit_parts(X, residuals, np.ones(len(X)))
     shared = len(calls)
     calls.clear()
@@ -185,7 +185,9 @@ def test_other_kernels_have_factors_of_their_own(sample):
     X, residuals = sample()
     ridges = [TwoStepKernelRidge(1e-3, gamma=gamma) for gamma in (0.5, 5.0)]
     ridges.append(TwoStepKernelRidge(1e-3, coordinates="square-root", gamma=5.0))
-    for function, ridge in zip(Stacking(ridges).fit(X, residuals).functions_, ridges, strict=True):
+    for function, ridge in zip(
+        Stacking(ridges, random_state=0).fit(X, residuals).functions_, ridges, strict=True
+    ):
         apart = clone(ridge).fit(X, residuals)
         assert_array_equal(function.predict(X), apart.predict(X))
 
@@ -196,7 +198,7 @@ def test_other_kernels_have_factors_of_their_own(sample):
 @pytest.mark.parametrize("columns", [1, 4])
 def test_a_stack_of_zeros_is_zero(sample, columns):
     X, residuals = sample(columns=columns)
-    stack = Stacking([Zero(), Zero()]).fit(X, residuals)
+    stack = Stacking([Zero(), Zero()], random_state=0).fit(X, residuals)
     assert_array_equal(stack.weights_, [0, 0])
     assert_array_equal(stack.predict(X), np.zeros(60))
     assert_array_equal(stack.residual(X), np.zeros((60, columns)))
@@ -217,7 +219,7 @@ def test_a_function_that_points_the_wrong_way_gets_no_weight(rng):
         def residual(self, X):
             return -np.ones((len(X), 1))
 
-    stack = Stacking([Backwards(), Binning(3)]).fit(X, residuals)
+    stack = Stacking([Backwards(), Binning(3)], random_state=0).fit(X, residuals)
     assert_array_equal(stack.weights_[:1], 0)
     assert_array_equal(stack.residual_weights_[:1], 0)
     assert_allclose(stack.predict(X), 1, rtol=1e-9)  # mean residual 1 in every bin
@@ -227,7 +229,7 @@ def test_a_function_that_points_the_wrong_way_gets_no_weight(rng):
 @pytest.mark.parametrize("n", [2, 3])
 def test_fewer_than_4_samples_tell_no_weights(sample, n):
     X, residuals = sample(n)
-    stack = Stacking([Binning(2), TwoStepKernelRidge()]).fit(X, residuals)
+    stack = Stacking([Binning(2), TwoStepKernelRidge()], random_state=0).fit(X, residuals)
     assert_array_equal(stack.weights_, [0, 0])
     assert_array_equal(stack.residual_weights_, [0, 0])
     assert_array_equal(stack.predict(X), np.zeros(n))
@@ -235,7 +237,7 @@ def test_fewer_than_4_samples_tell_no_weights(sample, n):
 
 def test_4_samples_have_two_folds(sample):
     X, residuals = sample(4)
-    stack = Stacking([PlugIn(Ridge()), Zero()]).fit(X, residuals)
+    stack = Stacking([PlugIn(Ridge()), Zero()], random_state=0).fit(X, residuals)
     rows, targets = pairs_of(stack, X, residuals)
     assert_allclose(loss(stack.weights_, rows, targets), nnls(rows, targets)[1] ** 2, rtol=1e-9)
 
@@ -244,7 +246,7 @@ def test_residual_exists_only_where_all_functions_have_it(sample):
     assert hasattr(Stacking(PLUG_INS), "residual")
     assert not hasattr(Stacking([*PLUG_INS, KroneckerKernelRidge()]), "residual")
     X, residuals = sample()
-    mixed = Stacking(MIXED).fit(X, residuals)
+    mixed = Stacking(MIXED, random_state=0).fit(X, residuals)
     assert not hasattr(mixed, "residual")
     assert not hasattr(mixed, "residual_weights_")
 
@@ -283,7 +285,7 @@ def test_what_cannot_be_stacked_is_named(rng, options, message):
 def test_features_may_be_more_than_residuals(rng):
     X = rng.uniform(size=(60, 1))
     y = (rng.uniform(size=(60, 1)) < X**2) - X
-    stack = Stacking([Polynomials(), Binning(3)], cv=3).fit(X, y)
+    stack = Stacking([Polynomials(), Binning(3)], cv=3, random_state=0).fit(X, y)
     assert stack.weights_[0] > 0
     parts = [function.predict_pairs(X) for function in stack.functions_]
     expected = np.tensordot(stack.weights_, parts, 1)

@@ -21,6 +21,7 @@ from property_cases import (
     seeds,
     state,
 )
+from scipy.special import expit
 
 from skcal import hypothesis_tests, metrics
 from skcal.hypothesis_tests.monte_carlo import STATISTICS
@@ -177,6 +178,19 @@ every_test = pytest.mark.parametrize("name", TESTS)
 def run(name, notion, y, proba, **options):
     y, proba, question = ask(notion, y, proba)
     return TESTS[name](y, proba, **{**question, **options})
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_logits_are_the_probabilities_that_they_make(name):
+    rng = np.random.default_rng(0)
+    z = 1.5 * rng.normal(size=200)
+    y = (rng.uniform(size=200) < expit(z / 2)).astype(int)
+    test, logits, proba = TESTS[name], [z], [expit(z)]
+    if name.startswith("compare_calibration"):
+        test, logits, proba = hypothesis_tests.compare_calibration, [z, z / 2], expit([z, z / 2])
+    found = test(y, *logits, notion="binary", from_logits=True)
+    expected = test(y, *proba, notion="binary")
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-6)
 
 
 def listed(name, table):
