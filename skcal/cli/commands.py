@@ -351,7 +351,7 @@ def _plot(options):
         method=options.method,
         n_bins=options.bins or "auto",
         strategy=options.strategy,
-        scale=options.scale,
+        scale=options.axes,
         n_resamples=options.resamples or default_resamples(drawn),
         random_state=options.seed,
         **samples_of(predictions, options),

@@ -437,10 +437,10 @@ def _add_plot(commands, parents):
         help="the line; auto: a smooth curve for continuous predictions, otherwise joined bins",
     )
     parser.add_argument(
-        "--scale",
+        "--axes",
         default="linear",
         choices=("linear", "logit"),
-        help="of both axes; logit spreads probabilities near 0 and 1, as of rare events",
+        help="their scale; logit spreads probabilities near 0 and 1, as of rare events",
     )
     _add_bins(parser, None)
 
