@@ -81,6 +81,15 @@ def test_what_a_message_says_to_install_is_declared():
     assert named <= declared
 
 
+def test_the_files_that_a_project_needs_are_there_and_no_address_is_invented():
+    for name in ("CHANGELOG", "CODE_OF_CONDUCT", "CONTRIBUTING", "README", "SECURITY"):
+        assert (ROOT / f"{name}.md").exists()
+    if "urls" not in project():  # no repository yet: nothing names one
+        for name in ("CONTRIBUTING.md", "SECURITY.md", "CITATION.cff", "README.md"):
+            text = (ROOT / name).read_text(encoding="utf-8")
+            assert not re.findall(r"https?://\S*/skcal\b", text)
+
+
 def test_python_versions_are_said_alike():
     lowest = project()["requires-python"].removeprefix(">=")
     classifiers = re.findall(r"Python :: (3\.\d+)", " ".join(project()["classifiers"]))
@@ -136,7 +145,9 @@ def test_the_package_is_found_beside_its_clone(tmp_path):
 def built(tmp_path_factory):
     """Return a wheel and a source archive, built from a copy in an environment of their own."""
     folder = tmp_path_factory.mktemp("packaging")
-    skipped = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "dist", "doc")
+    skipped = shutil.ignore_patterns(
+        ".git", ".venv", "*.egg-info", "__pycache__", ".*_cache", "_build"
+    )
     shutil.copytree(ROOT, folder / "source", ignore=skipped)
     python = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
@@ -207,4 +218,13 @@ def test_the_source_archive_holds_what_a_build_needs(built):
         *("pyproject.toml", "README.md", "LICENSE", "skcal/py.typed", "PKG-INFO")
     }
     assert expected <= names
+    beside = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("tests", "doc", "examples")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".rst", ".txt", ".csv", ".png")
+        and not {"generated", "auto_examples", "_build"} & set(path.parts)
+    }
+    beside |= {path.name for path in ROOT.glob("*.md")} | {"CITATION.cff", "setup.cfg", ".ci/run"}
+    assert beside <= names
     assert not [name for name in names if name.endswith((".npz", ".pyc", ".so"))]

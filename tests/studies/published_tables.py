@@ -1,7 +1,8 @@
 """The printed tables of two papers beside what skcal finds on the same predictions.
 
 The predictions are those that Widmann, Lindsten & Zachariah (NeurIPS 2019) and Gruber & Bach (TMLR
-2025) published with their code. They are not part of skcal: pass the folder that holds
+2025) published with their code. They are not part of skcal: pass the folder that
+``published_inputs.py`` makes of the files that they published. It holds
 
     cifar10/NAME.npz       proba (10,000, 10) and labels: resnet18, densenet121, vgg16_bn, googlenet
     cifar10/published.csv  a line for each network with the printed figures

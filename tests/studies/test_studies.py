@@ -1,11 +1,14 @@
 """What the studies share, that their pages show them, and that the battery has every test."""
 
+import pickle
 from pathlib import Path
 
 import battery
 import cluster
 import evidence
 import numpy as np
+import published_inputs
+import published_tables
 import pytest
 import study_tools as tools
 
@@ -74,3 +77,44 @@ def test_a_search_on_a_cluster_gives_the_numbers_of_one_process():
     np.testing.assert_array_equal(
         together.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
     )
+
+
+def test_inputs_of_published_tables_are_made_from_published_files(tmp_path):
+    rng = np.random.default_rng(0)
+    source = tmp_path / "clone" / "experiments" / "data" / "PyTorch-CIFAR10"
+    source.mkdir(parents=True)
+    labels = rng.integers(10, size=30)
+    np.savetxt(source / "labels.csv", labels + 1, fmt="%d")
+    proba = rng.dirichlet(np.ones(10), 30)
+    for name in published_inputs.WIDMANN:
+        np.savetxt(source / f"{name}.csv", proba, delimiter=",", fmt="%.17g")
+    for file, columns in (("errors", "ECE_uniform,ECE_dynamic"), ("pvalues", "ECE_uniform")):
+        rows = [
+            ",".join([name, *(f"0.{k}" for k, _ in enumerate(columns.split(",")))])
+            for name in sorted([*published_inputs.WIDMANN, "vgg11_bn"])
+        ]
+        (source / f"{file}.csv").write_text("\n".join([f"model,{columns}", *rows, ""]))
+    scores = rng.normal(size=(30, 10)).astype(np.float32)
+    for name in published_inputs.GRUBER_BACH:
+        content = ((scores[:5], labels[:5, None]), (scores, labels[:, None]))
+        (tmp_path / f"probs_{name}_logits.p").write_bytes(pickle.dumps(content))
+    folder, clone = tmp_path / "inputs", tmp_path / "clone"
+    published_inputs.main([str(folder), "--widmann", str(clone), "--gruber-bach", str(tmp_path)])
+    found = np.load(folder / "cifar10" / "resnet18.npz")
+    np.testing.assert_array_equal(found["proba"], proba)
+    np.testing.assert_array_equal(found["labels"], labels)
+    printed = tools.rows_of(folder / "cifar10" / "published.csv")
+    assert printed[0] == ["model", "ECE_uniform", "ECE_dynamic", "pvalue_ECE_uniform"]
+    assert printed[1] == ["resnet18", "0.0", "0.1", "0.0"]
+    title, _, _, (notion, _, confidence, correct) = next(published_tables.problems(folder))
+    assert (title, notion) == ("densenet40_c10", "binary")
+    shares = np.exp(scores.astype(float))
+    shares /= shares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(confidence, shares.max(axis=1), rtol=1e-6)
+    np.testing.assert_array_equal(correct, scores.argmax(axis=1) == labels)
+
+
+def test_a_pickle_of_other_things_than_arrays_is_refused(tmp_path):
+    (tmp_path / "probs_densenet40_c10_logits.p").write_bytes(pickle.dumps(Path("x")))
+    with pytest.raises(pickle.UnpicklingError, match="is no array"):
+        published_inputs.main([str(tmp_path / "inputs"), "--gruber-bach", str(tmp_path)])
