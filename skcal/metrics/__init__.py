@@ -34,6 +34,7 @@ from skcal.metrics.selective import (
     coverage_at_risk,
     risk_coverage_curve,
 )
+from skcal.metrics.shifted import shifted_calibration_error
 from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
 from skcal.metrics.thresholds import decision_curve, murphy_diagram, net_benefit
 from skcal.metrics.validation import validation_measures
@@ -69,6 +70,7 @@ __all__ = [
     "risk_coverage_curve",
     "score_decomposition",
     "sharpness",
+    "shifted_calibration_error",
     "smooth_calibration_error",
     "squared_kernel_calibration_error",
     "squared_mean_embedding_calibration_error",

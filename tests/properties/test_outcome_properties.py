@@ -66,6 +66,7 @@ MORE = {
     "bias_curve": ((PROBA[:, 0],), QUICK),
     "equivalence_test": ((), {"limit": 0.1}),
     "bootstrap_interval": ((), QUICK),
+    "shifted_calibration_error": ((), {"target_proba": PROBA, "n_resamples": 20}),
     "validation_measures": ((), QUICK),
     "calibration_report": ((), {"n_resamples": 19, "candidates": CANDIDATES, "cv": 3}),
     "ReliabilityDisplay": ((), {"n_resamples": 19}),
@@ -90,6 +91,7 @@ LABELS_ALONE = {"RecalibratedClassifierCV": "should be a 1d array"}
 REFUSES = LABELS_ALONE | {
     "hosmer_lemeshow_test": "Use monte_carlo_test",
     "spiegelhalter_test": "Use monte_carlo_test",
+    "shifted_calibration_error": "Pass a row for each vote",
     "validation_measures": "Pass a row for each vote",
     "BinCountDisplay": "Use ReliabilityDisplay",
     "CalibrationMonitor": "Pass one vote of each sample",

@@ -1,0 +1,522 @@
+"""The calibration error on a target population without labels, by weights of labelled samples."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array, check_random_state
+
+from skcal._matrices import two_columns
+from skcal._show import number, percent, wrapped
+from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
+from skcal._validation import (
+    CONFIDENCE_LEVEL,
+    InputError,
+    check_predictions,
+    check_weight,
+    decoded,
+    naming,
+    plain_array,
+    refuse_masked,
+)
+from skcal.metrics.bootstrap import resample_counts
+from skcal.metrics.crossings import CHANGES
+from skcal.metrics.error_limits import ErrorLimits
+from skcal.recalibration import BetaCalibration, VectorScaling, estimate_prevalence
+from skcal.sample import Sample, error_of_shares, read_sample
+
+_FEWEST = 50  # effective samples, below which there is a warning
+_CELLS = 20  # of predictions, whose shares are compared with those of the target
+_UNLIKELY = 0.01  # p-value from which there is a warning that the weights do not fit
+_APART = 0.999  # area under the ROC curve from which source and target are separate
+_BEYOND = 0.05  # share of target samples unlike any source sample, from which there is a warning
+_FOLDS = 5
+_LEAST_OF_CLASS = 10  # samples, or groups
+_SINGULAR = 1e8
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedCalibrationError:
+    """The calibration error on a target population, with its limits.
+
+    Attributes
+    ----------
+    estimate : float
+        The mean absolute difference of predicted probability and frequency in the target.
+    low, high : float
+        One-sided confidence limits, each at ``confidence_level``. They include the error of the
+        weights.
+    shift : str
+    effective_size : float
+        Source samples of equal weight that would tell as much, (Σ w)² / Σ w².
+    weights : ndarray of shape (n_samples,)
+        The weight of each source sample, with mean 1: how much more frequent it is in the target.
+        Other metrics take them as ``sample_weight``; their own limits leave out the error of the
+        weights.
+    prevalences, prevalence_errors : ndarray of shape (n_classes,) or None
+        Of label shift the share of each class in the target, and its standard error.
+    pvalue : float or None
+        That the weighted source has the target's distribution of predictions. Small values
+        contradict the assumed shift. None without ``target_proba``.
+    confidence_level : float
+    notion : str
+    n_samples, n_target : int
+    """
+
+    estimate: float
+    low: float
+    high: float
+    shift: str
+    effective_size: float
+    weights: np.ndarray = field(repr=False)
+    prevalences: np.ndarray | None
+    prevalence_errors: np.ndarray | None
+    pvalue: float | None
+    confidence_level: float
+    notion: str
+    n_samples: int
+    n_target: int
+
+    def __str__(self):
+        level = percent(self.confidence_level)
+        lines = [
+            f"calibration error in the target {number(self.estimate, 3)} (at least "
+            f"{number(self.low, 3)}, at most {number(self.high, 3)}, each with {level} confidence)",
+            f"The {self.n_samples:,} labelled samples count as {self.effective_size:,.0f} after "
+            f"weighting; {self.n_target:,} target samples without labels.",
+        ]
+        if self.prevalences is not None and self.prevalence_errors is not None:
+            pairs = zip(self.prevalences, self.prevalence_errors, strict=True)
+            shares = ", ".join(f"{share:.3f} ± {error:.3f}" for share, error in pairs)
+            lines.append(f"Class shares in the target (± standard error): {shares}.")
+            lines.append("Assumption: within each class, cases look as in the source.")
+        else:
+            lines.append("Assumption: cases with the same X have the same risk as in the source.")
+        if self.pvalue is not None and self.pvalue <= _UNLIKELY:
+            lines.append(
+                f"Warning: the weighted source does not have the target's predictions (p ≤ "
+                f"{self.pvalue:.2g}). The assumption is wrong, so these numbers may be, too."
+            )
+        return "\n".join(wrapped(line) for line in lines)
+
+
+@validate_params(
+    {
+        "shift": [StrOptions({"label", "covariate"})],
+        "estimator": [HasMethods(["fit", "predict_proba"]), None],
+        **CONFIDENCE_LEVEL,
+        "n_resamples": [Interval(Integral, 20, None, closed="left")],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=False,
+)
+def shifted_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    shift: str = "label",
+    target_proba: ArrayLike | None = None,
+    X: ArrayLike | None = None,
+    target_X: ArrayLike | None = None,
+    estimator: Any = None,
+    notion: str = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 100,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    from_logits: bool = False,
+    random_state: int | np.random.RandomState | None = 0,
+) -> ShiftedCalibrationError:
+    """Calibration error where the population has shifted and has no labels.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels of the source: the samples that have labels.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1] for the source; rows sum to 1. A 1-D array holds P(positive class).
+    shift : {"label", "covariate"}, default="label"
+        What changed. "label": the classes are more or less frequent, and within each class cases
+        look as before. "covariate": cases with other ``X`` are more or less frequent, and cases
+        with the same ``X`` have the same risk as before.
+    target_proba : array-like of shape (n_target,) or (n_target, n_classes), default=None
+        Probabilities for the target, in the form of ``y_proba``. Needed for "label". For
+        "covariate" they check the weights.
+    X : array-like of shape (n_samples, n_features), default=None
+        Numbers that describe the source. For "covariate" alone.
+    target_X : array-like of shape (n_target, n_features), default=None
+        The same for the target.
+    estimator : classifier, default=None
+        Tells source from target by ``X``, in 5 folds. None: logistic regression of standardised
+        features.
+    notion : str, default="auto"
+        A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more.
+    confidence_level : float in (0, 1), default=0.95
+    n_resamples : int, default=100
+        Resamples of source and target from which the error of the weights is found.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Importance weights of the source, of which ratios matter alone.
+    groups : array-like of shape (n_samples,), default=None
+        Source samples of one group may depend on each other; groups are resampled.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` and ``target_proba`` hold logits.
+    random_state : int, RandomState instance or None, default=0
+        Of resamples and folds. The estimate of "label" does not depend on it.
+
+    Returns
+    -------
+    result : ShiftedCalibrationError
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid, a class has no source sample, predictions do not tell classes
+        apart, or ``X`` separates source and target.
+
+    Warns
+    -----
+    UserWarning
+        If the effective sample size is below 50, if the weighted source does not have the target's
+        distribution of predictions (p ≤ 0.01), or if more than 5 % of the target is unlike any
+        source sample.
+
+    See Also
+    --------
+    calibration_error_interval : where the target has labels.
+    skcal.recalibration.adjust_prevalence : predictions for other prevalences.
+
+    Notes
+    -----
+    Source samples are weighted so that they stand for the target, and the error is
+    :func:`calibration_error` with these weights.
+
+    "label": the weight of a class is the ratio of its prevalences. Recalibrated predictions give
+    scores ψ; the prevalences π solve mean(ψ in the target) = Σ_k π_k mean(ψ in class k). With the
+    scores of maximum likelihood [1]_ this is as precise where the recalibration is right, and
+    consistent where it is not [2]_. "covariate": the weight is the odds of target against source
+    given X.
+
+    Limits are those of :func:`calibration_error_interval`, with the variance of a bootstrap of
+    source and target, in which the weights are estimated anew. If the assumption is wrong the
+    limits are wrong; a few target labels check it.
+
+    Cost: "label" needs 0.2 s for 3,000 and 3,000 samples, "covariate" 5 (1 + n_resamples) fits of
+    the estimator. Memory: 8 n_resamples (n_samples + n_target) bytes.
+
+    References
+    ----------
+    .. [1] Saerens, Latinne & Decaestecker, Adjusting the outputs of a classifier to new a priori
+       probabilities, Neural Computation 2002.
+    .. [2] Lipton, Wang & Smola, Detecting and correcting for label shift with black box predictors,
+       ICML 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcal.metrics import shifted_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> def draw(n, prevalence):
+    ...     y = rng.random(n) < prevalence
+    ...     return y, expit(2 * rng.normal(np.where(y, 1, -1)))  # calibrated at 0.5
+    >>> y, p = draw(2000, 0.5)
+    >>> _, target = draw(2000, 0.1)
+    >>> result = shifted_calibration_error(y, p, target_proba=target)
+    >>> print(result)
+    calibration error in the target 0.168 (at least 0.144, at most 0.191, each with 95 % confidence)
+    The 2,000 labelled samples count as 1,247 after weighting; 2,000 target samples without labels.
+    Class shares in the target (± standard error): 0.885 ± 0.014, 0.115 ± 0.014.
+    Assumption: within each class, cases look as in the source.
+    """
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
+    )
+    if sample.outcomes is not None:
+        raise error_of_shares("shifted_calibration_error", "Pass a row for each vote.")
+    sample = sample._replace(weight=sample.weight / sample.weight.mean())
+    seen = check_weight(sample_weight, len(plain_array(y_true, "y_true"))) > 0
+    target = None if target_proba is None else _read_target(target_proba, sample, from_logits)
+    rng = check_random_state(random_state)
+    seeds = rng.randint(2**31 - 1, size=n_resamples)
+    if shift == "label":
+        found = _label_shift(sample, target, seeds, (X, target_X, estimator))
+    else:
+        pair = _read_features(X, target_X, seen, target)
+        found = _covariate_shift(sample, pair, estimator, seeds, rng)
+    weight = found.source[0] / found.source[0].mean()
+    effective = float(weight.sum() ** 2 / (weight @ weight))
+    if effective < _FEWEST:
+        _warn(
+            f"After weighting, the {len(weight):,} source samples count as {effective:.1f}, fewer "
+            f"than {_FEWEST}: few of them are like the target. Estimate and limits are rough. "
+            "Collect labels in the target."
+        )
+    pvalue = None
+    if target is not None:
+        pvalue = _fit_of_predictions(two_columns(sample.proba), two_columns(target), found)
+        if pvalue <= _UNLIKELY:
+            _warn(
+                "The weighted source does not have the target's distribution of predictions (p ≤ "
+                f"{pvalue:.2g}), so shift={shift!r} does not describe what changed. Try the other "
+                "shift, or collect labels in the target."
+            )
+    limits = _ShiftedLimits(sample._replace(weight=weight), found.source[1:])
+    tail = 1 - confidence_level
+    low, high = limits.low(tail), max(limits.high(tail)[0], limits.estimate)
+    return ShiftedCalibrationError(
+        limits.estimate,
+        min(low, limits.estimate),
+        high,
+        shift,
+        effective,
+        weight,
+        found.prevalences,
+        found.errors,
+        pvalue,
+        confidence_level,
+        str(sample.notion),
+        len(weight),
+        len(found.target[0]),
+    )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=4)
+
+
+class _Weights(NamedTuple):
+    """Weights of source and target samples: in the first row as estimated, in others of resamples.
+
+    Weights of a resample are those of its samples times how often they were drawn.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    prevalences: np.ndarray | None = None
+    errors: np.ndarray | None = None
+
+
+def _read_target(target_proba, sample, from_logits) -> np.ndarray:
+    target = check_predictions(target_proba, from_logits, name="target_proba")[0]
+    if target.shape[1:] != sample.proba.shape[1:]:
+        reason = f"has shape {target.shape}, but y_proba {sample.proba.shape}."
+        raise InputError("target_proba", reason, "Pass predictions of the same classes.")
+    return target[:, ::-1] if sample.positive_first and target.ndim == 2 else target
+
+
+def _counts(seed, sample, n_target):
+    """How often each sample of source and target is drawn; groups of the source together."""
+    rng = np.random.default_rng(seed)
+    if sample.groups is None:
+        source = resample_counts(rng, len(sample.weight))
+    else:
+        source = resample_counts(rng, sample.groups.n_groups)[sample.groups.codes]
+    return source, resample_counts(rng, n_target)
+
+
+def _label_shift(sample, target, seeds, unused) -> _Weights:
+    """Weights by class, the ratios of its prevalences."""
+    if target is None:
+        remedy = "Pass the predictions for the target, whose distribution tells the prevalences."
+        raise InputError("target_proba", "is missing, and shift='label' needs it.", remedy)
+    if any(one is not None for one in unused):
+        reason = "has no meaning for shift='label', which uses predictions only."
+        raise InputError("X", reason, "Leave X, target_X and estimator out, or use 'covariate'.")
+    share, units = sample.frequencies, np.arange(len(sample.codes))
+    units = units if sample.groups is None else sample.groups.codes
+    held = [len(np.unique(units[sample.codes == k])) for k in range(len(share))]
+    if min(held) < _LEAST_OF_CLASS:
+        name, what = (
+            sample.classes.tolist()[int(np.argmin(held))],
+            "group" if sample.groups else "sample",
+        )
+        reason = f"holds {min(held)} {what}(s) of class {name!r}, too few to know how it looks."
+        remedy = f"Add labels until it has {_LEAST_OF_CLASS}, or drop its column."
+        raise InputError("y_true", reason, remedy)
+    of_source, of_target = _scores(sample, target, share)
+    one_hot = np.eye(len(share))[sample.codes]
+
+    def solve(source, drawn):
+        mass = one_hot * source[:, None]
+        means = of_source.T @ (mass / mass.sum(axis=0))
+        if not np.linalg.cond(means) < _SINGULAR:
+            reason = "does not tell the classes apart, so that their prevalences are unknown."
+            raise InputError("y_proba", reason, "Use a model with some discrimination.")
+        return np.linalg.solve(means, drawn @ of_target / drawn.sum()), mass.sum(axis=0)
+
+    found, _ = solve(sample.weight, np.ones(len(target)))
+    found = np.maximum(found, 0)
+    found = found / found.sum()
+    sources, targets = [sample.weight * (found / share)[sample.codes]], [np.ones(len(target))]
+    prevalences = []
+    for seed in seeds:
+        source, drawn = _counts(seed, sample, len(target))
+        source = source * sample.weight
+        if (np.bincount(sample.codes, source, len(share)) == 0).any():
+            continue  # a resample without a class says nothing of it
+        shares, mass = solve(source, drawn)
+        prevalences.append(shares)
+        sources.append(source * (shares / (mass / mass.sum()))[sample.codes])
+        targets.append(drawn)
+    errors = np.std(prevalences, axis=0, ddof=1)
+    return _Weights(np.array(sources), np.array(targets), found, errors)
+
+
+def _scores(sample, target, share) -> tuple[np.ndarray, np.ndarray]:
+    """Ratios r_k / Σ_j π_j r_j of source and target at the prevalences of highest likelihood."""
+    method = BetaCalibration() if len(share) == 2 else VectorScaling()
+    source = sample.proba if len(share) == 2 else two_columns(sample.proba)
+    if len(share) == 2 and source.ndim == 2:
+        source, target = source[:, 1], target[:, 1]
+    method.fit(source, sample.codes, sample_weight=sample.weight)
+    ratios = [method.predict_proba(proba) / share for proba in (source, target)]
+    with warnings.catch_warnings():  # prevalences are solved for below
+        warnings.simplefilter("ignore")
+        likely = estimate_prevalence(ratios[1] * share, prevalence=share)
+    likely = np.maximum(likely, 1 / len(target))
+    likely = likely / likely.sum()
+    of_source, of_target = (ratio / (ratio @ likely)[:, None] for ratio in ratios)
+    return of_source, of_target
+
+
+def _read_features(X, target_X, seen, target) -> tuple[np.ndarray, np.ndarray]:
+    pair = []
+    for name, features in (("X", X), ("target_X", target_X)):
+        if features is None:
+            reason = "is missing, and shift='covariate' needs it."
+            raise InputError(name, reason, "Pass what describes the samples, (n, n_features).")
+        refuse_masked(features, name)
+        with naming(name):
+            pair.append(check_array(decoded(features), dtype=np.float64, input_name=name))
+    source, other = pair
+    if len(source) != len(seen):
+        reason = f"has {len(source)} rows, and y_true {len(seen)}."
+        raise InputError("X", reason, "Pass one row per sample.")
+    if source.shape[1] != other.shape[1]:
+        reason = f"has {other.shape[1]} columns, and X {source.shape[1]}."
+        raise InputError("target_X", reason, "Pass the same features.")
+    if target is not None and len(target) != len(other):
+        reason = f"has {len(other)} rows, and target_proba {len(target)}."
+        raise InputError("target_X", reason, "Pass one row per target sample.")
+    return source[seen], other
+
+
+def _covariate_shift(sample, pair, estimator, seeds, rng) -> _Weights:
+    """Weights by X, the odds of target against source by a cross-fitted classifier."""
+    if estimator is None:
+        estimator = make_pipeline(
+            StandardScaler(), LogisticRegression(C=1e3, solver="newton-cholesky")
+        )
+    features = np.vstack(pair)
+    n, n_target = map(len, pair)
+    domain = np.r_[np.zeros(n, dtype=int), np.ones(n_target, dtype=int)]
+    if min(n, n_target) < 2 * _FOLDS:
+        name = "X" if n < n_target else "target_X"
+        reason = f"has {min(n, n_target)} rows of positive weight."
+        raise InputError(name, reason, f"At least {2 * _FOLDS} are needed.")
+    folds = np.empty(n + n_target, dtype=np.intp)
+    splitter = StratifiedKFold(_FOLDS, shuffle=True, random_state=rng.randint(2**31 - 1))
+    for k, (_, rows) in enumerate(splitter.split(features, domain)):
+        folds[rows] = k
+    if sample.groups is not None:  # whose samples stay together
+        folds[:n] = (sample.groups.codes + folds[n]) % _FOLDS
+    fit = (estimator, features, domain, folds)
+    ones = np.ones(n + n_target, dtype=np.intp)
+    odds = _cross_fitted_odds(*fit, ones)
+    if roc_auc_score(domain, odds) >= _APART:
+        reason = "separates source and target: no source sample is like the target."
+        remedy = "Collect labels in the target, or leave out features that only name the place."
+        raise InputError("X", reason, remedy)
+    beyond = float(np.mean(odds[n:] > odds[:n].max()))
+    if beyond > _BEYOND:
+        _warn(
+            f"{beyond:.0%} of the target samples are unlike any source sample (by X). Nothing is "
+            "known of the error there. Collect labels for such cases."
+        )
+    counts = [np.concatenate(_counts(seed, sample, n_target)) for seed in seeds]
+    sources = [sample.weight * odds[:n]]
+    sources += [sample.weight * count[:n] * _cross_fitted_odds(*fit, count)[:n] for count in counts]
+    targets = [np.ones(n_target), *(count[n:] for count in counts)]
+    return _Weights(np.array(sources), np.array(targets))
+
+
+def _cross_fitted_odds(estimator, features, domain, folds, count) -> np.ndarray:
+    """Odds of target against source of all samples, each by a fit to the other folds."""
+    odds = np.empty(len(domain))
+    for k in range(_FOLDS):
+        rows = np.repeat(np.arange(len(domain)), np.where(folds == k, 0, count))
+        fitted = clone(estimator).fit(features[rows], domain[rows])
+        proba = fitted.predict_proba(features[folds == k])[:, 1]
+        odds[folds == k] = proba / np.maximum(1 - proba, 1e-12)
+        odds[folds == k] *= np.mean(domain[rows] == 0) / np.mean(domain[rows] == 1)
+    return odds
+
+
+def _fit_of_predictions(source, target, weights: _Weights) -> float:
+    """P-value that the weighted source has the target's distribution of each class's probability.
+
+    The largest difference of distribution functions is compared with how far it moves in resamples.
+    """
+    differences = []
+    for own, other in zip(source.T, target.T, strict=True):
+        edges = np.unique(np.quantile(other, np.arange(1, _CELLS) / _CELLS))
+        shares = [
+            mass @ (values[:, None] <= edges) / mass.sum(axis=1, keepdims=True)
+            for mass, values in ((weights.source, own), (weights.target, other))
+        ]
+        differences.append(shares[0] - shares[1])
+    moves = np.concatenate(differences, axis=1)
+    observed = np.abs(moves[0]).max()
+    drawn = np.abs(moves[1:] - moves[0]).max(axis=1)
+    return float((1 + np.count_nonzero(drawn >= observed)) / (1 + len(drawn)))
+
+
+class _ShiftedLimits(ErrorLimits):
+    """Limits under estimated weights, by the weights of resamples (n_resamples, n_samples)."""
+
+    def __init__(self, sample: Sample, resampled: np.ndarray):
+        super().__init__(sample)
+        self.resampled = resampled
+
+    @cached_property
+    def _noise(self):
+        """As of the base; what the weights add to the noise of each signed sum is added."""
+        sums, means, deviations, scale = super()._noise
+        added = []
+        for k in CHANGES:
+            signs = [part.largest_pattern(k) for part in self.parts]
+            totals = [
+                float(part.weight @ (part.residuals * sign))
+                for part, sign in zip(self.parts, signs, strict=True)
+            ]
+            added.append(self._variance(signs, totals) - super()._variance(signs, totals))
+        return sums, means, np.sqrt(deviations**2 + np.maximum(added, 0)), scale
+
+    def _variance(self, signs, sums) -> float:
+        """The variance of the mean of the residuals times signs over resamples.
+
+        It is enlarged as the variance of Student's distribution, since resamples are few.
+        """
+        n, means = len(self.resampled), np.zeros(len(self.resampled))
+        for part, share, sign in zip(self.parts, self.shares, signs, strict=True):
+            weight = self.resampled[:, part.rows]
+            means += share * (weight @ (part.residuals * sign)) / weight.sum(axis=1)
+        return float(means.var(ddof=1)) * (n - 1) / (n - 3)
