@@ -18,7 +18,17 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"
 
 
 def labelled_table(
-    path, label, others, ignored, spared, score, soft, max_bytes, dialect, dropped=()
+    path,
+    label,
+    others,
+    ignored,
+    spared,
+    score,
+    soft,
+    max_bytes,
+    dialect,
+    dropped=(),
+    unlabelled=False,
 ):
     """The table of a file, and its labels, classes (None of a single column) and other columns.
 
@@ -41,7 +51,8 @@ def labelled_table(
     table = read_table(path, max_bytes, choose, dialect=dialect)
     texts = None if soft is not None else table.texts[label]
     described = {name: table.texts[name] for name in others}
-    left_out = samples_left_out(table, texts, described, others, dialect.missing, dropped)
+    missing = dialect.missing
+    left_out = samples_left_out(table, texts, described, others, missing, dropped, unlabelled)
     if left_out is not None:
         table = table.take(left_out.kept)
     if soft is None:
@@ -246,7 +257,7 @@ def unlabelled_table(path, classes, others, score, soft, max_bytes, dialect) -> 
 # What the arrays of an archive mean
 
 
-def labelled_arrays(path, others, soft, max_bytes, missing=False, dropped=()):
+def labelled_arrays(path, others, soft, max_bytes, missing=False, dropped=(), unlabelled=False):
     """What :func:`labelled_table` returns, of an archive."""
     outcome = "labels" if soft is None else soft
     arrays = read_arrays(path, max_bytes, ["proba", outcome, *others], ["classes"])
@@ -257,14 +268,14 @@ def labelled_arrays(path, others, soft, max_bytes, missing=False, dropped=()):
     if soft is None and found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
     left_out = None
-    if missing or dropped:
+    if missing or dropped or unlabelled:
         described = {name: _texts_of_array(values) for name, values in beside.items()}
         texts = None if soft is not None else _texts_of_array(found)
         numbers = table.numbers
         if soft is not None:
             numbers = np.column_stack([numbers, found])
         both = table._replace(numbers=numbers)
-        left_out = samples_left_out(both, texts, described, others, missing, dropped)
+        left_out = samples_left_out(both, texts, described, others, missing, dropped, unlabelled)
         assert left_out is not None
         table, found = table.take(left_out.kept), found[left_out.kept]
         beside = {name: values[left_out.kept] for name, values in beside.items()}

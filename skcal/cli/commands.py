@@ -200,6 +200,7 @@ def _read(options, file=None, known=None) -> Predictions:
         known=known,
         scale=options.scale,
         dropped=options.drop_label,
+        unlabelled=options.skip_unlabelled,
         dialect=dialect_of(file, options),
     )
 
@@ -215,7 +216,7 @@ def _other_columns(options) -> dict[str, str]:
     """Columns that are neither classes nor labels, with the options that name them."""
     named = dict.fromkeys(options.by, "--by") | dict.fromkeys(options.segments, "--segments")
     of_samples = {options.groups: "--groups", options.weight: "--weight"}
-    if options.command == "compare":
+    if options.command in ("compare", "monitor"):
         of_samples[options.id] = "--id"
     return named | {column: option for column, option in of_samples.items() if column is not None}
 

@@ -75,6 +75,7 @@ def samples_left_out(
     options: Mapping[str, str],
     missing: bool,
     dropped: Collection[str],
+    unlabelled: bool = False,
 ) -> LeftOut | None:
     """Find the rows of a table without a prediction or a label, or with a label that is dropped.
 
@@ -92,13 +93,15 @@ def samples_left_out(
         Whether samples without a prediction or a label are left out.
     dropped : collection of str
         Labels whose samples are left out.
+    unlabelled : bool, default=False
+        Whether samples without a label are left out.
 
     Returns
     -------
     left_out : LeftOut or None
         None where no option leaves samples out.
     """
-    if not missing and not dropped:
+    if not missing and not dropped and not unlabelled:
         return None
     n, reasons = len(table.numbers), dict[str, int]()
     out = np.zeros(n, dtype=bool)
@@ -113,7 +116,7 @@ def samples_left_out(
     if labels is not None:
         texts = np.array([str(text or "").strip() for text in labels.values])
         codes = np.asarray(labels.codes)
-        if missing:
+        if missing or unlabelled:
             absent = [is_missing(text) and text not in table.names for text in texts.tolist()]
             out = leave_out(np.array(absent)[codes], "without a label")
         for label in dict.fromkeys(dropped):

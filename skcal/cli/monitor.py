@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -21,13 +24,49 @@ from skcal.displays.files import save_figure
 from skcal.monitoring import CalibrationMonitor
 
 _MOST_DIGESTS = 400  # of the last batches
+_MOST_MARKS = 100_000  # of the last rows with an id
+
+
+@dataclass
+class Known:
+    """What the state file holds beside the monitor: which batches and rows were added.
+
+    Evidence that is counted twice is none.
+
+    Attributes
+    ----------
+    batches : list of str
+        Digests of the last batches, whatever the order of their rows.
+    columns : dict or None
+        Names of the columns: ``predictions``, ``label``, ``soft`` and ``id``; None before a file.
+    rows : ndarray of uint64
+        Marks of the last rows with an id: 48 bits of the id, 16 of predictions and label.
+    """
+
+    batches: list[str]
+    columns: dict[str, Any] | None
+    rows: np.ndarray
+
+    @classmethod
+    def parse(cls, parts: dict, path: Path) -> Known:
+        """Read what :meth:`parts` returned; a state of the library has none of it."""
+        batches, columns = parts.get("batches", []), parts.get("columns")
+        try:
+            marks = np.frombuffer(base64.b64decode(parts.get("rows", ""), validate=True), "<u8")
+            if not isinstance(batches, list) or not isinstance(columns, dict | None):
+                raise TypeError
+        except (TypeError, ValueError) as error:
+            raise FileError(f"{path}: batches, columns or rows are damaged.") from error
+        return cls(batches, columns, marks)
+
+    def parts(self) -> dict[str, Any]:
+        """Return plain data."""
+        rows = base64.b64encode(self.rows.astype("<u8").tobytes()).decode()
+        return {"batches": self.batches, "columns": self.columns, "rows": rows}
 
 
 def watch(read: Callable[..., Predictions], notion: str, options) -> int:
     """Update the state file by a batch, print what is known, and return the exit status.
-
-    The state also holds digests of the last batches, so that none is added twice by mistake:
-    evidence that is counted twice is none. Without a file the state is shown as it is.
 
     Parameters
     ----------
@@ -36,27 +75,49 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
     notion : str
         "auto" if none was asked for.
     options : Namespace
-        ``file``, ``again``, ``state``, ``alpha``, ``run_length``, ``max_size``, ``plot``, ``quiet``
-        and ``json``; None for what was not given, since a state file knows.
+        Of the command; None for what was not given, since a state file knows.
 
     Returns
     -------
     status : int
-        1 after an alarm, else 0.
+        1 after an alarm that nobody acknowledged, else 0.
     """
     path = Path(options.state)
     with _folder_locked(path):
-        monitor, digests = None, list[str]()
-        if path.exists() or options.file is None:
-            monitor, digests = _read_state(path, options)
+        monitor, known = None, Known([], None, np.empty(0, "<u8"))
+        if path.exists() or options.file is None or options.reset or options.acknowledge:
+            monitor, known = _read_state(path, options)
             _refuse_other_options(monitor, notion, options)
+            _note(monitor, options)
+        changed = options.reset or options.acknowledge
         if options.file is not None:
-            monitor = _update(path, monitor, digests, read, notion, options)
+            added, monitor = _update(monitor, known, read, notion, options)
+            changed |= added
         assert monitor is not None
-        options.print(as_json(_facts(monitor)) if options.json else monitor)
+        plan = None if options.plan is None else monitor.plan(options.plan)
+        if changed:
+            state = {**json.loads(monitor.to_json()), **known.parts()}
+            with replacing(path, "w", encoding="utf-8") as file:
+                file.write(json.dumps(state))
+        if options.json:
+            planned = {} if plan is None else {"plan": asdict(plan)}
+            options.print(as_json({**monitor.to_dict(), **planned}))
+        else:
+            options.print(monitor if plan is None else f"{monitor}\nPlan: {plan}")
     if options.plot is not None:
         save_figure(MonitorDisplay.from_monitor(monitor).figure_, options.plot)
-    return int(monitor.alarm_ is not None)
+    return int(monitor.alarm_ is not None and monitor.acknowledged_ is None)
+
+
+def _note(monitor: CalibrationMonitor, options) -> None:
+    """Acknowledge an alarm, or begin anew."""
+    try:
+        if options.acknowledge:
+            monitor.acknowledge(options.note)
+        if options.reset:
+            monitor.reset(options.note)
+    except ValueError as error:
+        raise FileError(f"{options.state}: {error}") from error
 
 
 @contextmanager
@@ -72,8 +133,11 @@ def _folder_locked(path: Path):
         yield
 
 
-def _update(path: Path, monitor, digests, read, notion, options) -> CalibrationMonitor:
-    """The monitor, or a new one, with a batch that it has not seen."""
+def _update(monitor, known: Known, read, notion, options) -> tuple[bool, CalibrationMonitor]:
+    """Whether rows were added, and the monitor, or a new one, with those that it has not seen."""
+    if known.columns and known.columns.get("id") and options.id is None:
+        options.id = known.columns["id"]
+        options.ignore = [*options.ignore, options.id]
     if monitor is None:
         predictions = read()
         alpha = 0.05 if options.alpha is None else options.alpha
@@ -83,29 +147,111 @@ def _update(path: Path, monitor, digests, read, notion, options) -> CalibrationM
         predictions = read(known=monitor.classes_)
         _require_classes(predictions, monitor.classes_, options)
         predictions = predictions.ordered_as(monitor.classes_)
-    digest = _digest(predictions)
-    if digest in digests and not options.again:
-        warn(
-            f"{options.file} was added before and is not added again (--again adds it).",
-            stacklevel=2,
-        )
-        return monitor
+    known.columns = _same_columns(predictions, known.columns, options)
+    digest, marks = _digest(predictions), _marks(predictions, options)
+    if not options.again:
+        if digest in known.batches:
+            warn(
+                f"{options.file} was added before and is not added again (--again adds it).",
+                stacklevel=2,
+            )
+            return False, monitor
+        new = _new_rows(marks, known.rows, predictions, options)
+        if not new.any():
+            return False, monitor
+        marks, predictions = marks[new[: len(marks)]], predictions.take(new, predictions.left_out)
     monitor.update(predictions.proba, predictions.labels)
-    kept = [*digests, digest][-_MOST_DIGESTS:]
-    with replacing(path, "w", encoding="utf-8") as file:
-        file.write(json.dumps({**json.loads(monitor.to_json()), "batches": kept}))
-    return monitor
+    known.batches = [*known.batches, digest][-_MOST_DIGESTS:]
+    known.rows = np.append(known.rows, marks)[-_MOST_MARKS:]
+    return True, monitor
+
+
+def _same_columns(predictions: Predictions, earlier, options) -> dict[str, Any]:
+    """The names of the columns; raises where they are not those of earlier batches."""
+    columns = {
+        "predictions": sorted(predictions.names),
+        "label": options.label if predictions.names and options.soft is None else None,
+        "soft": options.soft,
+        "id": options.id,
+    }
+    for name, value in columns.items():
+        before = (earlier or {}).get(name)
+        unknown = name in ("predictions", "label", "id") and not (before and value)
+        if earlier is not None and before != value and not unknown:
+            raise FileError(
+                f"{options.file}: {_shown(name, value)}, earlier batches in {options.state} had "
+                f"{_shown(name, before)}. Give the same columns, or begin another state file."
+            )
+        columns[name] = value or before
+    return columns
+
+
+def _shown(name: str, value) -> str:
+    kind = {"predictions": "predictions in", "label": "labels in", "id": "ids in", "soft": "--soft"}
+    return f"{kind[name]} {listed(value) if isinstance(value, list) else repr(value)}"
 
 
 def _digest(predictions: Predictions) -> str:
-    """What a batch is recognised by, whatever file it comes in."""
-    content = hashlib.sha256(np.ascontiguousarray(predictions.proba, dtype=np.float64).tobytes())
-    content.update("\n".join(map(str, predictions.labels.tolist())).encode())
+    """What a batch is recognised by, whatever file it comes in and in whatever order."""
+    content = hashlib.sha256()
+    for row in sorted(_contents(predictions)):
+        content.update(row)
     return content.hexdigest()[:16]
 
 
-def _read_state(path: Path, options) -> tuple[CalibrationMonitor, list[str]]:
-    """The monitor of a state file, and the digests of the files that it has seen."""
+def _contents(predictions: Predictions) -> list[bytes]:
+    """Predictions and label of each row."""
+    proba = np.ascontiguousarray(predictions.proba, dtype=np.float64)
+    return [
+        row.tobytes() + b"\n" + str(label).encode() + b"\n"
+        for row, label in zip(proba, predictions.labels.tolist(), strict=True)
+    ]
+
+
+def _marks(predictions: Predictions, options) -> np.ndarray:
+    """A number of each row: 48 bits of its id, 16 of its content; none without ids."""
+    if options.id is None:
+        return np.empty(0, "<u8")
+    names = predictions.others[options.id].astype(str)
+    distinct, times = np.unique(names, return_counts=True)
+    if len(distinct) < len(names):
+        twice = str(distinct[times > 1][0])
+        raise FileError(
+            f"{options.file}: {options.id} {twice!r} names several rows. Give each prediction an "
+            "id of its own, such as customer and date."
+        )
+    digest = hashlib.blake2b
+    marks = b"".join(
+        digest(name.encode() + b"\n" + row, digest_size=2).digest()
+        + digest(name.encode(), digest_size=6).digest()
+        for name, row in zip(names.tolist(), _contents(predictions), strict=True)
+    )
+    return np.frombuffer(marks, "<u8")
+
+
+def _new_rows(marks, known, predictions: Predictions, options) -> np.ndarray:
+    """Which rows were not added before; raises where one was with another content."""
+    if options.id is None:
+        return np.ones(len(predictions.labels), dtype=bool)
+    same = np.isin(marks, known)
+    changed = np.flatnonzero(np.isin(marks >> np.uint64(16), known >> np.uint64(16)) & ~same)
+    if len(changed):
+        name = str(predictions.others[options.id][changed[0]])
+        raise FileError(
+            f"{options.file}: {options.id} {name!r} was added before with another prediction or "
+            "label. Give each prediction an id of its own, such as customer and date."
+        )
+    if same.any():
+        warn(
+            f"{options.file}: {same.sum():,} of {len(same):,} rows were added before, by their "
+            f"{options.id}, and are left out (--again adds them).",
+            stacklevel=2,
+        )
+    return ~same
+
+
+def _read_state(path: Path, options) -> tuple[CalibrationMonitor, Known]:
+    """The monitor of a state file, and which batches and rows it has seen."""
     if not path.is_file():
         remedy = "Pass a FILE with predictions to begin it." if options.file is None else ""
         remedy = remedy or "Pass the name of one, which is made if absent."
@@ -118,10 +264,9 @@ def _read_state(path: Path, options) -> tuple[CalibrationMonitor, list[str]]:
     except ValueError as error:
         reason = str(error).removeprefix("text ")
         raise FileError(f"{path}: {reason} The order is STATE, then FILE.") from error
-    if not monitor.n_samples_seen_:
+    if not hasattr(monitor, "classes_"):
         raise FileError(f"{path}: a monitor without samples. Remove it to begin.")
-    digests = json.loads(text).get("batches", [])
-    return monitor, digests if isinstance(digests, list) else []
+    return monitor, Known.parse(json.loads(text), path)
 
 
 def _refuse_other_options(monitor: CalibrationMonitor, notion: str, options) -> None:
@@ -146,23 +291,3 @@ def _require_classes(predictions: Predictions, classes: np.ndarray, options) -> 
             f"{options.file}: has the classes {listed(here)}, {options.state} {listed(there)}. "
             "Pass batches of one model, and the same --pos-label."
         )
-
-
-def _facts(monitor: CalibrationMonitor) -> dict:
-    """Plain data; infinite evidence as text."""
-
-    def finite_or_text(value: float) -> float | str:
-        return value if np.isfinite(value) else str(value)
-
-    return {
-        "n_samples_seen": monitor.n_samples_seen_,
-        "notion": str(monitor.notion_),
-        "alpha": monitor.alpha,
-        "run_length": monitor.run_length,
-        "alarm": monitor.alarm_,
-        "e_value": finite_or_text(monitor.e_value_),
-        "log_e_value": finite_or_text(monitor.log_e_value_),
-        "detector": finite_or_text(monitor.detector_),
-        "e_values": {title: finite_or_text(value) for title, value in monitor.e_values_.items()},
-        "estimates": {title: found._asdict() for title, found in monitor.estimates_.items()},
-    }

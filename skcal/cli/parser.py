@@ -36,6 +36,7 @@ _WITHOUT: dict = {
     "by": [],
     "segments": [],
     "logits": False,
+    "skip_unlabelled": False,
 }
 
 
@@ -183,7 +184,8 @@ def _file_options() -> argparse.ArgumentParser:
     options.add_argument(
         "--id",
         metavar="COLUMN",
-        help="column of a table with the name of each sample, by which compare joins two files",
+        help="column of a table with the name of each sample, by which compare joins two files and "
+        "monitor knows rows again",
     )
     options.add_argument(
         "--score",
@@ -474,10 +476,11 @@ def _add_monitor(commands, parents):
         "monitor",
         parents,
         "watch a model: add a batch to the evidence, exit with 1 after an alarm",
-        "state.json today.csv --notion confidence",
+        "state.json today.csv --id prediction",
         "Add a batch of predictions and labels to the evidence in STATE. A batch that was added "
-        "already, as when a job runs twice, is not added again. Exit status: 0 no alarm, 1 alarm, "
-        "2 the batch could not be read, and STATE is as it was. With --soft a sample has one vote.",
+        "already, as when a job runs twice, is not added again; with --id no row is added twice. "
+        "Exit status: 0 no alarm or an acknowledged one, 1 alarm, 2 the batch could not be read, "
+        "and STATE is as it was. With --soft a sample has one vote.",
     )
     parser.add_argument("state", metavar="STATE", help="of the monitor, JSON; made if absent")
     parser.add_argument(
@@ -501,7 +504,32 @@ def _add_monitor(commands, parents):
         "calibrated model",
     )
     parser.add_argument(
-        "--again", action="store_true", help="add a file even if one of the same content was added"
+        "--again", action="store_true", help="add a file even if it, or rows of it, were added"
+    )
+    parser.add_argument(
+        "--skip-unlabelled",
+        action="store_true",
+        help="leave out rows of a table without a label; add the file again when they have one "
+        "(with --id)",
+    )
+    parser.add_argument(
+        "--acknowledge",
+        action="store_true",
+        help="say that the alarm is known: the exit status is 0 until --reset",
+    )
+    parser.add_argument(
+        "--reset",
+        action="store_true",
+        help="begin anew after the model was recalibrated or replaced, before FILE is added",
+    )
+    parser.add_argument(
+        "--note", default="", metavar="TEXT", help="why, kept with --acknowledge or --reset"
+    )
+    parser.add_argument(
+        "--plan",
+        type=_positive,
+        metavar="RATIO",
+        help="say how soon a drift to this ratio of observed to predicted events is found",
     )
 
 

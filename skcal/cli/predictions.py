@@ -57,6 +57,8 @@ class Predictions(NamedTuple):
         Further columns that were asked for, such as subgroups.
     left_out : LeftOut or None
         Samples of the file that are not among these.
+    names : sequence of str
+        The names of the columns of predictions; empty for archives, whose columns have none.
     """
 
     proba: np.ndarray
@@ -64,11 +66,13 @@ class Predictions(NamedTuple):
     classes: np.ndarray
     others: Mapping[str, np.ndarray] = MappingProxyType({})
     left_out: LeftOut | None = None
+    names: Sequence[str] = ()
 
     def take(self, rows: np.ndarray, left_out: LeftOut | None = None) -> Predictions:
         """Return some of the samples, with what is left out now."""
         others = {name: values[rows] for name, values in self.others.items()}
-        return Predictions(self.proba[rows], self.labels[rows], self.classes, others, left_out)
+        samples = self.proba[rows], self.labels[rows], self.classes, others
+        return Predictions(*samples, left_out, self.names)
 
     def ordered_as(self, classes: np.ndarray) -> Predictions:
         """Bring the columns into the order of these, the same classes."""
@@ -162,6 +166,7 @@ def read_predictions(
     known: np.ndarray | None = None,
     scale: float = 1.0,
     dropped: Sequence[str] = (),
+    unlabelled: bool = False,
     dialect: Dialect = _COMMAS,
 ) -> Predictions:
     """Read predictions and labels from a text file, ``.jsonl``, ``.parquet`` or ``.npz`` file.
@@ -202,6 +207,8 @@ def read_predictions(
         What stands for certainty in the file, such as 100.
     dropped : sequence of str, default=()
         Labels whose samples are left out.
+    unlabelled : bool, default=False
+        Whether samples without a label are left out.
     dialect : Dialect, default=Dialect()
         Of a text file: commas between fields and decimal points, unless told otherwise.
 
@@ -218,10 +225,12 @@ def read_predictions(
     archive = kind_of(path) == "npz"
     with errors_that_name(path, max_bytes):
         if archive:
-            found = labelled_arrays(path, others, soft, max_bytes, dialect.missing, dropped)
+            found = labelled_arrays(
+                path, others, soft, max_bytes, dialect.missing, dropped, unlabelled
+            )
         else:
-            options = (tuple(ignored), spared, score, soft, max_bytes, dialect, dropped)
-            found = labelled_table(path, label, others, *options)
+            options = (tuple(ignored), spared, score, soft, max_bytes, dialect)
+            found = labelled_table(path, label, others, *options, dropped, unlabelled)
         table, labels, classes, beside, left_out = found
         table = _divided_by(scale, table)
         with errors_in_words_of(table):
@@ -239,7 +248,7 @@ def read_predictions(
             f"sorted labels, {names}. Save classes=… to say which they are.",
             stacklevel=2,
         )
-    return predictions._replace(others=beside, left_out=left_out)
+    return predictions._replace(others=beside, left_out=left_out, names=table.names)
 
 
 def _divided_by(scale: float, table: FileTable) -> FileTable:

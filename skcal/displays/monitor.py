@@ -26,25 +26,25 @@ from skcal.monitoring import CalibrationMonitor
 
 @dataclass(eq=False, repr=False)
 class MonitorDisplay(Display):
-    """The evidence of a monitor over time, and the bias of the predictions.
+    """Plot the evidence of a monitor over time, and the bias of the predictions.
 
-    Make it with :meth:`from_monitor`. The upper panel shows the e-value, or the e-detector where
-    that is what alarms, on a logarithmic scale, with the value of an alarm. The lower one shows
-    observed minus predicted probability: dots between one row of the history and the next, a line
-    for all samples so far, with its confidence sequence.
+    Make it with :meth:`from_monitor`. The upper panel shows the e-value on a logarithmic scale,
+    with the value that raises the alarm; with a run length it shows the e-detector. The lower panel
+    shows observed minus predicted probability: a dot for each period between two rows of the
+    history, and a line for all samples so far, with limits that hold at all times.
 
     Parameters
     ----------
     columns : dict of str to ndarray of shape (n_rows,)
         What :meth:`skcal.monitoring.CalibrationMonitor.history` returns.
     threshold : float
-        Evidence of an alarm.
+        The evidence that raises the alarm.
     alpha : float
     notion : str
     alarm : int, default=None
         Samples at the alarm.
     of_detector : bool, default=False
-        Whether the e-detector alarms, and is shown.
+        Whether the e-detector raises the alarm, and is shown.
     name : str, default=None
         The name of the model, for the title.
 
@@ -94,7 +94,7 @@ class MonitorDisplay(Display):
 
     @classmethod
     def from_monitor(cls, monitor, *, name=None, ax=None, plot=True):
-        """Read a monitor, and plot.
+        """Plot what a monitor knows.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class MonitorDisplay(Display):
         ax : array of two matplotlib axes, default=None
             One axes where the notion has no common bias; None makes a figure.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes the numbers without plotting, and needs no matplotlib.
 
         Returns
         -------

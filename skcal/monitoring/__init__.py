@@ -1,9 +1,9 @@
-"""Watching models in production: evidence of miscalibration that may be read at any time.
+"""Watch models in production: evidence of miscalibration that may be read at any time.
 
-An *e-value* is evidence against "calibrated": 1 says nothing, and 20 or more happens with a
-probability of at most 1/20 if the predictions are calibrated, at whatever time one looks. A
-:class:`CalibrationMonitor` gathers it over batches of outcomes; those of many streams are merged by
-:func:`merge_e_values`, or chosen among by :func:`e_benjamini_hochberg`.
+An *e-value* is evidence against "calibrated". It starts at 1. If the predictions are calibrated, it
+ever reaches 20 with a probability of at most 1/20, however often you look. A
+:class:`CalibrationMonitor` computes it from batches of outcomes. :func:`merge_e_values` merges the
+e-values of several streams, and :func:`e_benjamini_hochberg` says which streams are miscalibrated.
 """
 
 from skcal.monitoring.e_values import e_benjamini_hochberg, merge_e_values

@@ -12,12 +12,17 @@ has the mean Σ_k p_k · q_k / p_k = 1 under H0, whatever ψ is, also where some
 =============== ========================================= ==================================
 family          ψ_k                                       learned from
 =============== ========================================= ==================================
-`Grid`          a log p_k + b 1[k = t]                    nothing: 24 pairs (a, b)
+`Shifts`        b 1[k = t]                                nothing: six shifts b
+`Slopes`        a log p_k                                 nothing: four slopes a
+`Grid`          a log p_k + b 1[k = t]                    nothing: 16 pairs (a, b)
 `ClassShifts`   b 1[k = c]                                nothing: two shifts b of each class
 `LearnedTilt`   a log p_k + b 1[k = t]                    one Newton step from a = b = 0
 `LearnedBins`   b_j 1[k = t], p_t in bin j                observed and expected odds of a bin
 `LearnedShares` b_k                                       observed and expected class counts
 =============== ========================================= ==================================
+
+`share` says how much of the wealth is bet by a family: half of it, or nearly so, on shifts, since a
+drift of the mean is the most frequent one.
 
 t is the *target*: the positive class of a scalar problem, else the most probable class. 1 + a is
 the inverse of a temperature. log p is floored at log 1e-12. Learned tilts forget: their sums decay
@@ -37,10 +42,11 @@ from scipy.special import logit
 from skcal._validation import row_blocks
 
 MEMORIES = np.array([1e3, 1e4, np.inf])  # samples after which a sum has lost 63 % of its weight
-_SLOPES = np.array([-0.5, -0.25, 0.0, 1 / 3, 1.0])  # temperatures 2, 4/3, 1, 3/4, 1/2
-_SHIFTS = np.array([-1.5, -0.5, 0.0, 0.5, 1.5])  # of log-odds
+SHIFTS = np.array([-1.2, -0.6, -0.3, 0.3, 0.6, 1.2])  # of log-odds
+_SLOPES = np.array([-0.5, -0.25, 0.3, 0.8])  # temperatures 2, 4/3, 0.77, 0.56
+_BESIDE_SLOPES = np.array([-1.5, -0.5, 0.5, 1.5])  # shifts
 _CLASS_SHIFTS = np.array([-1.5, np.log(2)])  # a class nearly lost, and one twice as frequent
-_PRECISION = np.array([[10.0, 0.0], [0.0, 4.0]])  # of a and b before any sample
+PRECISION = np.array([[10.0, 0.0], [0.0, 4.0]])  # of a and b before any sample
 _LIMITS = np.array([0.8, 3.0])  # of |a| and |b|
 _EDGES = np.array(
     [0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97, 0.99, 0.997, 0.999]
@@ -108,6 +114,11 @@ class Batch:
         return (self.code == self.target).astype(np.float64)
 
     @property
+    def variance(self) -> np.ndarray:
+        """Half of the variance of what happened; of two columns that of one."""
+        return (1 - np.einsum("ij,ij->i", self.proba, self.proba)) / 2
+
+    @property
     def expected(self) -> np.ndarray:
         """The probability of the target."""
         return self.of_column(self.proba, self.target)
@@ -121,10 +132,13 @@ class TiltFamily(Protocol):
     sums : ndarray
         What learned tilts know, one first axis entry a memory; empty for fixed ones.
     n_tilts : int
+    share : float
+        Of the wealth, in any unit.
     """
 
     sums: np.ndarray = np.empty(0)
     n_tilts: int
+    share: float = 1.25
 
     def log_ratios(self, batch: Batch) -> np.ndarray:
         """Log likelihood ratio of each tilt (n_tilts,), summed over the weighted rows."""
@@ -137,16 +151,47 @@ class TiltFamily(Protocol):
         return 0.0
 
 
-class Grid(TiltFamily):
-    """Temperatures and shifts of the target's log-odds on a grid."""
+class Shifts(TiltFamily):
+    """Shifts of the target's log-odds."""
 
-    pairs = np.array([(a, b) for a in _SLOPES for b in _SHIFTS if a or b])
+    n_tilts = len(SHIFTS)
+    share = 5.0
+
+    def log_ratios(self, batch: Batch) -> np.ndarray:
+        """Log likelihood ratio of each shift."""
+        norms = batch.weight @ np.log1p(batch.expected[:, None] * np.expm1(SHIFTS))
+        return SHIFTS * (batch.weight @ batch.hit) - norms
+
+    def tilt(self, batch: Batch, k: int) -> np.ndarray:
+        """ψ of the k-th shift."""
+        return _tilt(batch, 0.0, SHIFTS[k])
+
+
+class Slopes(TiltFamily):
+    """Temperatures."""
+
+    n_tilts = len(_SLOPES)
+    share = 3.0
+
+    def log_ratios(self, batch: Batch) -> np.ndarray:
+        """Log likelihood ratio of each temperature."""
+        return _tilt_log_ratios(batch, _SLOPES, np.zeros(1)).ravel()
+
+    def tilt(self, batch: Batch, k: int) -> np.ndarray:
+        """ψ of the k-th temperature."""
+        return _tilt(batch, _SLOPES[k], 0.0)
+
+
+class Grid(TiltFamily):
+    """Temperatures with shifts of the target's log-odds."""
+
+    pairs = np.array([(a, b) for a in _SLOPES for b in _BESIDE_SLOPES])
     n_tilts = len(pairs)
+    share = 0.25
 
     def log_ratios(self, batch: Batch) -> np.ndarray:
         """Log likelihood ratio of each pair."""
-        ratios = _tilt_log_ratios(batch, _SLOPES, _SHIFTS)
-        return np.delete(ratios.ravel(), _SLOPES.tolist().index(0) * len(_SHIFTS) + 2)
+        return _tilt_log_ratios(batch, _SLOPES, _BESIDE_SLOPES).ravel()
 
     def tilt(self, batch: Batch, k: int) -> np.ndarray:
         """ψ of the k-th pair."""
@@ -193,10 +238,11 @@ class ClassShifts(TiltFamily):
         return psi
 
 
-class LearnedTilt:
+class LearnedTilt(TiltFamily):
     """Temperature and shift by one Newton step on sums of scores and information."""
 
     n_tilts = len(MEMORIES)
+    share = 1.0
 
     def __init__(self) -> None:
         self.sums = np.zeros((self.n_tilts, 5))
@@ -204,7 +250,7 @@ class LearnedTilt:
     def pairs(self) -> np.ndarray:
         """Return a and b of each memory (n_tilts, 2)."""
         score, information = self.sums[:, :2], self.sums[:, [2, 3, 3, 4]].reshape(-1, 2, 2)
-        step = np.linalg.solve(information + _PRECISION, score[..., None])[..., 0]
+        step = np.linalg.solve(information + PRECISION, score[..., None])[..., 0]
         return np.clip(step, -_LIMITS, _LIMITS)
 
     def log_ratios(self, batch: Batch) -> np.ndarray:
@@ -231,10 +277,11 @@ class LearnedTilt:
         return np.array(terms) @ batch.weight
 
 
-class LearnedBins:
+class LearnedBins(TiltFamily):
     """Log-odds of the target shifted in each bin of its probability."""
 
     n_tilts = len(MEMORIES)
+    share = 0.75
 
     def __init__(self) -> None:
         self.sums = np.zeros((self.n_tilts, 3, len(_EDGES) + 1))
@@ -272,7 +319,7 @@ class LearnedBins:
         return np.stack([np.bincount(bins, value, minlength=size) for value in values])
 
 
-class LearnedShares:
+class LearnedShares(TiltFamily):
     """Classes more or less frequent, by the ratio of observed to expected counts."""
 
     n_tilts = len(MEMORIES)
@@ -303,7 +350,7 @@ class LearnedShares:
 
 def tilt_families(n_columns: int) -> list[TiltFamily]:
     """Return families for predictions of so many columns, without what they may learn."""
-    families: list[TiltFamily] = [Grid(), LearnedTilt(), LearnedBins()]
+    families: list[TiltFamily] = [Shifts(), Slopes(), Grid(), LearnedTilt(), LearnedBins()]
     if n_columns > 2:
         families += [ClassShifts(n_columns), LearnedShares(n_columns)]
     return families

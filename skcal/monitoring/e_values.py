@@ -1,4 +1,4 @@
-"""E-values of many streams: merged into one, or chosen among at a false discovery rate."""
+"""E-values of many streams: merge them into one, or say which streams are miscalibrated."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def merge_e_values(
     e_values : array-like of shape (n_streams,)
         The values, each ≥ 0; infinity is allowed.
     independent : bool, default=False
-        Whether the streams are independent of each other: then the product is taken, else the mean,
-        which needs no condition.
+        Whether the streams are independent of each other. True takes the product; False takes the
+        mean, which needs no condition.
     sample_weight : array-like of shape (n_streams,), default=None
-        Weights of the mean, chosen without the outcomes; not for products.
+        Weights of the mean, chosen without looking at the outcomes; a product takes none.
 
     Returns
     -------
@@ -88,8 +88,7 @@ def e_benjamini_hochberg(e_values: ArrayLike, *, alpha: float = 0.05) -> np.ndar
     e_values : array-like of shape (n_streams,)
         One a stream, each ≥ 0; infinity is allowed.
     alpha : float in (0, 1), default=0.05
-        The false discovery rate: of the streams that are named at most this share is calibrated, on
-        average.
+        The false discovery rate: at most this share of the named streams is calibrated, on average.
 
     Returns
     -------
@@ -104,13 +103,13 @@ def e_benjamini_hochberg(e_values: ArrayLike, *, alpha: float = 0.05) -> np.ndar
 
     See Also
     --------
-    merge_e_values : whether any is.
+    merge_e_values : whether any stream is miscalibrated.
 
     Notes
     -----
-    Holds whatever the dependence of the streams, where the procedure of Benjamini and Hochberg on
-    p-values needs a condition. The e-values may be read at any time that does not look ahead, but
-    the promise is for one such reading; alarms of single monitors hold at all times.
+    The promise holds whatever the dependence of the streams; the procedure of Benjamini and
+    Hochberg on p-values needs a condition. It is a promise for one reading of the e-values, at any
+    time that does not look ahead. Alarms of single monitors hold at all times.
 
     References
     ----------

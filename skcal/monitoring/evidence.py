@@ -6,9 +6,11 @@ With L_t(j) the likelihood ratio of tilt j on the samples of batch t, and prior 
 
 is the wealth of a player who spreads 1 over all tilts and over the batches s before which
 calibration may have been lost. Under H0 it is a martingale with W_0 = 1. The inner sum obeys
-A_t = (A_{t-1} + ρ_t) L_t, so that no past is kept. ρ_t = R(n) - R(n + m) for a batch of m samples
-after n earlier ones; R(n) = 1 / (1 + log(1 + n / 100)) falls so slowly that a change after n
-samples costs but a factor of some log² n · n / m.
+A_t = (A_{t-1} + ρ_t) L_t, so that no past is kept. ρ_t = R(V) - R(V + v) for a batch whose outcomes
+have the variance v = Σ p (1 - p) after earlier ones of V: rare events are waited for. R is 1 before
+the first batch and .8 (1 + V / 100)^-.3 after it, so that a fifth of the wealth is bet on a model
+that was never calibrated, and the cost of a late change grows slowly. Of vectors v is half of the
+variance Σ (1 - ‖p‖²).
 
 The e-detector of Shiryaev and Roberts (Shin, Ramdas & Rinaldo 2023) starts a bet at every sample,
 
@@ -38,10 +40,10 @@ term of weight w ≤ 1 is w T with the square w² T²; one of weight 2, 3, … s
 
 For T = ±δ and m = 0 the same averages, B⁺ and B⁻, are evidence of a bias. The e-value is
 
-    E_t = W_t / 2 + (B⁺_t + B⁻_t) / 4,
+    E_t = 3/4 W_t + (B⁺_t + B⁻_t) / 8,
 
 a supermartingale under H0 with E_0 = 1, so that P(E_t ≥ 1/α at some t) ≤ α by Ville's inequality.
-The limits of the bias are those that B± reach at 4 / α: where they leave out 0, E_t ≥ 1 / α.
+The limits of the bias are those that B± reach at 8 / α: where they leave out 0, E_t ≥ 1 / α.
 
 References
 ----------
@@ -57,15 +59,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal.monitoring.bets import MEMORIES, Batch, LearnedTilt, tilt_families, tilted
+from skcal.monitoring.bets import MEMORIES, Batch, LearnedBins, LearnedTilt, tilt_families, tilted
 
 SCALES = np.array([0.04, 0.2, 1.0])  # c: small ones for small errors
-_EARLY = 100.0  # samples
+_AT_ONCE, _EARLY, _FALL = 0.2, 100.0, 0.3  # of R
+SHARE_OF_BETS = 0.75  # of the e-value
 _RATES = 0.9 * 0.5 ** np.arange(16.0)  # λ: the smallest suits some 1e9 samples
 _PSI = -np.log1p(-_RATES) - _RATES
 _STEPS = 60
-MOST_ROWS = 256
-_FIRST = ("n_samples", "log_e_value", "log_detector")
 
 
 class Estimate(NamedTuple):
@@ -77,14 +78,14 @@ class Estimate(NamedTuple):
         Observed minus predicted probability of the target.
     bias_low, bias_high : float
         Limits of its conditional mean.
-    error_low : float
-        Lower limit of the squared calibration error; not below 0.
+    rms_error_low : float
+        Lower limit of the RMS calibration error; not below 0.
     """
 
     bias: float
     bias_low: float
     bias_high: float
-    error_low: float
+    rms_error_low: float
 
 
 class Evidence:
@@ -101,9 +102,10 @@ class Evidence:
     ----------
     log_wealth, log_starts : ndarray of shape (n_tilts,)
         log A_t(j) and log D_t(j).
-    totals : ndarray of shape (4,)
-        The sum of the weights; that of this stream alone, n; the logarithm of the wealth merged
-        from other streams; the weight of outcomes whose prediction was 0, infinite evidence.
+    totals : ndarray of shape (5,)
+        The sum of the weights; that of this stream alone, and its variance V; the logarithm of the
+        wealth merged from other streams; the weight of outcomes whose prediction was 0, infinite
+        evidence.
     bias_sums : ndarray of shape (2,)
         Σ w δ_t and Σ w² δ_t² of the target; as of other sums with w² = w for counts w > 1.
     error_sums : ndarray of shape (2, n_scales)
@@ -115,9 +117,10 @@ class Evidence:
         self.families = tilt_families(n_columns)
         sizes = [family.n_tilts for family in self.families]
         self.ends = np.cumsum(sizes)
-        self.log_prior = -np.log(len(sizes) * np.repeat(sizes, sizes))
+        shares = np.array([family.share for family in self.families])
+        self.log_prior = np.repeat(np.log(shares / shares.sum() / sizes), sizes)
         self.log_wealth, self.log_starts = np.full((2, sum(sizes)), -np.inf)
-        self.totals, self.bias_sums = np.zeros(4), np.zeros(2)
+        self.totals, self.bias_sums = np.zeros(5), np.zeros(2)
         self.error_sums = np.zeros((2, len(SCALES)))
 
     def bet(self, part: Batch) -> list:
@@ -129,7 +132,8 @@ class Evidence:
         sums: list = []
         for block in part.blocks():
             ratios = np.concatenate([family.log_ratios(block) for family in self.families])
-            size = np.array([block.weight.sum(), block.weight @ (block.happened == 0)])
+            of_rows = np.ones(len(block.code)), block.variance, block.happened == 0
+            size = np.array(of_rows) @ block.weight
             lessons = [family.sums_of(block) for family in self.families]
             sums = add_bets(sums, [ratios, size, *self._estimate(block, best), *lessons])
         return sums
@@ -138,12 +142,13 @@ class Evidence:
         """Pay the bets on a batch out, and learn from it."""
         if not bets:
             return
-        ratios, (size, impossible), bias_sums, error_sums, *lessons = bets
-        share = _not_started(self.totals[1]) - _not_started(self.totals[1] + size)
+        ratios, (size, variance, impossible), bias_sums, error_sums, *lessons = bets
+        before, after = self.totals[1:3], self.totals[1:3] + np.array([size, variance])
+        share = not_started(*before) - not_started(*after)
         with np.errstate(divide="ignore"):  # nothing starts beside a batch of nearly all weight
             self.log_wealth = np.logaddexp(self.log_wealth, np.log(share)) + ratios
         self.log_starts = np.logaddexp(self.log_starts, np.log(size)) + ratios
-        self.totals += [size, size, 0.0, impossible]
+        self.totals += [size, size, variance, 0.0, impossible]
         self.bias_sums += bias_sums
         self.error_sums += error_sums
         kept = np.exp(-size / MEMORIES)
@@ -175,37 +180,49 @@ class Evidence:
     def log_e_value(self) -> float:
         """The logarithm of E_t."""
         total, squares = self.bias_sums
-        of_bias = np.multiply.outer([total, -total], _RATES) - squares * _PSI
-        log_bias = np.logaddexp.reduce(of_bias, axis=None) - np.log(of_bias.size)
-        return float(np.logaddexp(self.log_wealth_of_bets, log_bias) - np.log(2))
+        exponents = np.multiply.outer([total, -total], _RATES) - squares * _PSI
+        log_bias = np.logaddexp.reduce(exponents, axis=None) - np.log(exponents.size)
+        of_bets, of_bias = np.log(SHARE_OF_BETS), np.log1p(-SHARE_OF_BETS)
+        return float(np.logaddexp(of_bets + self.log_wealth_of_bets, of_bias + log_bias))
 
     @property
     def log_wealth_of_bets(self) -> float:
         """The logarithm of W_t."""
-        if self.totals[3]:
+        if self.totals[4]:
             return np.inf
         won = np.logaddexp.reduce(self.log_prior + self.log_wealth)
-        return float(np.logaddexp(won, np.log(_not_started(self.totals[1]))) + self.totals[2])
+        return float(np.logaddexp(won, np.log(not_started(*self.totals[1:3]))) + self.totals[3])
 
     @property
     def log_detector(self) -> float:
         """The logarithm of D_t."""
-        if self.totals[3]:
+        if self.totals[4]:
             return np.inf
         return float(np.logaddexp.reduce(self.log_prior + self.log_starts))
 
     @property
-    def leanings(self) -> tuple[float, float]:
-        """Standardised deviations of the mean of all samples, and of the slope beside it.
+    def moments(self) -> np.ndarray:
+        """Sums over all samples, of the target t, for the periods of :mod:`.history`.
 
-        Below 0 events are fewer than predicted, and predictions too extreme.
+        Σ p_t, the score of the slope a, and the information of (a, a), (a, b) and (b, b), b being
+        the shift: the last is Σ p_t (1 - p_t).
         """
-        [learned] = (family for family in self.families if isinstance(family, LearnedTilt))
-        slope, mean, of_slope, shared, of_mean = learned.sums[-1].tolist()
-        if of_mean <= 0:
-            return 0.0, 0.0
-        slope, of_slope = slope - shared / of_mean * mean, of_slope - shared**2 / of_mean
-        return mean / np.sqrt(of_mean), slope / np.sqrt(of_slope) if of_slope > 0 else 0.0
+        tilt, bins = (self._family(kind).sums[-1] for kind in (LearnedTilt, LearnedBins))
+        return np.array([bins[1].sum(), tilt[0], *tilt[2:]])
+
+    def predicted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Predicted probabilities of the target so far, the mean of each bin, and their shares."""
+        total, expected, _ = self._family(LearnedBins).sums[-1]
+        some = total > 0
+        return expected[some] / total[some], total[some] / total.sum()
+
+    def places(self, kind: type) -> slice:
+        """Return where the tilts of a family lie."""
+        k = next(k for k, family in enumerate(self.families) if isinstance(family, kind))
+        return slice(self.ends[k] - self.families[k].n_tilts, self.ends[k])
+
+    def _family(self, kind: type) -> Any:
+        return next(family for family in self.families if isinstance(family, kind))
 
     def estimate(self, alpha: float) -> Estimate:
         """Means so far; the limits of each hold at all times with probability 1 - alpha."""
@@ -217,8 +234,8 @@ class Evidence:
 
     def merge(self, other: Evidence) -> None:
         """Add the evidence of another stream, independent of this one given the past."""
-        won = 0.0 if other.totals[3] else other.log_wealth_of_bets
-        self.totals += [other.totals[0], 0.0, won, other.totals[3]]
+        won = 0.0 if other.totals[4] else other.log_wealth_of_bets
+        self.totals += [other.totals[0], 0.0, 0.0, won, other.totals[4]]
         self.log_starts = np.logaddexp(self.log_starts, other.log_starts)
         self.bias_sums += other.bias_sums
         self.error_sums += other.error_sums
@@ -248,26 +265,27 @@ N_SUMS = 3 + 2 * len(SCALES)
 def estimate_from_sums(sums: np.ndarray, alpha: float) -> Estimate:
     """Read sums (…, N_SUMS); the limits are arrays if there are several rows.
 
-    The limits of the bias hold with probability 1 - alpha / 2, and leave out 0 only where the
+    The limits of the bias hold with probability 1 - alpha / 4, and leave out 0 only where the
     e-value is at least 1 / alpha. The scales of the error share alpha.
     """
     count, total, squares = np.moveaxis(sums[..., :3], -1, 0)
     errors = sums[..., 3:].reshape(*sums.shape[:-1], 2, len(SCALES))
     with np.errstate(divide="ignore", invalid="ignore"):
         bias = total / count
-    low = lower_bound(total, squares, count, alpha / 4)
-    high = -lower_bound(-total, squares, count, alpha / 4)
+    low = lower_bound(total, squares, count, alpha / 8)
+    high = -lower_bound(-total, squares, count, alpha / 8)
     bounds = [
         lower_bound(errors[..., 0, k], errors[..., 1, k], count, alpha / len(SCALES), scale)
         for k, scale in enumerate(SCALES)
     ]
-    limits = np.maximum(low, -1), np.minimum(high, 1), np.maximum(np.max(bounds, axis=0), 0)
+    rms = np.sqrt(np.maximum(np.max(bounds, axis=0), 0))
+    limits = np.maximum(low, -1), np.minimum(high, 1), rms
     return Estimate(*(value[()] for value in (bias, *limits)))
 
 
-def _not_started(n: float) -> float:
-    """R(n), the wealth that is not yet bet after n samples."""
-    return 1 / (1 + np.log1p(n / _EARLY))
+def not_started(n_samples: float, variance: Any) -> Any:
+    """Return R, the wealth that is not yet bet after so many samples of so much variance."""
+    return (1 - _AT_ONCE) * (1 + variance / _EARLY) ** -_FALL if n_samples else 1.0
 
 
 def boundary(variance: Any, alpha: float) -> np.ndarray:
@@ -333,52 +351,6 @@ def lower_bound(total: Any, squares: Any, count: Any, alpha: float, least: float
     margin = least * boundary(squares[some] / least**2, alpha)
     bound[some] = (total[some] - margin) / count[some]
     return bound
-
-
-class History:
-    """Rows of what was known after some of the batches, the last among them.
-
-    When there are too many, every second is dropped, and from then on only every second, fourth, …
-    batch leaves a row. Rows hold sums over all earlier samples, so that nothing is lost but steps.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows, 3 + N_SUMS)
-        Samples, logarithms of e-value and e-detector, and the sums of the estimates.
-    n_batches, stride : int
-        Batches so far, and how many share a row.
-    """
-
-    def __init__(self) -> None:
-        self.rows = np.empty((0, len(_FIRST) + N_SUMS))
-        self.n_batches, self.stride = 0, 1
-
-    def add(self, *values: float, sums: np.ndarray) -> None:
-        """Add a row; the last one gives way unless its turn had come."""
-        if self.n_batches % self.stride:
-            self.rows = self.rows[:-1]
-        self.rows = np.vstack([self.rows, np.concatenate([values, sums])])
-        self.n_batches += 1
-        if len(self.rows) == MOST_ROWS and self.n_batches % self.stride == 0:
-            self.rows, self.stride = self.rows[1::2], 2 * self.stride
-
-    def columns(self, alpha: float) -> dict[str, np.ndarray]:
-        """Return columns: evidence, bias and error with their limits, bias since the last row."""
-        table = dict(zip(_FIRST, self.rows.T, strict=False))
-        sums = self.rows[:, len(_FIRST) :]
-        count, bias = np.diff(sums[:, :2], axis=0, prepend=0.0).T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            recent = bias / count
-        limits = estimate_from_sums(sums, alpha)._asdict()
-        unknown = np.where(sums[:, 0] > 0, 0.0, np.nan)  # of a notion without a common bias
-        return {
-            "n_samples": table["n_samples"].astype(np.int64),
-            "e_value": as_e_value(table["log_e_value"]),
-            "log_e_value": table["log_e_value"],
-            "detector": as_e_value(table["log_detector"]),
-            "recent_bias": recent,
-            **{name: value + unknown for name, value in limits.items()},
-        }
 
 
 def as_e_value(logarithm):

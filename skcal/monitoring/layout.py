@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skcal._labels import column_names, refuse_other_columns
-from skcal._validation import InputError, naming, row_blocks
+from skcal._validation import InputError, check_proba, naming, row_blocks
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.notions import NOTIONS, Notion, make_problems, resolve_notion
@@ -50,6 +50,11 @@ class Layout:
     def pooled(self) -> bool:
         """Whether all problems are also one: each sample belongs to one of them."""
         return self.notion.by_class and not self.notion.shares_samples
+
+    @property
+    def common(self) -> bool:
+        """Whether the first problem is about all samples, not about one class."""
+        return self.pooled or not self.notion.by_class
 
     def titles(self) -> list[str]:
         """Return the name of each problem, all samples first where they are one problem, too."""
@@ -130,6 +135,22 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
     if not sample.weight.all():
         sample = sample.take(np.flatnonzero(sample.weight))
     return layout or Layout(n_columns, names, sample.classes, sample.notion), sample
+
+
+def read_unlabelled(X, notion, labels, layout: Layout | None) -> tuple[Layout, Batch]:
+    """Check predictions, and return a batch whose outcomes mean nothing."""
+    proba = check_proba(X, name="X")
+    if layout is None:
+        n_columns = proba.shape[1] if proba.ndim == 2 else None
+        classes = np.arange(n_columns or 2) if labels is None else np.asarray(labels)
+        layout = Layout(n_columns, column_names(X), classes, resolve_notion(notion, proba))
+    else:
+        earlier = () if layout.n_columns is None else (layout.n_columns,)
+        names = column_names(X)
+        refuse_other_columns(proba.shape[1:], names, earlier, layout.names, "X", "batches")
+    features = [part.features for part in make_problems(proba, None, layout.notion)]
+    joined = np.concatenate(features) if layout.pooled else features[0]
+    return layout, Batch.of(joined, np.zeros_like(joined), np.ones(len(joined)))
 
 
 def _check_counts(weight: np.ndarray) -> None:

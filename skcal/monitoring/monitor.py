@@ -1,4 +1,4 @@
-"""Watching a model in production: evidence of miscalibration that may be read at any time."""
+"""Watch a model in production: evidence of miscalibration that may be read at any time."""
 
 from __future__ import annotations
 
@@ -11,73 +11,82 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skcal._groups import refuse_shared_groups
-from skcal._show import (
-    html_list,
-    html_result,
-    import_pandas,
-    number,
-    percent,
-    printable,
-)
+from skcal._show import html_list, html_result, import_pandas
 from skcal._sklearn_compat import Interval, _num_samples
-from skcal._validation import naming
+from skcal._validation import InputError, naming
 from skcal.monitoring import state
-from skcal.monitoring.evidence import Estimate, Evidence, History, add_bets, as_e_value
-from skcal.monitoring.layout import Layout, read_batch
+from skcal.monitoring.evidence import Estimate, Evidence, add_bets, as_e_value
+from skcal.monitoring.history import N_MOMENTS, History, Period
+from skcal.monitoring.layout import Layout, read_batch, read_unlabelled
+from skcal.monitoring.planning import MonitorPlan, Outlook, condensed, log_priors
+from skcal.monitoring.status import CHANCE, Entry, FoundByNow, facts, summary, threshold
 
 _FIRST_STAGE, _LAST_STAGE = 200, 10_000  # samples of a batch that are bet on together
+_MOST_ENTRIES, _LONGEST_NOTE = 200, 500  # of the journal
 
 
 class CalibrationMonitor(BaseEstimator):
-    """Watch whether predictions are, and stay, calibrated, with an alarm that is rarely false.
+    """Watch whether predictions stay calibrated, with an alarm that is rarely false.
 
-    Outcomes arrive in batches. Each batch is bet on by corrections that are fixed or learned from
-    earlier batches; the wealth of the bets is an e-value: if the predictions are calibrated it
-    reaches 1 / ``alpha`` at *any* time with a probability of at most ``alpha``, however often one
-    looks. Bets begin anew all the time, so that a model that was calibrated and is no longer is
-    found, too.
+    Outcomes arrive in batches. Bets against the predictions are paid out at fair odds; the wealth
+    of the bets is an e-value. If the predictions are calibrated, it ever reaches 1 / ``alpha`` with
+    a probability of at most ``alpha``, however often you look. New bets begin with every batch, so
+    that the monitor also finds a model that was calibrated and no longer is. ``print(monitor)``
+    says whether there is an alarm, since about when predictions have been off, what was observed
+    and predicted since then, and without an alarm how large a drift would have been found.
 
     Parameters
     ----------
     notion : str or callable, default="auto"
-        Which calibration is watched: "binary", "confidence", "top-label", "classwise",
+        The kind of calibration to watch: "binary", "confidence", "top-label", "classwise",
         "canonical", "top-K" or a lens. "auto" is "binary" for one and two columns and "confidence"
         for more.
     labels : array-like of shape (n_classes,), default=None
-        The class of each column; for 1-D predictions (negative class, positive class). None: they
-        are those of the first batch; pass them if that may lack a class, unless labels are the
-        column numbers.
+        The class of each column; for 1-D predictions (negative class, positive class). None: the
+        labels of the first batch. Pass them if the first batch may lack a class, unless labels are
+        the column numbers.
     alpha : float in (0, 1), default=0.05
-        The largest probability of a false alarm over all time, and the error of the confidence
-        sequences.
+        The largest probability of a false alarm over all time. Limits hold at all times with
+        probability 1 - ``alpha``.
     run_length : float > 0, default=None
-        If given, the alarm is that of the e-detector instead: without a change it comes after this
-        many samples or more *on average*, so surely once, and it needs less evidence after a long
-        calibrated time than that at ``alpha``.
+        If given, the e-detector raises the alarm instead: without a change the alarm comes after
+        this many samples or more *on average*, and surely at some time. It needs less evidence
+        after a long calibrated time than the alarm at ``alpha``.
 
     Attributes
     ----------
     e_value_ : float ≥ 0
-        Evidence against calibration, 1 before any sample. Infinite once an outcome has happened
-        whose predicted probability is 0.
+        Evidence against calibration, 1 before any sample. It is infinite once an outcome has
+        happened whose predicted probability is 0.
     log_e_value_ : float
         The logarithm of ``e_value_``.
     alarm_ : int or None
-        ``n_samples_seen_`` at the first alarm.
+        ``n_samples_seen_`` at the alarm.
+    acknowledged_ : int or None
+        ``n_samples_seen_`` when the alarm was acknowledged.
     n_samples_seen_ : int
-        Samples of positive weight.
+        Samples of positive weight since the last reset.
     detector_ : float ≥ 0
-        The e-detector, in samples: an alarm where it reaches c comes after c samples or more on
-        average, if the predictions stay calibrated.
+        The e-detector, in samples: if the predictions stay calibrated, it reaches c after c samples
+        or more on average.
     e_values_ : dict of str to float
         The e-value of each problem of the notion, by its name. ``e_value_`` is their mean; of
         "top-label" half of it is that of all samples together.
+    periods_ : dict of str to Period
+        Observed and predicted events of "all" samples, of the "recent" ones and, after an alarm,
+        of those "since_change", the most likely time of the change. The recent period is the
+        shortest one whose events have a variance of 25. Empty if the notion has a problem for each
+        class.
+    found_by_now_ : list of FoundByNow
+        Without an alarm, the drifts over the recent period and over all samples that would have
+        been found in 8 of 10 cases.
     estimates_ : dict of str to Estimate
         For each problem ``bias``, observed minus predicted probability of the positive or the most
         probable class over all samples, with limits ``bias_low`` and ``bias_high``, and
-        ``error_low``, a lower limit of the mean squared calibration error. Limits of biases hold at
-        all times with probability 1 - ``alpha`` / 2, and leave out 0 only where the e-value alarms;
-        those of errors hold with probability 1 - ``alpha``.
+        ``rms_error_low``, a lower limit of the RMS calibration error. The limits of a bias exclude
+        0 only if the e-value raises the alarm.
+    journal_ : tuple of Entry
+        The last 200 alarms, acknowledgements, resets and merges.
     notion_ : str
         What "auto" means for these predictions.
     classes_ : ndarray of shape (n_classes,)
@@ -85,33 +94,31 @@ class CalibrationMonitor(BaseEstimator):
     See Also
     --------
     skcal.displays.MonitorDisplay, merge_e_values, e_benjamini_hochberg
-    skcal.hypothesis_tests.monte_carlo_test : for a sample of fixed size.
+    skcal.hypothesis_tests.calibration_test : for a sample of fixed size.
 
     Notes
     -----
     H0 is that an outcome has its predicted probability *given the feature of the notion and all
-    that was in earlier rows and batches*. Predictions may depend on the past in any way. Labels
-    that come late are passed when they come, in the order of arrival, with the predictions that
-    were made for them; then the delay must not depend on the outcome, as it would if defaults are
-    reported before repayments.
+    that was in earlier rows and batches*. Predictions may depend on the past in any way. Pass late
+    labels when they come, with the predictions that were made for them. The delay must not depend
+    on the outcome, as it would if defaults are reported before repayments.
 
-    A batch of more than some hundred samples is bet on in parts, in a random order that sees no
-    outcome, so that later parts are bet on by what earlier ones taught. Its predictions must not
-    depend on outcomes of the same batch: pass smaller batches if they do.
+    A batch of more than some hundred samples is scored in parts, in a random order that does not
+    depend on outcomes, so that the monitor learns from the first parts before the later ones. The
+    predictions of a batch must not depend on its outcomes: pass smaller batches if they do.
 
     A predicted 0 that happens is infinite evidence. If zeros are rounded, mix the predictions with
     a small share of the base rates first.
 
-    Weights are counts, a weight of 2 being a repeated row, or at most 1, by which a bet on the
-    outcome is held back (the power w ≤ 1 of a ratio of mean 1 has a mean ≤ 1). Others are refused.
+    Weights are counts, a weight of 2 being a repeated row, or at most 1. A weight below 1 makes the
+    bet on the outcome smaller. Others are refused.
 
     The problems of "classwise" share samples in an unknown way, so that their e-values are
     averaged: the alarm needs one class that is evidently miscalibrated. Watch "canonical" for what
     goes wrong in all classes a little.
 
-    Half of the e-value is what these bets have won, half is evidence of a bias alone, of which the
-    limits of the bias are made: so limits and alarm agree. The lower limit of the error needs more
-    samples than an alarm.
+    Three quarters of the e-value are what these bets have won, one quarter is evidence of a bias
+    of all samples. The limits of the bias are made of that quarter, so that limits and alarm agree.
 
     Of 150 calibrated streams of 10,000 samples, in batches of 1 to 1,000, at most 2 had an alarm at
     ``alpha=0.05`` in each of eight cells: binary predictions, uniform or of 1 % positives, and
@@ -120,7 +127,7 @@ class CalibrationMonitor(BaseEstimator):
 
     A million samples in batches of 1,000 take 2 s as confidences or binary predictions, 8 s as
     vectors of 100 classes and 1 s a class for "classwise"; a batch of one takes 1 ms. The size of
-    the state is constant: as JSON at most some 60 kB, 0.2 kB more a class of vectors and 4 kB more
+    the state is constant: as JSON at most some 80 kB, 0.2 kB more a class of vectors and 4 kB more
     a class of "top-label" and "classwise".
 
     References
@@ -153,7 +160,9 @@ class CalibrationMonitor(BaseEstimator):
     """
 
     alarm_: int | None = None
+    acknowledged_: int | None = None
     n_samples_seen_: int = 0
+    journal_: tuple[Entry, ...] = ()
     _layout: Any = None  # Layout, once there are samples
     _evidence: Any = ()
 
@@ -174,7 +183,7 @@ class CalibrationMonitor(BaseEstimator):
     # Watching
 
     def update(self, X, y, sample_weight=None, groups=None):
-        """Bet on a batch of outcomes, and learn from it.
+        """Add a batch of outcomes to the evidence, and learn from it.
 
         Parameters
         ----------
@@ -236,16 +245,73 @@ class CalibrationMonitor(BaseEstimator):
     def _look(self):
         """Note the evidence, and whether it suffices for an alarm."""
         log_detector, common = self._log_mean("log_detector"), self._evidence[0]
-        sums = common.sums_for_estimates()
-        if self._layout.notion.by_class and not self._layout.pooled:
-            sums = np.zeros_like(sums)
+        sums, moments = common.sums_for_estimates(), common.moments
+        if not self._layout.common:
+            sums, moments = np.zeros_like(sums), np.zeros(N_MOMENTS)
         evidence = self.log_e_value_, log_detector
-        self._history.add(self.n_samples_seen_, *evidence, sums=sums)
-        value, threshold = evidence[0], -np.log(self.alpha)
-        if self.run_length is not None:
-            value, threshold = log_detector, np.log(self.run_length)
-        if self.alarm_ is None and value >= threshold:
-            self.alarm_ = self.n_samples_seen_
+        self._history.add(self.n_samples_seen_, *evidence, sums=sums, moments=moments)
+        value = evidence[0] if self.run_length is None else log_detector
+        if self.alarm_ is None and value >= np.log(threshold(self)):
+            self._raise_alarm()
+        return self
+
+    def _raise_alarm(self) -> None:
+        self.alarm_ = self.n_samples_seen_
+        self._note("alarm")
+
+    def _note(self, what: str, note: str = "") -> None:
+        """Add an entry to the journal."""
+        if not isinstance(note, str) or len(note) > _LONGEST_NOTE:
+            reason = f"is not text of at most {_LONGEST_NOTE} characters."
+            raise InputError("note", reason, "Pass a short sentence.")
+        entry = Entry(what, self.n_samples_seen_, note)
+        self.journal_ = (*self.journal_, entry)[-_MOST_ENTRIES:]
+
+    def acknowledge(self, note: str = ""):
+        """Say that the alarm is known: it is kept, and no longer asks for something to be done.
+
+        The command line exits with 0 from then on. There is no second alarm until :meth:`reset`.
+
+        Parameters
+        ----------
+        note : str, default=""
+            Why, for ``journal_``: at most 500 characters.
+
+        Returns
+        -------
+        self : CalibrationMonitor
+
+        Raises
+        ------
+        ValueError
+            If there is no alarm.
+        """
+        if self.alarm_ is None:
+            raise ValueError("There is no alarm to acknowledge.")
+        self._note("acknowledged", note)
+        self.acknowledged_ = self.n_samples_seen_
+        return self
+
+    def reset(self, note: str = ""):
+        """Begin anew: no samples, no evidence, no alarm. Columns, classes and the journal stay.
+
+        Reset a monitor after the model was recalibrated or replaced. Each reset allows for another
+        false alarm with the probability ``alpha``: do not reset because of the outcomes.
+
+        Parameters
+        ----------
+        note : str, default=""
+            Why, for ``journal_``: at most 500 characters.
+
+        Returns
+        -------
+        self : CalibrationMonitor
+        """
+        self._note("reset", note)
+        if self._layout is not None:
+            self._begin(self._layout, self._layout.evidence())
+        self.alarm_ = self.acknowledged_ = None
+        self.n_samples_seen_ = 0
         return self
 
     def merge(self, other):
@@ -292,8 +358,9 @@ class CalibrationMonitor(BaseEstimator):
         for own, theirs in zip(self._evidence, other._evidence, strict=True):
             own.merge(theirs)
         self.n_samples_seen_ += other.n_samples_seen_
+        self._note("merged")
         if self.alarm_ is None and other.alarm_ is not None:
-            self.alarm_ = self.n_samples_seen_
+            self._raise_alarm()
         return self._look()
 
     # Reading
@@ -328,13 +395,107 @@ class CalibrationMonitor(BaseEstimator):
     @property
     def estimates_(self) -> dict[str, Estimate]:
         """Bias and error of each problem with their limits."""
-        if not self._evidence:
+        if not self.n_samples_seen_:
             return {}
         titles, shares = self._layout.titles(), self._layout.shares()
         return {
             title: Estimate(*map(float, evidence.estimate(self.alpha * share)))
             for title, evidence, share in zip(titles, self._evidence, shares, strict=True)
         }
+
+    @property
+    def periods_(self) -> dict[str, Period]:
+        """Observed and predicted events of all samples, the last ones, and since the change."""
+        if not self._evidence or not self._layout.common or not len(self._history.rows):
+            return {}
+        history = self._history
+        rows = {"all": -1, "recent": history.recent_row()}
+        if self.alarm_ is not None:
+            rows["since_change"] = history.change_row()
+        return {k: history.since(row) for k, row in rows.items() if k != "recent" or row >= 0}
+
+    @property
+    def found_by_now_(self) -> list[FoundByNow]:
+        """What would have been found in the last samples, and in all; empty after an alarm."""
+        if self.alarm_ is not None or not self.periods_:
+            return []
+        common, found = self._evidence[0], []
+        points, variance = common.predicted(), common.totals[2] / max(common.totals[1], 1e-300)
+        outlook = self._outlook(points, variance, common, self._layout)
+        for name in ("recent", "all"):
+            if period := self.periods_.get(name):
+                before = self.n_samples_seen_ - period.n_samples
+                state = before, before * variance, CHANCE
+                ratios = outlook.least_ratios(period.n_samples, *state)
+                found.append(FoundByNow(period.n_samples, *ratios))
+        return found
+
+    def _outlook(self, points, variance, common: Evidence, layout: Layout) -> Outlook:
+        share = float(layout.shares()[0])
+        fixed, learned = log_priors(common, share, self.run_length is None)
+        return Outlook(points[0], points[1], variance, fixed, learned, self.alpha, self.run_length)
+
+    def plan(self, ratio, batch_size=None, *, n_before=None, X=None):
+        """Say how soon a drift would be found.
+
+        Parameters
+        ----------
+        ratio : float > 0
+            Observed / predicted events under the drift, O/E: the log-odds of all predictions are
+            off by the same amount. An event is the positive class, or that the predicted class is
+            right.
+        batch_size : int, default=None
+            Samples between two looks; None: the mean size of the batches so far.
+        n_before : int, default=None
+            Calibrated samples before the drift; None: those that the monitor has seen.
+        X : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
+            Predictions as they will be; None: those that the monitor has seen.
+
+        Returns
+        -------
+        plan : MonitorPlan
+            ``n_batches`` and ``n_batches_90``, the batches until the alarm in half and in nine of
+            ten cases; printed as a sentence.
+
+        Raises
+        ------
+        ValueError
+            If there are neither samples nor ``X``, the ratio cannot be, or the notion has a problem
+            for each class.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skcal.monitoring import CalibrationMonitor
+        >>> p = np.random.default_rng(0).beta(1, 6, size=2000)
+        >>> plan = CalibrationMonitor().plan(1.4, batch_size=200, n_before=4000, X=p)
+        >>> plan.n_batches, plan.n_batches_90
+        (4, 7)
+        """
+        if X is None and not self._evidence:
+            raise ValueError("The monitor has no samples to plan by. Pass X, predictions.")
+        layout, points, variance = self._layout, None, 0.0
+        if X is not None:
+            layout, batch = read_unlabelled(X, self.notion, self.labels, layout)
+            points, variance = condensed(batch.expected), float(batch.variance.mean())
+        if not layout.common:
+            raise ValueError(
+                f"notion={str(layout.notion)!r} has a problem for each class. Plan with 'binary' "
+                "or 'confidence'."
+            )
+        common = layout.evidence()[0]
+        if points is None:
+            common = self._evidence[0]
+            points, variance = common.predicted(), common.totals[2] / common.totals[1]
+        if batch_size is None:
+            if not self.n_samples_seen_:
+                raise ValueError("There are no batches yet. Pass batch_size.")
+            batch_size = max(1, round(self.n_samples_seen_ / self._history.n_batches))
+        n_before = self.n_samples_seen_ if n_before is None else n_before
+        outlook = self._outlook(points, variance, common, layout)
+        shift, state = outlook.shift_of(ratio), (batch_size, n_before, n_before * variance)
+        found = [outlook.batches(shift, *state, chance) for chance in (0.5, 0.9)]
+        return MonitorPlan(ratio, batch_size, n_before, *found)
 
     def to_frame(self):
         """Return the course of evidence and estimates as a data frame.
@@ -344,7 +505,7 @@ class CalibrationMonitor(BaseEstimator):
         frame : pandas.DataFrame
             At most 256 rows, each about all samples up to some batch, the last among them:
             ``n_samples``, ``e_value``, ``log_e_value``, ``detector``, ``recent_bias`` (since the
-            row before), ``bias``, ``bias_low``, ``bias_high``, ``error_low``. The classes of
+            row before), ``bias``, ``bias_low``, ``bias_high``, ``rms_error_low``. The classes of
             "classwise" have no estimate in common: NaN.
         """
         return import_pandas().DataFrame(self.history())
@@ -361,7 +522,7 @@ class CalibrationMonitor(BaseEstimator):
         return self._history.columns(self.alpha * self._layout.shares()[0])
 
     def __str__(self):
-        return _summary(self)
+        return summary(self)
 
     def _repr_html_(self):
         first, *others = str(self).splitlines()
@@ -369,6 +530,16 @@ class CalibrationMonitor(BaseEstimator):
 
     def _repr_mimebundle_(self, **options):
         return {"text/plain": str(self), "text/html": self._repr_html_()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the text says as plain data, which JSON holds.
+
+        Returns
+        -------
+        facts : dict
+            :doc:`/guide/monitoring` lists the keys. Infinite evidence is "inf".
+        """
+        return facts(self)
 
     # Keeping
 
@@ -424,48 +595,3 @@ def _stages(n_samples: int, n_seen: int) -> Iterator[slice | np.ndarray]:
         return
     order = np.random.default_rng(n_seen).permutation(n_samples)
     yield from np.split(order, np.cumsum(sizes)[:-1])
-
-
-def _summary(monitor) -> str:
-    """Return samples, alarm, evidence and estimates as text."""
-    if not monitor.e_values_:
-        return f"{type(monitor).__name__}: no samples yet"
-    seen = f"{monitor.n_samples_seen_:,} samples, {monitor.notion_} calibration"
-    evidence = f"e-value {monitor.e_value_:.3g}, e-detector {monitor.detector_:.3g}"
-    lines = [f"{seen}: {_alarm(monitor)}", evidence]
-    if direction := _direction(monitor):
-        lines.insert(1, direction)
-    title, estimate = next(iter(monitor.estimates_.items()))
-    if title in ("all", monitor.notion_):  # about all samples, not about one class
-        limits = f"{estimate.bias_low:.4f} to {estimate.bias_high:.4f}"
-        limits = f"{limits}, {percent(1 - monitor.alpha / 2)} at all times"
-        lines.append(f"observed - predicted {estimate.bias:.4f} ({limits})")
-        if monitor.alarm_ is not None and estimate.error_low > 0:
-            lines.append(f"root mean squared calibration error ≥ {number(estimate.error_low**0.5)}")
-    if len(monitor.e_values_) > 1:
-        largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
-        shown = ", ".join(f"{title}: {value:.3g}" for title, value in largest)
-        lines.append(f"largest e-values: {shown}")
-    return printable("\n".join(lines))
-
-
-def _alarm(monitor) -> str:
-    if monitor.alarm_ is None:
-        return "no alarm"
-    promise = f"false with probability ≤ {percent(monitor.alpha)}"
-    if monitor.run_length is not None:
-        promise = f"false after {monitor.run_length:,.0f} samples or more on average"
-    return f"ALARM at sample {monitor.alarm_:,}, {promise}"
-
-
-def _direction(monitor) -> str | None:
-    """Which way all samples are off together, or how the spread of the predictions is."""
-    notion = monitor._layout.notion
-    if monitor.alarm_ is None or (notion.by_class and not monitor._layout.pooled):
-        return None
-    estimate = next(iter(monitor.estimates_.values()))
-    event = "the event happens" if notion.of_positive_class else "the predicted class is right"
-    of_mean, of_slope = monitor._evidence[0].leanings
-    if not estimate.bias_low <= 0 <= estimate.bias_high or abs(of_mean) >= abs(of_slope):
-        return f"{event} {'more' if estimate.bias > 0 else 'less'} often than predicted"
-    return f"predictions are {'too extreme' if of_slope < 0 else 'not extreme enough'}"

@@ -9,11 +9,12 @@ import numpy as np
 
 from skcal._files import Document
 from skcal._labels import plain_labels
-from skcal.monitoring.evidence import MOST_ROWS
+from skcal.monitoring.history import MOST_ROWS
 from skcal.monitoring.layout import Layout
+from skcal.monitoring.status import Entry
 from skcal.notions import resolve_notion
 
-_FORMAT, _VERSION = "skcal monitor", 1
+_FORMAT, _VERSION = "skcal monitor", 2
 _REMEDY = "Pass what to_json() of a monitor returned."
 _MOST = 2**62  # of samples, and of sums of numbers up to 1
 _SIGNED = {"log_wealth", "log_starts", "bias_sums", "error_sums", "rows", "LearnedTilt", "totals"}
@@ -29,6 +30,7 @@ def dump(monitor) -> str:
         "run_length": None if monitor.run_length is None else float(monitor.run_length),
         "layout": None,
     }
+    document["journal"] = [entry._asdict() for entry in monitor.journal_]
     if monitor._layout is None:
         if not isinstance(monitor.notion, str):
             raise ValueError("notion is a callable, which JSON does not hold. Use a named notion.")
@@ -39,13 +41,13 @@ def dump(monitor) -> str:
         "layout": monitor._layout.to_dict(),
         "n_samples": monitor.n_samples_seen_,
         "alarm": monitor.alarm_,
+        "acknowledged": monitor.acknowledged_,
         "evidence": [
             {name: _as_lists(array) for name, array in evidence.arrays().items()}
             for evidence in monitor._evidence
         ],
         "history": {
             "n_batches": history.n_batches,
-            "stride": history.stride,
             "rows": _as_lists(history.rows),
         },
     }
@@ -70,7 +72,9 @@ def load(cls, text: str):
     given = document.parts
     options = {"alpha": given.get("alpha"), "run_length": given.get("run_length")}
     if given.get("layout") is None:
-        return _valid(cls(given.get("notion"), given.get("labels"), **options), document)
+        monitor = _valid(cls(given.get("notion"), given.get("labels"), **options), document)
+        monitor.journal_ = _read_journal(document)
+        return monitor
     layout = _read_layout(document.part("layout"))
     monitor = _valid(cls(str(layout.notion), layout.classes.tolist(), **options), document)
     evidence = document.objects("evidence")
@@ -82,9 +86,18 @@ def load(cls, text: str):
         _fill(own.arrays(), parts)
     _read_history(monitor._history, document.part("history"))
     monitor.n_samples_seen_ = document.count("n_samples", 0)
-    if given.get("alarm") is not None:
-        monitor.alarm_ = document.count("alarm", 0)
+    for name in ("alarm", "acknowledged"):
+        if given.get(name) is not None:
+            setattr(monitor, f"{name}_", document.count(name, 0))
+    monitor.journal_ = _read_journal(document)
     return monitor
+
+
+def _read_journal(document: Document) -> tuple[Entry, ...]:
+    return tuple(
+        Entry(entry.value("what", str), entry.count("n_samples", 0), entry.value("note", str))
+        for entry in document.objects("journal")
+    )
 
 
 def _valid(monitor, document: Document):
@@ -124,18 +137,18 @@ def _fill(arrays: dict[str, np.ndarray], given: Document) -> None:
         array = given.array(name, low=low, high=_MOST, infinite=name in _INFINITE)
         if array.shape != own.shape:
             raise given.wrong(name, f"has shape {array.shape}, not {own.shape}")
-        if name == "totals" and (array[[0, 1, 3]] < 0).any():
+        if name == "totals" and (array[[0, 1, 2, 4]] < 0).any():
             raise given.wrong(name, "holds a negative count")
         own[...] = array
 
 
 def _read_history(history, given: Document) -> None:
     rows = given.array("rows", low=-_MOST, high=_MOST, infinite=True).astype(np.float64)
-    if rows.ndim != 2 or rows.shape[1] != history.rows.shape[1] or not 0 < len(rows) <= MOST_ROWS:
+    rows = rows if rows.size else np.empty_like(history.rows)
+    if rows.ndim != 2 or rows.shape[1] != history.rows.shape[1] or len(rows) > MOST_ROWS:
         raise given.wrong("rows", f"has shape {rows.shape}")
     counts = rows[:, [0, 3]]
     if not ((counts >= 0) & (counts < _MOST)).all() or not np.isfinite(rows[:, 3:]).all():
         raise given.wrong("rows", "holds a number that is not possible")
     history.rows = rows
-    history.n_batches = given.count("n_batches", 1)
-    history.stride = given.count("stride", 1)
+    history.n_batches = given.count("n_batches", len(rows))

@@ -136,8 +136,8 @@ def test_a_file_is_added_once_unless_it_is_asked_for_again(run, tmp_path, capsys
     assert main(["monitor", str(run.state), files[0], "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
     assert run.state.read_bytes() == before
-    assert run(files[0], "--again").startswith("450 samples")
-    assert run(files[1]).startswith("450 samples")
+    assert run(files[0], "--again").startswith("No alarm after 450 samples")
+    assert run(files[1]).startswith("No alarm after 450 samples")
 
 
 def test_a_batch_is_recognised_in_another_file(run, tmp_path):
@@ -154,8 +154,8 @@ def test_a_batch_of_text_labels_may_lack_the_event(run, tmp_path):
     option = ["--pos-label", "fraud"]
     assert "needs two labels, found ok" in run(tmp_path / "b.csv", *option, status=2)
     run(tmp_path / "a.csv", *option)
-    assert run(tmp_path / "b.csv", *option).startswith("4 samples")
-    assert run(tmp_path / "b.csv", "--again").startswith("6 samples")
+    assert run(tmp_path / "b.csv", *option).startswith("No alarm after 4 samples")
+    assert run(tmp_path / "b.csv", "--again").startswith("No alarm after 6 samples")
     assert "has the classes fraud, ok" in run(tmp_path / "a.csv", "--pos-label", "ok", status=2)
 
 
@@ -175,7 +175,7 @@ def test_a_state_is_shown_and_drawn_without_a_batch(tmp_path, capsys):
 def test_a_state_of_the_library_can_be_gone_on_with(run, tmp_path):
     proba, labels = batch(0)
     run.state.write_text(CalibrationMonitor(labels=NAMES).update(proba, labels).to_json())
-    assert run(write(tmp_path / "batch.csv", *batch(1))).startswith("300 samples")
+    assert run(write(tmp_path / "batch.csv", *batch(1))).startswith("No alarm after 300 samples")
     state = json.loads(run.state.read_text())
     assert len(state.pop("batches")) == 1
     assert CalibrationMonitor.from_json(json.dumps(state)).n_samples_seen_ == 300

@@ -39,23 +39,35 @@ def likelihood_ratios(batches, n_columns):
 
 
 def prior(n_columns):
-    sizes = [family.n_tilts for family in tilt_families(n_columns)]
-    return np.concatenate([np.full(size, 1 / size / len(sizes)) for size in sizes])
+    families = tilt_families(n_columns)
+    total = sum(family.share for family in families)
+    parts = [np.full(f.n_tilts, f.share / total / f.n_tilts) for f in families]
+    return np.concatenate(parts)
+
+
+def waiting_for(batches):
+    """Wealth that is not yet bet before each batch, and after the last."""
+    variance = [sum(w * (p * (1 - p)).sum() for p, w in rows_of(b)) / 2 for b in batches]
+    later = 0.8 * (1 + np.cumsum(variance) / 100) ** -0.3
+    return np.concatenate([[1.0], later])
+
+
+def rows_of(batch):
+    return zip(batch.proba, batch.weight, strict=True)
 
 
 def e_process(batches, n_columns):
     """E_t and D_t after all batches, as sums over tilts and starts."""
     ratios = likelihood_ratios(batches, n_columns)
     sizes = np.array([batch.weight.sum() for batch in batches])
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    waiting = 1 / (1 + np.log1p(ends / 100))
+    waiting = waiting_for(batches)
     e_value, detector = waiting[-1], 0.0
     for tilt, weight in enumerate(prior(n_columns)):
         for start in range(len(batches)):
             product = np.prod(ratios[start:, tilt])
             e_value += weight * (waiting[start] - waiting[start + 1]) * product
             detector += weight * sizes[start] * product
-    return (e_value + evidence_of_bias(batches)) / 2, detector
+    return 0.75 * e_value + 0.25 * evidence_of_bias(batches), detector
 
 
 def evidence_of_bias(batches):

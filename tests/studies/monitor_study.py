@@ -3,10 +3,14 @@
 Calibrated streams: the share of them with an alarm, at α = 5 %, within 10,000 samples or batches.
 Changed streams: calibrated for 10,000 samples in batches of 100, then one of three changes; the
 share of alarms before it, and the samples from it to the alarm, median and 90 %. Beside the
-monitor, tests of each batch at level α, and at α divided by the 200 batches. Run
+monitor, tests of each batch at level α, and at α divided by the 200 batches. Drifts of binary
+predictions: the mean delay beside that of a CUSUM that knows the drift, with 5 % of false alarms
+within 20,000 samples (which the e-detector of the run length 400,000 promises) and within 100,000;
+and how far :meth:`CalibrationMonitor.plan` is from the median. Run
 
     python tests/studies/monitor_study.py levels
     python tests/studies/monitor_study.py delays
+    python tests/studies/monitor_study.py cusum
     python tests/studies/monitor_study.py speed
 """
 
@@ -185,6 +189,98 @@ def print_delays(n_streams, before=100, size=100):
             )
 
 
+def odds(shift):
+    """Log-odds are off by a shift."""
+    return lambda p: expit(logit(p) + shift)
+
+
+def spread(slope):
+    """Log-odds are off by a slope."""
+    return lambda p: expit(slope * logit(p))
+
+
+def beta(n, rng):
+    """Predictions of 14 % events."""
+    return rng.beta(1, 6, n)
+
+
+DRIFTS = {
+    "1 % events, odds 1.4": (STREAMS["1 % positives"], odds(np.log(1.4))),
+    "1 % events, odds 2": (STREAMS["1 % positives"], odds(np.log(2))),
+    "14 % events, odds 1.5": (beta, odds(np.log(1.5))),
+    "14 % events, odds 0.66": (beta, odds(-np.log(1.5))),
+    "14 % events, slope 0.7": (beta, spread(0.7)),
+    "uniform, odds 1.35": (STREAMS["uniform"], odds(np.log(1.35))),
+    "uniform, slope 0.77": (STREAMS["uniform"], spread(1 / 1.3)),
+}
+
+
+def cusum(p, q, y):
+    """The CUSUM of log likelihood ratios of probabilities q to p, after each sample."""
+    sums = np.cumsum(np.where(y, np.log(q / p), np.log1p(-q) - np.log1p(-p)))
+    return sums - np.minimum(0, np.minimum.accumulate(sums))
+
+
+def cusum_thresholds(draw, drift, n_streams=200):
+    """What 5 % of calibrated streams reach within 20,000 and within 100,000 samples."""
+    tops = []
+    for seed in range(n_streams):
+        rng = np.random.default_rng([seed, 99])
+        p = draw(100_000, rng)
+        path = cusum(p, drift(p), rng.uniform(size=len(p)) < p)
+        tops.append((path[:20_000].max(), path.max()))
+    return np.quantile(tops, 1 - ALPHA, axis=0)
+
+
+def delays_after(draw, drift, thresholds, seed, before, size, most):
+    """Samples from the drift to the alarm of e-value, e-detector and each CUSUM; most at most."""
+    rng = np.random.default_rng([seed, 11])
+    p = draw(before + most, rng)
+    q = np.concatenate([p[:before], drift(p[before:])])
+    y = rng.uniform(size=len(p)) < q
+    monitor, found = CalibrationMonitor(labels=[0, 1], alpha=ALPHA), [0, 0]
+    for start in range(0, len(p), size):
+        rows = slice(start, start + size)
+        monitor.update(p[rows], y[rows].astype(int))
+        evidence = monitor.e_value_ * ALPHA, monitor.detector_ / RUN_LENGTH
+        for k, value in enumerate(evidence):
+            found[k] = found[k] or (value >= 1) * (start + size)
+        if all(found):
+            break
+    path = cusum(p, drift(p), y)[size - 1 :: size]
+    path[: before // size] = 0  # false alarms do not make a delay shorter
+    ends = [(np.argmax(path >= h) + 1) * size if path.max() >= h else 0 for h in thresholds]
+    alarms = np.array([*found, *ends]) - before
+    return np.where(alarms == -before, most, alarms)
+
+
+def print_cusum(n_streams, before, size=200, most=20_000):
+    """Print a row a drift."""
+    for name, (draw, drift) in DRIFTS.items():
+        thresholds = cusum_thresholds(draw, drift)
+        rows = np.array(
+            [
+                delays_after(draw, drift, thresholds, seed, before, size, most)
+                for seed in range(n_streams)
+            ]
+        )
+        early, late = (rows <= 0).sum(axis=0), rows[(rows > 0).all(axis=1)]
+        means = late.mean(axis=0)
+        p = draw(20_000, np.random.default_rng(0))
+        ratio = drift(p).mean() / p.mean()
+        planned = ""
+        if "slope" not in name:
+            plan = CalibrationMonitor(alpha=ALPHA).plan(ratio, size, n_before=before, X=p)
+            planned = f"   median {np.median(late[:, 0]):.0f}, planned {plan.n_batches * size}"
+        print(
+            f"{name:24}O/E {ratio:.2f} before {before}: e-value {means[0]:.0f}, e-detector "
+            f"{means[1]:.0f}, CUSUM {means[2]:.0f} and {means[3]:.0f}; ratios "
+            f"{means[1] / means[2]:.2f} {means[0] / means[2]:.2f} {means[0] / means[3]:.2f}; early "
+            f"{early[0]} {early[1]}{planned}",
+            flush=True,
+        )
+
+
 def print_speed():
     """Print seconds of the processor a million samples, and the size of the state."""
     rng = np.random.default_rng(0)
@@ -209,7 +305,7 @@ def print_speed():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("study", choices=["levels", "delays", "speed"])
+    parser.add_argument("study", choices=["levels", "delays", "cusum", "speed"])
     parser.add_argument("--n-streams", type=int)
     options = parser.parse_args()
     warnings.filterwarnings("ignore", "Too few outcomes are uncertain")  # of tests of rare events
@@ -217,5 +313,8 @@ if __name__ == "__main__":
         print_levels(options.n_streams or 400)
     elif options.study == "delays":
         print_delays(options.n_streams or 100)
+    elif options.study == "cusum":
+        for before in (2_000, 10_000):
+            print_cusum(options.n_streams or 24, before)
     else:
         print_speed()

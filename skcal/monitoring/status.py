@@ -1,0 +1,193 @@
+"""What a monitor says about now: the alarm, periods, evidence, and what it would have found."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skcal._show import number, percent, printable
+from skcal.monitoring.history import Period
+
+CHANCE = 0.8  # of finding what "would have been found" says
+
+
+class Entry(NamedTuple):
+    """An entry in the journal of a monitor.
+
+    Attributes
+    ----------
+    what : {"alarm", "acknowledged", "reset", "merged"}
+    n_samples : int
+        ``n_samples_seen_`` at that time.
+    note : str
+    """
+
+    what: str
+    n_samples: int
+    note: str = ""
+
+
+class FoundByNow(NamedTuple):
+    """The drifts that would have raised an alarm in 8 of 10 cases, had they lasted a period.
+
+    Attributes
+    ----------
+    n_samples : int
+        The last samples, over which the drift would have lasted.
+    ratio_low, ratio_high : float or None
+        O/E of at most ``ratio_low`` or at least ``ratio_high`` would have been found; None: none.
+    """
+
+    n_samples: int
+    ratio_low: float | None
+    ratio_high: float | None
+
+
+def facts(monitor) -> dict[str, Any]:
+    """Return what the text says as plain data; infinite evidence as text."""
+    periods = {
+        name: {**period._asdict(), "last_sample": monitor.n_samples_seen_}
+        for name, period in monitor.periods_.items()
+    }
+    return {
+        "n_samples_seen": monitor.n_samples_seen_,
+        "notion": str(getattr(monitor, "notion_", monitor.notion)),
+        "alpha": monitor.alpha,
+        "run_length": monitor.run_length,
+        "alarm": monitor.alarm_,
+        "acknowledged": monitor.acknowledged_,
+        "e_value": _finite_or_text(monitor.e_value_),
+        "log_e_value": _finite_or_text(monitor.log_e_value_),
+        "detector": _finite_or_text(monitor.detector_),
+        "threshold": threshold(monitor),
+        "direction": _direction(monitor),
+        "periods": periods,
+        "found_by_now": [found._asdict() for found in monitor.found_by_now_],
+        "e_values": {name: _finite_or_text(value) for name, value in monitor.e_values_.items()},
+        "estimates": {title: found._asdict() for title, found in monitor.estimates_.items()},
+        "journal": [entry._asdict() for entry in monitor.journal_],
+    }
+
+
+def _finite_or_text(value: float) -> float | str:
+    return value if np.isfinite(value) else str(value)
+
+
+def threshold(monitor) -> float:
+    """Return the e-value, or the e-detector, at which there is an alarm."""
+    return float(1 / monitor.alpha if monitor.run_length is None else monitor.run_length)
+
+
+def summary(monitor) -> str:
+    """Return the alarm, the periods, the evidence and what to do as text."""
+    if not monitor.n_samples_seen_:
+        return f"{type(monitor).__name__}: no samples yet"
+    lines = [_alarm(monitor), *_periods(monitor), _evidence(monitor)]
+    estimate = next(iter(monitor.estimates_.values()))
+    if monitor.periods_:  # the first estimate is about all samples, not about one class
+        limits = f"{estimate.bias_low:.4f} to {estimate.bias_high:.4f}"
+        lines.insert(
+            -1,
+            f"Bias of all samples, observed - predicted: {estimate.bias:.4f} "
+            f"({percent(1 - monitor.alpha)} limits at all times: {limits}).",
+        )
+        if monitor.alarm_ is not None and estimate.rms_error_low > 0:
+            rms = number(estimate.rms_error_low)
+            lines.append(f"RMS calibration error of all samples: at least {rms}.")
+    lines += [_found(found) for found in monitor.found_by_now_]
+    if len(monitor.e_values_) > 1:
+        largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
+        shown = ", ".join(f"{title}: {value:.3g}" for title, value in largest)
+        lines.append(f"Largest e-values: {shown}.")
+    if monitor.alarm_ is not None and monitor.acknowledged_ is None:
+        lines.append(
+            "Next: find the cause. Then acknowledge the alarm; after a recalibration reset the "
+            "monitor."
+        )
+    return printable("\n".join(lines))
+
+
+def _alarm(monitor) -> str:
+    seen = f"{monitor.n_samples_seen_:,} samples ({monitor.notion_} calibration)"
+    if monitor.alarm_ is None:
+        return f"No alarm after {seen}."
+    first = f"ALARM at sample {monitor.alarm_:,}"
+    if monitor.acknowledged_ is not None:
+        first = f"Alarm at sample {monitor.alarm_:,}, acknowledged at {monitor.acknowledged_:,}"
+    said = _direction(monitor)
+    return f"{first} of {seen}{': ' + said if said else ''}."
+
+
+def _direction(monitor) -> str | None:
+    """Say which way predictions are off since the change; None without an alarm."""
+    if monitor.alarm_ is None:
+        return None
+    n_impossible = max(evidence.totals[4] for evidence in monitor._evidence)
+    if n_impossible:
+        return f"{n_impossible:,.0f} outcomes happened whose predicted probability was 0"
+    if not monitor.periods_:
+        return None
+    history, notion = monitor._history, monitor._layout.notion
+    event = "the predicted class is right"
+    if notion.of_positive_class or notion.of_labels:
+        event = "the event happens"
+    of_mean, of_slope = history.leanings(history.change_row())
+    if abs(of_mean) >= abs(of_slope):
+        return f"{event} {'more' if of_mean > 0 else 'less'} often than predicted"
+    return f"predictions are {'too extreme' if of_slope < 0 else 'not extreme enough'}"
+
+
+def _periods(monitor) -> list[str]:
+    periods, lines = monitor.periods_, []
+    notion = monitor._layout.notion
+    events = "events" if notion.of_positive_class or notion.of_labels else "right predictions"
+    if "since_change" in periods:
+        start = f"Since about sample {periods['since_change'].first_sample:,}"
+        lines.append(f"{start}: {_counts(periods['since_change'], events)}.")
+    if "recent" in periods:
+        period = periods["recent"]
+        text = f"Last {period.n_samples:,} samples: {_counts(period, events)}"
+        if period.ratio is not None:
+            chance = f"{period.chance_low:.2f} to {period.chance_high:.2f}"
+            text += f"; calibrated predictions have O/E {chance} in 95 % of such periods"
+        lines.append(f"{text}.")
+    if "all" in periods:
+        period = periods["all"]
+        lines.append(f"All {period.n_samples:,} samples: {_counts(period, events)}.")
+    return lines
+
+
+def _counts(period: Period, events: str) -> str:
+    ratio = "" if period.ratio is None else f" (O/E {period.ratio:.2f})"
+    return f"{period.observed:,.4g} {events} observed, {period.predicted:,.4g} predicted{ratio}"
+
+
+def _evidence(monitor) -> str:
+    if monitor.run_length is not None:
+        needed = f"{monitor.run_length:,.0f}"
+        return (
+            f"Evidence: e-detector {monitor.detector_:,.3g}; the alarm needs {needed}. If "
+            f"predictions are calibrated, it comes after {needed} samples or more on average."
+        )
+    needed = f"{threshold(monitor):,.4g}"
+    return (
+        f"Evidence: e-value {monitor.e_value_:,.3g}; the alarm needs {needed}. If predictions are "
+        f"calibrated, it ever reaches {needed} with a probability of at most "
+        f"{percent(monitor.alpha)}."
+    )
+
+
+def _found(found: FoundByNow) -> str:
+    sides = []
+    if found.ratio_high is not None:
+        sides.append(f"O/E {found.ratio_high:.2f} or more")
+    if found.ratio_low is not None:
+        sides.append(f"O/E {found.ratio_low:.2f} or less")
+    period = f"the last {found.n_samples:,} samples"
+    if not sides:
+        return f"No drift over {period} alone could have been found yet."
+    return (
+        f"A drift to {' or to '.join(sides)} over {period} would have been found in "
+        f"{round(10 * CHANCE)} of 10 cases."
+    )

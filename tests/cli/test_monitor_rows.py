@@ -1,0 +1,137 @@
+"""The command ``monitor`` counts no row twice, and refuses the columns of another model."""
+
+import json
+
+import numpy as np
+import pytest
+
+from skcal.cli.commands import main
+from skcal.monitoring import CalibrationMonitor
+
+LINES = [f"r{k},{p},{int(k % 5 == 0)}" for k, p in enumerate(np.linspace(0.1, 0.3, 60).round(3))]
+
+
+def write(path, lines, header="id,default,label"):
+    path.write_text("\n".join([header, *lines, ""]))
+    return str(path)
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Run the command on a state; return the exit status, what it printed and warned of."""
+
+    def call(*arguments):
+        status = main(["monitor", str(tmp_path / "state.json"), *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    call.seen = lambda: json.loads((tmp_path / "state.json").read_text())["n_samples"]
+    return call
+
+
+def test_rows_with_an_id_are_counted_once(run, tmp_path):
+    run(write(tmp_path / "a.csv", LINES[:40]), "--id", "id")
+    _, _, said = run(write(tmp_path / "b.csv", LINES[39::-1]))  # the id is remembered
+    assert run.seen() == 40
+    assert "was added before" in said
+    _, _, said = run(write(tmp_path / "c.csv", LINES))
+    assert run.seen() == 60
+    assert "40 of 60 rows were added before, by their id, and are left out" in said
+    run(write(tmp_path / "d.csv", LINES[50:]))
+    assert run.seen() == 60
+    run(tmp_path / "d.csv", "--again")
+    assert run.seen() == 70
+    once = tmp_path / "once.json"
+    main(["monitor", str(once), write(tmp_path / "a.csv", LINES[:40]), "--id", "id"])
+    main(["monitor", str(once), write(tmp_path / "c.csv", LINES[40:]), "--id", "id"])
+    monitor = CalibrationMonitor.from_json(once.read_text())
+    assert monitor.n_samples_seen_ == 60
+
+
+def test_without_ids_the_order_of_rows_does_not_make_another_batch(run, tmp_path):
+    option = ["--ignore", "id"]
+    run(write(tmp_path / "a.csv", LINES), *option)
+    _, _, said = run(write(tmp_path / "b.csv", LINES[::-1]), *option)
+    assert run.seen() == 60
+    assert "was added before and is not added again" in said
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([*LINES[40:], LINES[45]], "id 'r45' names several rows. Give each prediction an id"),
+        (["r3,.9,1"], "id 'r3' was added before with another prediction or label"),
+    ],
+)
+def test_ids_that_name_no_prediction_are_refused(run, tmp_path, lines, message):
+    run(write(tmp_path / "a.csv", LINES[:40]), "--id", "id")
+    status, _, said = run(write(tmp_path / "b.csv", lines))
+    assert status == 2
+    assert message in said
+    assert run.seen() == 40
+
+
+def test_columns_of_another_model_are_refused(run, tmp_path):
+    run(write(tmp_path / "a.csv", LINES[:40]), "--ignore", "id")
+    renamed = write(tmp_path / "b.csv", LINES[40:], "id,limit,label")
+    status, _, said = run(renamed, "--ignore", "id")
+    assert (status, run.seen()) == (2, 40)
+    assert "predictions in limit, earlier batches" in said
+    assert "had predictions in default. Give the same columns" in said
+    relabelled = write(tmp_path / "c.csv", LINES[40:], "id,default,paid")
+    status, _, said = run(relabelled, "--ignore", "id", "--label", "paid")
+    assert (status, run.seen()) == (2, 40)
+    assert "labels in 'paid', earlier batches" in said
+    assert run(write(tmp_path / "d.csv", LINES[40:]), "--ignore", "id")[0] == 0
+
+
+def test_unlabelled_rows_are_left_out_and_added_when_they_have_labels(run, tmp_path):
+    partial = [line if k % 2 else line[:-1] for k, line in enumerate(LINES)]
+    option = ["--id", "id", "--skip-unlabelled"]
+    status, _, said = run(write(tmp_path / "a.csv", partial), "--id", "id")
+    assert (status, "line 2 has no label" in said) == (2, True)
+    _, _, said = run(tmp_path / "a.csv", *option)
+    assert run.seen() == 30
+    assert "30 of 60 samples (50 %) are left out: 30 without a label" in said
+    run(write(tmp_path / "a.csv", LINES), *option)
+    assert run.seen() == 60
+    status, _, said = run(write(tmp_path / "b.csv", ["x,.1,", "y,.2,"]), *option)
+    assert (status, "each sample would be left out" in said) == (2, True)
+
+
+def test_alarms_are_acknowledged_and_reset(run, tmp_path):
+    wrong = [f"w{k},0.02,1" for k in range(30)] + ["w30,.02,0"]
+    assert run(write(tmp_path / "a.csv", wrong), "--id", "id")[0] == 1
+    assert run()[0] == 1
+    status, printed, _ = run("--acknowledge", "--note", "known")
+    assert (status, "acknowledged at 31" in printed) == (0, True)
+    status, printed, _ = run("--reset", "--note", "recalibrated", "--json")
+    facts = json.loads(printed)
+    assert (status, facts["n_samples_seen"], facts["alarm"]) == (0, 0, None)
+    assert [entry["note"] for entry in facts["journal"]] == ["", "known", "recalibrated"]
+    status, _, said = run("--acknowledge")
+    assert (status, "There is no alarm to acknowledge" in said) == (2, True)
+    run(tmp_path / "a.csv")  # rows that were counted stay known
+    assert run.seen() == 0
+
+
+def test_a_plan_and_the_numbers_of_the_text_are_in_the_json(run, tmp_path):
+    write(tmp_path / "a.csv", LINES)
+    _, printed, _ = run(tmp_path / "a.csv", "--id", "id", "--plan", "1.5")
+    monitor = CalibrationMonitor.from_json((tmp_path / "state.json").read_text())
+    plan = monitor.plan(1.5)
+    assert printed == f"{monitor}\nPlan: {plan}\n"
+    _, printed, _ = run("--json", "--plan", "1.5")
+    facts = json.loads(printed)
+    assert facts.pop("plan")["n_batches"] == plan.n_batches
+    assert facts == json.loads(json.dumps(monitor.to_dict()))
+
+
+def test_damaged_marks_of_rows_are_refused(run, tmp_path):
+    run(write(tmp_path / "a.csv", LINES), "--id", "id")
+    path = tmp_path / "state.json"
+    for part in ({"rows": "x"}, {"columns": 3}, {"batches": {}}):
+        whole = json.loads(path.read_text())
+        path.write_text(json.dumps({**whole, **part}))
+        status, _, said = run(tmp_path / "a.csv")
+        assert (status, "batches, columns or rows are damaged" in said) == (2, True)
+        path.write_text(json.dumps(whole))
