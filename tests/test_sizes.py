@@ -129,6 +129,8 @@ OTHERS = {
     "lines, names, points or ranges that are shown": {
         "cli.columns._MOST_NAMES",
         "cli.monitor._MOST_DIGESTS",
+        "cli.monitor._MOST_MARKS",
+        "monitoring.monitor._MOST_ENTRIES",
         "displays.axis._MOST_TICKS",
         "displays.recalibration._MOST",
         "displays.reliability_panel._MOST_VALUES",
@@ -142,7 +144,12 @@ OTHERS = {
         "report.words._FEW_OUTCOMES",
         "report.words._FEW_SAMPLES",
     },
-    "limits of numbers": {"monitoring.bets._MOST", "monitoring.state._MOST"},
+    "limits of numbers": {
+        "monitoring.bets._MOST",
+        "monitoring.planning._MOST_BATCHES",
+        "monitoring.planning._MOST_SHIFT",
+        "monitoring.state._MOST",
+    },
     "threads or processes": {
         "cli.commands._MANY_SAMPLES",  # tests/cli/test_commands.py
         "model_selection.search._MANY_FEATURES",  # tests/model_selection/test_blas_threads.py
