@@ -105,6 +105,9 @@ REASONS = {
         "validation_sample_size",
         "sample_weight groups labels pos_label from_logits",
     ): "plans a study",
+    ("RiskCoverageDisplay.from_predictions", "labels pos_label from_logits"): OF_CORRECT,
+    ("BinCountDisplay.from_predictions", "groups"): OF_INDEPENDENT,
+    ("SimplexDisplay.from_predictions", "pos_label"): "shows three classes, none of them positive",
     ("hosmer_lemeshow_test", "groups"): OF_INDEPENDENT,
     ("spiegelhalter_test", "groups"): OF_INDEPENDENT,
     ("calibration_bins", "groups"): OF_INDEPENDENT,
@@ -113,12 +116,14 @@ REASONS = {
 
 def public_callables():
     """Name, callable and kind of everything public."""
-    for room in ("metrics", "hypothesis_tests", "report", "recalibration"):
+    for room in ("metrics", "hypothesis_tests", "displays", "report", "recalibration"):
         module = importlib.import_module(f"skcal.{room}")
         for name in module.__all__:
             public = getattr(module, name)
             if inspect.isfunction(public):
                 yield name, public, room
+            elif hasattr(public, "from_predictions"):
+                yield f"{name}.from_predictions", public.from_predictions, room
 
 
 def takes(function, option):

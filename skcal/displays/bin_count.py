@@ -128,7 +128,8 @@ class BinCountDisplay(Display):
         sample_weight=None,
         labels=None,
         pos_label=None,
-        random_state=None,
+        from_logits=False,
+        random_state=0,
         name=None,
         ax=None,
         plot=True,
@@ -156,7 +157,10 @@ class BinCountDisplay(Display):
         pos_label : label, default=None
             The positive class of 1-D predictions, or of two columns for "binary"; otherwise an
             error.
-        random_state : int, RandomState instance or None, default=None
+        from_logits : bool, default=False
+            Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+            precision.
+        random_state : int, RandomState instance or None, default=0
         name : str, default=None
             The name of the classifier, for the title.
         ax : matplotlib axes, default=None
@@ -168,7 +172,8 @@ class BinCountDisplay(Display):
         -------
         display : BinCountDisplay
         """
-        sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label)
+        question = notion, sample_weight, labels, pos_label, from_logits
+        sample = read_sample(y_true, y_proba, *question)
         refuse_vectors(sample)
         _require_one_law(sample)
         refuse_groups(sample.groups, "BinCountDisplay", "Use ReliabilityDisplay.")

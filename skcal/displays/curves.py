@@ -125,6 +125,7 @@ class CalibrationCurveDisplay(Display):
         groups=None,
         labels=None,
         pos_label=None,
+        from_logits=False,
         name=None,
         ref_line=True,
         line_kw=None,
@@ -153,6 +154,9 @@ class CalibrationCurveDisplay(Display):
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
             The positive class of 1-D predictions, or of two columns for "binary".
+        from_logits : bool, default=False
+            Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+            precision.
         name : str, default=None
             The name of the classifier, for the title.
         ref_line : bool, default=True
@@ -173,6 +177,7 @@ class CalibrationCurveDisplay(Display):
             "sample_weight": sample_weight,
             "labels": labels,
             "pos_label": pos_label,
+            "from_logits": from_logits,
         }
         limits = {"confidence_level": confidence_level, "groups": groups}
         curve = flexible_calibration_curve(y_true, y_proba, method=method, **limits, **options)
@@ -285,6 +290,7 @@ class DecisionCurveDisplay(Display):
         groups=None,
         labels=None,
         pos_label=None,
+        from_logits=False,
         name=None,
         ref_line=True,
         line_kw=None,
@@ -313,6 +319,9 @@ class DecisionCurveDisplay(Display):
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
             The positive class of 1-D predictions, or of two columns for "binary".
+        from_logits : bool, default=False
+            Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+            precision.
         name : str, default=None
             The name of the classifier, for title and legend.
         ref_line : bool, default=True
@@ -333,6 +342,7 @@ class DecisionCurveDisplay(Display):
             "sample_weight": sample_weight,
             "labels": labels,
             "pos_label": pos_label,
+            "from_logits": from_logits,
         }
         limits = {"confidence_level": confidence_level, "groups": groups}
         curve = decision_curve(y_true, y_proba, thresholds=thresholds, **limits, **options)
@@ -451,6 +461,7 @@ class MurphyDisplay(Display):
         groups=None,
         labels=None,
         pos_label=None,
+        from_logits=False,
         name=None,
         compare_name=None,
         ref_line=True,
@@ -481,6 +492,9 @@ class MurphyDisplay(Display):
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
             The positive class of 1-D predictions, or of two columns for "binary".
+        from_logits : bool, default=False
+            Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+            precision.
         name, compare_name : str, default=None
             The names of the classifiers, for title and legend.
         ref_line : bool, default=True
@@ -503,6 +517,7 @@ class MurphyDisplay(Display):
             "sample_weight": sample_weight,
             "labels": labels,
             "pos_label": pos_label,
+            "from_logits": from_logits,
         }
         limits = {"confidence_level": confidence_level, "groups": groups}
         asked = {"compare": compare, "thresholds": thresholds}

@@ -13,7 +13,7 @@ from skcal._sklearn_compat import NamingSignature
 from skcal._validation import InputError
 from skcal.metrics.scorers import align_columns, predicted
 
-_OWN = ("y_true", "y_proba", "labels")  # of from_predictions
+_OWN = ("y_true", "y_proba", "labels", "from_logits")  # of from_predictions
 _SAMPLES = """        X : array-like of shape (n_samples, n_features)
             The features of the samples.
         y : array-like of shape (n_samples,)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._validation import plain_array
+from skcal._validation import check_predictions, plain_array
 from skcal.displays.axis import set_axes
 from skcal.displays.base import (
     BLUE,
@@ -112,7 +112,7 @@ class RecalibrationDisplay(Display):
         notion="auto",
         method="auto",
         n_bins="auto",
-        strategy="quantile",
+        strategy="uniform",
         edges=None,
         scale="linear",
         confidence_level=0.95,
@@ -121,6 +121,7 @@ class RecalibrationDisplay(Display):
         groups=None,
         labels=None,
         pos_label=None,
+        from_logits=False,
         random_state=0,
         name=None,
         ref_line=True,
@@ -143,8 +144,9 @@ class RecalibrationDisplay(Display):
             The line, as in :meth:`ReliabilityDisplay.from_predictions`.
         n_bins : int, "auto" or "cube_root", default="auto"
             The number of bins; "auto" lets them suit the samples and the axis.
-        strategy : {"quantile", "uniform", "sweep", "unique"}, default="quantile"
-            How other ``n_bins`` are made.
+        strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
+            How other ``n_bins`` are made; the default is that of
+            :func:`skcal.metrics.expected_calibration_error`.
         edges : array-like of shape (n_edges,), default=None
             Edges of bins, rising from 0 to 1, in place of ``n_bins`` and ``strategy``.
         scale : {"linear", "logit"}, default="linear"
@@ -162,6 +164,8 @@ class RecalibrationDisplay(Display):
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
             The positive class of 1-D predictions, or of two columns for "binary".
+        from_logits : bool, default=False
+            Whether ``y_before`` holds logits; ``y_after`` holds probabilities.
         random_state : int, RandomState instance or None, default=0
             Seed of the tests and of the folds of the error without bins.
         name : str, default=None
@@ -189,6 +193,8 @@ class RecalibrationDisplay(Display):
         bins = {"n_bins": n_bins, "strategy": strategy, "edges": edges, "scale": scale}
         test = {"confidence_level": confidence_level, "n_resamples": n_resamples}
         options = {"method": method, **bins, **test, "random_state": random_state, **shared}
+        if from_logits:
+            y_before, _ = check_predictions(y_before, True, name="y_before")
         given = plain_array(y_before, "y_before"), plain_array(y_after, "y_after")
         proba = [_single_as_columns(*given), _single_as_columns(*given[::-1])]
         before, after = (

@@ -210,7 +210,7 @@ class ReliabilityDisplay(Display):
         notion="auto",
         method="auto",
         n_bins="auto",
-        strategy="quantile",
+        strategy="uniform",
         edges=None,
         scale="linear",
         confidence_level=0.95,
@@ -219,6 +219,7 @@ class ReliabilityDisplay(Display):
         groups=None,
         labels=None,
         pos_label=None,
+        from_logits=False,
         random_state=0,
         name=None,
         ref_line=True,
@@ -250,7 +251,7 @@ class ReliabilityDisplay(Display):
             "auto": bins end at tenths of the axis and at quantiles of the samples. A bin of fewer
             than 12 samples joins its nearer neighbour. Up to 21 distinct predictions have a bin
             each.
-        strategy : {"quantile", "uniform", "sweep", "unique"}, default="quantile"
+        strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
             How other ``n_bins`` are made, as in
             :func:`skcal.metrics.expected_calibration_error`.
         edges : array-like of shape (n_edges,), default=None
@@ -272,6 +273,9 @@ class ReliabilityDisplay(Display):
         pos_label : label, default=None
             The positive class of 1-D predictions, or of two columns for "binary"; otherwise an
             error.
+        from_logits : bool, default=False
+            Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+            precision.
         random_state : int, RandomState instance or None, default=0
             Seed of the test and of the folds of the error without bins.
         name : str, default=None
@@ -291,9 +295,8 @@ class ReliabilityDisplay(Display):
         -------
         display : ReliabilityDisplay
         """
-        sample = read_sample(
-            y_true, y_proba, notion, sample_weight, labels, pos_label, groups=groups
-        )
+        question = notion, sample_weight, labels, pos_label, from_logits
+        sample = read_sample(y_true, y_proba, *question, groups=groups)
         _require_scalar(sample)
         curves, sides = make_curves(method, sample), sides_of(sample)
         problems = [(k, p) for k, p in enumerate(sample.problems()) if len(p.weight)]
@@ -305,6 +308,7 @@ class ReliabilityDisplay(Display):
             options = {"n_resamples": n_resamples, "confidence_level": confidence_level}
             options |= {"labels": labels, "pos_label": pos_label, "random_state": random_state}
             options |= {"sample_weight": sample_weight, "groups": groups}
+            options["from_logits"] = from_logits
             scans = _scan(scan_test(y_true, y_proba, notion=notion, **options), sample, shown)
         panels = []
         for k, problem in shown:

@@ -150,6 +150,7 @@ class SimplexDisplay(Display):
         min_samples=10,
         sample_weight=None,
         labels=None,
+        from_logits=False,
         corners=None,
         name=None,
         ax=None,
@@ -183,6 +184,9 @@ class SimplexDisplay(Display):
         sample_weight : array-like of shape (n_samples,), default=None
         labels : array-like of shape (n_classes,), default=None
             The class of each column.
+        from_logits : bool, default=False
+            Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+            precision.
         corners : list of three str, default=None
             Names of the corners; None takes those of the classes or superclasses.
         name : str, default=None
@@ -197,10 +201,10 @@ class SimplexDisplay(Display):
         display : SimplexDisplay
         """
         if superclasses is not None:
-            labels, notion = _lens_of_superclasses(superclasses, notion, y_true, y_proba, labels)
-        sample = read_sample(
-            y_true, y_proba, notion=notion, sample_weight=sample_weight, labels=labels
-        )
+            asked = {"notion": notion, "labels": labels, "from_logits": from_logits}
+            labels, notion = _lens_of_superclasses(superclasses, y_true, y_proba, **asked)
+        given = {"notion": notion, "sample_weight": sample_weight, "labels": labels}
+        sample = read_sample(y_true, y_proba, **given, from_logits=from_logits)
         problem = sample.problems()[0]
         _require_three(sample, problem.features.shape[1])
         arrows = make_arrows(sample, problem, method, n_bins, min_samples)
@@ -252,7 +256,7 @@ class SimplexDisplay(Display):
         return "\n".join(lines)
 
 
-def _lens_of_superclasses(superclasses, notion, y_true, y_proba, labels):
+def _lens_of_superclasses(superclasses, y_true, y_proba, notion, **options):
     """The classes of the columns, and the lens that sums the superclasses."""
     if notion != "canonical":
         raise ValueError(
@@ -262,7 +266,7 @@ def _lens_of_superclasses(superclasses, notion, y_true, y_proba, labels):
         raise ValueError(
             f"superclasses has {len(superclasses)} names; a triangle has three corners."
         )
-    classes = read_sample(y_true, y_proba, notion, labels=labels).classes.tolist()
+    classes = read_sample(y_true, y_proba, notion, **options).classes.tolist()
     members = [(label, k) for k, own in enumerate(superclasses.values()) for label in own]
     group_of = dict(members)
     unknown = [label for label in group_of if label not in classes]

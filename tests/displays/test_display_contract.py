@@ -19,11 +19,13 @@ from display_cases import (
     tempered,
 )
 from matplotlib.text import Text
+from numpy.testing import assert_allclose
+from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit, cross_val_predict, cross_validate
 from sklearn.svm import LinearSVC
 
-from skcal import Binning, CalibrationErrorSearchCV
+from skcal import Binning, CalibrationErrorSearchCV, displays
 from skcal._validation import InputError
 from skcal.displays import (
     BiasCurveDisplay,
@@ -53,6 +55,25 @@ RESULTS = (
     | RiskCoverageCurve
 )
 EVERY = pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)
+
+
+@pytest.mark.parametrize(
+    "display", [one for one in vars(displays).values() if hasattr(one, "from_predictions")]
+)
+def test_logits_are_the_probabilities_that_they_make(display):
+    parameters = inspect.signature(display.from_predictions).parameters
+    if "from_logits" not in parameters:
+        return
+    y, proba = tempered() if display is SimplexDisplay else binary(300)
+    options = {"n_resamples": 19, "random_state": 0, "plot": False}
+    options = {name: value for name, value in options.items() if name in parameters}
+    logits = np.log(proba) if proba.ndim == 2 else logit(proba)
+    after = [proba**2] if "y_after" in parameters else []
+    found = display.from_predictions(y, logits, *after, from_logits=True, **options)
+    expected = display.from_predictions(y, proba, *after, **options)
+    assert repr(found) == repr(expected)
+    for one, other in zip(numbers(found), numbers(expected), strict=True):
+        assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 
 
 @functools.cache
@@ -285,7 +306,8 @@ OF_CLASSIFIERS = (
 )
 def test_entrances_have_the_options_of_predictions_in_signature_and_docstring(display, method, own):
     model, entrance = display.from_predictions, getattr(display, method)
-    expected = [name for name in inspect.signature(model).parameters if name != "labels"][2:]
+    told = ("labels", "from_logits")  # by the classifier
+    expected = [name for name in inspect.signature(model).parameters if name not in told][2:]
     assert list(inspect.signature(entrance).parameters) == [own, "X", "y", *expected]
     parameters, _, returns = inspect.getdoc(entrance).partition("Returns\n-------")
     parts = re.findall(r"^([\w, ]+) : ", parameters, re.MULTILINE)
