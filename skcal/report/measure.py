@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -409,9 +410,9 @@ def _certificate(sample, settings) -> EquivalenceTestResult:
 
 
 def _interval(estimate, low, high, refuted) -> dict[str, float]:
-    """An interval with the estimate in it, from 0 unless calibration is refuted."""
+    """An interval from 0 unless calibration is refuted; noise may raise the estimate above it."""
     low = min(max(float(low), 0.0), estimate) if refuted else 0.0
-    return {"estimate": float(estimate), "low": low, "high": min(max(high, estimate), 1.0)}
+    return {"estimate": float(estimate), "low": low, "high": float(np.clip(high, low, 1.0))}
 
 
 def _without_bins(sample, settings) -> dict:
@@ -493,7 +494,7 @@ def _validated(sample, settings, refuted, n_curves) -> ValidationMeasures | None
         random_state=settings.random_state,
         **beside(sample),
     )
-    if refuted or n_curves is None:
+    if refuted or n_curves is None or math.isnan(found.ici.low):
         return found
     return replace(
         found, **{name: getattr(found, name)._replace(low=0.0) for name in CURVE_DISTANCES}

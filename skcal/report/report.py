@@ -388,8 +388,8 @@ def calibration_report(
     :func:`skcal.hypothesis_tests.equivalence_test`, ECE without bins is that of
     :func:`skcal.metrics.cross_fitted_calibration_error`. Every other number, too, is that of the
     public function with the same seed: ``expected_calibration_error`` with its
-    ``bootstrap_interval`` (widened to hold the estimate) and the null distribution of
-    ``monte_carlo_test``; ``score_decomposition`` by
+    ``bootstrap_interval``, which may lie below the estimate, since noise raises that, and the null
+    distribution of ``monte_carlo_test``; ``score_decomposition`` by
     isotonic regression of each class, for "binary" of the positive class, also of two columns;
     there also ``validation_measures``, ``calibration_curve`` and ``decision_curve``.
 

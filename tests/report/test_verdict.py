@@ -71,7 +71,10 @@ def contradictions(y, p, report, seed):
         yield "ranges overlap"
     if ("happens" in verdict) != (shown and bool(ranges)) or "too high by" in text:
         yield "ranges beside the verdict"
-    errors = [part for part in (overall.without_bins, overall.ece) if part is not None]
+    binned = overall.ece  # which noise raises, above its interval if calibrated
+    if binned is not None and not binned.low <= min(binned.estimate, binned.high):
+        yield "an interval from above"
+    errors = [part for part in (overall.without_bins,) if part is not None]
     if overall.validation is not None:
         errors += [getattr(overall.validation, name) for name in CURVE_DISTANCES]
     if any(not part.low <= part.estimate <= part.high for part in errors):
