@@ -9,6 +9,8 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from skcal.metrics import sample_size, validation_measures, validation_sample_size
+from skcal.metrics.error_limits import ErrorLimits
+from skcal.sample import read_sample
 
 Z = norm.isf(0.025)
 
@@ -75,11 +77,11 @@ def test_predictions_stand_for_their_distribution():
     x = rng.normal(-1.75, 1.47, 50_000)
     of_numbers = validation_sample_size(0.219, linear_predictor=(-1.75, 1.47), threshold=0.3)
     of_sample = validation_sample_size(0.219, y_proba=expit(x), threshold=0.3)
-    for name in of_numbers.widths:
+    for name in of_numbers.targets:
         assert_allclose(getattr(of_sample, name), getattr(of_numbers, name), rtol=0.03)
     shuffled = validation_sample_size(0.219, y_proba=expit(rng.permutation(x)), threshold=0.3)
-    assert [getattr(shuffled, name) for name in of_sample.widths] == [
-        getattr(of_sample, name) for name in of_sample.widths
+    assert [getattr(shuffled, name) for name in of_sample.targets] == [
+        getattr(of_sample, name) for name in of_sample.targets
     ]
     p = np.array([0.1, 0.1, 0.4, 0.9])  # every prediction once with and once without the event
     y, both, weight = np.repeat([1, 0], 4), np.tile(p, 2), np.r_[p, 1 - p]
@@ -182,8 +184,23 @@ def test_the_promised_widths_are_reached_in_the_median_of_500_sets(
     draw, options = drawn
     size = validation_sample_size(prevalence, threshold=threshold, **options, **widths)
     rng = np.random.default_rng(0)
-    for criterion, target in size.widths.items():
+    for criterion, target in size.targets.items():
         n = getattr(size, criterion)
         found = [width(criterion, *draw(n, rng), threshold) for _ in range(500)]
         # The median of 500 widths, each with a deviation of 5 to 15 %, is known to 1 %.
         assert_allclose(np.median(found), target, rtol=0.03)
+
+
+@pytest.mark.parametrize(("prevalence", "c", "max_error"), [(0.3, 0.8, 0.08), (0.1, 0.7, 0.06)])
+def test_nine_of_ten_calibrated_studies_pass_the_limit_of_the_calibration_error(
+    prevalence, c, max_error
+):
+    size = validation_sample_size(prevalence, c_statistic=c, max_error=max_error)
+    draw, _ = of_c_statistic(prevalence, c)
+    rng = np.random.default_rng(0)
+    samples = (read_sample(*draw(size.calibration_error, rng)) for _ in range(200))
+    passed = sum(ErrorLimits(sample).high(0.05)[0] <= max_error for sample in samples)
+    # At 90 % fewer than 165 or more than 193 of 200 have probability 1e-3.
+    assert 165 <= passed <= 193
+    assert "calibration error, upper limit" in str(size)
+    assert validation_sample_size(prevalence, c_statistic=c).calibration_error is None
