@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from inspect import signature
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -17,9 +17,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._groups import Groups, read_groups, refuse_cut_groups
+from skcal._groups import read_groups, refuse_cut_groups
 from skcal._labels import plain_labels, shortened
-from skcal._running import one_by_one, recorded_warnings
+from skcal._running import one_by_one
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
@@ -33,39 +33,10 @@ from skcal._sklearn_compat import (
     as_tasks,
 )
 from skcal._validation import InputError, as_given, check_weight, decoded, refuse_masked
-from skcal.functions import Zero
-from skcal.model_selection import CalibrationErrorSearchCV
-from skcal.model_selection.candidates import fast_function
-from skcal.model_selection.errors import ErrorEstimate
-from skcal.notions import resolve_notion
 from skcal.recalibration import Recalibrator
 from skcal.recalibration.trial import as_rows, refuse_overlap
 
 _UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below its row's lowest
-
-
-class OutOfFold(NamedTuple):
-    """Predictions of samples by classifiers and maps that have not seen them.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_judged,)
-        The samples.
-    before, after : ndarray of shape (n_judged, n_classes)
-        Probabilities of the classifier and recalibrated ones.
-    codes : ndarray of shape (n_judged,)
-        Their labels, as places in ``classes_``.
-    weight : ndarray of shape (n_judged,)
-    groups : Groups or None
-        Which of them belong together.
-    """
-
-    rows: np.ndarray
-    before: np.ndarray
-    after: np.ndarray
-    codes: np.ndarray
-    weight: np.ndarray
-    groups: Groups | None = None
 
 
 class RecalibratedClassifierCV(
@@ -85,8 +56,9 @@ class RecalibratedClassifierCV(
         pass samples that it was not trained on, whose labels are among its classes. None:
         :class:`~sklearn.svm.LinearSVC`.
     recalibrator : Recalibrator or map, default=None
-        None: :class:`skcal.Recalibrator`. Its ``cv``, ``labels`` and ``from_logits`` are set by the
-        classifier. A map, such as :class:`skcal.TemperatureScaling`, is used without a choice.
+        None: :class:`skcal.Recalibrator`. Its ``cv``, ``labels``, ``from_logits`` and
+        ``store_out_of_fold`` are set by the classifier. A map, such as
+        :class:`skcal.TemperatureScaling`, is used without a choice.
     cv : int, cross-validation splitter or iterable, default=5
         The folds, stratified where it is an int; their test sets may not overlap.
     ensemble : bool or "auto", default="auto"
@@ -112,7 +84,8 @@ class RecalibratedClassifierCV(
         ``"log_loss"`` and ``"brier_score"`` before and after, of samples that neither the
         classifier nor the map has seen, with the paired difference, its standard error and p.
     out_of_fold_ : OutOfFold
-        The out-of-fold predictions of all samples, if ``store_out_of_fold``.
+        These predictions, if ``store_out_of_fold``; of many samples those that the recalibrator
+        drew.
     classes_ : ndarray of shape (n_classes,)
         Those of a frozen classifier, else the sorted labels.
     n_features_in_ : int
@@ -325,16 +298,17 @@ class RecalibratedClassifierCV(
         logits = not hasattr(self.classifiers_[0], "predict_proba")
         # Column numbers are the labels: those that are tested may lack a class.
         labels = np.arange(len(self.classes_))
-        recalibrator = clone(recalibrator).set_params(cv=cv, labels=labels, from_logits=logits)
+        recalibrator = clone(recalibrator).set_params(
+            cv=cv, labels=labels, from_logits=logits, store_out_of_fold=self.store_out_of_fold
+        )
         task = context.subcontext(task_name="recalibrator")
         with task.propagate_callback_context(recalibrator):
             together = None if groups is None else groups.take(rows)
             self.recalibrator_ = recalibrator.fit(predictions, codes[rows], weight[rows], together)
+        self.__dict__.pop("out_of_fold_", None)  # of an earlier fit
         if self.store_out_of_fold:
-            before = self.recalibrator_.unchanged_proba(predictions)
-            after = self.recalibrator_.cross_fit_predict_proba(predictions)
-            groups = None if groups is None else groups.take(rows)
-            self.out_of_fold_ = OutOfFold(rows, before, after, codes[rows], weight[rows], groups)
+            judged = self.recalibrator_.out_of_fold_
+            self.out_of_fold_ = judged._replace(rows=rows[judged.rows])
         self.comparison_ = self.recalibrator_.comparison_
 
     def predict_proba(self, X):
@@ -372,44 +346,38 @@ class RecalibratedClassifierCV(
         check_is_fitted(self)
         return as_given(self.classes_[decoded(self.predict_proba(X)).argmax(axis=1)], X)
 
-    def remaining_error(self, kind="l1", notion="auto") -> ErrorEstimate:
-        """Estimate the calibration error that is left, on samples that no fit has seen.
+    def remaining_error(self, notion="auto"):
+        """Calibration error that is left, on samples that no fit has seen.
 
         Parameters
         ----------
-        kind : {"squared", "rms", "l1", "l2", "log"}, default="l1"
-            As in :meth:`skcal.CalibrationErrorSearchCV.error`.
-        notion : str or callable, default="auto"
-            "binary" for two classes, "confidence" for more; see :mod:`skcal.notions`.
+        notion : str, default="auto"
+            The kind of calibration: "binary" for two classes, "confidence" for more; see
+            :mod:`skcal.notions`.
 
         Returns
         -------
-        error : ErrorEstimate
-            With ``lower_confidence_bound(0.95)``; a bound of 0 or less says that calibration is
-            not refuted.
+        error : CalibrationErrorInterval
+            With ``estimate``, one-sided 95 % limits ``low`` and ``high``, and ``sentence()``; see
+            :func:`skcal.metrics.calibration_error_interval`.
         """
-        return self._error("after", kind, notion)
-
-    def initial_error(self, kind="l1", notion="auto") -> ErrorEstimate:
-        """Estimate the calibration error of the classifier; arguments of `remaining_error`."""
-        return self._error("before", kind, notion)
-
-    def _error(self, which, kind, notion):
         check_is_fitted(self)
-        if not hasattr(self, "out_of_fold_"):
-            raise ValueError(
-                "store_out_of_fold=False: the predictions that show the calibration error were "
-                "not stored. Fit with store_out_of_fold=True."
-            )
-        proba = getattr(self.out_of_fold_, which)
-        resolved = resolve_notion(notion, proba)
-        function = fast_function(resolved, proba.shape[1], len(proba))
-        options = {"labels": np.arange(proba.shape[1]), "random_state": self.random_state}
-        search = CalibrationErrorSearchCV([Zero(), function], resolved, **options)
-        with recorded_warnings():
-            tested = self.out_of_fold_
-            search.fit(proba, tested.codes, tested.weight, tested.groups)
-        return search.error(kind)
+        return self.recalibrator_.remaining_error(notion)
+
+    def initial_error(self, notion="auto"):
+        """Calibration error of the classifier, on the same samples.
+
+        Parameters
+        ----------
+        notion : str, default="auto"
+            As in :meth:`remaining_error`.
+
+        Returns
+        -------
+        error : CalibrationErrorInterval
+        """
+        check_is_fitted(self)
+        return self.recalibrator_.initial_error(notion)
 
     def _summary(self) -> Summary:
         return self.recalibrator_._summary()

@@ -14,8 +14,11 @@ from skcal.recalibration.base import RecalibrationMap
 
 N_SAMPLES = 2000
 SCALAR_ONLY = {
+    "BayesianCalibration",
     "BetaCalibration",
+    "HistogramBinning",
     "IsotonicCalibration",
+    "PlattScaling",
     "QuadraticScaling",
     "SplineScaling",
     "VennAbers",

@@ -105,10 +105,9 @@ def test_what_is_left_is_estimated_with_a_bound():
     fitted = RecalibratedClassifierCV(GaussianNB(), FEW, cv=3).fit(X, y)
     before, after = fitted.initial_error(), fitted.remaining_error()
     assert before.notion == after.notion == "binary"
-    assert before.lower_confidence_bound() > 0
-    assert after.estimate < before.estimate
-    assert after.lower_confidence_bound() < after.estimate + 1e-9
-    assert fitted.remaining_error("squared", "canonical").kind == "squared"
+    assert before.low > 0
+    assert after.low <= after.estimate < before.estimate
+    assert fitted.remaining_error("classwise").notion == "classwise"
 
 
 def test_a_fitted_classifier_stays_as_it_is():

@@ -172,6 +172,8 @@ OTHERS = {
         "metrics.smoothers._MAX_POINTS",
         "model_selection.adaptive._MAX_CELLS",
         "model_selection.candidates._MAX_RANK",
+        "recalibration.bayesian._MOST_CELLS",  # tests/recalibration/test_bayesian.py
+        "recalibration.bayesian._MOST_SEGMENTS",
         "report.compare._MOST_DRAWS",  # tests/report/test_subgroup_tests.py
     },
     "candidates, or features of a statistic": {

@@ -1,9 +1,10 @@
 """Recalibration maps: scikit-learn estimators from predicted to recalibrated probabilities."""
 
 from skcal.recalibration.base import Identity, RecalibrationMap, Smoothed
+from skcal.recalibration.bayesian import BayesianCalibration
 from skcal.recalibration.features import LogProbabilities, ProbabilityInteractions
 from skcal.recalibration.mixture import Mixture
-from skcal.recalibration.monotone import IsotonicCalibration, VennAbers
+from skcal.recalibration.monotone import HistogramBinning, IsotonicCalibration, VennAbers
 from skcal.recalibration.prevalence import adjust_prevalence, estimate_prevalence
 from skcal.recalibration.recalibrator import Recalibrator
 from skcal.recalibration.scaling import (
@@ -11,6 +12,7 @@ from skcal.recalibration.scaling import (
     DirichletCalibration,
     InterceptCalibration,
     MatrixScaling,
+    PlattScaling,
     QuadraticScaling,
     SplineScaling,
     VectorScaling,
@@ -22,16 +24,19 @@ from skcal.recalibration.temperature import (
 )
 
 __all__ = [
+    "BayesianCalibration",
     "BetaCalibration",
     "ClassBasedTemperatureScaling",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
+    "HistogramBinning",
     "Identity",
     "InterceptCalibration",
     "IsotonicCalibration",
     "LogProbabilities",
     "MatrixScaling",
     "Mixture",
+    "PlattScaling",
     "ProbabilityInteractions",
     "QuadraticScaling",
     "RecalibrationMap",

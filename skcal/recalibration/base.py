@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from numbers import Real
 
 import numpy as np
@@ -49,7 +49,7 @@ _SMALLEST = float(np.finfo(np.float32).tiny)  # 2⁻¹²⁶
 _ROUNDED = {np.float64: (1e-46, 1e-30), np.float32: (0.0, 1e-6)}
 
 
-class RecalibrationMap(ClassifierMixin, BaseEstimator):
+class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
     """The base of recalibration maps: predictions and labels in, better probabilities out.
 
     Subclasses see predictions as z: log-probabilities of shape (n_samples, n_classes), of a single

@@ -93,10 +93,11 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     """
     share = weight / weight.sum()
     precision = 1 / (inverse_penalty * weight.sum())
-    if isinstance(design, Affine) and inverse_penalty.shape[1] == 1:
-        problem = _two_classes(offset[:, 1] - offset[:, 0], design.features, codes, share)
-    else:
-        problem = _many_classes(offset, design, codes, share)
+    likelihood: TwoClasses | ManyClasses = (
+        TwoClasses(offset[:, 1] - offset[:, 0], design.features, share * codes, share)
+        if isinstance(design, Affine) and inverse_penalty.shape[1] == 1
+        else ManyClasses(offset, design, codes, share)
+    )
     # A bound of the Hessian's diagonal is 1/4 of the features' squares.
     bound = design.mean_squares(share) / 4 + precision
     units: _Scaled | _Whitened = _Scaled(1 / np.sqrt(bound))
@@ -113,10 +114,9 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
             units = _Whitened(hessian(offset, design, coefficients, share), floor)
             n_more = min(until_whitened, int(scaling.max_iter) - n_iter)
             until_whitened *= 2
-        result = _minimize(problem, units, coefficients, precision, n_more, scaling.tol)
+        result = _minimize(likelihood, units, coefficients, precision, n_more, scaling.tol)
         coefficients, n_iter = units.coefficients(result.x), n_iter + result.nit
         converged = result.nit < n_more and bool(np.isfinite(coefficients).all())
-    problem.clear()  # older versions of scipy keep the objective until a collection
     if converged:
         return coefficients, n_iter
     name = " ".join(str(scaling).split())  # which scikit-learn breaks into lines
@@ -203,79 +203,92 @@ def _class_hessians(offset, design, coefficients, share):
     return sums.T[:, [[0, 1], [1, 2]]]
 
 
-def _minimize(problem, units, start, precision, max_iter, tol):
+def _minimize(likelihood, units, start, precision, max_iter, tol):
     """Minimise the loss and its penalty Σ precision coefficients² / 2 in units of coefficients."""
 
     def objective(x):
         coefficients = units.coefficients(x)
-        loss, gradient = problem["likelihood"](coefficients)
+        loss, gradient = likelihood.loss_and_gradient(coefficients)
         loss += 0.5 * np.vdot(precision * coefficients, coefficients)
         return loss, units.gradient(gradient + precision * coefficients)
 
     def hessian(x):
-        inner = problem["hessian"](units.coefficients(x)) + np.diag(precision[:, 0])
+        inner = likelihood.hessian(units.coefficients(x)) + np.diag(precision[:, 0])
         return inner * np.outer(units.scale, units.scale)
 
-    options = {"maxiter": max_iter, "gtol": tol} | problem["options"]
-    if "hessian" in problem:
-        solver = {"method": "trust-exact", "hess": hessian}
-    else:
-        solver = {"method": "L-BFGS-B"}
-    return minimize(objective, units.numbers(start), jac=True, options=options, **solver)
+    options = {"maxiter": max_iter, "gtol": tol}
+    solver: dict = {"method": "trust-exact", "hess": hessian, "options": options}
+    if isinstance(likelihood, ManyClasses):
+        solver = {"method": "L-BFGS-B", "options": options | {"maxfun": 10**9, "ftol": 1e-15}}
+    return minimize(objective, units.numbers(start), jac=True, **solver)
 
 
-def _two_classes(offset, features, codes, share):
-    """Loss, gradient and Hessian of the coefficients of the second class's logit.
+class TwoClasses:
+    """The likelihood of coefficients of the second class's logit, offset + features @ coefficients.
 
-    The optimiser asks for all three at the same coefficients, one after the other, so that one pass
-    over the samples makes them.
+    Events are the weights of samples of the second class, within their ``mass``.
     """
-    sign, width = 1.0 - 2.0 * codes, features.shape[1]
-    latest: dict = {}
 
-    def derivatives(coefficients):
-        if latest and np.array_equal(latest["coefficients"], coefficients):
-            return latest["derivatives"]
-        loss, gradient, hessian = 0.0, np.zeros((width, 1)), np.zeros((width, width))
-        for rows in row_blocks(len(codes), 8 * width, most=BLOCK_BYTES):
-            design, mass = features[rows], share[rows]
-            margin = sign[rows] * (offset[rows] + design @ coefficients[:, 0])
-            decay = np.exp(-np.abs(margin))
+    def __init__(self, offset, features, events, mass):
+        self.offset, self.features = offset, features
+        self.events, self.others = events, mass - events
+        self._latest = None
+
+    def derivatives(self, coefficients):
+        """Loss, gradient and Hessian in one pass over the samples."""
+        width = self.features.shape[1]
+        loss, gradient, hessian = 0.0, np.zeros(width), np.zeros((width, width))
+        for rows in row_blocks(len(self.offset), 8 * width, most=BLOCK_BYTES):
+            features, events, others = self.features[rows], self.events[rows], self.others[rows]
+            logit = self.offset[rows] + features @ coefficients
+            decay = np.exp(-np.abs(logit))
             total = 1 + decay
-            loss += mass @ (np.maximum(margin, 0) + np.log(total))
-            error = np.where(margin > 0, 1, decay) / total
-            gradient[:, 0] += (mass * sign[rows] * error) @ design
-            curvature = mass * decay / total**2
-            hessian += (design * curvature[:, None]).T @ design
-        latest.update(coefficients=coefficients, derivatives=(loss, gradient, hessian))
-        return latest["derivatives"]
+            small, large = decay / total, 1 / total
+            is_positive = logit > 0
+            loss += events @ np.maximum(-logit, 0) + others @ np.maximum(logit, 0)
+            loss += (events + others) @ np.log(total)
+            error = others * np.where(is_positive, large, small)
+            error -= events * np.where(is_positive, small, large)
+            gradient += error @ features
+            hessian += (features * ((events + others) * small * large)[:, None]).T @ features
+        return loss, gradient, hessian
 
-    return {
-        "likelihood": lambda coefficients: derivatives(coefficients)[:2],
-        "hessian": lambda coefficients: derivatives(coefficients)[2],
-        "options": {},
-    }
+    def loss_and_gradient(self, coefficients):
+        """Loss and derivative of coefficients (n_features, 1)."""
+        loss, gradient, _ = self._at(coefficients)
+        return loss, gradient[:, None]
+
+    def hessian(self, coefficients):
+        """Second derivatives, for which the optimiser asks where it has asked for the first."""
+        return self._at(coefficients)[2]
+
+    def _at(self, coefficients):
+        if self._latest is None or not np.array_equal(self._latest[0], coefficients):
+            self._latest = coefficients.copy(), self.derivatives(coefficients[:, 0])
+        return self._latest[1]
 
 
-def _many_classes(offset, design, codes, share):
-    """Loss and gradient of the coefficients of all logits, by blocks of rows."""
-    blocks = list(row_blocks(len(codes), 8 * offset.shape[1], most=BLOCK_BYTES))
-    observed = 0.0
-    for rows in blocks:
-        happened = (codes[rows, None] == np.arange(offset.shape[1])).astype(np.float64)
-        observed = observed + design.gradient(share[rows], happened, rows)
+class ManyClasses:
+    """The likelihood of coefficients of all logits, offset + design.logits(coefficients)."""
 
-    def likelihood(coefficients):
-        loss, gradient = 0.0, -observed
-        for rows in blocks:
-            logits = design.logits(coefficients, rows)
-            logits += offset[rows]
+    def __init__(self, offset, design, codes, share):
+        self.offset, self.design, self.codes, self.share = offset, design, codes, share
+        self.blocks = list(row_blocks(len(codes), 8 * offset.shape[1], most=BLOCK_BYTES))
+        self.observed = 0.0
+        for rows in self.blocks:
+            happened = (codes[rows, None] == np.arange(offset.shape[1])).astype(np.float64)
+            self.observed = self.observed + design.gradient(share[rows], happened, rows)
+
+    def loss_and_gradient(self, coefficients):
+        """Loss and derivative of coefficients, by blocks of rows."""
+        loss, gradient = 0.0, -self.observed
+        for rows in self.blocks:
+            logits = self.design.logits(coefficients, rows)
+            logits += self.offset[rows]
             logits -= logits.max(axis=1, keepdims=True)
-            of_labels = logits[np.arange(len(logits)), codes[rows]]
+            of_labels = logits[np.arange(len(logits)), self.codes[rows]]
             values = np.exp(logits, out=logits)
             total = values.sum(axis=1)
-            loss += share[rows] @ (np.log(total) - of_labels)
-            gradient = gradient + design.gradient(share[rows] / total, values, rows)
+            loss += self.share[rows] @ (np.log(total) - of_labels)
+            gradient = gradient + self.design.gradient(self.share[rows] / total, values, rows)
         return loss, gradient
-
-    return {"likelihood": likelihood, "options": {"maxfun": 10**9, "ftol": 1e-15}}

@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skcal._groups import Groups
 from skcal._labels import rows_of_shares
 from skcal._running import recorded_warnings
 from skcal._sklearn_compat import _num_samples
-from skcal._validation import FLOATS, check_weight, naming, refuse_no_numbers
+from skcal._validation import FLOATS, InputError, check_weight, naming, refuse_no_numbers
 from skcal.recalibration.base import Identity, outcomes_of
+from skcal.recalibration.features import log_probabilities
 
 _PACKAGE = str(Path(__file__).parents[1])
 _STEPS = 200
@@ -75,7 +77,12 @@ def fit_map(estimator, data: LabelledPredictions):
     estimator, weight = clone(estimator), data.weight
     options = {}
     if not (weight == weight[0]).all():
-        last = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+        last, model = "", estimator
+        if isinstance(estimator, Pipeline):
+            last, model = f"{estimator.steps[-1][0]}__", estimator.steps[-1][1]
+        if not has_fit_parameter(model, "sample_weight"):
+            reason = f"varies, and {type(model).__name__}.fit does not take sample_weight."
+            raise InputError("sample_weight", reason, "Add it to fit, or pass equal weights.")
         options = {f"{last}sample_weight": weight}
     with recorded_warnings() as caught:
         estimator.fit(data.X, data.happened, **options)
@@ -89,8 +96,14 @@ def fit_map(estimator, data: LabelledPredictions):
 def plain_proba(fitted, X: np.ndarray, n_classes: int) -> np.ndarray:
     """Probabilities (n, C) of a fitted map, 0 for classes that it does not know."""
     proba = np.asarray(fitted.predict_proba(X), dtype=np.float64)
-    if proba.shape[1] == n_classes:
+    if proba.shape == (len(X), n_classes):
         return proba
+    if proba.shape != (len(X), len(getattr(fitted, "classes_", ()))):
+        raise ValueError(
+            f"{type(fitted).__name__}.predict_proba returned an array of shape {proba.shape} for "
+            f"{len(X)} samples of {n_classes} classes. Return shape {len(X), n_classes}: a column "
+            "for each class."
+        )
     whole = np.zeros((len(proba), n_classes))
     whole[:, fitted.classes_] = proba
     return whole
@@ -120,6 +133,8 @@ class Mixture(ClassifierMixin, BaseEstimator):
     estimators : list of maps
     weights : array-like of shape (n_maps,)
         They sum to 1.
+    temperature : float > 0, default=1.0
+        The mean is recalibrated by this temperature: p ** (1 / temperature), divided by the sum.
 
     Attributes
     ----------
@@ -137,9 +152,10 @@ class Mixture(ClassifierMixin, BaseEstimator):
     array([[0.175, 0.825]])
     """
 
-    def __init__(self, estimators, weights):
+    def __init__(self, estimators, weights, temperature=1.0):
         self.estimators = estimators
         self.weights = weights
+        self.temperature = temperature
 
     def fit(self, X, y, sample_weight=None):
         """Fit every map.
@@ -171,7 +187,9 @@ class Mixture(ClassifierMixin, BaseEstimator):
         total = np.zeros((_num_samples(X), len(self.classes_)))
         for fitted, weight in zip(self.estimators_, self.weights, strict=True):
             total += weight * plain_proba(fitted, X, len(self.classes_))
-        return total
+        if self.temperature == 1:
+            return total
+        return softmax(log_probabilities(total) / self.temperature, axis=1)
 
     def predict(self, X):
         """Return the column of the most probable class of each sample."""

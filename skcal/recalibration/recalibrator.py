@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
+from importlib import import_module
 from numbers import Integral
 
 import numpy as np
@@ -17,7 +18,7 @@ from skcal._labels import class_names, refuse_another_order, warn_if_counted_fro
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
 from skcal._selection import LEVEL, Judged, choice_summary, cv_results, simplest
-from skcal._show import Summarized, Summary, format_setting, number, printable
+from skcal._show import Summarized, Summary, format_setting, number, percent, printable
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import (
     InputError,
@@ -30,6 +31,7 @@ from skcal._validation import (
     read_logits,
 )
 from skcal.recalibration.base import outcomes_of
+from skcal.recalibration.bayesian import warn_if_contradicted
 from skcal.recalibration.default_maps import default_max_samples
 from skcal.recalibration.mixture import LabelledPredictions, Mixture, fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
@@ -53,26 +55,35 @@ class Recalibrator(
 
     Maps and parameters compete in cross-validation on predictions and labels of samples that the
     classifier was not trained on. The predictions stay as they are unless the best map gains more
-    than chance would if they were calibrated.
+    than chance would if they were calibrated. Of two classes one map averages over simple and
+    flexible ones, the identity among them, and is applied unless it does harm.
 
     Parameters
     ----------
     candidates : list of maps or of (map, param_grid), default=None
         Classifiers of probabilities, from the simplest on, such as
         ``[TemperatureScaling(), (VectorScaling(), {"C": [0.1, 1]})]``. The identity is always among
-        them, as the first. None: a temperature of the probabilities and of smoothed ones, of two
-        classes splines, of up to 100 structured vector and matrix scaling, of more vector scaling.
+        them, as the first. None: of two classes ``BayesianCalibration``, of more a temperature of
+        the probabilities and of smoothed ones, and vector and up to 100 classes matrix scaling.
     cv : int ≥ 2, cross-validation splitter or iterable, default=5
         The splits that choose; an int means as many shuffled folds. Test sets may not overlap.
     scoring : {"neg_log_loss", "neg_brier_score"}, default="neg_log_loss"
         The score that chooses. A map is fitted by its likelihood all the same.
     do_no_harm : bool, default=True
         Whether the predictions stay as they are unless a map is significantly better, and where the
-        maps that the other folds choose lose more than a standard error.
+        maps that the other folds choose lose more than a standard error. ``BayesianCalibration``
+        needs no significance, since it averages with the identity.
     mix : bool, default=True
         Whether the mean of the candidates' probabilities, by weights of the highest held-out
-        likelihood, is applied instead of the best of them. Where not all samples take part in the
-        choice, there is no mixture: of so many samples one map is as good.
+        likelihood, is applied instead of the best of them. Of three and more classes a temperature
+        is fitted to the cross-fitted means. Where not all samples take part in the choice, there
+        is no mixture: of so many samples one map is as good.
+    monotone : bool, default=True
+        Of two classes whether the default map is increasing, so that the ranking of samples and
+        the area under the ROC curve stay. If False, it may fall where the outcomes do.
+    preserve_classes : bool, default=False
+        Whether only maps are tried that keep the order of the classes of every sample: then no
+        predicted class changes. The default ones are temperatures.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; of single probabilities (negative class, positive class). None:
         the names of a data frame's columns, when these name all labels; else the sorted labels,
@@ -82,6 +93,9 @@ class Recalibrator(
     max_samples : int, default=None
         So many samples at most, drawn at random, choose; the chosen map is fitted to all. None:
         50,000 of two classes, 5,000 of more.
+    store_out_of_fold : bool, default=True
+        Whether ``out_of_fold_`` is stored. Without it a fitted recalibrator pickles without
+        training labels and predictions, but cannot estimate calibration errors.
     n_jobs : int, default=None
         Jobs that fit settings and splits in parallel.
     random_state : int, RandomState instance or None, default=None
@@ -105,6 +119,8 @@ class Recalibrator(
     comparison_ : dict of LossComparison
         ``"log_loss"`` and ``"brier_score"`` of the predictions before and after recalibration, on
         samples whose labels took part in neither the fit of the map nor its choice.
+    out_of_fold_ : OutOfFold
+        Cross-validated predictions before and after, with labels, if ``store_out_of_fold``.
     n_samples_ : int
         The samples of positive weight that the chosen map was fitted to.
     classes_ : ndarray of shape (n_classes,)
@@ -154,8 +170,11 @@ class Recalibrator(
         "scoring": [StrOptions(set(LOSSES))],
         "do_no_harm": ["boolean"],
         "mix": ["boolean"],
+        "monotone": ["boolean"],
+        "preserve_classes": ["boolean"],
         "labels": ["array-like", None],
         "from_logits": ["boolean"],
+        "store_out_of_fold": ["boolean"],
         "max_samples": [Interval(Integral, 2, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -169,9 +188,12 @@ class Recalibrator(
         scoring="neg_log_loss",
         do_no_harm=True,
         mix=True,
+        monotone=True,
+        preserve_classes=False,
         labels=None,
         from_logits=False,
         max_samples=None,
+        store_out_of_fold=True,
         n_jobs=None,
         random_state=None,
     ):
@@ -180,9 +202,12 @@ class Recalibrator(
         self.scoring = scoring
         self.do_no_harm = do_no_harm
         self.mix = mix
+        self.monotone = monotone
+        self.preserve_classes = preserve_classes
         self.labels = labels
         self.from_logits = from_logits
         self.max_samples = max_samples
+        self.store_out_of_fold = store_out_of_fold
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -213,12 +238,14 @@ class Recalibrator(
             nothing to fit to.
         """
         data = self._read(X, y, sample_weight, groups)
-        self._n_rows = len(data.X)
+        self._n_rows, self._errors = len(data.X), {}
         with one_blas_thread() if data.X.size < _MANY_PROBABILITIES else nullcontext():
             return self._fit(data, X, y)
 
     def _fit(self, data: LabelledPredictions, X, y):
-        candidates = make_map_candidates(self.candidates, data.n_classes, self.from_logits)
+        candidates = make_map_candidates(
+            self.candidates, data.n_classes, self.from_logits, self.monotone, self.preserve_classes
+        )
         most = self.max_samples or default_max_samples(data.n_classes)
         splits = splits_that_choose(data, self.cv, most, self.random_state)
         n_chosen = len(np.unique(np.concatenate([test for _, test in splits])))
@@ -240,6 +267,7 @@ class Recalibrator(
         self._set_results(trial)
         self.n_samples_ = data.n_positive
         self.best_estimator_ = fit_map(trial.maps[self.best_index_], data)
+        warn_if_contradicted(self.best_estimator_)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
@@ -295,7 +323,10 @@ class Recalibrator(
     def _judge(self, trial, data, splits):
         """Before and after, each fold by a map that others of the folds chose."""
         verdict = judge_choice(trial, data, splits, self.do_no_harm, self.best_index_ == 0)
-        self._identity, self._cross_fits, self.comparison_ = verdict
+        self._identity, self._cross_fits, out_of_fold, self.comparison_ = verdict
+        self.__dict__.pop("out_of_fold_", None)  # of an earlier fit
+        if self.store_out_of_fold:
+            self.out_of_fold_ = out_of_fold
 
     def cross_fit_predict_proba(self, X):
         """Recalibrate the training samples, each by a map that was not fitted to it.
@@ -331,6 +362,58 @@ class Recalibrator(
             reason = "took part in every fit: cv never tests it."
             raise InputError("X", reason, "Fit with a cv that tests every sample.", row=row)
         return proba
+
+    def remaining_error(self, notion="auto"):
+        """Calibration error that is left, on cross-validated predictions.
+
+        Parameters
+        ----------
+        notion : str, default="auto"
+            The kind of calibration: "binary" for two classes, "confidence" for more; see
+            :mod:`skcal.notions`.
+
+        Returns
+        -------
+        error : CalibrationErrorInterval
+            With ``estimate``, one-sided 95 % limits ``low`` and ``high``, and ``sentence()``; see
+            :func:`skcal.metrics.calibration_error_interval`.
+        """
+        return self._error("after", notion)
+
+    def initial_error(self, notion="auto"):
+        """Calibration error before recalibration, of the same samples.
+
+        Parameters
+        ----------
+        notion : str, default="auto"
+            As in :meth:`remaining_error`.
+
+        Returns
+        -------
+        error : CalibrationErrorInterval
+        """
+        return self._error("before", notion)
+
+    def _error(self, which: str, notion):
+        check_is_fitted(self)
+        if not hasattr(self, "out_of_fold_"):
+            raise ValueError(
+                "The cross-validated predictions, which show the calibration error, were not "
+                "stored. Fit with store_out_of_fold=True; JSON never holds them."
+            )
+        if (which, notion) not in self._errors:
+            judged = self.out_of_fold_
+            # Imported here, since metrics use maps.
+            metrics = import_module("skcal.metrics")
+            self._errors[which, notion] = metrics.calibration_error_interval(
+                judged.codes,
+                getattr(judged, which),
+                notion=notion,
+                sample_weight=judged.weight,
+                groups=None if judged.groups is None else judged.groups.codes,
+                labels=np.arange(len(self.classes_)),
+            )
+        return self._errors[which, notion]
 
     def unchanged_proba(self, X):
         """Probabilities of all classes before recalibration, (n_samples, n_classes).
@@ -449,8 +532,33 @@ def _summary_of_choice(recalibrator: Recalibrator) -> Summary:
         reference="chosen",
         record="loss",
         choice=list(_chosen_map(recalibrator)),
-        facts=[(label, str(recalibrator.comparison_[key])) for key, label in gains],
+        facts=[(label, str(recalibrator.comparison_[key])) for key, label in gains]
+        + list(_facts_of_predictions(recalibrator)),
     )
+
+
+def _facts_of_predictions(recalibrator) -> Iterator[tuple[str, str]]:
+    """Calibration error, accuracy and predicted classes, before and after."""
+    judged = getattr(recalibrator, "out_of_fold_", None)
+    if judged is None:
+        return
+    for when, error in (
+        ("before", recalibrator.initial_error()),
+        ("after", recalibrator.remaining_error()),
+    ):
+        yield f"calibration error {when}", error.sentence().removeprefix("calibration error ")
+    before, after = judged.before.argmax(axis=1), judged.after.argmax(axis=1)
+    rows = np.arange(len(before))
+    of_shares = judged.codes.ndim == 2
+    accuracy = [
+        np.average(
+            judged.codes[rows, top] if of_shares else judged.codes == top, weights=judged.weight
+        )
+        for top in (before, after)
+    ]
+    yield "accuracy", f"{number(accuracy[0])} before, {number(accuracy[1])} after"
+    changed = np.average(before != after, weights=judged.weight)
+    yield "predicted classes", f"{percent(changed)} of the samples change theirs"
 
 
 def _warn_of_harm(loss: str, judged) -> None:
@@ -480,7 +588,9 @@ def _chosen_map(recalibrator: Recalibrator) -> Iterator[str]:
     elif name == "Mixture":
         shares = sorted(recalibrator._shares.items(), key=lambda item: -item[1])
         parts = ", ".join(f"{100 * share:.0f} % {candidate}" for candidate, share in shares)
-        yield f"chosen: the mean of the candidates, {parts}."
+        temperature = recalibrator.best_estimator_.temperature
+        then = "" if temperature == 1 else f", then temperature {temperature:.3f}"
+        yield f"chosen: the mean of the candidates, {parts}{then}."
     else:
         yield f"chosen: {name}, by its loss on samples that it was not fitted to."
     simplest = recalibrator.simplest_name_

@@ -16,8 +16,9 @@ The keys of the object:
 ``map``
     One of ``{"map": "Identity"}``, the probabilities as they are; ``{"map": "Smoothed", "strength":
     a, "estimator": map, "probability_floor": floor}``, the map of (p + a) / (1 + a C);
-    ``{"map": "Mixture", "weights": [...], "maps": [...]}``, the weighted mean; or a map
-    as :mod:`skcal.recalibration.saving` describes it, with its formula.
+    ``{"map": "Mixture", "weights": [...], "temperature": T, "maps": [...]}``, softmax(log m / T) of
+    the weighted mean m, where probabilities below 2⁻⁵² count as that; or a map as
+    :mod:`skcal.recalibration.saving` describes it, with its formula.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def _as_object(fitted) -> dict:
     if isinstance(fitted, Mixture):
         weights = np.asarray(fitted.weights).tolist()
         maps = [_as_object(part) for part in fitted.estimators_]
-        return {"map": "Mixture", "weights": weights, "maps": maps}
+        temperature = float(fitted.temperature)
+        return {"map": "Mixture", "weights": weights, "temperature": temperature, "maps": maps}
     if isinstance(fitted, RecalibrationMap):
         return json.loads(fitted.to_json())
     raise TypeError(
@@ -123,7 +125,7 @@ def _restored(document: Document, from_logits: bool, shape: tuple[int, int]) -> 
         weights = document.array("weights", low=0)
         if weights.shape != (len(maps),) or not np.isclose(weights.sum(), 1):
             raise document.wrong("weights", "are not one for each map, of sum 1")
-        mixture = Mixture(maps, weights)
+        mixture = Mixture(maps, weights, document.number("temperature", 1e-6, 1e6))
         mixture.estimators_, mixture.classes_ = maps, np.arange(shape[1])
         return mixture
     fitted = from_document(document, known_maps(RecalibrationMap))

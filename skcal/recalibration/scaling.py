@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from numbers import Integral, Real
 
 import numpy as np
@@ -52,9 +51,9 @@ class PenalizedScaling(RecalibrationMap):
         self.tol = tol
         self.from_logits = from_logits
 
-    @abstractmethod
     def _features(self, z):
-        """f(p), shape (n_samples, n_features)."""
+        """f(p), shape (n_samples, n_features); subclasses have it, or a design of their own."""
+        raise NotImplementedError
 
     def _features_text(self):
         """f(p) as text, of z and p; maps of one probability have their own formula."""
@@ -241,6 +240,8 @@ class SplineScaling(PenalizedScaling):
     coef_ : ndarray of shape (n_splines, 1)
     intercept_ : ndarray of shape (1,)
     n_iter_ : int
+    estimators_ : list of SplineScaling
+        Of three and more columns, instead of the others: a map for each class.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -284,6 +285,78 @@ class SplineScaling(PenalizedScaling):
         return b_splines(expit(z), self.knots_, 3)
 
 
+class PlattScaling(PenalizedScaling):
+    """Platt (logistic) scaling: a slope and an intercept on the logit of a single probability.
+
+    c(p) = σ(a logit p + b), penalised weakly by ((a - 1)² + b²) / (2 C), which keeps a and b
+    finite. It is Cox's logistic recalibration; of two columns p is the second.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Inverse strength of the penalty; 1e6 is all but maximum likelihood.
+    max_iter : int, default=1000
+    tol : float, default=1e-6
+    from_logits : bool, default=False
+        Whether X holds logits instead of probabilities, such as the decision values of a support
+        vector machine, for which Platt proposed the map.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float
+        a and b.
+    n_iter_ : int
+    estimators_ : list of PlattScaling
+        Of three and more columns, instead of the others: a map for each class.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    See Also
+    --------
+    TemperatureScaling : of two classes the slope alone.
+    InterceptCalibration : the intercept alone.
+    BetaCalibration : two slopes and an intercept.
+
+    Notes
+    -----
+    ``CalibratedClassifierCV(method="sigmoid")`` of scikit-learn fits the same curve to decision
+    values or, without a logit, to probabilities.
+
+    References
+    ----------
+    .. [1] Platt, Probabilistic outputs for support vector machines and comparisons to regularized
+       likelihood methods, 1999.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import expit, logit
+    >>> from skcal.recalibration import PlattScaling
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=20_000)
+    >>> y = rng.uniform(size=20_000) < expit(0.7 * logit(p) + 0.5)
+    >>> fitted = PlattScaling().fit(p, y)
+    >>> round(fitted.slope_, 1), round(fitted.intercept_, 1)
+    (0.7, 0.5)
+    """
+
+    _of_single_probability = True
+    _saved_parameters: tuple[str, ...] = ("slope", "intercept")
+    _formula = "σ(slope z + intercept)"
+
+    def _temperature(self, z, codes, weight):
+        return 1.0
+
+    def _features(self, z):
+        return z
+
+    def _keep(self, coefficients):
+        self.slope_, self.intercept_ = 1 + float(coefficients[0, 0]), float(coefficients[1, 0])
+
+    def _map(self, z):
+        return np.hstack([np.zeros_like(z), self.slope_ * z + self.intercept_])
+
+
 class BetaCalibration(PenalizedScaling):
     """Beta calibration of a single probability, shrunk towards the identity.
 
@@ -306,6 +379,8 @@ class BetaCalibration(PenalizedScaling):
     intercept_ : ndarray of shape (1,)
         m.
     n_iter_ : int
+    estimators_ : list of BetaCalibration
+        Of three and more columns, instead of the others: a map for each class.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -356,6 +431,8 @@ class QuadraticScaling(PenalizedScaling):
     intercept_ : ndarray of shape (1,)
         b.
     n_iter_ : int
+    estimators_ : list of QuadraticScaling
+        Of three and more columns, instead of the others: a map for each class.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 

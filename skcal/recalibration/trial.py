@@ -25,9 +25,10 @@ from skcal._selection import (
     shown_name,
     warn_of_fits,
 )
-from skcal._validation import row_blocks
+from skcal._validation import InputError, row_blocks
 from skcal.recalibration.base import Identity, Smoothed
-from skcal.recalibration.default_maps import default_candidates
+from skcal.recalibration.default_maps import default_candidates, keeps_order
+from skcal.recalibration.features import log_probabilities
 from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import (
     LabelledPredictions,
@@ -36,6 +37,7 @@ from skcal.recalibration.mixture import (
     mapped_proba,
     mixture_weights,
 )
+from skcal.recalibration.temperature import best_temperature
 
 _NOT_WORSE = 0.1  # standard errors by which a simpler map may be worse
 
@@ -136,15 +138,24 @@ def _is_map(candidate) -> bool:
     return hasattr(candidate, "fit") and hasattr(candidate, "predict_proba")
 
 
-def make_map_candidates(candidates, n_classes: int, from_logits=False) -> list[MapCandidate]:
+def make_map_candidates(
+    candidates, n_classes: int, from_logits=False, monotone=True, preserve_classes=False
+) -> list[MapCandidate]:
     """Expand maps or (map, param_grid) pairs, None the default ones; the identity comes first."""
     if candidates is None:
-        candidates = default_candidates(n_classes)
+        candidates = default_candidates(n_classes, monotone, preserve_classes)
+    elif not monotone:
+        reason = "belongs to the default candidates, and candidates are passed."
+        raise InputError("monotone=False", reason, "Leave one of them out.")
     identity = Identity(from_logits)
     expanded: list[tuple] = [(identity, [{}], [identity])]
     for position, candidate in enumerate(candidates):
         place = f"candidates[{position}]"
         estimator, grid = as_pair(candidate, place, _is_map, _REMEDY)
+        if preserve_classes and not keeps_order(estimator):
+            reason = f"is {map_name(estimator)}, which can change the order of the classes."
+            remedy = "Pass preserve_classes=False, or temperatures, which keep it."
+            raise InputError(place, reason, remedy)
         if not isinstance(estimator, Identity):
             place = f"{place}, {map_name(estimator)}"
             estimator = _for_input(estimator, from_logits, place)
@@ -304,16 +315,19 @@ class Trial:
 
         The identity stays unless the map of the lowest loss gains more than chance would if the
         identity were calibrated, at the 5 % level: given p and the map, mean and variance of the
-        gain are then known. Otherwise the mixture is taken, unless the loss of a map is
-        significantly lower (5 % over all candidates): of maps that can hardly be told apart the
-        mean is better than the one that was lucky. Without a mixture the first map is taken whose
-        loss is not above the lowest by more than a tenth of the standard error of the difference.
+        gain are then known. An average with the identity needs no such test, which would double its
+        loss where predictions are a little miscalibrated. Otherwise the mixture is taken, unless
+        the loss of a map is significantly lower (5 % over all candidates): of maps that can hardly
+        be told apart the mean is better than the one that was lucky. Without a mixture the first
+        map is taken whose loss is not above the lowest by more than a tenth of the standard error
+        of the difference.
         """
         means = self.mean_losses(splits)
         if len(self.maps) == 1:
             return 0
         best = 1 + int(np.argmin(means[1:]))
-        if do_no_harm and not self._is_significant(best, means, splits):
+        hedged = getattr(self.maps[best], "_shrinks_to_identity", False)
+        if do_no_harm and not hedged and not self._is_significant(best, means, splits):
             return 0
         if isinstance(self.maps[-1], Mixture):
             last = len(self.maps) - 1
@@ -369,14 +383,22 @@ def try_maps(candidates, data, splits, scoring, mix=False, n_jobs=None, progress
 def _with_mixture(trial, identity, data, splits, scoring) -> Trial:
     """Add a mixture of all maps, each fold judging one whose weights come from the other folds."""
     numbers = range(len(splits))
-    held_out = []
-    for number, (train, test) in enumerate(splits):
+    mixtures, mixed = [], []
+    for number, (_, test) in enumerate(splits):
         mixture, used = _mixture(trial, [k for k in numbers if k != number])
         mixture.estimators_ = [trial.held_out[k][number].fitted for k in used]
         mixture.classes_ = np.arange(data.n_classes)
+        mixtures.append(mixture)
+        held_out_data = data.take(test)
+        mixed.append(held_out_data._replace(X=mixture.predict_proba(held_out_data.X)))
+    held_out = []
+    for number, (train, test) in enumerate(splits):
+        mixture = mixtures[number]
+        mixture.temperature = _temperature_of([mixed[k] for k in numbers if k != number])
         n_train = data.take(train).n_positive
         held_out.append(judge(mixture, identity, data.take(test), n_train, scoring))
     mixture, _ = _mixture(trial, numbers)
+    mixture.temperature = _temperature_of(mixed)
     return Trial(
         [*trial.candidates, MapCandidate("Mixture", mixture, [{}], [mixture])],
         np.append(trial.owners, len(trial.candidates)),
@@ -387,6 +409,18 @@ def _with_mixture(trial, identity, data, splits, scoring) -> Trial:
     )
 
 
+def _temperature_of(mixed: list[LabelledPredictions]) -> float:
+    """The temperature of cross-fitted mixtures: flexible maps of many classes are overconfident.
+
+    Of two classes it is 1.
+    """
+    if mixed[0].n_classes == 2:
+        return 1.0
+    parts = [part.as_labels() for part in mixed]
+    proba, codes, weight = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    return float(best_temperature(log_probabilities(proba), codes, weight))
+
+
 def _mixture(trial: Trial, splits) -> tuple[Mixture, np.ndarray]:
     """The mixture that some splits choose, unfitted, and the numbers of its maps."""
     columns = [np.concatenate([row[k].log_losses for k in splits]) for row in trial.held_out]
@@ -394,6 +428,30 @@ def _mixture(trial: Trial, splits) -> tuple[Mixture, np.ndarray]:
     weights = mixture_weights(np.stack(columns, axis=1), judged.weight)
     used = np.flatnonzero(weights)
     return Mixture([trial.maps[k] for k in used], weights[used]), used
+
+
+class OutOfFold(NamedTuple):
+    """Predictions of samples by maps, and classifiers, that were not fitted to them.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_judged,)
+        The samples.
+    before, after : ndarray of shape (n_judged, n_classes)
+        Probabilities as they were, and recalibrated ones.
+    codes : ndarray of shape (n_judged,) or (n_judged, n_classes)
+        Their labels as column numbers, or the shares of the classes.
+    weight : ndarray of shape (n_judged,)
+    groups : Groups or None
+        Which of them belong together.
+    """
+
+    rows: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    codes: np.ndarray
+    weight: np.ndarray
+    groups: Groups | None = None
 
 
 class FoldMap(NamedTuple):
@@ -424,12 +482,15 @@ class Verdict(NamedTuple):
     identity : map
         Fitted to all samples.
     fold_maps : list of FoldMap
+    out_of_fold : OutOfFold
+        Predictions before and after, of the samples that folds test.
     comparison : dict of LossComparison
         Of each loss, before and after.
     """
 
     identity: Any
     fold_maps: list[FoldMap]
+    out_of_fold: OutOfFold
     comparison: dict[str, LossComparison]
 
 
@@ -457,7 +518,8 @@ def judge_choice(
         )
         for name, score in SCORES.items()
     }
-    return Verdict(identity, maps, comparison)
+    out_of_fold = OutOfFold(rows, before, after, happened, weight, groups)
+    return Verdict(identity, maps, out_of_fold, comparison)
 
 
 def _fold_maps(trial: Trial, data, splits, do_no_harm, unchanged) -> list[FoldMap]:

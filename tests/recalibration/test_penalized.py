@@ -353,7 +353,7 @@ def test_curvatures_are_derivatives_of_the_gradient(rng, by_class):
     design = ClassByClass(z) if by_class else Affine(np.hstack([z, np.ones((40, 1))]))
     shape = (2 if by_class else 4, 3)
     coefficients = 0.3 * rng.normal(size=shape)
-    gradient_at = likelihood._many_classes(z, design, y, share)["likelihood"]
+    gradient_at = likelihood.ManyClasses(z, design, y, share).loss_and_gradient
     numerical = np.empty((coefficients.size, coefficients.size))
     for k, step in enumerate(1e-5 * np.eye(coefficients.size)):
         step = step.reshape(shape[::-1]).T  # class after class

@@ -18,8 +18,17 @@ from sklearn.pipeline import make_pipeline
 from skcal import Recalibrator, TemperatureScaling
 from skcal._scores import log_losses, of_outcomes
 from skcal.datasets import make_tempered
-from skcal.recalibration import Identity, LogProbabilities, MatrixScaling, Mixture, VectorScaling
+from skcal.metrics import calibration_error_interval
+from skcal.recalibration import (
+    Identity,
+    LogProbabilities,
+    MatrixScaling,
+    Mixture,
+    RecalibrationMap,
+    VectorScaling,
+)
 from skcal.recalibration.losses import LossComparison
+from skcal.recalibration.mixture import mixture_weights
 
 FEW = [TemperatureScaling(), (VectorScaling(), {"C": [0.01, 0.1]})]
 
@@ -206,6 +215,7 @@ def test_what_is_said_of_the_simplest_map_agrees_with_its_pvalue(seed):
 
 def test_the_summary_shows_one_set_of_mixture_weights():
     P, y = tempered(400)
+    P = P * [1, 3, 0.5] / (P @ [1, 3, 0.5])[:, None]
     fitted = Recalibrator(FEW, cv=3, random_state=0).fit(P, y)
     assert fitted.best_name_ == "Mixture"
     text = fitted.summary()
@@ -365,6 +375,125 @@ def test_the_choice_is_hardly_optimistic():
     assert gap.mean() < 2 * gap.std() / np.sqrt(60)
 
 
+# Maps of one's own
+
+
+class OneDimensional(TemperatureScaling):
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:, 1]
+
+
+class WithoutWeights(TemperatureScaling):
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+def test_what_is_wrong_with_a_map_of_ones_own_is_said():
+    P, y = tempered(100)
+    with pytest.raises(ValueError, match=r"OneDimensional.predict_proba returned .* shape \(20,\)"):
+        Recalibrator([OneDimensional()]).fit(P, y)
+    fitted = Recalibrator([WithoutWeights()], do_no_harm=False, random_state=0).fit(P, y)
+    assert fitted.predict_proba(P).shape == (100, 3)
+    with pytest.raises(ValueError, match=r"sample_weight varies, and WithoutWeights\.fit does"):
+        Recalibrator([WithoutWeights()]).fit(P, y, np.arange(1, 101))
+
+
+def test_the_base_of_maps_is_abstract():
+    with pytest.raises(TypeError, match="abstract"):
+        RecalibrationMap()
+
+
+# Many classes
+
+
+def test_the_mixture_of_many_classes_ends_with_a_temperature_of_cross_fitted_means():
+    P, y = tempered(600)
+    P = P * [1, 3, 0.5] / (P @ [1, 3, 0.5])[:, None]
+    cv = KFold(3, shuffle=True, random_state=0)
+    fitted = Recalibrator(FEW, cv=cv).fit(P, y)
+    mixture = fitted.best_estimator_
+    assert isinstance(mixture, Mixture)
+    means = np.empty_like(P)
+    for train, test in cv.split(P):  # by weights of the other folds
+        weights = {}
+        for other, held in cv.split(P):
+            if set(held) == set(test):
+                continue
+            for name, one in enumerate(maps_of_few()):
+                proba = one.fit(P[other], y[other]).predict_proba(P[held])
+                proba = mixed_in(proba, name, len(other))
+                of_labels = proba[np.arange(len(held)), y[held]]
+                weights.setdefault(name, []).append(-np.log(of_labels))
+        columns = np.stack([np.concatenate(weights[name]) for name in range(4)], axis=1)
+        share = mixture_weights(columns, np.ones(len(columns)))
+        maps = maps_of_few()
+        means[test] = sum(
+            weight * one.fit(P[train], y[train]).predict_proba(P[test])
+            for weight, one in zip(share, maps, strict=True)
+        )
+    expected = TemperatureScaling().fit(means, y).temperature_
+    assert mixture.temperature == pytest.approx(expected, rel=1e-5)
+    plain = Mixture(mixture.estimators, mixture.weights).fit(P, y).predict_proba(P)
+    tempered_means = softmax(np.log(plain) / mixture.temperature, axis=1)
+    assert_allclose(mixture.predict_proba(P), tempered_means)
+
+
+def maps_of_few():
+    return [Identity(), TemperatureScaling(), VectorScaling(C=0.01), VectorScaling(C=0.1)]
+
+
+def mixed_in(proba, name, n):
+    return proba if name == 0 else (n * proba + 1 / 3) / (n + 1)
+
+
+def test_classes_are_kept_if_asked_for():
+    P, y = tempered(300)
+    fitted = Recalibrator(preserve_classes=True, cv=3, random_state=0).fit(P, y)
+    assert fitted.best_name_ != "Identity"
+    order = fitted.predict_proba(P).argsort(axis=1, kind="stable")
+    assert_array_equal(order, P.argsort(axis=1, kind="stable"))
+    with pytest.raises(ValueError, match=r"candidates\[1\] is VectorScaling, which can change"):
+        Recalibrator(FEW, preserve_classes=True).fit(P, y)
+    with pytest.raises(ValueError, match="monotone=False belongs to the default candidates"):
+        Recalibrator(FEW, monotone=False).fit(P, y)
+
+
+# The error that is left
+
+
+def test_the_error_that_is_left_is_that_of_cross_fitted_predictions():
+    P, y = tempered(600)
+    groups = np.arange(600) // 2
+    fitted = Recalibrator([TemperatureScaling()], random_state=0).fit(P, y, groups=groups)
+    proba = fitted.cross_fit_predict_proba(P)
+    expected = calibration_error_interval(y, proba, groups=groups)
+    assert vars(fitted.remaining_error()) == vars(expected)
+    before = calibration_error_interval(y, P, groups=groups, notion="classwise")
+    assert vars(fitted.initial_error("classwise")) == vars(before)
+    text = " ".join(fitted.summary().split())
+    assert expected.sentence().replace("calibration error", "calibration error after") in text
+    assert f"accuracy {(P.argmax(axis=1) == y).mean():.4f} before" in text
+    assert "predicted classes 0 % of the samples change theirs" in text
+
+
+def test_shares_have_an_error_and_an_accuracy():
+    P, y = tempered(300)
+    shares = 0.8 * np.eye(3)[y] + 0.2 / 3
+    fitted = Recalibrator([TemperatureScaling()], random_state=0).fit(P, shares)
+    assert 0 <= fitted.remaining_error().estimate < 1
+    right = shares[np.arange(300), P.argmax(axis=1)].mean()
+    assert f"{right:.4f} before" in fitted.summary()
+
+
+def test_without_out_of_fold_predictions_no_error_is_estimated():
+    P, y = tempered(200)
+    fitted = Recalibrator([TemperatureScaling()], store_out_of_fold=False).fit(P, y)
+    with pytest.raises(ValueError, match="Fit with store_out_of_fold=True"):
+        fitted.remaining_error()
+    assert "calibration error" not in fitted.summary()
+    assert not hasattr(Recalibrator.from_json(fitted.to_json()), "out_of_fold_")
+
+
 # JSON
 
 
@@ -402,8 +531,14 @@ def text():
         (lambda told: told | {"n_features_in": 7}, "n_features_in is 7 for 3 classes"),
         (lambda told: told | {"n_samples": 0}, "n_samples is 0, not a count"),
         (lambda told: told | {"from_logits": 1}, "from_logits is missing or of another kind"),
-        (lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": []}}, "weights"),
-        (lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": [3]}}, "objects"),
+        (
+            lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": []}},
+            "weights",
+        ),
+        (
+            lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": [3]}},
+            "objects",
+        ),
         (lambda told: told | {"map": {"map": "eval"}}, "map is 'eval', which is none of"),
     ],
 )

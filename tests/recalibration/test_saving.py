@@ -37,6 +37,7 @@ def fit(name, options, d, from_logits, rng, labels=None):
     return getattr(recalibration, name)(from_logits=from_logits, **options).fit(X, y), X
 
 
+@pytest.mark.filterwarnings("ignore:The frequency of events clearly falls")
 @pytest.mark.parametrize("from_logits", [False, True])
 @pytest.mark.parametrize(("name", "options", "d"), CASES)
 def test_what_is_read_and_the_formula_give_the_prediction(name, options, d, from_logits, rng):
@@ -80,6 +81,12 @@ def evaluate(told, X):
             p0 = np.array([par["lower"][par["scores"] <= v + 1e-12][-1] for v in z])
             p1 = np.array([par["upper"][par["scores"] >= v - 1e-12][0] for v in z])
             c = p1 / (1 - p0 + p1)
+        elif name == "HistogramBinning":
+            c = par["frequencies"][np.searchsorted(par["edges"][1:-1], p, side="left")]
+        elif name == "BayesianCalibration":
+            c = expit(np.interp(z, par["logits"], par["mapped_logits"]))
+        elif name == "PlattScaling":
+            c = expit(par["slope"] * z + par["intercept"])
         elif name == "BetaCalibration":
             c = expit(z + c[0] * log_expit(z) - c[1] * log_expit(-z) + par["intercept"])
         elif name == "QuadraticScaling":
