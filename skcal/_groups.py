@@ -25,7 +25,6 @@ _FEWEST = 6  # fewer tell no variance
 _FEWEST_FREEDOM = 0.1  # below which quantiles of Student's distribution overflow
 _FEW_CELLS = 8  # of bins and groups, for each sample
 _ROUNDING = 1e-9  # of a log-likelihood, for each sample
-_CELLS = 4  # of predictions, in which they count as alike
 _LEAST_CHANCE = 1e-300  # of an outcome that happened
 _SHARED, _NEAR_1 = 9, 1 - 1e-6  # values of √λ that are compared first, and the largest
 FEW_OF_TESTS, FEW_OF_COMPARISONS = 10, 20  # below which there is a warning
@@ -210,27 +209,13 @@ class Dependence:
 
     @staticmethod
     def covariance(chance, residuals, codes) -> float:
-        """Σ over pairs within groups of δ_i δ_j, over what it were of shared numbers.
-
-        Less what pairs of different groups with such predictions have, which is miscalibration.
-        """
+        """Σ over pairs within groups of δ_i δ_j, over what it were of shared numbers."""
         if chance.shape[1] > 1:  # whether the class is one of the first k
             chance, residuals = (np.cumsum(v, axis=1)[:, :-1] for v in (chance, residuals))
             chance = chance.clip(0, 1)
         ones, seen, most = np.ones(len(codes)), 0.0, 0.0
         for p, delta in zip(chance.T, residuals.T, strict=True):
-            cell = np.searchsorted(np.quantile(p, np.arange(1, _CELLS) / _CELLS), p)
-            sums, counts = (
-                np.bincount(codes * _CELLS + cell, v, (codes.max() + 1) * _CELLS).reshape(
-                    -1, _CELLS
-                )
-                for v in (delta, ones)
-            )
-            own, others = counts.T @ counts, np.outer(counts.sum(axis=0), counts.sum(axis=0))
-            apart = np.outer(sums.sum(axis=0), sums.sum(axis=0)) - sums.T @ sums
-            within = own - np.diag(counts.sum(axis=0))  # how many pairs of the cells
-            seen += (sums.sum(axis=1) ** 2).sum() - delta @ delta
-            seen -= (within * apart / np.maximum(others - own, 1)).sum()
+            seen += (np.bincount(codes, delta) ** 2).sum() - delta @ delta
             most += covariance_of_shared(ones, p, codes) - p @ (1 - p)
         return float(np.clip(seen / most, 0, 1)) if most > 0 else 0.0
 

@@ -50,6 +50,28 @@ def plain(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
+def plain_number(value: float) -> str:
+    """Three decimals, or two digits of what is smaller, without an exponent: 0.138, 0.0042."""
+    if value == 0 or abs(value) >= 0.01:
+        return f"{value:.3f}"
+    text = np.format_float_positional(value, 2, unique=False, fractional=False)
+    return text.rstrip(".")
+
+
+def pvalue_text(value: float, smallest: float = 1e-4) -> str:
+    """``p = 0.012``; ``p ≤ 0.001`` where no smaller p-value is possible or told."""
+    sign, shown = ("≤", smallest) if value <= smallest * (1 + 1e-9) else ("=", value)
+    return f"p {sign} {shown:.2g}"
+
+
+def share(value: float) -> str:
+    """A probability in percent, of two digits: ``31 %``, ``1.2 %``."""
+    text = f"{100 * value:.1f}" if abs(value) < 0.0995 else f"{100 * value:.0f}"
+    if 0 < abs(value) < 0.001:
+        text = f"{100 * value:.1g}" if abs(value) >= 1e-6 else "less than 0.0001"
+    return f"{text.removesuffix('.0')} %"
+
+
 def rounded(value) -> str:
     """Four significant digits of a number, of several with their names; a dash for None and NaN."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):

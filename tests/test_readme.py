@@ -32,8 +32,10 @@ def print_blocks(folder, names):
 def test_the_examples_print_what_is_shown(tmp_path):
     names = {}
     printed = print_blocks(tmp_path, names)
-    assert_printed(printed[1], SHOWN)
-    assert_numbers_of_the_first_figure(names["look"], names["recalibrator"])
+    assert_printed(printed[0], SHOWN)
+    sentence, pvalue = printed[1].strip(), printed[2].strip()
+    assert sentence in " ".join(SHOWN.split())  # one number, whoever is asked
+    assert f"p ≤ {pvalue}" in SHOWN
 
 
 def assert_printed(found, shown):
@@ -46,16 +48,4 @@ def assert_printed(found, shown):
 
 
 def test_the_readme_is_short():
-    assert len(README.splitlines()) <= 200
-
-
-def assert_numbers_of_the_first_figure(look, recalibrator):
-    """What the text below the figure says is what the figure shows."""
-    [before], [after] = look.before.panels, look.after.panels
-    for panel in (before, after):
-        error = panel.without_bins
-        shown = f"{error['estimate']:.3f} ± {error['standard_error']:.3f}"
-        assert shown in README.replace("\n", " ")
-    assert f"{100 * before.frequency[-1]:.0f} of 100 cases" in README.replace("\n", " ")
-    brier = recalibrator.comparison_["brier_score"]
-    assert f"from {brier.before:.3f} to {brier.after:.3f}" in README.replace("\n", " ")
+    assert len(README.splitlines()) <= 140

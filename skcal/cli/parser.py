@@ -267,7 +267,17 @@ def _add_demo(commands, parents):
         help="evaluate two classifiers of handwritten digits, as a demonstration",
         description="Evaluate two classifiers of scikit-learn's handwritten digits.",
     )
+    _add_details(parser)
     parser.set_defaults(parser=parser, error=None, **_WITHOUT)
+
+
+def _add_details(parser):
+    parser.add_argument(
+        "--details",
+        action="store_true",
+        help="also choose a calibration function by cross-validation and print the RMS calibration "
+        "error with the table of candidates",
+    )
 
 
 def _add_evaluate(commands, parents):
@@ -275,11 +285,12 @@ def _add_evaluate(commands, parents):
         commands,
         "evaluate",
         parents,
-        "choose an estimator by its risk and estimate the calibration error",
-        "predictions.csv --label y --notion canonical",
+        "say whether the probabilities can be trusted, and how large the calibration error is",
+        "predictions.csv --label y",
     )
     parser.add_argument("file", metavar="FILE")
     _add_samples(parser)
+    _add_details(parser)
     parser.add_argument(
         "--error",
         action="append",

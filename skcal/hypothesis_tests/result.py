@@ -75,6 +75,12 @@ class CalibrationTestResult(ShownRounded):
     degrees_of_freedom: float = field(default=np.inf, repr=False)
 
     @property
+    def smallest_pvalue(self) -> float:
+        """The smallest p-value that the number of redraws allows; 0 where nothing is redrawn."""
+        null = self.null_distribution
+        return 0.0 if null is None else 1 / (1 + np.shape(null)[-1])
+
+    @property
     def null_mean(self) -> float:
         """Mean of the statistic under H0, where outcomes were resampled; else NaN."""
         null = self.null_distribution

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skcal._groups import groups_or_singles, tail_quantile, variance_of_sums
 from skcal._running import over_jobs
-from skcal._show import ShownRounded, number, percent
+from skcal._show import ShownRounded, percent, plain_number
 from skcal._validation import InputError
 from skcal.metrics.crossings import (
     CHANGES,
@@ -148,14 +148,16 @@ class CalibrationErrorInterval(ShownRounded):
 
     def sentence(self) -> str:
         """Return the error with its limits in words."""
-        high, level = number(self.high, 3), percent(self.confidence_level)
+        high, level = plain_number(self.high), percent(self.confidence_level)
         if self.low > 0:
-            limits = f"at least {number(self.low, 3)}, at most {high}, each with {level} confidence"
+            limits = (
+                f"at least {plain_number(self.low)}, at most {high}, each with {level} confidence"
+            )
         elif self.is_significant:
             limits = f"above 0, p ≤ {self.pvalue:.2g}; at most {high} with {level} confidence"
         else:
             limits = f"not significantly above 0; at most {high} with {level} confidence"
-        return f"calibration error {number(self.estimate, 3)} ({limits})"
+        return f"calibration error {plain_number(self.estimate)} ({limits})"
 
 
 class ErrorLimits:

@@ -18,9 +18,9 @@ from skcal._scores import brier_losses, of_outcomes
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, is_significant
-from skcal.metrics.base import Outcome, check_both, read_outcome
-from skcal.metrics.cox import intercept_of, recalibration_of
-from skcal.metrics.limits import FEWEST_EVENTS, proportion_limits
+from skcal.metrics.base import Outcome, read_outcome
+from skcal.metrics.cox import recalibration_of
+from skcal.metrics.limits import proportion_limits
 from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
 from skcal.sample import refuse_groups
 
@@ -62,8 +62,6 @@ class Measure(NamedTuple):
 
     def _in_words(self, decimals: int = 2) -> str:
         """``0.66 (0.55 to 0.77)``."""
-        if math.isnan(self.estimate):
-            return "not estimated"
         estimate, low, high = (f"{value:.{decimals}f}" for value in self)
         return estimate if self.low != self.low else f"{estimate} ({low} to {high})"
 
@@ -72,9 +70,7 @@ class Measure(NamedTuple):
 class ValidationMeasures:
     """Calibration, discrimination and overall performance of predictions of one outcome.
 
-    Every measure is (estimate, low, high). From fewer than five events or samples without one there
-    is no slope and no C-statistic (NaN), and no interval of the curve and the Brier score. Events
-    of ``groups`` count as many as would tell as much if they were independent.
+    Every measure is (estimate, low, high).
 
     Attributes
     ----------
@@ -177,13 +173,6 @@ class ValidationMeasures:
 
     def _notes(self) -> list[str]:
         """What to know when the numbers are read: that events are few, that distances are noisy."""
-        if math.isnan(self.slope.estimate):
-            return [
-                f"{self.n_events:,} events in {self.n_samples:,} samples are too few for a slope, "
-                "a C-statistic, and intervals of the curve and the Brier score: at least "
-                f"{FEWEST_EVENTS} events and as many samples without one are needed, and those of "
-                "dependent samples count less. Collect more samples."
-            ]
         few, what = min(
             (self.n_events, "events"), (self.n_samples - self.n_events, "samples without an event")
         )
@@ -226,9 +215,7 @@ class ValidationMeasures:
 
 
 def _cells(measure: Measure) -> tuple[str, str]:
-    if math.isnan(measure.estimate):
-        return "–", ""
-    if math.isnan(measure.low):
+    if measure.low != measure.low:
         return f"{measure.estimate:.3f}", ""
     return f"{measure.estimate:.3f}", f"{measure.low:.3f} to {measure.high:.3f}"
 
@@ -362,17 +349,8 @@ def validation_measures(
     x, outcome, weight = data.prediction, data.happened, data.weight / data.weight.mean()
     together = groups_or_singles(data.problem.groups, weight)
     data = Outcome(data.problem._replace(weight=weight, groups=together), data.notion)
-    check_both(outcome)
+    cox = recalibration_of(data, confidence_level)
     about = outcome, weight, together, confidence_level
-    few = _few_events(outcome, weight, together)
-    if few:
-        large = intercept_of(data, confidence_level)
-        slope = c_statistic = Measure(np.nan, np.nan, np.nan)
-        n_resamples = None
-    else:
-        cox = recalibration_of(data, confidence_level)
-        large = cox.intercept_in_the_large, *cox.intercept_in_the_large_interval
-        slope, c_statistic = Measure(cox.slope, *cox.slope_interval), _c_statistic(x, *about)
     rate = _prevalence(*about)
     mean = float(np.average(x, weights=weight))
     ratio = Measure(*(float(value / mean) if mean > 0 else np.inf for value in rate))
@@ -380,26 +358,18 @@ def validation_measures(
         prevalence=rate,
         mean_prediction=Measure(mean, np.nan, np.nan),
         observed_expected_ratio=ratio,
-        intercept_in_the_large=Measure(*large),
-        slope=slope,
+        intercept_in_the_large=Measure(
+            cox.intercept_in_the_large, *cox.intercept_in_the_large_interval
+        ),
+        slope=Measure(cox.slope, *cox.slope_interval),
         **_distances(method, x, *about, n_resamples, random_state),
-        c_statistic=c_statistic,
-        **_brier_measures(x, *about, few),
+        c_statistic=_c_statistic(x, *about),
+        **_brier_measures(x, *about),
         method=method,
         confidence_level=confidence_level,
         n_samples=len(x),
         n_events=round(float(rate.estimate * len(x))),
     )
-
-
-def _few_events(outcome, weight, groups) -> bool:
-    """Whether fewer events or non-events were seen than slopes and intervals need.
-
-    Of groups as many as tell as much, since those of one group may be one event.
-    """
-    effect = 1.0 if groups is None else groups.design_effect(weight)
-    events = min(np.count_nonzero(outcome), np.count_nonzero(outcome == 0))
-    return bool(events / effect < FEWEST_EVENTS)
 
 
 def _prevalence(outcome, weight, groups, level) -> Measure:
@@ -409,57 +379,54 @@ def _prevalence(outcome, weight, groups, level) -> Measure:
 
 def _distances(method, x, outcome, weight, groups, level, n_resamples, random_state):
     """ICI, E50, E90 and Emax, with intervals that hold them and begin at 0 unless shown."""
-    points = make_points(x, outcome, weight)
+    points = make_points(x, outcome, weight, groups=groups)
     gaps = point_gaps(method, points)
     estimates = summarised(gaps, points.mass)
     if n_resamples is None:
-        return _without_intervals(estimates)
+        return {
+            name: Measure(float(value), np.nan, np.nan)
+            for name, value in zip(CURVE_DISTANCES, estimates, strict=True)
+        }
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    tail, dependent = (1 - level) / 2, groups is not None and not groups.alone.all()
+    resampled = _resampled_points if groups is None else _resampled_groups
+    draw = resampled(points, outcome, weight, groups)
+    drawn: list[np.ndarray] = []
+    noise: list[np.ndarray] = []  # of the curve
+    while len(drawn) < n_resamples:
+        others, kept = _kept(points, *draw(rng))
+        if len(kept):
+            found = point_gaps(method, others)
+            drawn.append(summarised(found, others.mass))
+            noise.append(summarised(found - gaps[kept], others.mass))
+    tail = (1 - level) / 2
     # Noise adds to the distances, once more in the resamples. The lower end leaves that out twice;
     # the upper end counts the spread alone, since that of the truth may be any part of it.
-    below = above = np.zeros(len(estimates))
-    resampled = [(groups_or_singles(None, weight), 1.0)]
-    if dependent:  # no interval is narrower than without groups
-        resampled = [(*resampled[0][:1], np.sqrt(groups.design_effect(weight))), (groups, 1.0)]
-    for units, scale in resampled:
-        resample = _resampled_points if units is None else _resampled_groups
-        draw = resample(points, outcome, weight, units)
-        drawn: list[np.ndarray] = []
-        noise: list[np.ndarray] = []  # of the curve
-        while len(drawn) < n_resamples:
-            others, kept = _kept(points, *draw(rng))
-            if len(kept):
-                found = point_gaps(method, others)
-                drawn.append(summarised(found, others.mass))
-                noise.append(summarised(found - gaps[kept], others.mass))
-        middle, largest = np.quantile(drawn, [0.5, 1 - tail], axis=0)
-        below = np.maximum(below, scale * (largest - estimates))
-        above = np.maximum(above, scale * (largest - middle))
+    middle, largest = np.quantile(drawn, [0.5, 1 - tail], axis=0)
+    low, high = 2 * estimates - largest, estimates + largest - middle
     redraw = _redrawn_points if groups is None else _redrawn_samples
-    null = []
-    for hits, misses in redraw(points, weight, groups, n_resamples, rng):
-        others, kept = _kept(points, hits, misses, points.squares)
-        found = np.full(len(CURVE_DISTANCES), np.inf)
-        if len(kept):
-            found = summarised(point_gaps(method, others), others.mass)
-        null.append(found)
-    larger = (np.array(null) >= estimates).sum(axis=0)
+
+    def distances_of_outcomes(chance):
+        for hits, misses in redraw(points, chance, weight, groups, n_resamples, rng):
+            others, kept = _kept(points, hits, misses, points.squares)
+            if len(kept):
+                yield summarised(point_gaps(method, others), others.mass)
+            else:
+                yield np.full(len(CURVE_DISTANCES), np.inf)
+
+    if groups is not None:  # which, drawn anew, may not tell how outcomes vary
+        of_curve = list(distances_of_outcomes(points.prediction + gaps))
+        middle, largest = np.quantile(of_curve, [0.5, 1 - tail], axis=0)
+        with np.errstate(invalid="ignore"):
+            high = np.fmax(high, estimates + largest - middle)
+    larger = (np.array(list(distances_of_outcomes(points.prediction))) >= estimates).sum(axis=0)
     if groups is not None:
         larger = np.maximum(larger, (np.array(noise) >= estimates).sum(axis=0))
     pvalues = (1 + larger) / (1 + n_resamples)
-    low = np.clip(estimates - below, 0, estimates)
-    low = np.where(is_significant(pvalues, level), low, 0.0)
-    rows = np.column_stack([estimates, low, np.minimum(estimates + above, 1)])
+    low = np.where(is_significant(pvalues, level), np.clip(low, 0, estimates), 0.0)
+    high = np.minimum(high, 1)
+    rows = np.column_stack([estimates, low, high])
     return {
         name: Measure(*map(float, row)) for name, row in zip(CURVE_DISTANCES, rows, strict=True)
-    }
-
-
-def _without_intervals(estimates) -> dict[str, Measure]:
-    return {
-        name: Measure(float(value), np.nan, np.nan)
-        for name, value in zip(CURVE_DISTANCES, estimates, strict=True)
     }
 
 
@@ -502,16 +469,16 @@ def _resampled_groups(points: Points, outcome, weight, groups):
     return draw
 
 
-def _redrawn_points(points: Points, weight, groups, n_resamples, rng):
-    """Hits and misses at each point if the outcomes follow the predictions."""
-    size, rate = points.mass.astype(np.int64), np.clip(points.prediction, 0, 1)
+def _redrawn_points(points: Points, chance, weight, groups, n_resamples, rng):
+    """Hits and misses at each point if the outcomes have these chances."""
+    size, rate = points.mass.astype(np.int64), np.clip(chance, 0, 1)
     for hits in rng.binomial(size, rate, size=(n_resamples, len(size))):
         yield hits, size - hits
 
 
-def _redrawn_samples(points: Points, weight, groups, n_resamples, rng):
+def _redrawn_samples(points: Points, chance, weight, groups, n_resamples, rng):
     """The same of samples whose weights may differ, and which depend on each other in groups."""
-    rate = np.clip(points.prediction, 0, 1)[points.group]
+    rate = np.clip(chance, 0, 1)[points.group]
     for seeds in rng.integers(2**31 - 1, size=(n_resamples, 2)):
         [uniform] = groups.uniform(seeds[:1], seeds[1:])
         hits = np.bincount(points.group, weight * (uniform < rate), len(points.mass))
@@ -558,13 +525,13 @@ def _c_statistic(x, outcome, weight, groups, level) -> Measure:
     return Measure(area, float(low), float(high))
 
 
-def _brier_measures(x, outcome, weight, groups, level, few) -> dict[str, Measure]:
+def _brier_measures(x, outcome, weight, groups, level) -> dict[str, Measure]:
     losses = of_outcomes(brier_losses(x[:, None]), outcome.astype(np.intp))
     share = weight / weight.sum()
     rate, score = share @ outcome, share @ losses
     variance = rate * (1 - rate)
     influence = -losses / variance + score * (1 - 2 * rate) * outcome / variance**2
-    z = np.nan if few else tail_quantile((1 - level) / 2, weight, groups)
+    z = tail_quantile((1 - level) / 2, weight, groups)
     of_event = 1 - 2 * x  # by how much an event changes the loss
     effects = of_event, -of_event / variance + score * (1 - 2 * rate) / variance**2
     half, wide = (

@@ -15,20 +15,14 @@ from skcal._labels import column_names, columns_of_labels, plain_labels
 from skcal._matrices import two_columns
 from skcal._scores import brier_losses, log_losses, of_outcomes
 from skcal._validation import InputError
-from skcal.hypothesis_tests import adjust_pvalues, calibration_test, compare_calibration
-from skcal.hypothesis_tests.joint import JointTestResult
+from skcal.hypothesis_tests import adjust_pvalues, compare_calibration
+from skcal.hypothesis_tests.joint import JointTestResult, joint_test, verdict_of
+from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segment_features import read_columns
 from skcal.notions import Notion, resolve_notion
 from skcal.recalibration.losses import LossComparison
-from skcal.report.measure import (
-    Attempts,
-    Measures,
-    Settings,
-    beside,
-    measure,
-    plain_label,
-    tested,
-)
+from skcal.report.findings import Attempts, beside, plain_label
+from skcal.report.measure import Measures, Settings, measure
 from skcal.sample import Sample, read_sample
 
 _DRAWS_A_GROUP, _MOST_DRAWS = 100, 20_000  # of the tests of subgroups
@@ -164,6 +158,14 @@ def _natural_order(name: str) -> list:
     ]
 
 
+def sample_of(sample: Sample, rows: np.ndarray) -> Sample:
+    """A part of the samples; without groups where each of them is alone in its group."""
+    part = sample.take(rows)
+    groups = part.groups
+    alone = groups is not None and not groups.of_shares and np.bincount(groups.codes).max() == 1
+    return part._replace(groups=None) if alone else part
+
+
 def tests_of_subgroups(
     names: list[str], samples: list[Sample], settings: Settings
 ) -> tuple[list[JointTestResult | None], list[str]]:
@@ -180,12 +182,12 @@ def tests_of_subgroups(
     """
     level = 1 - settings.confidence_level
     enough = min(_DRAWS_A_GROUP * len(samples), _MOST_DRAWS) - 1
-    finer = settings._replace(n_resamples=max(settings.n_resamples, enough))
 
     def by_stages(sample):
-        test = tested(calibration_test, sample, settings)
-        small = test.pvalue <= 2 * level and finer != settings
-        return tested(calibration_test, sample, finer) if small else test
+        test, usual = verdict_of(sample, settings.n_jobs), default_resamples(len(sample.codes))
+        if test.pvalue > 2 * level or usual >= enough:
+            return test
+        return joint_test(sample, enough, 0, settings.n_jobs)
 
     attempts = [Attempts(name, settings.verbose) for name in names]
     tests = [
@@ -196,11 +198,11 @@ def tests_of_subgroups(
     adjusted = iter(adjust_pvalues(pvalues) if pvalues else [])
     tests = [None if test is None else _adjusted(test, float(next(adjusted))) for test in tests]
     warnings = [message for attempt in attempts for message in attempt.messages]
-    if len(pvalues) > level * (1 + finer.n_resamples):
-        smallest = len(pvalues) / (1 + finer.n_resamples)
+    if len(pvalues) > level * (1 + _MOST_DRAWS):
+        smallest = len(pvalues) / (1 + _MOST_DRAWS)
         warnings.append(
             f"{len(pvalues)} subgroups are too many for their tests: the smallest adjusted p-value "
-            f"is {smallest:.2g} even with {finer.n_resamples:,} draws of each. Merge some."
+            f"is {smallest:.2g} even with {_MOST_DRAWS:,} draws of each. Merge some."
         )
     return tests, warnings
 

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._groups import tail_quantile
 from skcal._matrices import two_columns
-from skcal._running import recorded_warnings
-from skcal._validation import is_significant
 from skcal.displays import CalibrationCurveDisplay
 from skcal.displays.base import problem_titles, titled
 from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, sides_of
 from skcal.hypothesis_tests import (
-    calibration_test,
-    equivalence_test,
     monte_carlo_test,
-    scan_test,
 )
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
 from skcal.hypothesis_tests.joint import JointTestResult
-from skcal.hypothesis_tests.scan import ScanTestResult
 from skcal.metrics import (
     bootstrap_interval,
     calibration_bins,
@@ -33,18 +25,17 @@ from skcal.metrics import (
     sharpness,
     validation_measures,
 )
-from skcal.metrics.cross_fitted import ece_without_bins
 from skcal.metrics.thresholds import DecisionCurve
 from skcal.metrics.validation import CURVE_DISTANCES, ValidationMeasures
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, Notion, resolve_notion
+from skcal.report.findings import Attempts, Findings, asked, beside, bounded, find, weighted
 from skcal.report.words import cautions, sparse_bins
 from skcal.sample import Sample
 
-_BY_CLASS = "log loss, one class against the rest"
+_BY_CLASS = "log loss, one against the rest"
 _CURVES = 199  # resamples whose curves are fitted
-_LIMIT, _SHARE_OF_RATE = 0.05, 0.2  # of the certificate: an error, or a share of the rarer outcome
 
 
 class Settings(NamedTuple):
@@ -84,41 +75,16 @@ class Settings(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Overview:
-    """What was predicted and what happened; the ends are of what the notion is about.
+class BinnedEce:
+    """ECE with its bootstrap interval and what calibrated predictions would show.
 
-    ``n_groups`` is None where all samples are independent. ``effective_size`` is (Σw)² / Σw² where
-    weights differ, by which shares and means are, else None. ``of_shares`` tells whether outcomes
-    are shares or votes, whose events are not whole samples.
+    The interval is from 0 unless the verdict is "miscalibrated".
     """
-
-    n_samples: int
-    n_groups: int | None
-    effective_size: float | None
-    classes: list
-    base_rates: list[float]
-    mean_predictions: list[float]
-    accuracy: float
-    mean_confidence: float
-    smallest: float
-    largest: float
-    of_shares: bool
-
-
-@dataclass(frozen=True)
-class IntervalEstimate:
-    """An error with an interval that holds it; from 0 unless the verdict is "miscalibrated"."""
 
     notion: Notion
     estimate: float
     low: float
     high: float
-
-
-@dataclass(frozen=True)
-class BinnedEce(IntervalEstimate):
-    """ECE with its bootstrap interval and what calibrated predictions would show."""
-
     null_mean: float
     null_limit: float
     n_bins: int
@@ -140,21 +106,13 @@ class Score:
 
 
 @dataclass(frozen=True, eq=False)
-class Measures:
+class Measures(Findings):
     """Everything about one set of predictions; None is what could not be estimated.
 
     Attributes
     ----------
-    name : str
-    overview : Overview
-    test : JointTestResult or None
-        The test that decides the verdict.
-    scan : ScanTestResult or None
-        Where predictions are miscalibrated.
-    certificate : EquivalenceTestResult or None
+    cutoff : EquivalenceTestResult or None
         How large the cutoff calibration error may be.
-    without_bins : IntervalEstimate or None
-        ECE without bins.
     ece : BinnedEce or None
     scores : list of Score
     sharpness : float
@@ -164,7 +122,7 @@ class Measures:
     decision, at_prevalence : DecisionCurve or None
         The decision curve, and that of a single threshold, the prevalence.
     searches : dict of str to CalibrationErrorSearchCV
-        The fitted searches behind the tuned errors.
+        The fitted searches behind the RMS errors.
     tuned : list of dict
         What each search found, as in the JSON of the command line, at the level of the report.
     diagram : ReliabilityPanel or None
@@ -172,12 +130,7 @@ class Measures:
         From what every number suffers, and what is said of single ones.
     """
 
-    name: str
-    overview: Overview
-    test: JointTestResult | None
-    scan: ScanTestResult | None
-    certificate: EquivalenceTestResult | None
-    without_bins: IntervalEstimate | None
+    cutoff: EquivalenceTestResult | None
     ece: BinnedEce | None
     scores: list[Score]
     sharpness: float
@@ -190,34 +143,6 @@ class Measures:
     diagram: ReliabilityPanel | None
     cautions: list[str]
     warnings: list[str]
-
-    def rejects(self, settings) -> bool:
-        """Whether calibration is refuted at the level of the report: the verdict."""
-        test, level = self.test, settings["confidence_level"]
-        return test is not None and is_significant(test.pvalue, level)
-
-
-@dataclass
-class Attempts:
-    """Runs parts of a report; what fails and what skcal warns of is collected."""
-
-    name: str
-    verbose: bool | int = False
-    messages: list[str] = field(default_factory=list)
-
-    def __call__(self, what, function, *arguments):
-        """Return the part, or None if the samples do not allow it."""
-        if self.verbose:
-            print(f"[calibration_report] {self.name}: {what}", flush=True)
-        with recorded_warnings() as caught:
-            try:
-                result = function(*arguments)
-            except ValueError as error:
-                result = None
-                self.messages.append(f"{what}: not estimated. {error}")
-        texts = [f"{what}: {warning.message}" for warning in caught]
-        self.messages += [text for text in dict.fromkeys(texts) if text not in self.messages]
-        return result
 
 
 def measure(
@@ -233,38 +158,26 @@ def measure(
     Errors of a part of the samples are tuned only if the settings ask for more searches, and the
     distances of its curve have no intervals.
     """
-    attempt = Attempts(name, settings.verbose)
-    test = test or attempt("test", tested, calibration_test, sample, settings)
-    refuted = test is not None and is_significant(test.pvalue, settings.confidence_level)
-    scan = attempt("ranges", tested, scan_test, sample, settings)
-    certificate = attempt("certificate", _certificate, sample, settings)
-    facts = attempt("ECE without bins", _without_bins, sample, settings)
-    ece = attempt("ECE", _binned_ece, sample, settings, refuted)
+    attempt, level = Attempts(name, settings.verbose), settings.confidence_level
+    options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
+    found = find(attempt, sample, level, settings.max_error, test, **options)
+    findings = Findings(**found)
+    refuted = findings.is_significant
+    diagram = None
+    if findings.test is not None:
+        diagram = attempt("reliability diagram", _diagram, name, sample, settings, findings)
     scores = [attempt(score[0], _decomposed, sample, *score) for score in _asked_scores(sample)]
-    shown = np.nan if scan is None else scan.pvalue, scan.ranges if refuted and scan else []
-    if test is not None:
-        shown = test.pvalue, shown[1]
-    diagram = attempt("reliability diagram", _diagram, name, sample, settings, *shown, facts)
-    curve = attempt("calibration curve", _curve_display, name, sample, settings)
     decision, at_prevalence = attempt("decision curve", _decisions, sample, settings) or (None,) * 2
     n_curves = None if of_part else min(settings.n_resamples, _CURVES)
-    validation = attempt("validation", _validated, sample, settings, refuted, n_curves)
+    ece = attempt("binned ECE", _binned_ece, sample, settings, refuted)
     searches = {
-        notion: attempt(f"risk-tuned {notion} error", fit_search, sample, settings, notion)
-        for notion in (
-            _searched_notions(sample, settings) if settings.search or not of_part else []
-        )
+        notion: attempt(f"RMS {notion} error", fit_search, sample, settings, notion)
+        for notion in (_searched_notions(sample) if settings.search else [])
     }
     searches = {notion: search for notion, search in searches.items() if search is not None}
-    tuned = [tuned_error(search, settings, refuted) for search in searches.values()]
-    overview = _overview(sample)
     return Measures(
-        name=name,
-        overview=overview,
-        test=test,
-        scan=scan,
-        certificate=certificate,
-        without_bins=None if facts is None else _error_with_interval(facts, sample, refuted),
+        **found,
+        cutoff=attempt("cutoff error", bounded, sample, "cutoff", findings.tolerance, level),
         ece=ece,
         scores=[part for part in scores if part is not None],
         sharpness=sharpness(
@@ -274,49 +187,24 @@ def measure(
             labels=sample.classes,
             **weighted(sample),
         ),
-        validation=validation,
-        curve=curve,
+        validation=attempt("validation", _validated, sample, settings, refuted, n_curves),
+        curve=attempt("calibration curve", _curve_display, name, sample, settings),
         decision=decision,
         at_prevalence=at_prevalence,
         searches=searches,
-        tuned=tuned,
+        tuned=[tuned_error(search, settings, refuted) for search in searches.values()],
         diagram=diagram,
-        cautions=cautions(two_columns(sample.proba), sample.happened, overview),
+        cautions=cautions(two_columns(sample.proba), sample.happened, findings.overview),
         warnings=[*filter(None, [sparse_bins(ece)]), *attempt.messages],
     )
-
-
-def _overview(sample) -> Overview:
-    rows, own = two_columns(sample.proba), weighted(sample).get("sample_weight")
-    [problem] = sample.problems()
-    n_groups = 0 if sample.groups is None else len(np.unique(sample.groups.codes))
-    return Overview(
-        n_samples=len(rows),
-        n_groups=n_groups if 0 < n_groups < len(rows) else None,
-        classes=[plain_label(label) for label in sample.classes.tolist()],
-        effective_size=None if own is None else float(own.sum() ** 2 / (own @ own)),
-        base_rates=sample.frequencies.tolist(),
-        mean_predictions=np.average(rows, axis=0, weights=sample.weight).tolist(),
-        accuracy=sample.accuracy,
-        mean_confidence=float(np.average(rows.max(axis=1), weights=sample.weight)),
-        smallest=float(problem.features.min()),
-        largest=float(problem.features.max()),
-        of_shares=sample.outcomes is not None,
-    )
-
-
-def plain_label(label):
-    """A label as JSON can hold it."""
-    is_number = isinstance(label, float) and np.isfinite(label)
-    return label if is_number or isinstance(label, bool | int | str) else str(label)
 
 
 # Tuned errors
 
 
-def _searched_notions(sample, settings) -> list[str]:
-    """Notions whose error is tuned; all of a single column are the same question."""
-    more = ["canonical", "classwise"] if settings.search and sample.proba.ndim == 2 else []
+def _searched_notions(sample) -> list[str]:
+    """Notions whose RMS error is tuned; all of a single column are the same question."""
+    more = ["canonical", "classwise"] if sample.proba.ndim == 2 else []
     return [sample.notion, *more]
 
 
@@ -355,82 +243,18 @@ def tuned_error(search, settings: Settings, refuted: bool) -> dict:
     return facts
 
 
-# The verdict, the certificate and errors
-
-
-def asked(sample: Sample) -> dict:
-    """The notion and the classes of the columns, for public functions."""
-    return {"notion": sample.notion, "labels": sample.classes}
-
-
-def _given(sample) -> tuple[np.ndarray, np.ndarray]:
-    """What public functions take first."""
-    return sample.y_true, sample.proba
-
-
-def weighted(sample) -> dict:
-    """The weights of samples where they differ, for public functions, which count votes again."""
-    weight = sample.weight
-    if sample.votes is not None and not np.isnan(sample.votes).any():
-        weight = np.divide(weight, sample.votes, out=np.zeros(len(weight)), where=weight > 0)
-    counted = weight[weight > 0]
-    same = len(counted) == len(weight) and np.ptp(counted) <= 1e-12 * counted.max()
-    return {} if same else {"sample_weight": weight}
-
-
-def beside(sample) -> dict:
-    """Weights, and the groups of samples that depend on each other, for public functions."""
-    groups = {} if sample.groups is None else {"groups": sample.groups.codes}
-    return {**weighted(sample), **groups}
-
-
-def tested(test, sample, settings):
-    """The result of a test of calibration, as its public function gives it."""
-    options = {**asked(sample), **beside(sample), **settings.resampling}
-    if test is scan_test:
-        options["confidence_level"] = settings.confidence_level
-    return test(*_given(sample), **options)
-
-
-def _certificate(sample, settings) -> EquivalenceTestResult:
-    """Bounds of the cutoff error, and whether it is below the limit that the rate suggests."""
-    limit = settings.max_error
-    if limit is None:
-        [problem] = sample.problems()
-        share = float(np.average(problem.outcomes[:, 0], weights=problem.weight))
-        rate = min(share, 1 - share) or 1.0
-        limit = min(_LIMIT, float(f"{_SHARE_OF_RATE * rate:.1g}"))
-    return equivalence_test(
-        *_given(sample),
-        limit=limit,
-        confidence_level=settings.confidence_level,
-        **asked(sample),
-        **beside(sample),
-    )
+# Binned errors
 
 
 def _interval(estimate, low, high, refuted) -> dict[str, float]:
-    """An interval from 0 unless calibration is refuted; noise may raise the estimate above it."""
+    """An interval with the estimate in it, from 0 unless calibration is refuted."""
     low = min(max(float(low), 0.0), estimate) if refuted else 0.0
-    return {"estimate": float(estimate), "low": low, "high": float(np.clip(high, low, 1.0))}
-
-
-def _without_bins(sample, settings) -> dict:
-    options = {"random_state": settings.random_state}
-    return ece_without_bins(sample, **options, confidence_level=settings.confidence_level)
-
-
-def _error_with_interval(facts, sample, refuted) -> IntervalEstimate:
-    level, estimate = facts["confidence_level"], facts["estimate"]
-    half = tail_quantile((1 - level) / 2, sample.weight, sample.groups)
-    half *= facts["standard_error"] or np.inf
-    return IntervalEstimate(
-        sample.notion, **_interval(estimate, estimate - half, estimate + half, refuted)
-    )
+    return {"estimate": float(estimate), "low": low, "high": min(max(high, estimate), 1.0)}
 
 
 def _binned_ece(sample, settings, refuted) -> BinnedEce:
-    given, bins, resampling = _given(sample), settings.bins(sample), settings.resampling
+    bins, resampling = settings.bins(sample), settings.resampling
+    given = sample.y_true, sample.proba
     level = settings.confidence_level
     resampling |= beside(sample)
     interval = bootstrap_interval(
@@ -473,9 +297,11 @@ def _decomposed(sample, name, notion, score) -> Score:
     """A score with its parts; that of whole vectors has none."""
     options = {"score": score, "notion": notion, "labels": sample.classes, **weighted(sample)}
     if not notion.scalar:
-        parts = score_decomposition(*_given(sample), strategy="median-variance", **options)
+        parts = score_decomposition(
+            sample.y_true, sample.proba, strategy="median-variance", **options
+        )
         return Score(name, notion, parts.score)
-    parts = score_decomposition(*_given(sample), **options)
+    parts = score_decomposition(sample.y_true, sample.proba, **options)
     saved = parts.miscalibration, parts.discrimination, parts.uncertainty
     return Score(name, notion, parts.score, *saved)
 
@@ -487,14 +313,15 @@ def _validated(sample, settings, refuted, n_curves) -> ValidationMeasures | None
     if not sample.notion.of_positive_class:
         return None
     found = validation_measures(
-        *_given(sample),
+        sample.y_true,
+        sample.proba,
         confidence_level=settings.confidence_level,
         n_resamples=n_curves,
         labels=sample.classes,
         random_state=settings.random_state,
         **beside(sample),
     )
-    if refuted or n_curves is None or math.isnan(found.ici.low):
+    if refuted or n_curves is None:
         return found
     return replace(
         found, **{name: getattr(found, name)._replace(low=0.0) for name in CURVE_DISTANCES}
@@ -507,7 +334,9 @@ def _curve_display(name, sample, settings) -> CalibrationCurveDisplay | None:
         return None
     level = settings.confidence_level
     options = {"labels": sample.classes, "confidence_level": level, "name": name, **beside(sample)}
-    return CalibrationCurveDisplay.from_predictions(*_given(sample), plot=False, **options)
+    return CalibrationCurveDisplay.from_predictions(
+        sample.y_true, sample.proba, plot=False, **options
+    )
 
 
 def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
@@ -519,13 +348,13 @@ def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
         return None
     options = {"labels": sample.classes, "confidence_level": settings.confidence_level}
     options |= beside(sample)
-    whole = decision_curve(*_given(sample), **options)
-    return whole, decision_curve(*_given(sample), thresholds=[rate], **options)
+    whole = decision_curve(sample.y_true, sample.proba, **options)
+    return whole, decision_curve(sample.y_true, sample.proba, thresholds=[rate], **options)
 
 
-def _diagram(name, sample, settings, pvalue, ranges, facts) -> ReliabilityPanel:
+def _diagram(name, sample, settings, findings) -> ReliabilityPanel:
     """The panel of a reliability display, with the ranges and the p-value of the verdict."""
     [problem], [title], [sides] = sample.problems(), problem_titles(sample), sides_of(sample)
-    told = {"pvalue": pvalue, "ranges": ranges, "without_bins": facts}
+    told = {"pvalue": findings.test.pvalue, "ranges": findings.ranges, "without_bins": None}
     level = settings.confidence_level
     return make_panel(titled(name, title), problem, sides=sides, level=level, **told)

@@ -49,6 +49,11 @@ _RULES = """
 & :is(section, aside) > :is(h2, h4) { margin: 0 0 .5rem; font-size: 1.15rem; }
 & section { margin-top: 1rem; }
 & .skcal-verdict { margin: 1rem 0 0; font-size: 1.1rem; }
+& .skcal-verdict strong { display: block; font-size: 1.35rem; }
+& .skcal-good { color: #0072b2; }
+& .skcal-unknown { color: var(--soft); }
+& .skcal-moderate { color: #b35900; }
+& .skcal-bad { color: #c03000; }
 & summary { cursor: pointer; margin: 0 0 .5rem; }
 & summary :is(h2, h4) { display: inline; margin: 0; font-size: 1.15rem; }
 & aside { padding: .75rem 1rem; border-left: .25rem solid var(--edge);
@@ -62,9 +67,10 @@ _RULES = """
 & .skcal-many img { flex: none; width: 18rem; }
 & details .skcal-many { flex-direction: row; }
 & figcaption { color: var(--soft); font-size: .875rem; }
-& .skcal-measures th { width: 30%; font-weight: 600; }
+& .skcal-measures th { width: 22%; font-weight: 600; }
+& .skcal-measures td:nth-child(3) { white-space: nowrap; }
 & .skcal-measures td:nth-child(2) { font-weight: 600; text-align: right; white-space: nowrap; }
-& .skcal-measures td:last-child { width: 58%; color: var(--soft); }
+& .skcal-measures td:last-child { width: 50%; color: var(--soft); }
 & .skcal-part th { padding-left: 1.25rem; font-weight: normal; }
 & .skcal-part td:nth-child(2) { font-weight: normal; }
 & .skcal-long { max-height: 26rem; }
@@ -78,8 +84,8 @@ _RULES = """
 & footer { margin-top: 2rem; color: var(--soft); font-size: .875rem; }
 @media (max-width: 40rem) {
   & { padding: 1rem; }
-  & .skcal-measures tr { display: grid; grid-template-columns: 1fr auto; padding: .35rem 0;
-    border-bottom: 1px solid var(--line); }
+  & .skcal-measures tr { display: grid; grid-template-columns: 1fr auto auto; gap: .5rem;
+    padding: .35rem 0; border-bottom: 1px solid var(--line); }
   & .skcal-measures :is(td, th) { width: auto; padding-top: 0; padding-bottom: 0;
     padding-right: 0; border: 0; }
   & .skcal-measures td:last-child { grid-column: 1 / -1; width: auto; font-size: .875rem; }
@@ -186,9 +192,19 @@ def _head(report, tag) -> str:
     return (
         f"<header>\n<p>{kind}</p>\n"
         f"<{tag}><bdi>{html_text(names)}</bdi></{tag}>\n"
-        f"<p>{html_text(heading(report))}</p>\n</header>\n"
-        f'<p class="skcal-verdict">{html_text(report.verdict)}</p>\n'
+        f"<p>{html_text(heading(report.overall))}</p>\n</header>\n"
+        f"{_answer(report)}"
     )
+
+
+def _answer(report) -> str:
+    """The title in its colour and the sentences; of two models, what tells them apart first."""
+    if report.comparison is not None:
+        return f'<p class="skcal-verdict">{html_text(report.verdict)}</p>\n'
+    answer = report.answer
+    title = f'<strong class="skcal-{answer.grade}">{html_text(answer.title)}.</strong>'
+    text = html_text(" ".join([*answer.sentences, *report.further]))
+    return f'<p class="skcal-verdict">{title} {text}</p>\n'
 
 
 def _no_figures(report, parts) -> str:

@@ -21,6 +21,7 @@ from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_candidates
 from skcal.notions import Notion
+from skcal.report.answer import Answer, answer_of
 from skcal.report.compare import (
     LABEL_HOLDS,
     ModelComparison,
@@ -30,10 +31,12 @@ from skcal.report.compare import (
     precisions_of_labels,
     read_second,
     read_subgroups,
+    sample_of,
     tests_of_subgroups,
 )
 from skcal.report.figure import reliability
-from skcal.report.measure import Measures, Settings, asked, beside, measure
+from skcal.report.findings import asked, beside
+from skcal.report.measure import Measures, Settings, measure
 from skcal.report.page import as_fragment, as_page
 from skcal.report.rows import records_table
 from skcal.report.views import as_data, as_latex, as_text
@@ -41,7 +44,6 @@ from skcal.report.words import (
     all_warnings,
     comparison_verdict,
     n_different,
-    verdict_of,
     wrong_subgroups,
 )
 from skcal.sample import Sample, is_of_labels, read_sample
@@ -56,11 +58,12 @@ class CalibrationReport:
     Parameters
     ----------
     overall : Measures
-        All samples: ``overview``, ``test`` (whose p-value is the verdict), ``scan`` (where),
-        ``certificate`` (how large the error may be), ``without_bins``, ``ece``,
-        ``scores`` (a list), ``sharpness``, ``searches`` (the fitted search of each notion),
-        ``tuned`` (a dict for each of them, as in the command line's JSON), ``diagram`` (a panel of
-        a reliability display) and ``warnings``; of one outcome also ``validation``
+        All samples: ``overview``, ``test`` (whose p-value is the verdict), ``error`` (the
+        calibration error with its limits), ``gate`` (whether it is below the tolerance), ``gain``
+        (what recalibration leaves), ``scan`` (where), ``cutoff``, ``ece``, ``scores`` (a list),
+        ``sharpness``, ``diagram`` (a panel of a reliability display) and ``warnings``; with
+        ``search=True`` also ``searches`` (the fitted search of each notion) and ``tuned`` (a dict
+        for each of them, as in the command line's JSON); of one outcome also ``validation``
         (``ValidationMeasures``), ``curve`` and ``decision``. What the samples do not allow is None.
     subgroups : list of Measures
         The measures of each subgroup, whose ``test`` is adjusted for all subgroups by Holm's
@@ -91,8 +94,8 @@ class CalibrationReport:
     >>> data = make_tempered(400, temperature=2.0, n_truth_draws=0, random_state=0)
     >>> few = {"candidates": [PlugIn(TemperatureScaling())], "n_resamples": 99}
     >>> report = calibration_report(data.labels, data.proba, random_state=0, **few)
-    >>> report.overall.overview.n_samples, report.overall.test.pvalue
-    (400, 0.01)
+    >>> report.answer.title
+    'Overconfident: large'
     >>> report.to_dict()["overall"]["ece"]["n_bins"]
     15
     """
@@ -131,23 +134,32 @@ class CalibrationReport:
         return as_fragment(self)
 
     @property
+    def answer(self) -> Answer:
+        """The title of the first screen, its colour, and at most three sentences."""
+        return answer_of(self.overall)
+
+    @property
     def verdict(self) -> str:
-        """The answer in plain words: shown or not, which way, where, and what would help."""
-        text = verdict_of(self.overall, self.settings)
+        """The answer in plain words: what is wrong, how sure this is, and what to do."""
+        text = str(self.answer)
         if self.comparison is not None:
-            others = verdict_of(self.comparison.second, self.settings)
+            others = answer_of(self.comparison.second)
             names = self.overall.name, self.comparison.second.name
             text = f"{comparison_verdict(self)} {names[0]}: {text} {names[1]}: {others}"
-        if self.subgroups:
-            text += wrong_subgroups(self)
+        return " ".join([text, *self.further])
+
+    @property
+    def further(self) -> list[str]:
+        """What subgroups and segments add to the answer, a sentence each."""
+        sentences = [wrong_subgroups(self)] if self.subgroups else []
         level = 1 - self.settings["confidence_level"]
-        if self.segments is None or self.segments.pvalue > level:
-            return text
-        n_segments = len(self.segments.segments)
-        return (
-            f"{text} Beyond what holds for all samples, {n_different(self.segments, level):,} of "
-            f"{n_segments:,} segments of features are off, first {self.segments.segments[0].name}."
-        )
+        if self.segments is not None and self.segments.pvalue <= level:
+            n_segments, first = len(self.segments.segments), self.segments.segments[0].name
+            sentences.append(
+                f"{n_different(self.segments, level):,} of {n_segments:,} segments of features are "
+                f"off beyond all samples, first {first}."
+            )
+        return [sentence for sentence in sentences if sentence]
 
     @property
     def warnings(self) -> list[str]:
@@ -296,15 +308,15 @@ def calibration_report(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence", "multi-label", "precision-at-K"}, default="auto"
-        The notion of the verdict, ECE, the figure and the tuned error; "auto" is "binary" for one
+        The notion of the verdict, the errors and the figure; "auto" is "binary" for one
         and two columns and "confidence" for more. "multi-label" asks whether a label that is
         predicted with 30 % holds in 30 % of all pairs of a sample and a label, whatever the label,
         and then each label by itself, as a subgroup. The pairs of a sample are a group, so that
         they may depend on each other. "precision-at-3" asks whether as many of the three labels
         that are ranked first hold as their mean probability says; it takes no ``compare``.
     search : bool, default=False
-        Whether to tune the canonical and the class-wise error too, and the errors of subgroups,
-        which takes longer.
+        Whether to estimate the RMS calibration errors by cross-validation too: of the notion, the
+        canonical and the class-wise one, also of subgroups. This takes longer.
     by : array-like of shape (n_samples,), default=None
         The subgroup of each sample; the report holds the same numbers for each subgroup, without
         ``search`` but for the tuned error. A data frame or a dict of several columns makes the
@@ -316,7 +328,7 @@ def calibration_report(
         repeated row.
     groups : array-like of shape (n_samples,), default=None
         Samples of one group, such as visits of one patient, may depend on each other. The verdict,
-        its ranges, the certificate and the intervals of ECE, of medicine and of net benefits take
+        its ranges, the limits and the intervals of ECE, of medicine and of net benefits take
         that into account. See :doc:`/guide/dependent_samples`.
     segments : data frame, arrow table, dict of columns or array-like, default=None
         Features of each sample, whose segments are compared with all samples, as by
@@ -329,8 +341,8 @@ def calibration_report(
         The rule of the bins, as in :func:`skcal.metrics.expected_calibration_error`. With
         ``compare`` it is "uniform", since the others depend on the predictions.
     max_error : float in (0, 1), default=None
-        The cutoff calibration error below which the certificate calls the error small; None is
-        0.05, of rare events a fifth of their rate.
+        The calibration error that you tolerate. The title says whether the error is small, moderate
+        or large beside it. None is 0.05, of rare events a fifth of their rate.
     confidence_level : float in (0, 1), default=0.95
         The confidence level of intervals, bands and the one-sided lower bound.
     n_resamples : int ≥ 19, default=None
@@ -381,17 +393,18 @@ def calibration_report(
 
     Notes
     -----
-    One test decides the verdict: :func:`skcal.hypothesis_tests.calibration_test`. Lower limits of
-    errors are above 0 only where it rejects, and an interval that leaves out its ideal value where
-    it does not is called unadjusted. Where predictions are wrong is told by
-    :func:`skcal.hypothesis_tests.scan_test`, how large the error may be by
-    :func:`skcal.hypothesis_tests.equivalence_test`, ECE without bins is that of
-    :func:`skcal.metrics.cross_fitted_calibration_error`. Every other number, too, is that of the
-    public function with the same seed: ``expected_calibration_error`` with its
-    ``bootstrap_interval``, which may lie below the estimate, since noise raises that, and the null
-    distribution of ``monte_carlo_test``; ``score_decomposition`` by
-    isotonic regression of each class, for "binary" of the positive class, also of two columns;
-    there also ``validation_measures``, ``calibration_curve`` and ``decision_curve``.
+    One test decides the verdict: :func:`skcal.hypothesis_tests.calibration_test`, with seed 0
+    whatever ``random_state`` is. The calibration error and its limits are those of
+    :func:`skcal.metrics.calibration_error_interval`, whose lower limit is above 0 only where the
+    test rejects. An interval that leaves out its ideal value where the test does not reject is
+    called unadjusted. :func:`skcal.hypothesis_tests.scan_test` names the ranges that are wrong, and
+    the gain of recalibration is the error that is left after temperature scaling, fitted to four
+    fifths of the samples and applied to the others. Every other number is that of the public
+    function with the same seed: ``expected_calibration_error`` with its ``bootstrap_interval`` and
+    the null distribution of ``monte_carlo_test``; ``score_decomposition`` by isotonic regression of
+    each class, for "binary" of the positive class, also of two columns; there also
+    ``validation_measures``, ``calibration_curve`` and ``decision_curve``. With ``search=True`` the
+    RMS calibration errors are those of :class:`skcal.CalibrationErrorSearchCV`.
 
     The p-values of subgroups are adjusted by Holm's method, and drawn from more resamples where
     there are many.
@@ -459,7 +472,7 @@ def calibration_report(
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
     described["notion_asked"] = notion_asked
     overall = measure(name, sample, settings)
-    names, samples = [label for label, _ in parts], [sample.take(rows) for _, rows in parts]
+    names, samples = [label for label, _ in parts], [sample_of(sample, rows) for _, rows in parts]
     tests, warnings = tests_of_subgroups(names, samples, settings) if parts else ([], [])
     subgroups = [
         measure(label, part, settings, test, of_part=True)

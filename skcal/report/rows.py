@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skcal._show import Table, format_setting, number, percent
+from skcal._show import Table, format_setting, number, percent, plain_number
 from skcal.metrics.validation import MEASURE_NAMES
+from skcal.report.answer import worst_range
 from skcal.report.measure import Measures
 from skcal.report.words import (
     UNADJUSTED,
     comparison_verdict,
     how_tested,
-    in_a_hundred,
     paired_lines,
-    per_thousand,
     powerless,
     segment_verdict,
 )
@@ -24,7 +23,7 @@ from skcal.report.words import (
 N_WORST = 10  # segments that are shown
 _NO_POWER = "too few samples to show an error as large as that of all"
 _RECORD = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
-_SUBGROUPS = ("subgroup", "n", "accuracy", "ECE without bins", "p (Holm)")
+_SUBGROUPS = ("subgroup", "n", "accuracy", "calibration error", "p (Holm)")
 _OUTCOMES = (
     "subgroup",
     "n",
@@ -45,7 +44,6 @@ _BINS = (
 )
 _VALIDATION = {
     "intercept_in_the_large": "logistic intercept at slope 1; ideal 0",
-    "slope": "below 1 predictions are too extreme",
     "ici": "mean distance of a spline curve from the prediction",
     "e50": "its median",
     "e90": "its 90 % quantile",
@@ -54,13 +52,15 @@ _VALIDATION = {
     "scaled_brier_score": "1 − Brier score / that of the prevalence",
 }
 
-_REMARKS = {
-    "test": "p-value of calibration, of each model by itself",
-    "cutoff error": "the largest difference of the numbers of events in a range, per sample",
-    "O/E ratio": "events observed over expected",
-    "Brier score": "also of discrimination",
+_HEAD = ("", "value", "limits", "meaning")
+_PHRASES = {
+    "O/E ratio": "observed over expected events; ideal 1",
+    "calibration slope": "below 1 overconfident, above 1 underconfident",
+    "accuracy": "share of right predictions",
+    "mean confidence": "equal to the accuracy if calibrated on average",
+    "Brier score": "mean squared error, of discrimination too",
 }
-_IDEAL = {"intercept_in_the_large": 0.0, "slope": 1.0}
+_IDEAL = {"observed_expected_ratio": 1.0, "intercept_in_the_large": 0.0, "slope": 1.0}
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,20 @@ class Row:
     @property
     def shown(self) -> str:
         """The value as text."""
-        return f"{self.value:,}" if isinstance(self.value, int) else number(self.value)
+        if isinstance(self.value, int):
+            return f"{self.value:,}"
+        return "–" if self.value is None else plain_number(self.value)
+
+    @property
+    def limits(self) -> str:
+        """The limits as text."""
+        if self.high is None:
+            return "" if self.low is None else f"≥ {plain_number(self.low)}"
+        if self.low is None:
+            return f"≤ {plain_number(self.high)}"
+        if self.low == 0 < self.high:
+            return f"≤ {plain_number(self.high)}"
+        return f"{plain_number(self.low)} to {plain_number(self.high)}"
 
 
 # One set of predictions
@@ -88,28 +101,39 @@ class Row:
 def measures_table(measures: Measures, settings: dict, full: bool = True) -> Table:
     """All numbers of one set of predictions but those of single classes, or five rows."""
     rows = (measure_rows if full else headline_rows)(measures, settings)
-    cells = [("  " * row.indented + row.quantity, row.shown, row.detail) for row in rows]
-    return Table(("", "", ""), cells, "lrp")
+    cells = [
+        ("  " * row.indented + row.quantity, row.shown, row.limits, row.detail) for row in rows
+    ]
+    return Table(_HEAD, cells, "lrlp")
 
 
 def headline_rows(measures: Measures, settings: dict) -> list[Row]:
-    """The error, the certificate, the test, events against predictions, and the Brier score."""
+    """Five numbers: the error, the worst range, two about the average, and the Brier score."""
     rows = [
-        *_error_rows(measures.without_bins, settings),
-        *_certificate_rows(measures.certificate),
-        *_test_rows(measures, settings),
-        *_frequency_rows(measures, settings),
+        *_error_rows(measures.error),
+        *_cutoff_rows(measures.cutoff),
+        *_average_rows(measures, settings),
     ]
-    return rows + [_score_row(score) for score in measures.scores[:1]]
+    return rows + [
+        Row(score.name, score.score, _PHRASES[score.name], score.notion)
+        for score in measures.scores[:1]
+    ]
 
 
 def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     """The rows of :func:`measures_table`."""
-    level, refuted = settings["confidence_level"], measures.rejects(settings)
-    rows = headline_rows(measures, settings) + _overview_rows(measures.overview)
+    level, refuted = settings["confidence_level"], measures.is_significant
+    n_scores = len(measures.scores[:1])
+    rows = headline_rows(measures, settings)
+    rows = rows[: len(rows) - n_scores]
+    rows += _test_rows(measures.test)
+    rows += [
+        Row("samples", measures.overview.n_samples),
+        Row("classes", len(measures.overview.classes)),
+    ]
     if measures.ece is not None:
         rows += _ece_rows(measures.ece, level)
-    rows += [_score_row(score) for score in measures.scores[1:]]
+    rows += [_score_row(score) for score in measures.scores]
     rows += _validation_rows(measures.validation, level, refuted)
     rows += _net_benefit_rows(measures.at_prevalence, level)
     what = "variance of the probabilities"
@@ -121,82 +145,45 @@ def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     return rows
 
 
-def _error_rows(error, settings):
+def _error_rows(error):
     if error is None:
         return []
-    detail = (
-        f"what predictions are off by on average; {percent(settings['confidence_level'])} interval "
-        f"[{number(error.low)}, {number(error.high)}]"
-    )
-    about = error.notion, error.low, error.high
-    return [Row("ECE without bins", error.estimate, detail, *about)]
+    level = percent(error.confidence_level)
+    detail = f"mean difference of probability and frequency; each limit holds with {level}"
+    return [Row("calibration error", error.estimate, detail, error.notion, error.low, error.high)]
 
 
-def _certificate_rows(test):
+def _cutoff_rows(test):
     if test is None:
         return []
-    noise = "no more than noise gives"
-    if test.assumed_error > 0:
-        noise = f"of which noise gives about {number(test.estimate - test.assumed_error)}"
-    gap = ""
-    if test.largest_gap < 1:
-        gap = (
-            f", so that the frequencies of a range with {percent(test.min_share)} of the cases are "
-            f"at most {test.largest_gap:.2g} off"
-        )
-    detail = (
-        f"{noise}; in any range of predictions at most {per_thousand(test.high)} too many or too "
-        f"few events in 1,000 cases of all, at {percent(test.confidence_level)} confidence{gap}; "
-        "errors that change their sign from one prediction to the next cancel"
-    )
+    return [Row("cutoff error", test.estimate, worst_range(test), test.notion, None, test.high)]
+
+
+def _average_rows(measures, settings):
+    """Events against predictions with the slope, or accuracy against confidence."""
+    view, validation = measures.overview, measures.validation
+    if validation is not None:
+        level, refuted = settings["confidence_level"], measures.is_significant
+        return [
+            _validation_row(name, validation, _PHRASES[MEASURE_NAMES[name]], level, refuted)
+            for name in ("observed_expected_ratio", "slope")
+        ]
     return [
-        Row("cutoff error", test.estimate, detail, test.notion, None, test.high),
+        Row(name, value, _PHRASES[name], settings["notion"])
+        for name, value in (("accuracy", view.accuracy), ("mean confidence", view.mean_confidence))
     ]
 
 
-def _test_rows(measures, settings):
-    test = measures.test
+def _test_rows(test):
     if test is None:
         return []
-    shown = "is shown" if measures.rejects(settings) else "is not shown"
-    own = ", ".join(f"{name} {p:.2g}" for name, p in test.statistic_pvalues.items())
-    detail = f"p-value: miscalibration {shown}; of its parts, adjusted for all: {own}"
+    parts = ", ".join(f"{name} {p:.2g}" for name, p in test.statistic_pvalues.items())
+    detail = f"p-value of calibration_test; of its parts, adjusted for all: {parts}"
     return [Row("test", test.pvalue, detail, test.notion, pvalue=test.pvalue)]
 
 
-def _frequency_rows(measures, settings):
-    """Events against predictions, or accuracy against confidence."""
-    view, notion = measures.overview, settings["notion"]
-    detail = in_a_hundred(view, notion)
-    detail = detail[0].lower() + detail[1:]
-    if measures.validation is None:
-        name, value = "accuracy", view.accuracy
-        if notion.of_positive_class:
-            name, value = "prevalence", view.base_rates[-1]
-        return [Row(name, value, detail, notion)]
-    value, low, high = measures.validation.observed_expected_ratio
-    level = percent(settings["confidence_level"])
-    detail += f"; {level} interval [{number(low, 2)}, {number(high, 2)}]"
-    if not (measures.rejects(settings) or low <= 1 <= high):
-        detail += f", {UNADJUSTED}"
-    ends = (low, high) if math.isfinite(low + high) else (None, None)
-    return [Row(MEASURE_NAMES["observed_expected_ratio"], value, detail, notion, *ends)]
-
-
-def _overview_rows(overview):
-    gap = overview.mean_confidence - overview.accuracy
-    side = "above" if gap >= 0 else "below"
-    detail = f"{number(abs(gap))} {side} the accuracy"
-    return [
-        Row("samples", overview.n_samples),
-        Row("classes", len(overview.classes)),
-        Row("share of right predictions", overview.accuracy),
-        Row("mean confidence", overview.mean_confidence, detail),
-    ]
-
-
 def tuned_rows(facts: dict) -> list[Row]:
-    """The estimate of a search, its plug-in and one-step estimate, and the lower bound."""
+    """The RMS error of a search, its plug-in and one-step estimate, and the lower bound."""
     notion, squared = facts["notion"], facts["squared_error"]
     [chosen] = [fact for fact in facts["candidates"] if fact["chosen"]]
     setting = format_setting(chosen["parameters"])
@@ -206,10 +193,10 @@ def tuned_rows(facts: dict) -> list[Row]:
     estimate = f"root mean square; its square is {_decimal(squared)}"
     if facts["standard_error"] is not None:
         estimate += f" ± {_decimal(facts['standard_error'], 1)}"
-    estimate += f"; if calibrated ≤ {number(facts['calibrated_up_to'])}"
+    estimate += f"; if calibrated ≤ {plain_number(facts['calibrated_up_to'])}"
     plug_in = root(facts["plug_in_squared_error"])
     rows = [
-        Row(f"{notion} error, tuned", facts["rms_calibration_error"], estimate, notion),
+        Row(f"RMS calibration error, {notion}", facts["rms_calibration_error"], estimate, notion),
         Row("plug-in", plug_in, how, notion, indented=True),
     ]
     return [*rows, *_one_step_rows(facts)]
@@ -245,12 +232,12 @@ def _one_step_rows(facts: dict) -> list[Row]:
 
 
 def _ece_rows(ece, level):
-    bins = f"mean gap of {ece.n_bins} {ece.strategy} bins"
-    interval = f"{percent(level)} bootstrap interval [{number(ece.low)}, {number(ece.high)}]"
-    limit = f"on average, ≤ {number(ece.null_limit)} in {percent(level)} of draws"
+    name = f"binned ECE ({ece.n_bins} bins)"
+    interval = f"mean gap of {ece.strategy} bins; {percent(level)} bootstrap interval"
+    limit = f"on average; the limit holds in {percent(level)} of draws"
     about = ece.notion, ece.low, ece.high
     return [
-        Row("ECE", ece.estimate, f"{bins}; {interval}", *about),
+        Row(name, ece.estimate, interval, *about),
         Row("if calibrated", ece.null_mean, limit, ece.notion, high=ece.null_limit, indented=True),
     ]
 
@@ -269,27 +256,28 @@ def _score_row(score):
 
 
 def _validation_rows(validation, level, refuted) -> list[Row]:
-    """What medicine reports of one outcome."""
+    """What medicine reports of one outcome, beside the rows of every report."""
     if validation is None:
         return []
     prevalence, low, high = validation.prevalence
-    mean = number(validation.mean_prediction.estimate)
-    detail = f"mean prediction {mean}; {percent(level)} interval [{number(low)}, {number(high)}]"
-    rows = [Row("prevalence", prevalence, detail, "binary", low, high)]
-    for name, meaning in _VALIDATION.items():
-        measure = getattr(validation, name)
-        value, low, high = (x if math.isfinite(x) else None for x in measure)
-        detail = meaning
-        if not math.isnan(measure.low):
-            least, most = ("∞" if end is None else number(end) for end in (low, high))
-            least = f"−{least}" if low is None else least
-            detail += f"; {percent(level)} interval [{least}, {most}]"
-            ideal = _IDEAL.get(name)
-            if ideal is not None and not refuted and not measure.low <= ideal <= measure.high:
-                detail += f", {UNADJUSTED}"
-        part = name in ("e50", "e90", "emax")
-        rows.append(Row(MEASURE_NAMES[name], value, detail, "binary", low, high, indented=part))
-    return rows
+    mean = plain_number(validation.mean_prediction.estimate)
+    rows = [Row("prevalence", prevalence, f"mean prediction {mean}", "binary", low, high)]
+    return rows + [
+        _validation_row(name, validation, meaning, level, refuted)
+        for name, meaning in _VALIDATION.items()
+    ]
+
+
+def _validation_row(name, validation, meaning, level, refuted) -> Row:
+    measure = getattr(validation, name)
+    value, low, high = (x if math.isfinite(x) else None for x in measure)
+    if not math.isnan(measure.low):
+        meaning += f"; {percent(level)} interval" * (name not in _IDEAL)
+        ideal = _IDEAL.get(name)
+        if ideal is not None and not refuted and not measure.low <= ideal <= measure.high:
+            meaning += f", {UNADJUSTED}"
+    part = name in ("e50", "e90", "emax")
+    return Row(MEASURE_NAMES[name], value, meaning, "binary", low, high, indented=part)
 
 
 def _net_benefit_rows(curve, level) -> list[Row]:
@@ -299,8 +287,8 @@ def _net_benefit_rows(curve, level) -> list[Row]:
     columns = (curve.thresholds, curve.net_benefit, curve.low, curve.high)
     rate, value, low, high = (float(column[0]) for column in columns)
     detail = (
-        f"of treating from a prediction of {number(rate)} on, in events per sample; treating all "
-        f"or none gives 0; {percent(level)} interval [{number(low)}, {number(high)}]"
+        f"of treating from a prediction of {plain_number(rate)} on, in events per sample; treating "
+        f"all or none gives 0; {percent(level)} interval"
     )
     return [Row("net benefit at the prevalence", value, detail, "binary", low, high)]
 
@@ -327,15 +315,22 @@ def subgroups_table(report) -> Table:
     """A row for each subgroup."""
     rows, remarks = [], {}
     for k, part in enumerate(report.subgroups):
-        view, error = part.overview, part.without_bins
-        ece = "–" if error is None else _range_text((error.estimate, error.low, error.high), number)
+        view, error = part.overview, part.error
+        ece = "–"
+        if error is not None:
+            ends = plain_number(error.low), plain_number(error.high)
+            ece = f"{plain_number(error.estimate)} ({ends[0]} to {ends[1]})"
         pvalue = "–" if part.test is None else f"{part.test.pvalue:.2g}"
-        rows.append((part.name, f"{view.n_samples:,}", number(view.accuracy), ece, pvalue))
+        right = view.base_rates[-1] if report.notion.of_positive_class else view.accuracy
+        rows.append((part.name, f"{view.n_samples:,}", plain_number(right), ece, pvalue))
         if powerless(part, report.overall, report.settings):
             remarks[k] = _NO_POWER
     level = percent(report.settings["confidence_level"])
-    notes = [f"Ranges in parentheses are {level} intervals, each {UNADJUSTED}."]
-    return Table(_SUBGROUPS, rows, "lrrrr", remarks=remarks, notes=notes)
+    notes = [f"Limits in parentheses hold with {level} confidence each, {UNADJUSTED}."]
+    columns = list(_SUBGROUPS)
+    if report.notion.of_positive_class:
+        columns[2] = "prevalence"
+    return Table(columns, rows, "lrrrr", remarks=remarks, notes=notes)
 
 
 def outcomes_table(report) -> Table:
@@ -364,19 +359,18 @@ def segments_table(test, settings) -> Table:
 
 
 def comparison_table(report) -> Table:
-    """Two models side by side, with a remark about each quantity."""
+    """Two models side by side, with a phrase about each quantity."""
     comparison = report.comparison
     first, second = report.overall, comparison.second
     pairs = zip(*(headline_rows(part, report.settings) for part in (first, second)), strict=False)
-    remarks = _REMARKS | {"ECE without bins": _intervals_of_errors(report)}
     rows = [
-        (row.quantity, row.shown, other.shown, remarks.get(row.quantity, ""))
+        (row.quantity, _with_limits(row), _with_limits(other), _PHRASES.get(row.quantity, ""))
         for row, other in pairs
         if row.quantity == other.quantity
     ]
     for score, other in zip(first.scores[1:], second.scores[1:], strict=False):
-        remark = "also of discrimination" + "; summed over classes" * score.notion.by_class
-        rows.append((score.name, number(score.score), number(other.score), remark))
+        remark = "of discrimination too" + "; summed over classes" * score.notion.by_class
+        rows.append((score.name, plain_number(score.score), plain_number(other.score), remark))
     return Table(
         ("", first.name, second.name, ""),
         rows,
@@ -386,14 +380,8 @@ def comparison_table(report) -> Table:
     )
 
 
-def _intervals_of_errors(report) -> str:
-    """What is uncertain in the first row of a comparison."""
-    errors = [part.without_bins for part in (report.overall, report.comparison.second)]
-    if None in errors:
-        return ""
-    level = percent(report.settings["confidence_level"])
-    ends = [f"{number(error.low)} to {number(error.high)}" for error in errors]
-    return f"{level} intervals {' and '.join(ends)}"
+def _with_limits(row) -> str:
+    return f"{row.shown} ({row.limits})" if row.limits else row.shown
 
 
 # All numbers in full

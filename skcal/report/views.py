@@ -67,7 +67,7 @@ def title_of(report, width: int | None = None) -> str:
 def _framed(report, title, parts, full) -> str:
     """The parts between what every report begins and ends with."""
     caveats = [wrapped(text, "* ", "  ") for text in all_warnings(report, full=full)]
-    begin = [title, "=" * len(title), heading(report), ""]
+    begin = [title, "=" * len(title), heading(report.overall), ""]
     end = ["", "Caveats:", *caveats, "", wrapped(how_made(report))]
     return printable("\n".join([*begin, *parts, *end]))
 

@@ -8,8 +8,7 @@ import re
 import numpy as np
 
 from skcal._scores import of_outcomes
-from skcal._show import percent
-from skcal._validation import is_significant
+from skcal._show import percent, pvalue_text, share
 from skcal.hypothesis_tests import adjust_pvalues
 
 MEDIAN_WIDTH = "the median width"
@@ -32,23 +31,10 @@ _NAMES = 3
 _SURE = 4.0  # standard errors
 
 
-def pvalue_text(value: float) -> str:
-    """``p = 0.012``."""
-    return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
-
-
-def share(value: float) -> str:
-    """A probability in percent, of two digits: ``31 %``, ``1.2 %``."""
-    text = f"{100 * value:.1f}" if abs(value) < 0.0995 else f"{100 * value:.0f}"
-    if 0 < abs(value) < 0.001:
-        text = f"{100 * value:.1g}" if abs(value) >= 1e-6 else "less than 0.0001"
-    return f"{text.removesuffix('.0')} %"
-
-
-def heading(report) -> str:
+def heading(found) -> str:
     """One line about the samples."""
-    view = report.overall.overview
-    if not report.notion.of_positive_class:
+    view = found.overview
+    if not found.notion.of_positive_class:
         many = f"{_number_of_predictions(view)} of {len(view.classes)} classes"
         return f"{many}; is a prediction right as often as its largest probability says?"
     happened = f"which happened {round(view.base_rates[-1] * view.n_samples):,} times"
@@ -76,8 +62,8 @@ def how_made(report) -> str:
     searched = ""
     if report.overall.tuned and report.n_searched < report.overall.overview.n_samples:
         searched = (
-            f" Tuned errors are estimated on {report.n_searched:,} of the samples, drawn at "
-            "random (max_search_samples)."
+            f" RMS errors are estimated on {report.n_searched:,} of the samples, drawn at random "
+            "(max_search_samples)."
         )
     return (
         f"skcal {report.version}, random_state={settings['random_state']}, "
@@ -85,149 +71,31 @@ def how_made(report) -> str:
     )
 
 
-# The answer
-
-
-def verdict_of(measures, settings) -> str:
-    """Whether miscalibration is shown, on which side and where, and what to do, by one test."""
-    test, view = measures.test, measures.overview
-    if test is None:
-        return "The samples do not allow a test of calibration."
-    positive = settings["notion"].of_positive_class
-    what = f"predicted probabilities of {event(view)}" if positive else "confidences"
-    if not measures.rejects(settings):
-        return (
-            f"No miscalibration of the {what} is shown ({pvalue_text(test.pvalue)}), which does "
-            f"not show that they are calibrated. {certificate_sentence(measures)}".strip()
-        )
-    impossible = f" by {impossible_outcomes(test)}" if test.n_impossible else ""
-    sides = f": they are {sides_of(test)}" if sides_of(test) else ""
-    return (
-        f"The {what} are miscalibrated ({pvalue_text(test.pvalue)}){impossible}{sides}. "
-        f"{_frequency(measures, settings)}{_place(measures, settings)} "
-        "Recalibrate on other samples, and test on new ones."
-    )
-
-
-def impossible_outcomes(test) -> str:
-    """How many outcomes refute calibration by themselves."""
-    n = test.n_impossible
-    several = f"{n:,} outcomes that were" if n > 1 else "one outcome that was"
-    return f"{several} given the probability 0"
-
-
-def sides_of(test) -> str:
-    """``too high on average and too extreme``; empty where no side is shown."""
-    average = f"{test.direction} on average" if test.direction else ""
-    return " and ".join(side for side in (average, test.spread) if side)
-
-
-def _place(measures, settings) -> str:
-    """Where predictions are off; nothing if an impossible outcome alone shows that they are."""
-    others = [p for name, p in measures.test.statistic_pvalues.items() if name != "certainty"]
-    if not is_significant(min(others), settings["confidence_level"]):
-        return "Nothing else is shown to be wrong."
-    return where(measures)
-
-
-def _frequency(measures, settings) -> str:
-    """How many events there are for 100 predicted, where the average is shown to be off."""
-    if not measures.test.direction:
-        return ""
-    return f"{in_a_hundred(measures.overview, settings['notion'])}. "
-
-
-def in_a_hundred(view, notion) -> str:
-    """What happened of 100 predicted events, or was right of 100 predictions."""
-    if notion.of_positive_class:
-        mean, rate = view.mean_predictions[-1], view.base_rates[-1]
-        ratio = f"{100 * rate / mean:.0f} happened" if mean > 0 else "some happened"
-        return f"For each 100 events predicted, {ratio}"
-    right, said = 100 * view.accuracy, 100 * view.mean_confidence
-    return f"Of each 100 predictions, {right:.0f} were right where the confidence says {said:.0f}"
-
-
-def where(measures) -> str:
-    """The ranges of predictions that the scan names, the most important ones."""
-    ranges = [] if measures.scan is None else measures.scan.ranges
-    if not ranges:
-        return "It is shown, but not where: no range of predictions stands out."
-    weight = {one: one.n_samples * abs(one.observed - one.predicted) for one in ranges}
-    largest = sorted(ranges, key=lambda one: -weight[one])[:_RANGES]
-    texts = [range_text(one, measures.overview) for one in sorted(largest)]
-    more = len(ranges) - len(texts)
-    also = f" (and {more} more range{'s' * (more > 1)})" if more else ""
-    text = "; ".join(texts) + also
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def range_text(one, view) -> str:
-    """``above 14 %: says 31 %, happens 12 % (525 cases)``."""
-    from_first, to_last = one.low <= view.smallest, one.high >= view.largest
-    place = f"from {share(one.low)} to {share(one.high)}"
-    if from_first or to_last:
-        place = f"up to {share(one.high)}" if from_first else f"above {share(one.low)}"
-    if from_first and to_last:
-        place = "all predictions"
-    return (
-        f"{place}: says {share(one.predicted)}, happens {share(one.observed)} "
-        f"({one.n_samples:,} cases)"
-    )
-
-
-def certificate_sentence(measures) -> str:
-    """How large the error of any range may be, and how many samples would show that it is small."""
-    test = measures.certificate
-    if test is None:
-        return ""
-    level, most = percent(test.confidence_level), per_thousand(test.high)
-    text = (
-        f"In any range of predictions, at most {most} too many or too few events in 1,000 cases "
-        f"of all ({level} confidence)"
-    )
-    if test.verdict == "below":
-        return f"{text}: the error is shown to be below {test.limit:g}."
-    if math.isfinite(test.n_samples_needed) and test.verdict == "unknown":
-        needed, error = float(f"{test.n_samples_needed:.2g}"), test.assumed_error
-        if_so = (
-            f"its cutoff error, less noise, is {error:.2g}"
-            if error >= 0.0005
-            else "it is calibrated"
-        )
-        return (
-            f"{text}. To show that they are fewer than {per_thousand(test.limit)}, about "
-            f"{needed:,.0f} samples of a model like this are needed, if {if_so}."
-        )
-    return f"{text}."
-
-
-def per_thousand(value: float) -> str:
-    """Cases in 1,000, of two digits."""
-    return f"{1000 * value:.0f}" if value >= 0.0095 else f"{1000 * value:.1f}"
+# Subgroups, segments, two models
 
 
 def powerless(measures, overall, settings) -> bool:
     """Whether a group shows nothing, but could not have shown the error of all samples either."""
-    if measures.ece is None or overall.without_bins is None or measures.rejects(settings):
+    if measures.ece is None or overall.error is None or measures.is_significant:
         return False
     # Errors of bins and noise add up about as squares.
-    error = math.hypot(overall.without_bins.estimate, measures.ece.null_mean)
+    error = math.hypot(overall.error.estimate, measures.ece.null_mean)
     return error <= measures.ece.null_limit
 
 
 def wrong_subgroups(report) -> str:
     """A sentence that names the subgroups that are miscalibrated, for what follows another."""
-    parts = [part for part in report.subgroups if part.rejects(report.settings)]
+    parts = [part for part in report.subgroups if part.is_significant]
     if not parts:
         return ""
     parts.sort(key=lambda part: part.test.pvalue)
     more = f", … {len(parts) - _NAMES} more" if len(parts) > _NAMES else ""
     names = ", ".join(part.name for part in parts[:_NAMES]) + more
     of = "" if report.comparison is None else f" of {report.overall.name}"
-    shown = f"{len(parts):,} {'is' if len(parts) == 1 else 'are'} shown to be miscalibrated"
+    verb = "is" if len(parts) == 1 else "are"
     return (
-        f" Of {len(report.subgroups):,} subgroups{of} {shown}, by tests adjusted for all of them: "
-        f"{names}."
+        f"{len(parts):,} of {len(report.subgroups):,} subgroups{of} {verb} significantly "
+        f"miscalibrated (tests adjusted for all of them): {names}."
     )
 
 
@@ -253,7 +121,7 @@ def comparison_verdict(report) -> str:
         return f"Which model is better calibrated depends on the measure: {by_model} ({how})."
     if not any(evidence):
         return (
-            "Neither model is shown to be better calibrated: the smallest p-value is "
+            "There is no evidence that either model is better calibrated: the smallest p-value is "
             f"{adjusted.min():.2g} ({how})."
         )
     better = int(bool(evidence[1]))
@@ -288,14 +156,14 @@ def how_tested(test) -> str:
 
 def segment_verdict(test, n_shown: int, level: float) -> str:
     """A sentence about all segments, of which the table below shows ``n_shown``."""
-    small = f", {test.n_left_out:,} more are too small" if test.n_left_out else ""
+    small = f"; {test.n_left_out:,} more are too small" if test.n_left_out else ""
     several = len(test.segments) > 1
-    shown = f"; the {n_shown} with the smallest p-values" if several else ""
-    different = n_different(test, level) or "none"
+    shown = f" The {n_shown} with the smallest p-values:" if several else ""
+    different = n_different(test, level)
     return (
-        f"Of {len(test.segments):,} overlapping segments {different} "
-        f"{'is' if different in (1, 'none') else 'are'} shown to be calibrated otherwise than all "
-        f"samples ({pvalue_text(test.pvalue)}, adjusted for all of them){small}{shown}:"
+        f"{different or 'None'} of {len(test.segments):,} overlapping segments "
+        f"{'differ' if different > 1 else 'differs'} significantly from all samples in its "
+        f"calibration ({pvalue_text(test.pvalue)}, adjusted for all of them{small}).{shown}"
     )
 
 

@@ -172,7 +172,8 @@ def test_compare_refuses_other_samples(run, npz, tmp_path):
 
 def test_test_prints_each_test_with_holms_pvalue(run, npz):
     labels, proba = predictions(200)
-    found = json.loads(run("test", npz, "--json", "--resamples", 99, "--seed", 5))
+    asked = ["--notion", "confidence", "--notion", "canonical"]
+    found = json.loads(run("test", npz, *asked, "--json", "--resamples", 99, "--seed", 5))
     options = {"n_resamples": 99, "random_state": 5}
     expected = [
         calibration_test(labels, proba, notion="confidence", **options),
@@ -241,7 +242,7 @@ def test_plot_by_class(run, npz, tmp_path):
         (["test", "{npz}", "--notion", "nonsense"], "nonsense"),
         (["compare", "{npz}", "{tmp}/absent.npz"], "No such file"),
         (["evaluate", "{npz}", "--notion", "top-4"], "top-4"),
-        (["evaluate", "{npz}", "--notion", "confidence", "--cv", "1000"], "1000"),
+        (["evaluate", "{npz}", "--details", "--cv", "1000"], "1000"),
     ],
 )
 def test_bad_requests_are_one_line_and_status_2(run, npz, tmp_path, arguments, message):

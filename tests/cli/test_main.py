@@ -9,17 +9,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from report_cases import CANDIDATES, binary
-from sklearn.metrics import brier_score_loss
 
 from skcal import CalibrationErrorSearchCV, Zero
 from skcal.cli import evaluate
 from skcal.cli.commands import main
-from skcal.cli.evaluate import LateLines, scores_line, scores_of
+from skcal.cli.evaluate import LateLines
 from skcal.cli.predictions import Predictions
+from skcal.hypothesis_tests import calibration_test
 from skcal.hypothesis_tests.result import default_resamples
-from skcal.metrics import expected_calibration_error
+from skcal.metrics import calibration_error
 from skcal.model_selection import candidates
-from skcal.notions import resolve_notion
+from skcal.report import calibration_report
+from skcal.report.answer import answer_of
+from skcal.report.views import as_data
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def report(npz, capsys):
 
 
 def test_json_holds_what_the_search_finds(report, tempered, three_candidates):
-    [result] = report("--notion", "confidence", "--seed", "3", "--cv", "4")
+    [result] = report("--details", "--notion", "confidence", "--seed", "3", "--cv", "4")
     proba, labels = (array[:400] for array in tempered)
     search = CalibrationErrorSearchCV(notion="confidence", cv=4, random_state=3)
     search.fit(proba, labels)
@@ -58,72 +60,46 @@ def test_json_holds_what_the_search_finds(report, tempered, three_candidates):
     assert len(found["candidates"]) == len(search.families_)
 
 
-def test_scores_beside_the_search_are_those_of_their_definitions(report, tempered):
-    [result] = report("--notion", "confidence")
+def test_the_answer_is_that_of_the_report_and_needs_no_search(report, tempered, npz, capsys):
+    [result] = report()
     proba, labels = (array[:400] for array in tempered)
-    hit = proba.argmax(axis=1) == labels
-    confidence = proba.max(axis=1)
-    bins = np.ceil(confidence * 15)
-    gaps = [abs(np.sum((hit - confidence)[bins == b])) for b in np.unique(bins)]
-    assert result["ece_15_bins"] == pytest.approx(sum(gaps) / 400, rel=1e-12)
-    assert result["accuracy"] == hit.mean()
-    brier = np.mean(np.sum((proba - np.eye(4)[labels]) ** 2, axis=1))
-    assert result["brier_score"] == pytest.approx(brier, rel=1e-12)
+    overall = calibration_report(labels, proba).overall
+    [answer] = result["answers"]
+    assert result["searches"] == []
+    assert answer["error"]["estimate"] == calibration_error(labels, proba)
+    assert answer["error"] == as_data(overall.error)
+    assert answer["test"]["pvalue"] == calibration_test(labels, proba, random_state=0).pvalue
+    assert main(["evaluate", str(npz)]) == 0
+    printed = capsys.readouterr().out
+    assert " ".join(str(answer_of(overall)).split()) in " ".join(printed.split())
+    assert f"{answer['title']}. {' '.join(answer['sentences'])}" == str(answer_of(overall))
+    assert len(printed.rstrip().splitlines()) <= 10
 
 
-def test_scores_beside_a_binary_search_are_of_one_column(tmp_path, capsys):
+def test_the_answer_about_two_columns_is_that_of_one(tmp_path, capsys):
     labels, proba = binary()
     np.savez(tmp_path / "1.npz", proba=proba, labels=labels)
     np.savez(tmp_path / "2.npz", proba=np.column_stack([1 - proba, proba]), labels=labels)
-    options = ["--notion", "binary", "--cv", "3"]
-    expected = {
-        "brier_score": pytest.approx(brier_score_loss(labels, proba), rel=1e-12),
-        "brier_notion": "binary",
-        "ece_15_bins": pytest.approx(expected_calibration_error(labels, proba), rel=1e-12),
-        "ece_notion": "binary",
-    }
+    results = []
     for file in ("1.npz", "2.npz"):
-        assert main(["evaluate", str(tmp_path / file), *options, "--json"]) == 0
-        [result] = json.loads(capsys.readouterr().out)
-        assert {name: result[name] for name in expected} == expected
-    assert main(["evaluate", str(tmp_path / "1.npz"), *options]) == 0
-    brier, ece = (f"{result[name]:.4f}" for name in ("brier_score", "ece_15_bins"))
-    assert (
-        f"Brier score {brier} (one column), untuned binary ECE {ece} (15 bins)\n"
-        in capsys.readouterr().out
-    )
+        assert main(["evaluate", str(tmp_path / file), "--notion", "binary", "--json"]) == 0
+        results.append(json.loads(capsys.readouterr().out)[0]["answers"])
+    assert results[0] == results[1]
 
 
-@pytest.mark.parametrize(
-    ("notions", "notion"),
-    [
-        ([], "confidence"),
-        (["canonical"], "confidence"),
-        (["top-2", "classwise"], "classwise"),
-        (["top-label", "classwise"], "top-label"),
-    ],
-)
-def test_ece_beside_the_searches_is_of_the_first_scalar_notion(tempered, notions, notion):
-    proba, labels = (array[:400] for array in tempered)
-    predictions = Predictions(proba, labels, np.arange(4))
-    scores = scores_of(predictions, [resolve_notion(one, proba) for one in notions])
-    assert (scores["ece_notion"], scores["brier_notion"]) == (notion, "classwise")
-    assert scores["ece_15_bins"] == expected_calibration_error(labels, proba, notion=notion)
-    heading = scores_line({"name": "x", **scores})
-    assert f"(sum over classes), untuned {notion} ECE {scores['ece_15_bins']:.4f}" in heading
-
-
-def test_notions_are_confidence_and_canonical_unless_asked(report):
-    [result] = report("--cv", "3")
-    assert [search["notion"] for search in result["searches"]] == ["confidence", "canonical"]
+def test_notions_are_auto_unless_asked_and_vectors_are_searched(report, three_candidates):
+    [result] = report("--details", "--cv", "3")
+    assert [search["notion"] for search in result["searches"]] == ["confidence"]
     [result] = report("--notion", "top-2", "--notion", "classwise", "--cv", "3")
-    assert [search["notion"] for search in result["searches"]] == ["top-2", "classwise"]
+    assert [search["notion"] for search in result["searches"]] == ["top-2"]
+    assert [answer["notion"] for answer in result["answers"]] == ["classwise"]
 
 
 @pytest.mark.parametrize("options", [[], ["--outer-cv", "3"]])
-def test_blocks_and_outer_folds_test_on_every_sample(report, options):
-    [result] = report("--notion", "confidence", *options)
+def test_blocks_and_outer_folds_test_on_every_sample(report, options, three_candidates):
+    [result] = report("--notion", "confidence", "--error", "rms", *options)
     assert result["searches"][0]["n_test_samples"] == 400
+    assert [error["kind"] for error in result["searches"][0]["errors"]] == ["rms"]
 
 
 def test_progress_is_silent_until_it_takes_long(tempered, capsys):
@@ -144,7 +120,7 @@ def test_progress_is_silent_until_it_takes_long(tempered, capsys):
 
 def test_progress_and_results_are_on_streams_of_their_own(npz, capsys, monkeypatch):
     monkeypatch.setattr("skcal.cli.evaluate._PATIENCE", 0.0)
-    command = ["evaluate", str(npz), "--notion", "confidence", "--cv", "3", "--json"]
+    command = ["evaluate", str(npz), "--details", "--cv", "3", "--json"]
     assert main(command) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)
@@ -153,20 +129,19 @@ def test_progress_and_results_are_on_streams_of_their_own(npz, capsys, monkeypat
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.slow
-def test_the_demonstration_searches_two_notions_of_two_classifiers():
+def test_the_demonstration_answers_for_two_classifiers():
     run = subprocess.run(
         [sys.executable, "-W", "error", "-m", "skcal", "--json"],
         capture_output=True,
         text=True,
         check=True,
     )
-    reports = json.loads(run.stdout)
-    assert len(reports) == 2
-    for report in reports:
-        assert [search["notion"] for search in report["searches"]] == ["confidence", "canonical"]
-        # Both classifiers are far from calibrated, and the search shows it.
-        assert all(s["one_step"]["lower_confidence_bound"] > 0 for s in report["searches"])
+    answers = [report["answers"] for report in json.loads(run.stdout)]
+    assert [answer["title"] for [answer] in answers] == [
+        "Overconfident: large",
+        "Underconfident: large",
+    ]
+    assert all(answer["gain"]["helps"] for [answer] in answers)
 
 
 def test_text_labels_without_classes_are_told_the_order_of_the_columns(tmp_path, capsys):

@@ -112,7 +112,9 @@ def test_gate_of_votes(run, table, voted):
     assert found["gate"]["verdict"] == expected.verdict == "below"
     assert found["gate"]["results"][0]["high"] == expected.high
     sample = read_sample(*voted)
-    assert (found["accuracy"], found["n_samples"]) == (sample.accuracy, len(voted[0]))
+    [answer] = found["answers"]
+    overview = answer["overview"]
+    assert (overview["accuracy"], overview["n_samples"]) == (sample.accuracy, len(voted[0]))
 
 
 def test_a_diagram_of_votes(run, table, voted, tmp_path, monkeypatch):

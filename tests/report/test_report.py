@@ -140,28 +140,23 @@ def test_tuned_errors_are_those_of_the_searches():
         )
 
 
-def test_without_search_one_error_is_tuned():
-    assert [facts["notion"] for facts in plain_report().overall.tuned] == ["confidence"]
-    assert [facts["notion"] for facts in binary_report().overall.tuned] == ["binary"]
+def test_without_search_no_error_is_tuned():
+    assert plain_report().overall.tuned == []
+    assert plain_report().overall.searches == {}
 
 
 def test_bounds_are_at_the_level_of_the_report():
     labels, proba = predictions()
-    report = calibration_report(labels, proba, confidence_level=0.8, **OPTIONS)
-    [facts] = report.overall.tuned
+    report = calibration_report(labels, proba, confidence_level=0.8, search=True, **OPTIONS)
+    facts = report.overall.tuned[0]
     bound = search_of("confidence").lower_confidence_bound(0.8)
     assert facts["one_step"]["lower_confidence_bound"] == bound
     assert facts["one_step"]["confidence_level"] == 0.8
-    assert "at 80 % confidence" in str(report)
+    assert "each with 80 % confidence" in " ".join(str(report).split())
 
 
 def test_the_figure_shows_the_numbers_of_the_table():
     overall, diagram = plain_report().overall, plain_report().overall.diagram
-    error = overall.without_bins
-    assert diagram.without_bins["estimate"] == error.estimate
-    half = norm.isf(0.025) * diagram.without_bins["standard_error"]
-    ends = max(error.estimate - half, 0), min(error.estimate + half, 1)
-    assert (error.low, error.high) == pytest.approx(ends, rel=1e-9)
     assert diagram.ranges == list(overall.scan.ranges if overall.test.pvalue <= 0.05 else [])
     assert diagram.pvalue == overall.test.pvalue
     assert sum(diagram.count) == 500
@@ -171,12 +166,12 @@ def test_the_figure_shows_the_numbers_of_the_table():
 
 def test_verbose_tells_of_the_parts_and_changes_nothing(capsys):
     labels, proba = predictions()
-    report = calibration_report(labels, proba, verbose=1, **OPTIONS)
+    report = calibration_report(labels, proba, verbose=1, search=True, **OPTIONS)
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "[calibration_report] classifier: test"
     assert any(line.startswith("[CalibrationErrorSearchCV] ") for line in told)
-    assert "[calibration_report] classifier: ECE" in told
-    again = calibration_report(labels, proba, **OPTIONS)
+    assert "[calibration_report] classifier: binned ECE" in told
+    again = calibration_report(labels, proba, search=True, **OPTIONS)
     assert capsys.readouterr().out == ""
     assert again.to_json() == report.to_json()
 
@@ -248,13 +243,13 @@ def test_paired_brier_scores_of_two_columns_are_those_of_the_notion():
 
 def test_of_many_samples_some_are_searched_and_the_report_says_so():
     labels, proba = predictions()
-    report = calibration_report(labels, proba, max_search_samples=200, **OPTIONS)
+    report = calibration_report(labels, proba, max_search_samples=200, search=True, **OPTIONS)
     rows = np.sort(np.random.default_rng(0).choice(500, size=200, replace=False))
     search = CalibrationErrorSearchCV(CANDIDATES, "confidence", random_state=0)
     search.fit(proba[rows], labels[rows])
     assert report.overall.tuned[0]["squared_error"] == search.squared_error_
     assert report.overall.ece.estimate == expected_calibration_error(labels, proba)
-    assert "Tuned errors are estimated on 200 of" in str(report).replace("\n", " ")
+    assert "RMS errors are estimated on 200 of" in str(report).replace("\n", " ")
 
 
 @pytest.mark.parametrize("make", REPORTS)
@@ -286,12 +281,12 @@ def test_pos_label_turns_the_columns():
 def test_text_is_aligned_and_holds_the_numbers():
     text = plain_report().summary("full")
     assert max(map(len, text.splitlines())) <= 100
-    rows = [line for line in text.splitlines() if line.startswith(("ECE ", "mean confidence "))]
-    assert len({line.index("0.") + 6 for line in rows}) == 1
+    rows = [line for line in text.splitlines() if line.startswith(("binned", "mean confidence "))]
+    assert len({line.index("0.") + 5 for line in rows}) == 1
     ece = plain_report().overall.ece
-    assert re.search(f"^ECE +{ece.estimate:.4f}  mean gap of 15 uniform bins", text, re.MULTILINE)
+    assert re.search(rf"^binned ECE \(15 bins\) +{ece.estimate:.3f}  ", text, re.MULTILINE)
     assert "cannot be seen from here" in text
-    assert "mean gap of 15 uniform bins; 95 % bootstrap interval [" in " ".join(text.split())
+    assert "mean gap of uniform bins; 95 % bootstrap interval" in " ".join(text.split())
 
 
 def test_names_cannot_send_escape_sequences_to_a_terminal():
@@ -304,8 +299,10 @@ def test_frame_has_a_row_for_each_number_of_each_part():
     frame = full_report().to_frame()
     assert set(frame["part"]) == {"all", "subgroup", "second", "paired"}
     table = frame[frame["part"] == "all"].set_index(["quantity", "notion"])
-    assert table.loc[("ECE", "confidence"), "value"] == full_report().overall.ece.estimate
-    assert table.loc[("canonical error, tuned", "canonical"), "value"] >= 0
+    overall = full_report().overall
+    assert table.loc[("binned ECE (15 bins)", "confidence"), "value"] == overall.ece.estimate
+    assert table.loc[("calibration error", "confidence"), "low"] == overall.error.low
+    assert table.loc[("RMS calibration error, canonical", "canonical"), "value"] >= 0
     assert (frame.dtypes[["value", "low", "high", "pvalue"]] == np.float64).all()
 
 
@@ -341,7 +338,7 @@ def with_tests(*tests):
     [
         ([(0.1, 0.01), (0.1, 0.2)], r"^B is better calibrated: [^;]*p = 0\.02 \(paired"),
         ([(-0.1, 0.01), (-0.1, 0.02)], r"^A is better calibrated: .*0\.02 and .*0\.02 \(paired"),
-        ([(0.1, 0.03), (0.1, 0.2)], r"^Neither model is shown to be better .*p-value is 0\.06 "),
+        ([(0.1, 0.03), (0.1, 0.2)], r"^There is no evidence that either .*p-value is 0\.06 "),
         ([(0.1, 0.01), (-0.1, 0.01)], r"^Which .* depends on the measure: A by .*; B by "),
         ([], r"^Which model is better calibrated was not tested\.$"),
     ],
@@ -355,15 +352,15 @@ def test_the_verdict_is_that_of_the_adjusted_paired_tests(tests, expected):
 
 def test_a_comparison_begins_with_the_rows_of_a_report():
     names = [row[0] for row in comparison_table(full_report()).rows]
-    first = ["ECE without bins", "cutoff error", "test", "accuracy", "Brier score"]
+    first = ["calibration error", "cutoff error", "accuracy", "mean confidence", "Brier score"]
     assert names[:5] == first
 
 
 def test_parts_that_the_samples_do_not_allow_are_left_out_and_said():
-    report = calibration_report([0, 1, 1], [0.2, 0.7, 0.9], **OPTIONS)
+    report = calibration_report([0, 1, 1], [0.2, 0.7, 0.9], search=True, **OPTIONS)
     assert report.overall.tuned == []
     said = " ".join(report.warnings)
-    assert "risk-tuned binary error: not estimated" in said
+    assert "RMS binary error: not estimated" in said
     assert strict_json(report)["overall"]["tuned"] == []
 
 

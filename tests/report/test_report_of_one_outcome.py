@@ -45,7 +45,7 @@ def test_numbers_and_curves_are_those_of_the_public_functions(report, page):
         for line in report.summary("full").splitlines()
         if line.startswith("net benefit at the")
     ]
-    assert f"{value:.4f}" in lines[0]
+    assert f"{value:.3f}" in lines[0]
     assert page.count('alt="Calibration curve: ') == page.count('alt="Decision curve: ') == 1
 
 
@@ -56,7 +56,7 @@ def test_groups_have_numbers_but_no_figure_of_decisions(report, page, tmp_path):
     found = validation_measures(y[odd], p[odd], n_resamples=19, random_state=0)
     ratio = "{:.2f} ({:.2f} to {:.2f})".format(*found.observed_expected_ratio)
     cells = ["200", str(y[odd].sum()), f"{p[odd].sum():.1f}", ratio]
-    assert "Ranges in parentheses are 95 % intervals, each by itself" in str(report)
+    assert "Limits in parentheses hold with 95 % confidence each" in str(report)
     [line] = [line for line in str(report).splitlines() if ratio in line]
     assert line.split("  ")[0] == "1"
     assert all(cell in line for cell in cells)

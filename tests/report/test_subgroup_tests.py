@@ -13,26 +13,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 OPTIONS = {"candidates": CANDIDATES[:1], "cv": 3, "random_state": 0}
 
 
-def test_a_subgroup_among_many_can_be_flagged(monkeypatch):
-    draws = []
-
-    def counted(y, p, **options):
-        draws.append((p.mean().round(6), options["n_resamples"]))
-        return calibration_test(y, p, **options)
-
-    monkeypatch.setattr(module, "calibration_test", counted)
+def test_a_subgroup_among_many_takes_more_draws_where_it_needs_them(monkeypatch):
+    monkeypatch.setattr(module, "_DRAWS_A_GROUP", 1000)
     rng = np.random.default_rng(0)
-    by = np.repeat(np.arange(3), 30)  # 3 / (1 + 19) is above 5 %
+    by = np.repeat(np.arange(3), 30)
     p = rng.uniform(0.1, 0.6, len(by))
     y = np.where(by == 1, 1, rng.random(len(p)) < p).astype(int)
-    report = calibration_report(y, p, by=by, n_resamples=19, **OPTIONS)
-    adjusted = {part.name: part.test.pvalue for part in report.subgroups}
-    assert adjusted["1"] == 0.01
-    assert min(adjusted["0"], adjusted["2"]) > 0.05
-    first, second, third = (p[by == k].mean().round(6) for k in range(3))
-    # More where the first 19 leave it open.
-    assert draws == [(first, 19), (second, 19), (second, 299), (third, 19)]
-    assert not any("too many" in text for text in report.warnings)
+    parts = calibration_report(y, p, by=by, n_resamples=19, **OPTIONS).subgroups
+    assert [part.test.null_distribution.shape[-1] for part in parts] == [999, 2999, 999]
+    assert parts[1].test.pvalue == 0.001
+    assert min(parts[0].test.pvalue, parts[2].test.pvalue) > 0.05
 
 
 def test_subgroups_have_the_pvalues_of_the_test_adjusted_for_all():
@@ -40,7 +30,7 @@ def test_subgroups_have_the_pvalues_of_the_test_adjusted_for_all():
     y = (np.random.default_rng(0).random(60) < p).astype(int)
     by = np.arange(60) % 2
     report = calibration_report(y, p, by=by, n_resamples=199, **OPTIONS)
-    options = {"n_resamples": 199, "random_state": 0, "labels": [0, 1]}
+    options = {"random_state": 0, "labels": [0, 1]}
     pvalues = [calibration_test(y[by == k], p[by == k], **options).pvalue for k in (0, 1)]
     assert [part.test.pvalue for part in report.subgroups] == list(adjust_pvalues(pvalues))
 

@@ -22,15 +22,17 @@ from scipy.special import expit, logit
 from sklearn.metrics import brier_score_loss
 
 from skcal import Zero
+from skcal._show import plain_number
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_test, equivalence_test, scan_test
-from skcal.metrics import cross_fitted_calibration_error, validation_measures
+from skcal.metrics import calibration_error_interval, validation_measures
 from skcal.metrics.validation import CURVE_DISTANCES
 from skcal.report import calibration_report
+from skcal.report.answer import answer_of, average_sentence, what_is_wrong
 from skcal.report.compare import read_subgroups
 from skcal.report.measure import Settings, measure
 from skcal.report.rows import headline_rows, measure_rows, records_table, subgroups_table
-from skcal.report.words import UNADJUSTED, all_warnings, by_kind, in_a_hundred, powerless, where
+from skcal.report.words import UNADJUSTED, all_warnings, by_kind, powerless
 from skcal.sample import read_sample
 
 FAST = {"candidates": [Zero()], "cv": 2, "n_resamples": 39}
@@ -58,23 +60,32 @@ def simulated(seed, n=None):
 def contradictions(y, p, report, seed):
     """The kinds of contradictions between what a report shows and its verdict."""
     overall, settings = report.overall, report.settings
-    options = {"n_resamples": settings["n_resamples"], "random_state": seed}
-    shown, printed = overall.test.pvalue <= 0.05, str(report)
+    shown, printed = overall.test.pvalue <= 0.05, " ".join(str(report).split())
     rows = {row.quantity: row for row in measure_rows(overall, settings)}
     verdict, text = report.verdict, " ".join(report.summary("full").split())
-    if ("No miscalibration" in verdict) == shown:
+    if ("This is significant" in verdict) != shown:
         yield "verdict"
-    if overall.test.pvalue != calibration_test(y, p, **options).pvalue:
+    if overall.test.pvalue != calibration_test(y, p, random_state=0).pvalue:
         yield "another test"
     ranges = overall.scan.ranges
     if any(left.high >= right.low for left, right in pairwise(ranges)):
         yield "ranges overlap"
-    if ("happens" in verdict) != (shown and bool(ranges)) or "too high by" in text:
+    if overall.ranges != (ranges if shown else []) or "too high by" in text:
         yield "ranges beside the verdict"
-    binned = overall.ece  # which noise raises, above its interval if calibrated
-    if binned is not None and not binned.low <= min(binned.estimate, binned.high):
-        yield "an interval from above"
-    errors = [part for part in (overall.without_bins,) if part is not None]
+    error = calibration_error_interval(y, p)
+    if overall.error != error:
+        yield "another calibration error"
+    if f"{plain_number(error.estimate)}" not in verdict.partition("alibration error")[2]:
+        yield "another number in the sentence"
+    if shown and error.sentence() not in printed:
+        yield "another sentence"
+    bias = abs(np.mean(y - p))
+    significant = overall.test.statistic_pvalues["bias"] <= 0.05
+    if significant and error.estimate < bias - 1e-9:
+        yield "an error below the bias"
+    if not shown and error.low > 0:
+        yield "a lower limit above 0"
+    errors = [error, *([overall.ece] if overall.ece is not None else [])]
     if overall.validation is not None:
         errors += [getattr(overall.validation, name) for name in CURVE_DISTANCES]
     if any(not part.low <= part.estimate <= part.high for part in errors):
@@ -94,13 +105,10 @@ def contradictions(y, p, report, seed):
     measured = overall.validation
     if measured is not None:
         steep, many = measured.slope.estimate > 1, measured.observed_expected_ratio.estimate > 1
-        if ("not extreme enough" if not steep else "too extreme") in verdict:
+        if verdict.startswith("Overconfident" if steep else "Underconfident"):
             yield "the side of the slope"
-        if f"{'too high' if many else 'too low'} on average" in verdict:
+        if verdict.startswith(f"{'Too high' if many else 'Too low'} on average"):
             yield "the side of the average"
-    error = cross_fitted_calibration_error(y, p, random_state=seed)
-    if overall.without_bins.estimate != error or f"ECE without bins  {error:.4f}" not in printed:
-        yield "another ECE without bins"
     if rows["Brier score"].value != pytest.approx(brier_score_loss(y, p), rel=1e-12):
         yield "another Brier score"
 
@@ -125,14 +133,15 @@ def test_nothing_that_is_printed_contradicts_the_verdict_of_many_samples():
 
 def test_parts_of_the_verdict_are_those_of_the_public_tests():
     labels, proba = predictions()
-    overall, options = plain_report().overall, {"n_resamples": 99, "random_state": 0}
-    assert overall.test.pvalue == calibration_test(labels, proba, **options).pvalue
-    assert overall.scan.ranges == scan_test(labels, proba, **options).ranges
-    test = equivalence_test(labels, proba, limit=0.05)
-    assert overall.certificate.high == test.high
-    noise = test.estimate - test.assumed_error
-    detail = headline_rows(overall, plain_report().settings)[1].detail
-    assert detail.startswith(f"of which noise gives about {noise:.4f}; in any range")
+    overall = plain_report().overall
+    assert overall.test.pvalue == calibration_test(labels, proba, random_state=0).pvalue
+    assert overall.scan.ranges == scan_test(labels, proba, random_state=0).ranges
+    assert overall.error == calibration_error_interval(labels, proba)
+    test = equivalence_test(labels, proba, error="cutoff", limit=0.05)
+    assert overall.cutoff.high == test.high
+    row = headline_rows(overall, plain_report().settings)[1]
+    assert (row.value, row.high) == (test.estimate, test.high)
+    assert row.detail.startswith(f"in any range of predictions at most {1000 * test.high:.0f} ")
     y, p = binary()
     found = validation_measures(y, p, n_resamples=99, random_state=0)
     assert binary_report().overall.validation.slope == found.slope
@@ -140,17 +149,19 @@ def test_parts_of_the_verdict_are_those_of_the_public_tests():
 
 def test_a_shown_error_is_said_with_side_place_and_remedy():
     report = plain_report()
-    assert report.verdict.startswith(
-        "The confidences are miscalibrated (p = 0.01): they are too high"
+    wrong, sure, remedy = report.answer.sentences
+    assert report.answer.title in ("Overconfident: moderate", "Overconfident: large")
+    assert re.search(r"it says \d\d % .*is right in \d\d % \(\d+ cases\)\.$", wrong, re.IGNORECASE)
+    assert sure == f"This is significant (p ≤ 0.001): {report.overall.error.sentence()}."
+    assert re.match(
+        r"Temperature scaling is expected to reduce the error from 0\.\d+ to 0\.\d+: fit it on a "
+        "held-out set, then run this report again on fresh data.",
+        remedy,
     )
-    assert re.search(
-        r"Of each 100 predictions, \d\d were right where the confidence", report.verdict
-    )
-    assert re.search(r"says \d\d %, happens \d\d % \(\d+ cases\)", report.verdict)
-    assert report.verdict.endswith("Recalibrate on other samples, and test on new ones.")
-    assert "predicted probabilities of 1 are" in binary_report().verdict
+    assert "but the event happened in" in binary_report().verdict
     for view in (str(report), report._repr_html_()):
-        assert " ".join(report.verdict.split()) in " ".join(view.split())
+        text = re.sub("<[^>]+>", "", view)
+        assert " ".join(report.verdict.split()) in " ".join(text.split())
 
 
 def test_what_is_not_shown_is_not_claimed():
@@ -159,32 +170,54 @@ def test_what_is_not_shown_is_not_claimed():
     y = np.where(rng.random(60) < p, "sick", "well")
     report = calibration_report(y, p, pos_label="sick", random_state=0, **FAST)
     assert report.verdict.startswith(
-        "No miscalibration of the predicted probabilities of 'sick' is shown (p = "
+        "No evidence of miscalibration. The calibration error is not significantly above 0 (p = "
     )
-    assert "does not show that they are calibrated" in report.verdict
-    assert re.search(r"at most \d+ too many or too few events in 1,000 cases", report.verdict)
-    assert "no more than noise gives" in str(report)
-    assert re.search(r"fewer than \d0, about [\d,]+00 samples of a model", report.verdict)
+    assert re.search(r"at most 0\.\d+ with 95 % confidence", report.verdict)
+    assert report.overall.gain is None
     assert any("are few: every number here is uncertain" in text for text in report.warnings)
     assert "e-0" not in str(report)
     assert "Collect at least" not in report.summary("full")
 
 
-def test_frequencies_are_said_for_a_hundred():
+def test_averages_are_said_in_percent():
     view = binary_report().overall.overview
-    ratio = 100 * view.base_rates[1] / view.mean_predictions[1]
-    expected = f"For each 100 events predicted, {ratio:.0f} happened"
-    assert in_a_hundred(view, binary_report().notion) == expected
+    predicted, rate = (f"{100 * x:.0f} %" for x in (view.mean_predictions[1], view.base_rates[1]))
+    expected = f"Predictions average {predicted}, but the event happened in {rate}."
+    assert average_sentence(view, binary_report().notion) == expected
 
 
-def test_what_is_shown_without_a_place_says_so():
+def test_what_is_significant_without_a_range_says_so():
     overall = plain_report().overall
-    object.__setattr__(overall.scan, "ranges", ranges := overall.scan.ranges)
-    try:
-        object.__setattr__(overall.scan, "ranges", [])
-        assert where(overall).startswith("It is shown, but not where")
-    finally:
-        object.__setattr__(overall.scan, "ranges", ranges)
+    without = replace(overall, scan=None)
+    assert what_is_wrong(without) == average_sentence(overall.overview, overall.notion)
+    nowhere = replace(without, test=replace(overall.test, direction=""))
+    assert what_is_wrong(nowhere) == "No single range of predictions is significant by itself."
+
+
+def test_what_refutes_calibration_alone_is_said():
+    p = np.linspace(0.02, 0.98, 400)
+    y = (np.random.default_rng(0).random(400) < p).astype(int)
+    p[0], y[0] = 0.0, 1
+    overall = calibration_report(y, p, random_state=0, **FAST).overall
+    assert what_is_wrong(overall) == "1 prediction of exactly 0 or 100 % was wrong."
+
+
+@pytest.mark.parametrize(
+    ("estimate", "size"), [(0.02, "small"), (0.06, "moderate"), (0.2, "large")]
+)
+def test_the_size_is_that_of_the_error_beside_the_tolerance(estimate, size):
+    overall = plain_report().overall
+    error = replace(overall.error, estimate=estimate)
+    assert answer_of(replace(overall, error=error)).title.endswith(f": {size}")
+
+
+def test_an_error_that_is_below_the_tolerance_needs_no_recalibration():
+    rng = np.random.default_rng(0)
+    p = rng.random(4000)
+    report = calibration_report(rng.random(4000) < p, p, max_error=0.1, **FAST)
+    assert report.answer.title == "Calibrated within 0.1"
+    assert report.answer.grade == "good"
+    assert report.overall.error.high < 0.1
 
 
 def test_short_is_one_screen_and_full_is_everything():
@@ -203,7 +236,7 @@ def test_a_diagram_shows_the_verdict_and_no_range_that_it_does_not_show():
     settings = Settings(False, 15, "uniform", None, 0.95, 99, [Zero()], 2, None, None, None, 0)
     found = measure("model", sample, settings)
     assert found.diagram.pvalue == found.test.pvalue != found.scan.pvalue
-    assert found.diagram.ranges == found.scan.ranges != []
+    assert found.diagram.ranges == list(found.scan.ranges) != []
     other = measure("model", sample, settings, replace(found.test, pvalue=0.5))
     assert other.scan.ranges != []
     assert (other.diagram.pvalue, other.diagram.ranges) == (0.5, [])
@@ -222,9 +255,9 @@ def test_caveats_of_subgroups_stand_once_and_powerless_ones_say_so():
     assert few[0].startswith("1 (and 2, 3, 4, … 3 more, with other numbers): 20 samples are few")
     table = subgroups_table(report)
     for row, part in zip(table.rows, report.subgroups, strict=True):
-        ends = (part.without_bins.estimate, part.without_bins.low, part.without_bins.high)
-        assert row[3] == "{:.4f} ({:.4f} to {:.4f})".format(*ends)
-    assert str(report).count("intervals, each by itself, not adjusted") == 1
+        ends = map(plain_number, (part.error.estimate, part.error.low, part.error.high))
+        assert row[3] == "{} ({} to {})".format(*ends)
+    assert str(report).count("confidence each, by itself, not adjusted") == 1
     remarks = table.remarks
     assert 0 not in remarks
     assert set(remarks.values()) == {"too few samples to show an error as large as that of all"}
@@ -245,7 +278,7 @@ def test_groups_of_dependent_samples_reach_the_verdict():
     y, p = binary()
     groups = np.arange(len(y)) // 8
     report = calibration_report(y, p, groups=groups, **FEW)
-    test = calibration_test(y, p, groups=groups, n_resamples=19, random_state=0)
+    test = calibration_test(y, p, groups=groups, random_state=0)
     assert report.overall.test.pvalue == test.pvalue
     assert "groups flipped" in report.overall.test.method
     found = validation_measures(y, p, groups=groups, n_resamples=19, random_state=0)
@@ -263,11 +296,11 @@ def test_weights_reach_the_validation():
 def test_the_same_seed_gives_the_same_ranges_in_display_and_report():
     labels, proba = predictions()
     display = ReliabilityDisplay.from_predictions(
-        labels, proba, n_resamples=99, random_state=0, plot=False
+        labels, proba, n_resamples=999, random_state=0, plot=False
     )
     [panel], shown = display.panels, plain_report().overall.diagram
     assert panel.ranges == shown.ranges == plain_report().overall.scan.ranges
-    assert (panel.pvalue, panel.frequency.tolist()) == (shown.pvalue, shown.frequency.tolist())
+    assert panel.frequency.tolist() == shown.frequency.tolist()
 
 
 def records(report):
@@ -299,7 +332,7 @@ def test_latex_has_a_table_of_subgroups_and_one_of_two_models(tmp_path):
     assert all(table.count("tabular}") == 2 for table in tables)
     assert "\na\\_1 & 100 & " in of_subgroups
     assert " & B\\_2 & " in of_two
-    assert f"accuracy & {report.overall.overview.accuracy:.4f} & " in of_two
+    assert f"accuracy & {report.overall.overview.accuracy:.3f} & " in of_two
     notes = [line for line in of_two.splitlines() if line.startswith("% ")]
     tests = [*report.comparison.tests, *report.comparison.score_tests]
     assert len(notes) == 1 + len(tests)
@@ -314,6 +347,6 @@ def test_latex_is_escaped(tmp_path):
     body = text.partition("\\midrule\n")[2].partition("\\bottomrule")[0]
     for line in body.splitlines():
         assert line.endswith(r" \\")
-        assert len(re.findall(r"(?<!\\)&", line)) == 2
+        assert len(re.findall(r"(?<!\\)&", line)) == 3
         assert not re.search(r"(?<!\\)[%#_]", line)
     assert text.splitlines()[0].startswith("% Calibration report: 50 % of A_1")

@@ -1,0 +1,214 @@
+"""The answer of a report: a word with a size, and three sentences that its numbers give."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from skcal._show import percent, plain_number, pvalue_text, share
+from skcal._validation import is_significant
+from skcal.report.findings import Findings
+
+_SMALL, _LARGE = 0.5, 2.0  # times the tolerance
+_NAMES = 3
+_OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
+
+
+class Answer(NamedTuple):
+    """What a reader is told first.
+
+    Attributes
+    ----------
+    title : str
+        What is wrong and its size, such as "Overconfident: large".
+    grade : {"good", "unknown", "moderate", "bad"}
+        The colour of the title.
+    sentences : list of str
+        What is wrong and how much, how sure this is, and what to do.
+    """
+
+    title: str
+    grade: str
+    sentences: list[str]
+
+    def __str__(self):
+        return " ".join([f"{self.title}.", *self.sentences])
+
+
+def answer_of(found: Findings) -> Answer:
+    """What the numbers of one set of predictions say to their reader."""
+    if found.test is None or found.error is None:
+        reason = "There are too few samples to test calibration."
+        return Answer("Not tested", "unknown", [reason, "Collect more samples."])
+    if not found.is_significant:
+        return _no_evidence(found)
+    size, grade = _size(found.error.estimate, found.tolerance)
+    sentences = [what_is_wrong(found), how_sure(found), _what_to_do(found)]
+    return Answer(f"{side_of(found)}: {size}", grade, sentences)
+
+
+def _no_evidence(found) -> Answer:
+    tolerance = f"{found.tolerance:g}"
+    if found.error.high < found.tolerance:
+        good = f"The error is below {tolerance}: recalibration is not needed."
+        return Answer(f"Calibrated within {tolerance}", "good", [how_sure(found), good])
+    sentences = [how_sure(found), *_samples_needed(found)]
+    return Answer("No evidence of miscalibration", "unknown", sentences)
+
+
+def _size(error: float, tolerance: float) -> tuple[str, str]:
+    if error <= _SMALL * tolerance:
+        return "small", "moderate"
+    return ("moderate", "moderate") if error <= _LARGE * tolerance else ("large", "bad")
+
+
+def side_of(found) -> str:
+    """``Overconfident`` or ``Too high on average``, by what is significant and makes the error."""
+    test, view, positive = found.test, found.overview, found.notion.of_positive_class
+    average = abs(view.mean_confidence - view.accuracy)
+    if positive:
+        average = abs(view.mean_predictions[-1] - view.base_rates[-1])
+    if test.direction and (average >= _OF_AVERAGE * found.error.estimate or not test.spread):
+        if positive:
+            return f"{test.direction.capitalize()} on average"
+        return "Overconfident" if test.direction == "too high" else "Underconfident"
+    if test.spread:
+        return "Overconfident" if test.spread == "too extreme" else "Underconfident"
+    return "Miscalibrated"
+
+
+# What is wrong
+
+
+def what_is_wrong(found) -> str:
+    """How far the predictions are off in the most important range, or on average."""
+    test, notion = found.test, found.notion
+    if test.class_pvalues is not None:
+        return _wrong_classes(found)
+    others = [p for name, p in test.statistic_pvalues.items() if name != "certainty"]
+    if not is_significant(min(others), found.error.confidence_level):
+        return impossible_outcomes(test, notion)
+    ranges = by_importance(found)
+    if ranges:
+        return range_sentence(ranges[0], found.overview, notion)
+    if test.direction:
+        return average_sentence(found.overview, notion)
+    return "No single range of predictions is significant by itself."
+
+
+def _wrong_classes(found) -> str:
+    """Which classes are miscalibrated, by tests that are adjusted for all of them."""
+    pvalues, classes = found.test.class_pvalues, found.overview.classes
+    wrong = np.flatnonzero(pvalues <= 1 - found.error.confidence_level)
+    wrong = wrong[np.argsort(pvalues[wrong], kind="stable")]
+    names = ", ".join(str(classes[k]) for k in wrong[:_NAMES])
+    more = f", … {len(wrong) - _NAMES} more" if len(wrong) > _NAMES else ""
+    verb = "is" if len(wrong) == 1 else "are"
+    return (
+        f"{len(wrong):,} of {len(classes):,} classes {verb} significantly miscalibrated: "
+        f"{names}{more}."
+    )
+
+
+def by_importance(found) -> list:
+    """The ranges of the scan, first those where most outcomes are surplus or missing."""
+    return sorted(found.ranges, key=lambda one: -one.n_samples * abs(one.observed - one.predicted))
+
+
+def range_sentence(one, view, notion) -> str:
+    """How far the predictions of a range are from what happened there."""
+    place = _place(one, view)
+    said, happened = share(one.predicted), share(one.observed)
+    if notion.of_positive_class:
+        return (
+            f"{place[0].upper()}{place[1:]} average {said}, but the event happened in {happened} "
+            f"({one.n_samples:,} cases)."
+        )
+    if place == "all predictions":
+        return f"It says {said} on average and is right in {happened} ({one.n_samples:,} cases)."
+    return f"For {place} it says {said} and is right in {happened} ({one.n_samples:,} cases)."
+
+
+def _place(one, view) -> str:
+    """``predictions above 14 %``."""
+    from_first, to_last = one.low <= view.smallest, one.high >= view.largest
+    if from_first and to_last:
+        return "all predictions"
+    if from_first:
+        return f"predictions up to {share(one.high)}"
+    if to_last:
+        return f"predictions above {share(one.low)}"
+    return f"predictions from {share(one.low)} to {share(one.high)}"
+
+
+def average_sentence(view, notion) -> str:
+    """What happened beside what was predicted, on average over all samples."""
+    if notion.of_positive_class:
+        mean, rate = view.mean_predictions[-1], view.base_rates[-1]
+        return f"Predictions average {share(mean)}, but the event happened in {share(rate)}."
+    return (
+        f"It says {share(view.mean_confidence)} on average and is right in {share(view.accuracy)}."
+    )
+
+
+def impossible_outcomes(test, notion) -> str:
+    """How many predictions of exactly 0 or 1 were wrong."""
+    n = test.n_impossible
+    several, were = ("predictions", "were") if n > 1 else ("prediction", "was")
+    certain = "0 or 100 %" if notion.of_positive_class else "100 %"
+    return f"{n:,} {several} of exactly {certain} {were} wrong."
+
+
+# How sure, and what to do
+
+
+def how_sure(found) -> str:
+    """The verdict with its p-value, and the error with its limits."""
+    test, error = found.test, found.error
+    p = pvalue_text(test.pvalue, test.smallest_pvalue)
+    if found.is_significant:
+        return f"This is significant ({p}): {error.sentence()}."
+    estimate, high = plain_number(error.estimate), plain_number(error.high)
+    return (
+        f"The calibration error is not significantly above 0 ({p}): {estimate}, at most {high} "
+        f"with {percent(error.confidence_level)} confidence."
+    )
+
+
+def _what_to_do(found) -> str:
+    again = "then run this report again on fresh data."
+    gain = found.gain
+    if gain is None or not gain.helps:
+        return f"Recalibrate on a held-out set, {again}"
+    before, after = plain_number(found.error.estimate), plain_number(gain.error)
+    return (
+        f"{gain.method} is expected to reduce the error from {before} to {after}: fit it on a "
+        f"held-out set, {again}"
+    )
+
+
+def _samples_needed(found) -> list[str]:
+    """How many samples would show that the error is small, if it is as it seems."""
+    gate = found.gate
+    if gate is None or gate.verdict != "unknown" or not math.isfinite(gate.n_samples_needed):
+        return []
+    needed = float(f"{gate.n_samples_needed:.2g}")
+    return [
+        f"About {needed:,.0f} samples would show that the error is below {gate.limit:g}, if it is "
+        f"{plain_number(gate.assumed_error)}."
+    ]
+
+
+def worst_range(test) -> str:
+    """``At most 200 surplus or missing events per 1,000 cases in any range``."""
+    return (
+        f"in any range of predictions at most {per_thousand(test.high)} surplus or missing events "
+        f"per 1,000 cases ({percent(test.confidence_level)} confidence)"
+    )
+
+
+def per_thousand(value: float) -> str:
+    """Cases in 1,000, of two digits."""
+    return f"{1000 * value:.0f}" if value >= 0.0095 else f"{1000 * value:.1f}"

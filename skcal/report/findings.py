@@ -1,0 +1,258 @@
+"""What an answer rests on: the test, the error with its limits, ranges, and the gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from skcal._matrices import two_columns
+from skcal._running import recorded_warnings
+from skcal._validation import is_significant
+from skcal.hypothesis_tests import equivalence_test, scan_test
+from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
+from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
+from skcal.hypothesis_tests.scan import ScanTestResult
+from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
+from skcal.notions import Notion
+from skcal.recalibration import TemperatureScaling
+from skcal.sample import Sample
+
+_LIMIT, _SHARE_OF_RATE = 0.05, 0.2  # of the tolerance: an error, or a share of the rarer outcome
+_FOLDS = 5  # of the recalibration that is tried
+_HELPS = 0.8  # of the error that is left, from which on recalibration is not promised
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What was predicted and what happened; the ends are of what the notion is about.
+
+    ``n_groups`` is None where all samples are independent. ``effective_size`` is (Σw)² / Σw² where
+    weights differ, by which shares and means are, else None. ``of_shares`` tells whether outcomes
+    are shares or votes, whose events are not whole samples.
+    """
+
+    n_samples: int
+    n_groups: int | None
+    effective_size: float | None
+    classes: list
+    base_rates: list[float]
+    mean_predictions: list[float]
+    accuracy: float
+    mean_confidence: float
+    smallest: float
+    largest: float
+    of_shares: bool
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The calibration error that is left after recalibration, cross-validated."""
+
+    method: str
+    error: float
+    helps: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What the answer about one set of predictions rests on; None is what could not be estimated.
+
+    Attributes
+    ----------
+    name : str
+    notion : Notion
+    overview : Overview
+    test : JointTestResult or None
+        The test that decides the verdict.
+    error : CalibrationErrorInterval or None
+        The calibration error with its limits.
+    tolerance : float
+        The error from which on predictions count as miscalibrated.
+    gate : EquivalenceTestResult or None
+        How many samples would show that the error is below the tolerance; None where the error
+        is significant.
+    gain : Gain or None
+        What recalibration leaves of an error that is significant.
+    scan : ScanTestResult or None
+        Where predictions are miscalibrated.
+    """
+
+    name: str
+    notion: Notion
+    overview: Overview
+    test: JointTestResult | None
+    error: CalibrationErrorInterval | None
+    tolerance: float
+    gate: EquivalenceTestResult | None
+    gain: Gain | None
+    scan: ScanTestResult | None
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the verdict is "miscalibrated"."""
+        if self.test is None or self.error is None:
+            return False
+        return is_significant(self.test.pvalue, self.error.confidence_level)
+
+    @property
+    def ranges(self) -> list:
+        """The ranges that the scan names, where the verdict is "miscalibrated"."""
+        return list(self.scan.ranges) if self.is_significant and self.scan is not None else []
+
+
+@dataclass
+class Attempts:
+    """Runs parts of a report; what fails and what skcal warns of is collected."""
+
+    name: str
+    verbose: bool | int = False
+    messages: list[str] = field(default_factory=list)
+
+    def __call__(self, what, function, *arguments):
+        """Return the part, or None if the samples do not allow it."""
+        if self.verbose:
+            print(f"[calibration_report] {self.name}: {what}", flush=True)
+        with recorded_warnings() as caught:
+            try:
+                result = function(*arguments)
+            except ValueError as error:
+                result = None
+                self.messages.append(f"{what}: not estimated. {error}")
+        texts = [f"{what}: {warning.message}" for warning in caught]
+        self.messages += [text for text in dict.fromkeys(texts) if text not in self.messages]
+        return result
+
+
+def find(
+    attempt: Attempts,
+    sample: Sample,
+    confidence_level: float,
+    max_error: float | None = None,
+    test: JointTestResult | None = None,
+    *,
+    of_part: bool = False,
+    n_jobs: int | None = None,
+) -> dict[str, Any]:
+    """Compute the fields of :class:`Findings`, by a test that may be known already."""
+    test = test or attempt("test", verdict_of, sample, n_jobs)
+    found: dict[str, Any] = {
+        "name": attempt.name,
+        "notion": sample.notion,
+        "overview": _overview(sample),
+        "test": test,
+        "error": None,
+        "tolerance": _tolerance(sample, max_error),
+        "gate": None,
+        "gain": None,
+        "scan": None,
+    }
+    if sample.notion.single:
+        found["scan"] = attempt("ranges", _scanned, sample, confidence_level, n_jobs)
+    if test is not None:
+        limits = ErrorLimits(sample)
+        error = attempt("calibration error", limits.interval, test.pvalue, confidence_level)
+        found["error"] = error
+        if error is not None and not is_significant(test.pvalue, confidence_level):
+            bounds = sample, "calibration", found["tolerance"], confidence_level
+            found["gate"] = attempt("samples needed", bounded, *bounds)
+        elif error is not None and not of_part:
+            found["gain"] = attempt("recalibration", _gain, sample, error)
+    return found
+
+
+def _scanned(sample, confidence_level, n_jobs) -> ScanTestResult:
+    options = {"confidence_level": confidence_level, "random_state": 0, "n_jobs": n_jobs}
+    return scan_test(sample.y_true, sample.proba, **options, **asked(sample), **beside(sample))
+
+
+def _overview(sample) -> Overview:
+    rows, own = two_columns(sample.proba), weighted(sample).get("sample_weight")
+    features = [problem.features for problem in sample.problems() if len(problem.features)]
+    n_groups = 0 if sample.groups is None else len(np.unique(sample.groups.codes))
+    return Overview(
+        n_samples=len(rows),
+        n_groups=n_groups if 0 < n_groups < len(rows) else None,
+        classes=[plain_label(label) for label in sample.classes.tolist()],
+        effective_size=None if own is None else float(own.sum() ** 2 / (own @ own)),
+        base_rates=sample.frequencies.tolist(),
+        mean_predictions=np.average(rows, axis=0, weights=sample.weight).tolist(),
+        accuracy=sample.accuracy,
+        mean_confidence=float(np.average(rows.max(axis=1), weights=sample.weight)),
+        smallest=float(min(map(np.min, features))),
+        largest=float(max(map(np.max, features))),
+        of_shares=sample.outcomes is not None,
+    )
+
+
+def plain_label(label):
+    """A label as JSON can hold it."""
+    is_number = isinstance(label, float) and np.isfinite(label)
+    return label if is_number or isinstance(label, bool | int | str) else str(label)
+
+
+def _tolerance(sample, max_error) -> float:
+    """The limit that was asked for, or 0.05, of rare outcomes a fifth of their rate."""
+    if max_error is not None:
+        return max_error
+    if not sample.notion.single:
+        return _LIMIT
+    [problem] = sample.problems()
+    rate = float(np.average(problem.outcomes[:, 0], weights=problem.weight))
+    rate = min(rate, 1 - rate) or 1.0
+    return min(_LIMIT, float(f"{_SHARE_OF_RATE * rate:.1g}"))
+
+
+def _gain(sample, error) -> Gain:
+    """The error after recalibration, by methods that were fitted to other blocks of samples.
+
+    Samples, or their groups, are dealt to blocks in the order of their confidences.
+    """
+    rows = two_columns(sample.proba)
+    rank = np.argsort(np.argsort(rows.max(axis=1), kind="stable"))
+    blocks = (rank if sample.groups is None else sample.groups.codes) % _FOLDS
+    recalibrated = np.empty(rows.shape)
+    for block in np.unique(blocks):
+        fitted, held_out = blocks != block, blocks == block
+        method = TemperatureScaling().fit(
+            rows[fitted], sample.happened[fitted], sample_weight=sample.weight[fitted]
+        )
+        recalibrated[held_out] = method.predict_proba(rows[held_out])
+    proba = recalibrated[:, 1] if sample.proba.ndim == 1 else recalibrated
+    left = ErrorLimits(sample._replace(proba=proba, logits=None)).estimate
+    return Gain("Temperature scaling", left, left <= _HELPS * error.estimate)
+
+
+def bounded(sample, error, limit, confidence_level) -> EquivalenceTestResult:
+    """Bounds of an error, and whether it is below a limit."""
+    return equivalence_test(
+        sample.y_true,
+        sample.proba,
+        error=error,
+        limit=limit,
+        confidence_level=confidence_level,
+        **asked(sample),
+        **beside(sample),
+    )
+
+
+def asked(sample: Sample) -> dict:
+    """The notion and the classes of the columns, for public functions."""
+    return {"notion": sample.notion, "labels": sample.classes}
+
+
+def weighted(sample) -> dict:
+    """The weights of samples where they differ, for public functions, which count votes again."""
+    weight = sample.weight
+    if sample.votes is not None and not np.isnan(sample.votes).any():
+        weight = np.divide(weight, sample.votes, out=np.zeros(len(weight)), where=weight > 0)
+    counted = weight[weight > 0]
+    same = len(counted) == len(weight) and np.ptp(counted) <= 1e-12 * counted.max()
+    return {} if same else {"sample_weight": weight}
+
+
+def beside(sample) -> dict:
+    """Weights, and the groups of samples that depend on each other, for public functions."""
+    groups = {} if sample.groups is None else {"groups": sample.groups.codes}
+    return {**weighted(sample), **groups}
