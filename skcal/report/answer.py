@@ -11,7 +11,7 @@ from skcal._show import percent, plain_number, pvalue_text, share
 from skcal._validation import is_significant
 from skcal.report.findings import Findings
 
-_SMALL, _LARGE = 0.5, 2.0  # times the tolerance
+_SLIGHT, _SERIOUS = 0.5, 2.0  # times the tolerance
 _NAMES = 3
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
 
@@ -59,9 +59,9 @@ def _no_evidence(found) -> Answer:
 
 
 def _size(error: float, tolerance: float) -> tuple[str, str]:
-    if error <= _SMALL * tolerance:
+    if error <= _SLIGHT * tolerance:
         return "small", "moderate"
-    return ("moderate", "moderate") if error <= _LARGE * tolerance else ("large", "bad")
+    return ("moderate", "moderate") if error <= _SERIOUS * tolerance else ("large", "bad")
 
 
 def side_of(found) -> str:
