@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from importlib import import_module
 from numbers import Integral
 from typing import Any
 
@@ -284,6 +285,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
             estimator=self,
         )
         self.notion_, self.classes_ = sample.notion, sample.given_classes
+        self._sample, self._verdict = sample.take(sample.weight > 0), None
         plans = make_plans(self, sample)
         data = Problems(sample.problems(), sample.weight, sample.groups)
         if not data.share_samples:
@@ -400,6 +402,28 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         self.one_step_function_ = self.outer_results_[-1].function
         self.one_step_squared_error_ = self.one_step_ and self.one_step_.value
         self.one_step_standard_error_ = self.one_step_ and self.one_step_.standard_error
+
+    def verdict(self):
+        """Whether miscalibration is significant, and the calibration error with its limits.
+
+        Returns
+        -------
+        test : JointTestResult
+            As :func:`skcal.hypothesis_tests.calibration_test` returns it, with ``random_state=0``.
+        error : CalibrationErrorInterval or None
+            As :func:`skcal.metrics.calibration_error_interval` returns it; None for vectors, which
+            have no such error.
+        """
+        check_is_fitted(self)
+        if self._verdict is None:
+            # Imported here, since metrics and tests use functions and maps.
+            test = import_module("skcal.hypothesis_tests.joint").verdict_of(self._sample)
+            error = None
+            if self.notion_.scalar:
+                limits = import_module("skcal.metrics.error_limits").ErrorLimits(self._sample)
+                error = limits.interval(test.pvalue)
+            self._verdict = test, error
+        return self._verdict
 
     def confidence_interval(self, confidence_level=0.95) -> ConfidenceInterval:
         """Normal interval around the one-step estimate.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from skcal._selection import Judged, choice_summary
-from skcal._show import Summary, format_setting, number
+from skcal._show import Summary, format_setting, number, pvalue_text
 from skcal.model_selection.candidates import family_name
 
 _LEVEL = 0.95
@@ -18,8 +18,17 @@ def as_dict(search) -> dict:
         | {"parameters": {k: _plain_value(v) for k, v in family.best_setting.items()}}
         for family, one in zip(search.families_, _judged(search), strict=True)
     ]
+    test, error = search.verdict()
     return {
         "notion": str(search.notion_),
+        "pvalue": test.pvalue,
+        "smallest_pvalue": test.smallest_pvalue,
+        "calibration_error": error
+        and {
+            name: getattr(error, name)
+            for name in ("estimate", "low", "high", "confidence_level", "max_crossings")
+        },
+        "sentence": error and error.sentence(),
         "n_samples": search.n_samples_,
         "n_test_samples": search.n_test_samples_,
         "candidates": candidates,
@@ -101,12 +110,20 @@ def _chosen_function(facts) -> list[str]:
 
 
 def _estimate_facts(facts) -> list[tuple[str, str]]:
-    """The name and the text of each estimate."""
-    error = number(facts["standard_error"] or 0, 6)
-    lines = [
+    """The name and the text of each number: the headline, the verdict, and the search's own."""
+    spread = number(facts["standard_error"] or 0, 6)
+    headline, rms = facts["calibration_error"], facts["rms_calibration_error"]
+    name, _, text = (facts["sentence"] or "").partition(" error ")
+    lines = [(f"{name} error", text)] if headline else []
+    shown = "no evidence of miscalibration"
+    if facts["pvalue"] <= 1 - _LEVEL:
+        shown = "significantly miscalibrated"
+    below = "; below the calibration error within noise" if rms < _least(headline) else ""
+    lines += [
+        ("verdict", f"{shown} ({pvalue_text(facts['pvalue'], facts['smallest_pvalue'])})"),
         (
             "RMS calibration error",
-            f"{_root_of(facts['squared_error'])} ± {error} (s.e.)",
+            f"{_root_of(facts['squared_error'])} ± {spread} (s.e.){below}",
         ),
         ("if calibrated", f"below {number(facts['calibrated_up_to'])} in 95 % of samples"),
         (
@@ -117,19 +134,37 @@ def _estimate_facts(facts) -> list[tuple[str, str]]:
     ]
     if facts["one_step"] is None:
         return [*lines, ("one-step", "none: no candidate estimates the residual itself")]
-    return [*lines, *_one_step_lines(facts["one_step"])]
+    lines += _one_step_lines(facts["one_step"])
+    return lines + _lower_bound(facts)
+
+
+def _least(headline) -> float:
+    """The calibration error, which the RMS error of the population is never below."""
+    return headline["estimate"] if headline else 0.0
 
 
 def _one_step_lines(fact) -> list[tuple[str, str]]:
-    estimate, bound = _root_of(fact["squared_error"]), fact["lower_confidence_bound"]
-    if bound is None:
+    estimate = _root_of(fact["squared_error"])
+    if fact["lower_confidence_bound"] is None:
         return [("one-step", f"{estimate}, by {fact['function']}")]
     error = f"± {number(fact['standard_error'], 6)} (s.e.), by {fact['function']}"
-    lines = [("one-step", f"{estimate} {error}")]
-    if bound > 0:
-        reading = f"{_root_of(bound)}: the RMS error is at least this (95 % confidence)"
-        lines.append(("lower bound", reading))
-    return lines
+    return [("one-step", f"{estimate} {error}")]
+
+
+def _lower_bound(facts) -> list[tuple[str, str]]:
+    """That of the RMS error where the verdict is significant, which is never below the headline's.
+
+    The root mean square is at least the mean.
+    """
+    bound = facts["one_step"]["lower_confidence_bound"]
+    if bound is None or facts["pvalue"] > 1 - _LEVEL:
+        return []
+    low = facts["calibration_error"]["low"] if facts["calibration_error"] else 0.0
+    if low**2 > max(bound, 0.0):
+        return [("lower bound", f"{number(low)}   that of the calibration error")]
+    if bound <= 0:
+        return []
+    return [("lower bound", f"{_root_of(bound)}: the RMS error is at least this (95 % confidence)")]
 
 
 def _root_of(squared: float) -> str:

@@ -1,5 +1,6 @@
 """What CalibrationErrorSearchCV reports comes from samples that no fit and no choice has used."""
 
+import re
 from functools import cache
 
 import naive_estimates as naive
@@ -19,6 +20,8 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
+from skcal.hypothesis_tests import calibration_test
+from skcal.metrics import calibration_error_interval
 from skcal.model_selection import summary
 from skcal.model_selection.families import group_families
 from skcal.model_selection.summary import as_dict
@@ -300,24 +303,40 @@ def test_small_numbers_of_the_summary_keep_their_digits(found, monkeypatch):
     assert "plug-in                 6.3e-04   root of 4.0e-07; " in text
     assert "spread by 5.5e-08" in text
     assert "± 1.2e-06 (s.e.)" in text
-    assert "0.5000   root of 0.250000" in text
 
 
 @pytest.mark.parametrize(
-    ("bound", "reading"),
+    ("bound", "low", "pvalue", "reading"),
     [
-        (None, None),
-        (-1e-9, None),
-        (0.0, None),
-        (4e-4, "0.0200   root of 0.000400: the RMS error is at least this (95 % confidence)"),
+        (None, 0.0, 0.5, None),
+        (-1e-9, 0.0, 0.04, None),
+        (4e-4, 0.0, 0.2, None),  # calibration_test decides whether there is an error
+        (4e-4, 0.01, 0.04, "0.0200   root of 0.000400: the RMS error is at least this (95 %"),
+        (4e-4, 0.03, 0.04, "0.0300   that of the calibration error"),  # a mean is below its RMS
     ],
 )
-def test_a_lower_bound_is_shown_where_it_is_above_0(bound, reading):
-    fact = {"squared_error": 0.01, "standard_error": 0.001, "function": "PlugIn"}
-    facts = {**fact, "lower_confidence_bound": bound, "pvalue": 0.04}
-    (_, one_step), *others = summary._one_step_lines(facts)
-    assert [text for _, text in others] == ([reading] if reading else [])
-    assert "0.1000   root of 0.01" in one_step
+def test_a_lower_bound_is_shown_where_the_verdict_is_significant(bound, low, pvalue, reading):
+    facts = {
+        "one_step": {"lower_confidence_bound": bound},
+        "pvalue": pvalue,
+        "calibration_error": {"low": low},
+    }
+    shown = [text for _, text in summary._lower_bound(facts)]
+    assert len(shown) == (reading is not None)
+    assert all(text.startswith(reading) for text in shown)
+
+
+def test_the_summary_opens_with_the_headline_and_the_verdict_of_the_test(found):
+    search = found("confidence")
+    test, error = search.verdict()
+    sample = search._sample
+    given = sample.y_true, sample.proba
+    assert test.pvalue == calibration_test(*given, random_state=0).pvalue
+    assert error == calibration_error_interval(*given)
+    assert f"calibration error       {error.sentence().split(' error ')[1]}\n" in search.summary()
+    assert re.search(r"^verdict +(no evidence|significantly)", search.summary(), re.MULTILINE)
+    assert found("canonical").verdict()[1] is None
+    assert not re.search("^calibration error", found("canonical").summary(), re.MULTILINE)
 
 
 @pytest.mark.parametrize(
