@@ -244,6 +244,8 @@ class Notion(str):
         Columns are labels of which any may hold, not classes of which one does.
     of_shares : bool, default=False
         Outcomes are shares whose law is not known, given the predictions.
+    of_answers : bool, default=False
+        A prediction is the confidence of an answer, and its outcome whether the answer was right.
     """
 
     scalar = True
@@ -255,6 +257,7 @@ class Notion(str):
     of_largest = False
     of_labels = False
     of_shares = False
+    of_answers = False
 
     def problems(
         self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
@@ -396,6 +399,18 @@ class _Binary(Notion):
     def titles(self, classes: list[str]) -> list[str]:
         return [f"P({classes[1]})"]
 
+
+class _Answers(_Binary):
+    """The same numbers in words of answers: confidence and accuracy, not events."""
+
+    of_positive_class, of_answers = False, True
+
+    def titles(self, classes: list[str]) -> list[str]:
+        return ["confidence"]
+
+
+#: The binary notion of confidences beside whether each answer was right.
+ANSWERS = _Answers("binary")
 
 #: Notions by name; ``top-K`` and lenses come on top.
 NOTIONS: dict[str, Notion] = {

@@ -98,9 +98,18 @@ class Sample(NamedTuple):
 
     @property
     def accuracy(self) -> float:
-        """The weighted share of outcomes that are the first most probable class."""
+        """The weighted share of outcomes that are the first most probable class, or of answers."""
+        if self.notion.of_answers:
+            return float(self.frequencies[-1])
         likely = two_columns(self.proba).argmax(axis=1)
         return float(np.average(hits(self.happened, likely), weights=self.weight))
+
+    @property
+    def mean_confidence(self) -> float:
+        """The weighted mean of the largest probabilities, or of the confidences of answers."""
+        rows = two_columns(self.proba)
+        confidence = rows[:, -1] if self.notion.of_answers else rows.max(axis=1)
+        return float(np.average(confidence, weights=self.weight))
 
     @property
     def frequencies(self) -> np.ndarray:

@@ -41,7 +41,7 @@ from skcal.displays.base import require_matplotlib
 from skcal.displays.files import save_figure
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.result import default_resamples
-from skcal.notions import resolve_notion
+from skcal.notions import ANSWERS, resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw
 from skcal.report.words import are_reversed
@@ -201,6 +201,7 @@ def _read(options, file=None, known=None) -> Predictions:
         scale=options.scale,
         dropped=options.drop_label,
         unlabelled=options.skip_unlabelled,
+        answers=options.correct is not None,
         dialect=dialect_of(file, options),
     )
 
@@ -222,6 +223,8 @@ def _other_columns(options) -> dict[str, str]:
 
 
 def _only_notion(options):
+    if options.correct is not None:
+        return ANSWERS
     notions = options.notion or ["auto"]
     if len(notions) > 1:
         raise FileError(f"--notion was given more than once; {options.command} takes one.")
@@ -367,7 +370,7 @@ def _plot(options):
 
 def _test_calibration(options):
     predictions = _predictions_of(options)
-    notions = chosen_notions(options.notion, predictions.proba)
+    notions = chosen_notions(options, predictions.proba)
     n_tests = sum(len(predictions.classes) if one.by_class else 1 for one in notions)
     level = options.alpha or LEVEL
     needed = resamples_needed(n_tests, level)

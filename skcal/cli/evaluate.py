@@ -22,7 +22,7 @@ from skcal.hypothesis_tests import calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.model_selection.errors import error_facts, error_line
 from skcal.model_selection.summary import as_dict
-from skcal.notions import resolve_notion
+from skcal.notions import ANSWERS, resolve_notion
 from skcal.report.answer import answer_of
 from skcal.report.findings import Attempts, Findings, find
 from skcal.report.views import as_data
@@ -51,7 +51,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     report: dict = {"name": name, "answers": [], "searches": []}
     shown = printable(" ".join(name.split()))
     texts = [f"{shown}\n{'=' * len(shown)}"]
-    for notion in chosen_notions(options.notion, predictions.proba):
+    for notion in chosen_notions(options, predictions.proba):
         if notion.scalar:
             found = _find(name, predictions, notion, options)
             report["answers"].append(_answer_as_data(found))
@@ -107,9 +107,10 @@ def verdict_test(predictions, notion, options, n_resamples=None):
     )
 
 
-def chosen_notions(notions, proba):
-    """The notions asked for; by default "auto"."""
-    return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions or ["auto"]))
+def chosen_notions(options, proba):
+    """The notions asked for; by default "auto", of confidences of answers those of ANSWERS."""
+    notions = [ANSWERS] if options.correct is not None else options.notion or ["auto"]
+    return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
 def _search(predictions, notion, options) -> CalibrationErrorSearchCV:

@@ -13,7 +13,7 @@ from skcal._show import number, percent
 from skcal.cli.bounds import FileError
 from skcal.cli.predictions import samples_of, subgroups_of
 from skcal.hypothesis_tests import compare_calibration, equivalence_test
-from skcal.notions import resolve_notion
+from skcal.notions import ANSWERS, resolve_notion
 from skcal.report.compare import read_subgroups
 from skcal.sample import read_sample, refuse_vectors
 
@@ -46,7 +46,7 @@ def gate_of_errors(predictions, options) -> dict:
     asked = [
         (part, notion, error)
         for part in parts
-        for notion in _gated_notions(options.notion, predictions.proba)
+        for notion in _gated_notions(options, predictions.proba)
         for error in dict.fromkeys(options.error or ["cutoff"])
     ]
     results = []
@@ -61,8 +61,11 @@ def gate_of_errors(predictions, options) -> dict:
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
 
 
-def _gated_notions(notions, proba) -> list:
+def _gated_notions(options, proba) -> list:
     """The notions whose errors can be bounded; by default "auto", a single probability."""
+    if options.correct is not None:
+        return [ANSWERS]
+    notions = options.notion
     found = dict.fromkeys(resolve_notion(notion, proba) for notion in notions or ["auto"])
     for notion in found:
         if not notion.scalar:

@@ -37,6 +37,7 @@ _WITHOUT: dict = {
     "segments": [],
     "logits": False,
     "skip_unlabelled": False,
+    "correct": None,
 }
 
 
@@ -66,6 +67,8 @@ def parse(arguments=None) -> argparse.Namespace:
         parser.error("--alpha is the level of --fail-if-worse: pass that, too")
     if options.command == "recalibrate":
         _complete_recalibrate(options, parser)
+    if options.confidence is not None or options.correct is not None:
+        _complete_answers(options, parser)
     if options.id is not None:
         options.ignore = [*options.ignore, options.id]
     if options.file == options.second == "-":
@@ -191,6 +194,16 @@ def _file_options() -> argparse.ArgumentParser:
         "--score",
         metavar="COLUMN",
         help="the one column of a table that holds P(positive class); others are left alone",
+    )
+    options.add_argument(
+        "--confidence",
+        metavar="COLUMN",
+        help="of answers, as of a language model: the column of their confidences; with --correct",
+    )
+    options.add_argument(
+        "--correct",
+        metavar="COLUMN",
+        help="the column that says whether an answer was right: 1 or 0, true or false, yes or no",
     )
     options.add_argument(
         "--sep",
@@ -580,6 +593,20 @@ def _add_recalibrate(commands, parents):
         choices=("neg_log_loss", "neg_brier_score"),
         help="what chooses the map (default: neg_log_loss)",
     )
+
+
+def _complete_answers(options, parser):
+    """Let the columns of confidences and of right answers be those of predictions and labels."""
+    if options.confidence is None or options.correct is None:
+        lacking = "--correct" if options.correct is None else "--confidence"
+        parser.error(f"{lacking} COLUMN is missing: --confidence and --correct belong together")
+    for name in ("score", "pos_label", "soft", "notion"):
+        if getattr(options, name, None):
+            option = f"--{name.replace('_', '-')}"
+            parser.error(f"{option} is not an option with --confidence, which settles that")
+    if options.command == "monitor":
+        parser.error("--confidence is not an option of monitor: pass --score and --label")
+    options.score, options.label = options.confidence, options.correct
 
 
 def _complete_recalibrate(options, parser):

@@ -29,6 +29,8 @@ from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
 MAX_BYTES = 4 * 2**30
 PERCENT = 100.0
 _BINARY = ("0", "1")
+_RIGHT = dict.fromkeys(["1", "1.0", "true", "t", "yes", "y", "right", "correct"], 1)
+_RIGHT |= dict.fromkeys(["0", "0.0", "false", "f", "no", "n", "wrong", "incorrect"], 0)
 _POSITIVE = frozenset(["yes", "true", "positive", "pos", "y", "t", "event", "case", "correct"])
 _HALF = 0.5  # of the samples, by labels that no column has
 _COMMAS = Dialect()
@@ -167,6 +169,7 @@ def read_predictions(
     scale: float = 1.0,
     dropped: Sequence[str] = (),
     unlabelled: bool = False,
+    answers: bool = False,
     dialect: Dialect = _COMMAS,
 ) -> Predictions:
     """Read predictions and labels from a text file, ``.jsonl``, ``.parquet`` or ``.npz`` file.
@@ -209,6 +212,8 @@ def read_predictions(
         Labels whose samples are left out.
     unlabelled : bool, default=False
         Whether samples without a label are left out.
+    answers : bool, default=False
+        Whether labels say if an answer was right.
     dialect : Dialect, default=Dialect()
         Of a text file: commas between fields and decimal points, unless told otherwise.
 
@@ -235,6 +240,8 @@ def read_predictions(
         table = _divided_by(scale, table)
         with errors_in_words_of(table):
             proba = _check_numbers(table.predictions, normalize, from_logits)
+            if answers:
+                labels, known = _read_right(labels), np.array([0, 1])
             if isinstance(labels, FileTable):
                 predictions = _check_shares(proba, table.names, labels, classes, pos_label)
             else:
@@ -520,6 +527,25 @@ def _labels_of_one_column(labels, pos_label, known):
         return labels, None
     _refuse_other_labels(labels, [*_BINARY, *(f"{one}.0" for one in _BINARY)])
     return labels.astype(float).astype(int), None
+
+
+def _read_right(labels: np.ndarray) -> np.ndarray:
+    """1 of right answers and 0 of wrong ones, of any of the words for that."""
+    words, codes = np.unique(labels.astype(str), return_inverse=True)
+    right = [_RIGHT.get(word.lower(), -1) for word in words.tolist()]
+    if min(right) < 0:
+        wrong = np.flatnonzero(np.array(right)[codes] < 0)
+        row, label = int(wrong[0]), str(labels[wrong[0]])
+        options: dict[str, Any] = {"drop_missing": True}
+        remedy = LEAVE_OUT
+        if not is_missing(label):
+            others = [word for word, code in zip(words.tolist(), right, strict=True) if code < 0]
+            few = len(wrong) < _HALF * len(labels)
+            options = {"drop_label": others} if few else {}
+            remedy = "Write 1 or 0, true or false, yes or no, right or wrong"
+            remedy += f", or leave out such answers by --drop-label {label!r}." if few else "."
+        raise _LabelError(f"is {label!r}, neither right nor wrong.", remedy, row, **options)
+    return np.array(right)[codes]
 
 
 class _LabelError(InputError):
