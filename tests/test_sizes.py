@@ -151,7 +151,6 @@ OTHERS = {
         "monitoring.state._MOST",
     },
     "threads or processes": {
-        "cli.commands._MANY_SAMPLES",  # tests/cli/test_commands.py
         "model_selection.search._MANY_FEATURES",  # tests/model_selection/test_blas_threads.py
         "recalibration.recalibrator._MANY_PROBABILITIES",
     },

@@ -47,8 +47,6 @@ from skcal.report.figure import draw
 from skcal.report.words import are_reversed
 from skcal.sample import read_sample
 
-_DEFAULT_RESAMPLES = 999  # of tests
-_MANY_SAMPLES = 100_000  # from so many on workers cost less than they save
 _FIGURES = (".png", ".svg", ".pdf")
 _REVERSED = (
     "{}: what happened has lower predictions than shuffled labels would have: columns may be "
@@ -165,8 +163,6 @@ def _shown_name(file) -> str:
 def _predictions_of(options, known=None) -> Predictions:
     """The predictions of the first file, or everything that is wrong with it."""
     found = read_or_list_problems(options, lambda given: _read(given, known=known))
-    if "n_jobs" in options and options.n_jobs is None and len(found.labels) >= _MANY_SAMPLES:
-        options.n_jobs = -1
     if options.command not in ("report", "compare"):
         _warn_of(found, options)
     return found
@@ -374,7 +370,8 @@ def _test_calibration(options):
     n_tests = sum(len(predictions.classes) if one.by_class else 1 for one in notions)
     level = options.alpha or LEVEL
     needed = resamples_needed(n_tests, level)
-    n_resamples = options.resamples or max(_DEFAULT_RESAMPLES, min(5 * needed, MOST_RESAMPLES))
+    default = default_resamples(len(predictions.labels))  # as those of a report
+    n_resamples = options.resamples or max(default, min(5 * needed, MOST_RESAMPLES))
     results = [verdict_test(predictions, notion, options, n_resamples) for notion in notions]
     adjusted = adjust_pvalues([result.pvalue for result in results]).tolist()
     if options.json:

@@ -127,7 +127,7 @@ def _random_options() -> argparse.ArgumentParser:
     options.add_argument(
         "--n-jobs",
         type=_jobs,
-        help="parallel jobs (default: 1, of 100,000 samples and more as -1, all cores)",
+        help="parallel jobs; -1 is all cores (default: 1)",
     )
     return options
 
@@ -434,7 +434,8 @@ def _add_test(commands, parents):
     parser.add_argument(
         "--resamples",
         type=at_least(19),
-        help="of the outcomes (default: 999, or as many as the level takes)",
+        help="of the outcomes (default: 999, of more than 100,000 samples 199, or as many as the "
+        "level takes)",
     )
     parser.add_argument(
         "--alpha",

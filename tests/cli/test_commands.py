@@ -306,16 +306,13 @@ def test_a_wrong_call_is_refused_with_the_usage_of_its_command(arguments, messag
     assert message in error
 
 
-@pytest.mark.parametrize(("given", "expected"), [((), -1), (("--n-jobs", "1"), 1)])
-def test_many_samples_take_all_cores_unless_asked(run, monkeypatch, npz, given, expected):
-    monkeypatch.setattr(commands, "_MANY_SAMPLES", 10)
-    found = []
-    monkeypatch.setattr(commands, "evaluate", lambda *rest: found.append(rest[2].n_jobs) or {})
-    run("evaluate", npz, *given)
-    assert found == [expected]
-    monkeypatch.setattr(commands, "_MANY_SAMPLES", 10**6)
-    run("evaluate", npz)
-    assert found == [expected, None]
+def test_a_test_draws_as_many_outcomes_as_a_report(run, monkeypatch, npz):
+    drawn = []
+    monkeypatch.setattr(commands, "default_resamples", lambda n: drawn.append(n) or 99)
+    [found] = json.loads(run("test", npz, "--notion", "confidence", "--json"))
+    assert drawn == [200]
+    expected = calibration_test(*predictions(200), n_resamples=99, random_state=0)
+    assert found["pvalue"] == expected.pvalue
 
 
 def test_options_before_a_command_are_told_where_they_stand(capsys):
