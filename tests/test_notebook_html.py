@@ -192,11 +192,11 @@ def test_a_reliability_diagram_shows_what_its_line_says():
     display = ReliabilityDisplay.from_predictions(y, p, random_state=0, plot=False)
     [panel] = display.panels
     shown = text_of(display._repr_html_())
-    for name in ("estimate", "standard_error"):
-        assert f"{panel.without_bins[name]:.4g}" in shown
-    assert f"{len(panel.ranges)} range" in repr(display) or f"p = {panel.pvalue:.2g}" in repr(
-        display
-    )
+    sentence = panel.number.sentence()
+    assert f"C{sentence[1:]}" in shown
+    assert f"{panel.number.high:.4g}" in shown
+    assert sentence.split(" (")[0] in repr(display)
+    assert f"{len(panel.ranges)} significant range" in repr(display) or not panel.ranges
     assert f"{panel.n_bins} bins" in repr(display)
     for part in panel.ranges:
-        assert f"{100 * part.predicted:.3g} % predicted" in shown
+        assert f"average {100 * part.predicted:.3g} %" in shown

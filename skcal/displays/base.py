@@ -16,6 +16,7 @@ from skcal.sample import Sample
 # Okabe & Ito's palette, which colour-blind readers tell apart.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "black")
+LEGEND = {"fontsize": "medium", "frameon": False, "handlelength": 1.2, "labelspacing": 0.3}
 MARKERS = "os^Dv<>"
 MAX_PANELS = 12
 _LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # of axes of rare events
@@ -67,9 +68,8 @@ class Display:
             self.ref_lines_ = []
         self.ax_ = axes[0] if n_panels == 1 else axes
         self.figure_ = axes[0].figure
-        if ax is None and self.n_panels_left_out:
-            total = n_panels + self.n_panels_left_out
-            self.figure_.suptitle(f"the {n_panels} of {total} classes that stand out most")
+        if ax is None:
+            self._finish(self.figure_)
         return self
 
     def save(self, path) -> None:
@@ -102,10 +102,19 @@ class Display:
         """Draw into these axes and no others."""
         raise NotImplementedError
 
+    def _finish(self, figure) -> None:
+        """Add to a figure of its own what belongs to all panels."""
+        if self.n_panels_left_out:
+            n_panels, _ = self._layout()
+            total = n_panels + self.n_panels_left_out
+            figure.suptitle(
+                f"the {n_panels} of {total} classes that stand out most", fontsize="medium"
+            )
+
 
 def diagram_size(n_panels: int) -> tuple[float, float]:
     """Width and height of a diagram with its histogram, in inches; a row is at most 8.7 wide."""
-    return {1: (4.6, 5.6), 2: (3.6, 4.8), 4: (3.6, 4.8)}.get(n_panels, (2.9, 4.3))
+    return {1: (4.6, 5.8), 2: (3.6, 5.0), 4: (3.6, 5.0)}.get(n_panels, (2.9, 4.4))
 
 
 def require_matplotlib():
@@ -217,6 +226,17 @@ def draw_diagonal(ax):
     ends = 1e-9, 1 - 1e-9  # of a logit axis too
     [line] = ax.plot(ends, ends, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     return line
+
+
+def hide_inner_labels(axes) -> None:
+    """Leave vertical labels to the first axes of each row, if these are panels too."""
+    specs = {ax: ax.get_subplotspec() for ax in axes}
+    first = {spec.rowspan.start for spec in specs.values() if spec and spec.is_first_col()}
+    for ax, spec in specs.items():
+        if spec and spec.rowspan.start in first and not spec.is_first_col():
+            ax.set_ylabel("")
+            for one in (ax, *ax.child_axes):
+                one.tick_params(axis="y", labelleft=False)
 
 
 def name_rows(ax, labels, **look) -> None:

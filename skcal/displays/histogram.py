@@ -35,7 +35,7 @@ def strip_of(ax):
     return next((child for child in ax.child_axes if child.get_label() == STRIP), None)
 
 
-def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str):
+def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str, most=0):
     """Draw how often the outcome happened (up) and did not (down), by prediction.
 
     Heights are square roots, so that bins of few samples are seen. On a strip that another
@@ -51,6 +51,8 @@ def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str):
     sides : tuple of two str
         Their names.
     colour : str
+    most : float, default=0
+        The least count that both halves of the strip have room for.
 
     Returns
     -------
@@ -66,7 +68,7 @@ def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str):
         strip.stairs(heights, edges, color=own, **look)
         for heights, own in zip((-down, up), colours, strict=True)
     ]
-    most = max(down.max(), up.max(), 0 if first else strip.get_ylim()[1] / _ROOM)
+    most = max(np.sqrt(most), down.max(), up.max(), 0 if first else strip.get_ylim()[1] / _ROOM)
     strip.set_ylim(-_ROOM * most, _ROOM * most)
     number = f"{most**2:,.1f}".removesuffix(".0")
     names = [f"{number} {as_label(side, 14)}" for side in sides]

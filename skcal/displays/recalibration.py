@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -17,7 +16,6 @@ from skcal.displays.base import (
     diagram_size,
     draw_diagonal,
     styled,
-    with_error,
 )
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.sample import read_sample
@@ -45,6 +43,8 @@ class RecalibrationDisplay(Display):
     ax_ : ndarray of matplotlib axes of shape (2,), or (3,) with the map
         Set by :meth:`plot`, as are the following.
     figure_ : matplotlib figure
+    diagrams_ : ReliabilityDisplay
+        Both diagrams, with their lines, points, intervals and histograms.
     line_ : matplotlib line or None
         The map.
 
@@ -70,7 +70,7 @@ class RecalibrationDisplay(Display):
     ...     y[1000:], P[1000:], after, random_state=0, plot=False
     ... )
     >>> display
-    RecalibrationDisplay(n = 1,000, binary, ECE without bins 0.0515 → 0)
+    RecalibrationDisplay(n = 1,000, binary, calibration error 0.048 → 5.9e-03)
     >>> len(display.before.panels[0].ranges) > 0, len(display.after.panels[0].ranges)
     (True, 0)
     """
@@ -84,17 +84,28 @@ class RecalibrationDisplay(Display):
 
     def _facts(self):
         [before], [after] = self.before.panels, self.after.panels
-        facts = [panel.without_bins or {"estimate": None} for panel in (before, after)]
-        known = all(fact["estimate"] is not None for fact in facts)
-        errors = " → ".join(with_error(fact["estimate"], None) for fact in facts if known)
+        errors = [
+            panel.number.sentence().partition(" (")[0].removeprefix("calibration error ")
+            for panel in (before, after)
+            if panel.number is not None
+        ]
         return [
             f"n = {before.n_samples:,}",
             self.before.notion,
-            f"ECE without bins {errors}" if known else "",
+            f"calibration error {' → '.join(errors)}" if errors else "",
         ]
 
     def _repr_html_(self):
-        return self.before._repr_html_() + self.after._repr_html_()
+        return self._both()._repr_html_()
+
+    def _both(self) -> ReliabilityDisplay:
+        """Both diagrams side by side."""
+        panels = [
+            replace(panel, label=f"{part}\n{panel.label.split(chr(10))[-1]}")
+            for part, display in (("before", self.before), ("after", self.after))
+            for panel in display.panels
+        ]
+        return replace(self.before, panels=panels)
 
     @property
     def panels(self) -> list:
@@ -154,7 +165,7 @@ class RecalibrationDisplay(Display):
         confidence_level : float in (0, 1), default=0.95
             The confidence level of intervals and ranges.
         n_resamples : int ≥ 19, default=None
-            The number of redrawn outcomes of the test. None: 999, for more than 100,000 samples
+            The number of redrawn outcomes of the scans. None: 999, for more than 100,000 samples
             199.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
@@ -167,7 +178,7 @@ class RecalibrationDisplay(Display):
         from_logits : bool, default=False
             Whether ``y_before`` holds logits; ``y_after`` holds probabilities.
         random_state : int, RandomState instance or None, default=0
-            Seed of the tests and of the folds of the error without bins.
+            Seed of the scans for ranges.
         name : str, default=None
             The name of the classifier, for the titles.
         ref_line : bool, default=True
@@ -224,21 +235,21 @@ class RecalibrationDisplay(Display):
         return len(self.panels), diagram_size(len(self.panels))
 
     def _draw(self, axes, name, kwargs):
-        titles = [f"{name}, {part}" if name else part for part in ("before", "after", "map")]
-        [before], [after] = self.before.panels, self.after.panels
-        shared = before.axis.joined(after.axis)
-        both = zip((self.before, self.after), axes, titles, strict=False)
-        for display, ax, title in both:
-            [panel] = display.panels
-            shown = copy(display)
-            shown.panels = [replace(panel, axis=shared)]
-            shown.plot(ax=ax, name=title, **kwargs)
-            self.ref_lines_ = [*self.ref_lines_, *shown.ref_lines_]
-        self.line_: Any = None
+        both = self._both()
+        if name:
+            for k, panel in enumerate(both.panels):
+                both.panels[k] = replace(panel, label=f"{as_label(name)}, {panel.label}")
+        both._draw(axes[:2], None, kwargs)
+        self.ref_lines_ = both.ref_lines_
+        self.diagrams_, self.line_ = both, None
         if self.map_x is not None:
+            shared = both.panels[0].axis.joined(both.panels[1].axis)
             self.line_, diagonal = _draw_map(axes[2], self.map_x, self.map_y, shared, kwargs)
             self.ref_lines_ = [*self.ref_lines_, diagonal]
-            axes[2].set_title(as_label(titles[2]), fontsize="medium")
+            axes[2].set_title(f"{as_label(name)}, map" if name else "map", fontsize="medium")
+
+    def _finish(self, figure):
+        self.diagrams_._finish(figure)
 
 
 def _single_as_columns(proba, other):

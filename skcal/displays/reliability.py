@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.axis import AXIS_LABELS, SCALES, ProbabilityAxis, set_axes
 from skcal.displays.base import (
     COLOURS,
+    LEGEND,
     MAX_PANELS,
     ORANGE,
     Display,
@@ -23,10 +25,10 @@ from skcal.displays.base import (
     counted,
     diagram_size,
     draw_diagonal,
+    hide_inner_labels,
     problem_titles,
     styled,
     titled,
-    with_error,
 )
 from skcal.displays.from_estimator import of_cv_results, of_estimator
 from skcal.displays.histogram import draw_histogram
@@ -42,14 +44,15 @@ from skcal.displays.reliability_panel import (
     sides_of,
 )
 from skcal.functions.base import BilinearFunction
+from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.scan import ScanRange, scan_test
 from skcal.metrics.bins import BinRule, problem_moments
-from skcal.metrics.cross_fitted import ece_without_bins
+from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
+from skcal.notions import Notion, Problem
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
-_MOST_WITHOUT_BINS = 200_000  # samples; more take longer than all the rest
 _NARROW = 0.02  # of the axis: the least width of a shaded range
 _FEW_BINS = BinRule(15, "quantile")  # by which the classes with the largest errors are found
 _KINDS = {SMOOTH: "smooth curve", "isotonic": "isotonic regression"}
@@ -113,8 +116,9 @@ class ReliabilityDisplay(Display):
     the title then counts the predictions beyond. ``scale="logit"`` shows every prediction: those
     beyond an end are drawn at that end, and an arrow marks a frequency beyond it.
 
-    There is no shading with weights, because the test redraws outcomes, nor if classes are left
-    out. A panel of a million samples takes about 6 s.
+    **The title** holds the calibration error with its limits, as
+    :func:`skcal.metrics.calibration_error_interval` returns them. Ranges are shaded only if that
+    error is significant. If classes are left out, there is neither.
 
     References
     ----------
@@ -132,7 +136,7 @@ class ReliabilityDisplay(Display):
     ...     data.labels, data.proba, random_state=0, plot=False
     ... )
     >>> display
-    ReliabilityDisplay(n = 500, confidence, 9 bins, ECE without bins 0.132 ± 0.020, 1 range shown)
+    ReliabilityDisplay(n = 500, confidence, 9 bins, calibration error 0.138, 1 significant range)
     """
 
     panels: list[ReliabilityPanel]
@@ -152,32 +156,31 @@ class ReliabilityDisplay(Display):
         if len(self.panels) > 1:
             return [*facts, f"{len(self.panels)} panels"]
         [panel] = self.panels
-        return [*facts, counted(panel.n_bins, "bin"), _error_in_words(panel), self._verdict(panel)]
-
-    def _verdict(self, panel) -> str:
-        """What the test of the panel shows, in few words; empty if it was not asked."""
-        if panel.ranges:
-            return f"{counted(len(panel.ranges), 'range')} shown"
-        if np.isnan(panel.pvalue):
-            return ""
-        shown = panel.pvalue <= 1 - self.confidence_level
-        text = "shown, but not where" if shown else "no range stands out"
-        return f"{text} (p = {panel.pvalue:.2g})"
+        return [*facts, counted(panel.n_bins, "bin"), *_facts_of_error(panel)]
 
     def _repr_html_(self):
-        columns = ("panel", "n", "bins", "ECE without bins", "± s.e.", "p (scan)")
-        rows, shown = [], []
+        columns = ("", "samples", "calibration error", "at least", "at most", "p-value")
+        rows, lines = [], []
         for panel in self.panels:
-            facts = panel.without_bins or {"estimate": None, "standard_error": None}
-            label = panel.label.replace("\n", ": ")
-            pvalue = None if np.isnan(panel.pvalue) else panel.pvalue
-            numbers = (facts["estimate"], facts["standard_error"], pvalue)
-            cells = ("–" if value is None else value for value in numbers)
-            rows.append((label, panel.n_samples, panel.n_bins, *cells))
-            told = [_range_in_words(part) for part in panel.ranges] or [self._verdict(panel)]
-            shown += [f"{label}: {text}" for text in told if text]
-        title = f"Reliability diagram, {self.notion} calibration"
-        return html_result(title, Table(columns, rows), html_list(shown))
+            label, number = panel.label.replace("\n", ": "), panel.number
+            cells: tuple = ("–",) * 4
+            if number is not None:
+                cells = (number.estimate, number.low, number.high, number.pvalue)
+            rows.append((label, panel.n_samples, *cells))
+            head = f"{label}: " * (len(self.panels) > 1)
+            lines += [f"{head}{_range_in_words(part)}" for part in panel.ranges]
+        table, level = Table(columns, rows), percent(self.confidence_level)
+        return html_result(
+            self._sentence(), table, f"<p>Each limit: {level}.</p>\n", html_list(lines)
+        )
+
+    def _sentence(self):
+        """What the display says first."""
+        [panel, *more] = self.panels
+        if more or panel.number is None:
+            return f"Reliability diagram, {counted(len(self.panels), 'panel')}, {self.notion}"
+        sentence = panel.number.sentence()
+        return f"{sentence[0].upper()}{sentence[1:]}"
 
     @classmethod
     @validate_params(
@@ -262,22 +265,22 @@ class ReliabilityDisplay(Display):
         confidence_level : float in (0, 1), default=0.95
             The confidence level of intervals and ranges.
         n_resamples : int ≥ 19, default=None
-            The number of redrawn outcomes of the test. None: 999, for more than 100,000 samples
+            The number of redrawn outcomes of the scan. None: 999, for more than 100,000 samples
             199, as in a report.
         sample_weight : array-like of shape (n_samples,), default=None
         groups : array-like of shape (n_samples,), default=None
-            Samples of one group may depend on each other, which the ranges, the limits of the bins
-            and the error without bins take into account. None: all are independent.
+            Samples of one group may depend on each other. Ranges, intervals and the limits of the
+            calibration error take that into account. None: all are independent.
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
             The positive class of 1-D predictions, or of two columns for "binary"; otherwise an
             error.
         from_logits : bool, default=False
-            Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
+            If True, ``y_proba`` holds logits; probabilities are computed from them without loss of
             precision.
         random_state : int, RandomState instance or None, default=0
-            Seed of the test and of the folds of the error without bins.
+            Seed of the scan for ranges. The calibration error and its limits have no seed.
         name : str, default=None
             The name of the classifier, for title and legend.
         ref_line : bool, default=True
@@ -295,42 +298,38 @@ class ReliabilityDisplay(Display):
         -------
         display : ReliabilityDisplay
         """
-        question = notion, sample_weight, labels, pos_label, from_logits
-        sample = read_sample(y_true, y_proba, *question, groups=groups)
+        sample = read_sample(
+            y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
+        )
         _require_scalar(sample)
         curves, sides = make_curves(method, sample), sides_of(sample)
         problems = [(k, p) for k, p in enumerate(sample.problems()) if len(p.weight)]
         rule = rule_of(n_bins, strategy, edges)
         shown = _with_largest_errors(problems, rule or _FEW_BINS)
-        scans: dict[int, tuple[float, list]] = {k: (np.nan, []) for k, _ in shown}
+        numbers, ranges = {}, {}
         if len(shown) == len(problems):
+            numbers = _errors_of(sample, shown, confidence_level)
+        if any(number.is_significant for number in numbers.values()):
             n_resamples = n_resamples or default_resamples(len(sample.codes))
             options = {"n_resamples": n_resamples, "confidence_level": confidence_level}
             options |= {"labels": labels, "pos_label": pos_label, "random_state": random_state}
             options |= {"sample_weight": sample_weight, "groups": groups}
-            options["from_logits"] = from_logits
-            scans = _scan(scan_test(y_true, y_proba, notion=notion, **options), sample, shown)
-        panels = []
-        for k, problem in shown:
-            without_bins = None
-            if len(sample.codes) <= _MOST_WITHOUT_BINS:
-                level = {"random_state": random_state, "confidence_level": confidence_level}
-                without_bins = ece_without_bins(sample, problem=problem, **level)
-            label = titled(name, problem_titles(sample)[k])
-            pvalue, ranges = scans[k]
-            panel = make_panel(
-                label,
+            options |= {"notion": notion, "from_logits": from_logits}
+            ranges = _ranges_of(scan_test(y_true, y_proba, **options), sample, numbers)
+        panels = [
+            make_panel(
+                titled(name, problem_titles(sample)[k]),
                 problem,
                 sides=sides[k],
                 curve=curves[k],
                 rule=rule,
                 scale=scale,
                 level=confidence_level,
-                pvalue=pvalue,
-                ranges=ranges,
-                without_bins=without_bins,
+                number=numbers.get(k),
+                ranges=ranges.get(k, []),
             )
-            panels.append(panel)
+            for k, problem in shown
+        ]
         display = cls(
             panels,
             notion=sample.notion,
@@ -360,6 +359,8 @@ class ReliabilityDisplay(Display):
                 described = panel.label.split("\n")[-1]
                 panel = replace(panel, label=f"{as_label(name)}\n{described}")
             self._draw_panel(ax, replace(panel, axis=shared), kwargs)
+        if len({panel.sides for panel in self.panels}) == 1:
+            hide_inner_labels(axes)
 
     def _draw_panel(self, ax, panel, kwargs):
         others = getattr(ax, "_skcal_labels", [])
@@ -375,32 +376,46 @@ class ReliabilityDisplay(Display):
         points, intervals = _draw_points(ax, panel, colours)
         self.points_.append(points)
         self.intervals_.append(intervals)
+        most = max(panel.histogram.max() for panel in self.panels)
         counts = panel.histogram_edges, panel.histogram
-        self.histograms_.append(draw_histogram(ax, *counts, panel.sides, colour))
+        self.histograms_.append(draw_histogram(ax, *counts, panel.sides, colour, most))
         ax._skcal_labels = [*others, (line, _line_label(panel))]
         self._explain(ax, panel, line)
 
     def _explain(self, ax, panel, line):
-        """A title, and a legend in the corner that has more room."""
-        from matplotlib.lines import Line2D
-
-        drawn = ax._skcal_labels
+        """A title; a legend of a single panel, or of the classifiers that share the axes."""
+        drawn, alone = ax._skcal_labels, len(self.panels) == 1
         title = panel.label.split("\n")[-1]
         if len(drawn) == 1:
-            title = "\n".join(filter(None, [_heading(panel), _error_in_words(panel)]))
+            title = _heading(panel)
         ax.set_title(title, fontsize="medium")
-        level = percent(self.confidence_level)
-        parts = drawn
-        if len(drawn) == 1:
-            dot = Line2D([], [], color=line.get_color(), marker="o", linewidth=1.6)
-            parts = [(dot, f"bins, {level} intervals")]
-            if panel.line != JOINED:
-                parts.append((line, _KINDS.get(panel.line, panel.line)))
-            if panel.ranges:
-                parts.append((self.ranges_[-1][0], "significant miscalibration"))
-        look = {"loc": _free_corner(panel), "fontsize": "medium", "frameon": False}
-        look |= {"handlelength": 1.2, "borderaxespad": 0.2, "labelspacing": 0.3}
-        self.legends_.append(ax.legend(*zip(*parts, strict=True), **look))
+        parts = drawn if len(drawn) > 1 else self._key(panel, line)
+        if alone or len(drawn) > 1:
+            look = {"loc": _free_corner(panel), "borderaxespad": 0.2, **LEGEND}
+            self.legends_.append(ax.legend(*zip(*parts, strict=True), **look))
+
+    def _key(self, panel, line) -> list[tuple[Any, str]]:
+        """What is drawn, with its meaning."""
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        dot = Line2D([], [], color=line.get_color(), marker="o", linewidth=1.6)
+        parts: list[tuple[Any, str]] = [(dot, f"bins, {percent(self.confidence_level)} intervals")]
+        if panel.line != JOINED:
+            parts.append((line, _KINDS.get(panel.line, panel.line)))
+        if panel.ranges:
+            parts.append((Patch(color=ORANGE, alpha=0.15), "significant miscalibration"))
+        return parts
+
+    def _finish(self, figure):
+        super()._finish(figure)
+        if len(self.panels) > 1:
+            parts: dict[str, Any] = {}
+            for panel, line in zip(self.panels, self.lines_, strict=True):
+                parts |= {label: handle for handle, label in self._key(panel, line)}
+            labels, handles = list(parts), list(parts.values())
+            place = {"loc": "outside lower center", "ncols": 3, **LEGEND}
+            self.legends_.append(figure.legend(handles, labels, **place))
 
 
 def _require_scalar(sample: Sample):
@@ -419,32 +434,67 @@ def _with_largest_errors(problems, rule):
     return [problems[k] for k in sorted(np.argsort(errors)[-MAX_PANELS:])]
 
 
-def _scan(result, sample: Sample, shown) -> dict[int, tuple[float, list[ScanRange]]]:
-    """The p-value and the ranges of each problem."""
+class _Part(NamedTuple):
+    """A problem as the sample that it is about."""
+
+    problem: Problem
+    notion: Notion
+
+    @property
+    def weight(self):
+        return self.problem.weight
+
+    @property
+    def groups(self):
+        return self.problem.groups
+
+    def problems(self):
+        return [self.problem._replace(share=1.0, rows=slice(None))]
+
+
+def _errors_of(sample: Sample, shown, level) -> dict[int, CalibrationErrorInterval]:
+    """The calibration error of each problem with its limits, by the test of the verdict."""
+    test = verdict_of(sample)
     if not sample.notion.by_class:
-        return {k: (result.pvalue, result.ranges) for k, _ in shown}
+        return {k: ErrorLimits(sample).interval(test.pvalue, level) for k, _ in shown}
+    pvalues: Any = test.class_pvalues
+    numbers = {}
+    for k, problem in shown:
+        part: Any = _Part(problem, sample.notion)
+        numbers[k] = ErrorLimits(part).interval(float(pvalues[k]), level)
+    return numbers
+
+
+def _ranges_of(result, sample: Sample, numbers) -> dict[int, list[ScanRange]]:
+    """The ranges of each problem whose error is significant."""
     outcomes = sample.notion.titles([str(name) for name in sample.classes])
     return {
-        k: (
-            float(result.class_pvalues[k]),
-            [part for part in result.ranges if part.outcome == outcomes[k]],
-        )
-        for k, _ in shown
+        k: [
+            part
+            for part in result.ranges
+            if not sample.notion.by_class or part.outcome == outcomes[k]
+        ]
+        for k, number in numbers.items()
+        if number.is_significant
     }
 
 
-def _error_in_words(panel) -> str:
-    facts = panel.without_bins
-    if facts is None or facts["estimate"] is None:
-        return ""
-    return f"ECE without bins {with_error(facts['estimate'], facts['standard_error'])}"
+def _facts_of_error(panel) -> list[str]:
+    if panel.number is None:
+        return []
+    error, _, _ = panel.number.sentence().partition(" (")
+    if panel.ranges:
+        return [error, counted(len(panel.ranges), "significant range")]
+    return [error, "significant" if panel.number.is_significant else "not significant"]
 
 
 def _range_in_words(part: ScanRange) -> str:
-    low = as_percent(part.low if 1000 * part.low > part.high else 0.0, 2)
-    high = as_percent(part.high, 2)
+    low, high = as_percent(part.low, 2), as_percent(part.high, 2)
     predicted, observed = as_percent(part.predicted), as_percent(part.observed)
-    return f"{low} to {high} %: {predicted} % predicted, {observed} % happened"
+    return (
+        f"Predictions from {low} to {high} % average {predicted} %, but {observed} % were observed "
+        f"({part.n_samples:,} samples)."
+    )
 
 
 def _shade(ax, part: ScanRange, axis: ProbabilityAxis):
@@ -478,19 +528,23 @@ def _draw_points(ax, panel, colours):
 
 
 def _heading(panel) -> str:
+    """What is predicted, how often it happened, and the calibration error with its limits."""
     n_events = f"{panel.n_events:,.1f}".removesuffix(".0")
-    title = f"{panel.label}: n = {panel.n_samples:,}, {n_events} {as_label(panel.sides[1], 14)}"
+    lines = [f"{panel.label}: n = {panel.n_samples:,}, {n_events} {as_label(panel.sides[1], 14)}"]
     if panel.n_above:
-        title += f"\n{panel.n_above:,} predictions above {panel.axis.high:g}"
-    return title
+        lines.append(f"{panel.n_above:,} predictions above {panel.axis.high:g}")
+    if panel.number is not None:
+        error, _, limits = panel.number.sentence().partition(" (")
+        lines += [error, *re.split("; |, (?=each)", limits.removesuffix(")"))]
+    return "\n".join(lines)
 
 
 def _line_label(panel) -> str:
     """The name of a classifier and its error, for axes that it shares."""
     name = as_label(panel.label.split("\n")[0], 24) if "\n" in panel.label else "classifier"
-    facts = panel.without_bins or {"estimate": None}
-    if facts["estimate"] is not None:
-        name += ": " + with_error(facts["estimate"], facts["standard_error"])
+    if panel.number is not None:
+        error, _, _ = panel.number.sentence().partition(" (")
+        name += f": {error.removeprefix('calibration error ')}"
     return f" {name}" if name.startswith("_") else name  # legends leave out "_…"
 
 

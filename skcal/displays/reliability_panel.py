@@ -18,9 +18,9 @@ from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics.bin_table import TABLE, tabulate
 from skcal.metrics.binned import BinnedStatistic, expected_error
 from skcal.metrics.bins import BinMoments, BinRule
+from skcal.metrics.error_limits import CalibrationErrorInterval
 from skcal.metrics.limits import clopper_pearson, proportion_limits
 from skcal.metrics.smoothers import isotonic_curve, make_points, spline_curve
-from skcal.metrics.statistic import observed_draw
 from skcal.notions import NOTIONS, Problem
 from skcal.sample import Sample
 
@@ -68,15 +68,11 @@ class ReliabilityPanel:
         Number of samples by prediction, of both sides: 40 bins along the axis, and more beyond it.
     n_bins : int
         Bins, empty ones included.
-    error : float
-        Binned calibration error in these bins.
-    pvalue : float
-        Of :func:`skcal.hypothesis_tests.scan_test`; NaN where it is not asked.
+    number : CalibrationErrorInterval or None
+        The calibration error with its limits, as
+        :func:`skcal.metrics.calibration_error_interval` returns it.
     ranges : list of ScanRange
         Where miscalibration is significant.
-    without_bins : dict or None
-        The error without bins by cross-fitted corrections, among others ``estimate`` and
-        ``standard_error``. None for more than 200,000 samples.
     axis : ProbabilityAxis
         Where both axes begin and end.
     n_above : int
@@ -100,10 +96,8 @@ class ReliabilityPanel:
     histogram: np.ndarray
     histogram_edges: np.ndarray
     n_bins: int
-    error: float
-    pvalue: float = np.nan
+    number: CalibrationErrorInterval | None = None
     ranges: list[ScanRange] = field(default_factory=list)
-    without_bins: dict | None = None
     axis: ProbabilityAxis = UNIT
     n_above: int = 0
 
@@ -198,9 +192,8 @@ def make_panel(
     rule: BinRule | None = None,
     scale: str = "linear",
     level: float = 0.95,
-    pvalue: float = np.nan,
+    number: CalibrationErrorInterval | None = None,
     ranges: Sequence[ScanRange] = (),
-    without_bins: dict | None = None,
 ) -> ReliabilityPanel:
     """Compute a panel on the shortest axis that holds its bins.
 
@@ -227,9 +220,8 @@ def make_panel(
         line_y=line_y,
         histogram=histogram,
         histogram_edges=edges,
-        pvalue=pvalue,
+        number=number,
         ranges=list(ranges),
-        without_bins=without_bins,
         axis=axis,
         n_above=int(np.count_nonzero(x > axis.high)) if scale == "linear" else 0,
     )
@@ -254,7 +246,6 @@ class _Bins:
     band_low: np.ndarray
     band_high: np.ndarray
     n_bins: int
-    error: float
 
     @classmethod
     def of(cls, problem: Problem, rule: BinRule, tail: float) -> _Bins:
@@ -284,7 +275,6 @@ class _Bins:
             band_low,
             band_high,
             n_bins,
-            error=float(statistic(observed_draw(problem))[0]),
         )
 
 
@@ -398,11 +388,11 @@ def _as_fitted(function, points, grid):
 
 def sides_of(sample: Sample) -> list[tuple[str, str]]:
     """What the samples are called in which the outcome of each problem did not happen, and did."""
-    notion, names = sample.notion, [str(name) for name in sample.classes]
-    n_problems = len(sample.problems())
+    notion, n_problems = sample.notion, len(sample.problems())
     if notion.of_positive_class:
+        names = [str(name) for name in sample.classes]
         numbers = sample.classes.dtype.kind in "biuf"
         return [("non-events", "events") if numbers else (names[0], names[1])]
     if notion.of_largest or not notion.by_class:
         return [RIGHT] * n_problems
-    return [(f"not {name}", name) for name in names]
+    return [("without", "with") if notion.of_labels else ("others", "in class")] * n_problems

@@ -15,11 +15,11 @@ _SIZE = (4.6, 5.2)
 
 
 def reliability(parts: list[Measures], notion: str, settings: dict) -> ReliabilityDisplay:
-    """A panel for each set of predictions; of many those with the largest ECE."""
+    """A panel for each set of predictions; of many those with the largest error."""
     panels = [part.diagram for part in parts if part.diagram is not None]
     if not panels:
         raise ValueError("There is no reliability diagram to draw: too few samples.")
-    kept = sorted(range(len(panels)), key=lambda k: -panels[k].error)[:MAX_PANELS]
+    kept = sorted(range(len(panels)), key=lambda k: -_error_of(panels[k]))[:MAX_PANELS]
     return ReliabilityDisplay(
         [panels[k] for k in sorted(kept)],
         notion=notion,
@@ -27,6 +27,10 @@ def reliability(parts: list[Measures], notion: str, settings: dict) -> Reliabili
         confidence_level=settings["confidence_level"],
         n_panels_left_out=len(panels) - len(kept),
     )
+
+
+def _error_of(panel) -> float:
+    return 0.0 if panel.number is None else panel.number.estimate
 
 
 def single_panels(display: ReliabilityDisplay) -> list[ReliabilityDisplay]:

@@ -353,8 +353,8 @@ def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
 
 
 def _diagram(name, sample, settings, findings) -> ReliabilityPanel:
-    """The panel of a reliability display, with the ranges and the p-value of the verdict."""
+    """The panel of a reliability display, with the error and the ranges of the verdict."""
     [problem], [title], [sides] = sample.problems(), problem_titles(sample), sides_of(sample)
-    told = {"pvalue": findings.test.pvalue, "ranges": findings.ranges, "without_bins": None}
     level = settings.confidence_level
+    told = {"number": findings.error, "ranges": findings.ranges}
     return make_panel(titled(name, title), problem, sides=sides, level=level, **told)

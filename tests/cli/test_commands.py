@@ -213,7 +213,7 @@ def test_plot_shows_the_numbers_of_the_report(run, npz, tmp_path, monkeypatch, n
         options = {"notion": notion, "n_resamples": 999, "random_state": 0, "plot": False}
         expected = ReliabilityDisplay.from_predictions(*predictions(200), **options).panels
     for found, panel in zip(display.panels, expected, strict=True):
-        assert found.error == panel.error
+        assert found.number == panel.number
         assert found.ranges == panel.ranges
         np.testing.assert_array_equal(found.band_low, panel.band_low)
 

@@ -133,7 +133,7 @@ def test_a_diagram_of_votes(run, table, voted, tmp_path, monkeypatch):
     np.testing.assert_array_equal(
         [found.prediction, found.frequency], [panel.prediction, panel.frequency]
     )
-    assert found.error == panel.error
+    assert found.number == panel.number
 
 
 def test_a_monitor_takes_one_vote_a_sample_and_refuses_more(run, table, voted, tmp_path):

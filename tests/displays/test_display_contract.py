@@ -285,7 +285,7 @@ def test_from_estimator_takes_the_positive_class_of_two():
     expected = ReliabilityDisplay.from_predictions(
         (y == "a").astype(int), proba[:, 0], **options
     ).panels[0]
-    assert first.error == expected.error
+    assert first.number == expected.number
     with pytest.raises(ValueError, match="pos_label='z' is not one of two classes"):
         ReliabilityDisplay.from_estimator(classifier, X, y, pos_label="z", plot=False)
 

@@ -1,4 +1,5 @@
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -29,7 +30,8 @@ from skcal.displays.reliability_panel import bins_of_axis, make_panel
 from skcal.hypothesis_tests import scan_test
 from skcal.metrics import (
     calibration_bins,
-    cross_fitted_calibration_error,
+    calibration_error,
+    calibration_error_interval,
     expected_calibration_error,
 )
 from skcal.notions import make_problems
@@ -44,7 +46,7 @@ def numbers_of(y, proba, **options):
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile", "sweep", "unique"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_points_are_the_filled_bins_and_error_is_the_metric(strategy, weighted):
+def test_points_are_the_filled_bins(strategy, weighted):
     y, proba = binary(400)
     options = {"strategy": strategy, "n_bins": 12}
     if weighted:
@@ -58,7 +60,6 @@ def test_points_are_the_filled_bins_and_error_is_the_metric(strategy, weighted):
     assert_array_equal(panel.frequency, bins.frequency[filled, 0])
     assert_array_equal(panel.low, bins.low[filled, 0])
     assert_array_equal(panel.high, bins.high[filled, 0])
-    assert_allclose(panel.error, expected_calibration_error(y, proba, **options), rtol=1e-12)
     assert panel.n_bins == len(bins)
     assert panel.n_samples == len(y)
     equal = calibration_bins(y, proba, n_bins=40)
@@ -68,26 +69,25 @@ def test_points_are_the_filled_bins_and_error_is_the_metric(strategy, weighted):
 
 
 @pytest.mark.parametrize("notion", ["binary", "confidence", "classwise", "top-label"])
-def test_the_error_without_bins_is_the_metric(notion):
+def test_the_number_is_the_calibration_error_with_its_limits(notion):
     y, proba = binary(300) if notion == "binary" else tempered()
-    panels = numbers_of(y, proba, notion=notion).panels
-    for k, panel in enumerate(panels):
-        facts = panel.without_bins
-        assert facts["over"] + facts["under"] == pytest.approx(facts["estimate"])
-        given = y, proba, notion
-        if notion == "classwise":
-            given = y == k, proba[:, k], "binary"
-        elif notion == "top-label":
-            rows = proba.argmax(axis=1) == k
-            given = y[rows] == k, proba[rows, k], "binary"
-        expected = cross_fitted_calibration_error(*given[:2], notion=given[2])
-        assert facts["estimate"] == expected
-
-
-def test_of_very_many_samples_there_is_no_error_without_bins():
-    proba = np.linspace(0, 1, 200_001)
-    [panel] = numbers_of((proba > 0.5).astype(int), proba, n_resamples=19).panels
-    assert panel.without_bins is None
+    weight = np.arange(len(y)) % 3 + 1.0
+    for options in ({}, {"sample_weight": weight}, {"groups": np.arange(len(y)) // 3}):
+        panels = numbers_of(y, proba, notion=notion, **options).panels
+        for k, panel in enumerate(panels):
+            rows, given = slice(None), (y, proba, notion)
+            if notion == "classwise":
+                given = y == k, proba[:, k], "binary"
+            elif notion == "top-label":
+                rows = proba.argmax(axis=1) == k
+                given = y[rows] == k, proba[rows, k], "binary"
+            own = {name: value[rows] for name, value in options.items()}
+            number = panel.number
+            if len(panels) == 1:
+                assert number == calibration_error_interval(*given[:2], notion=given[2], **own)
+            assert number.estimate == calibration_error(*given[:2], notion=given[2], **own)
+            assert number.low <= number.estimate <= number.high
+            assert not panel.ranges or number.is_significant
 
 
 def test_points_are_significant_in_ranges_that_the_test_names_and_nowhere_else():
@@ -97,8 +97,7 @@ def test_points_are_significant_in_ranges_that_the_test_names_and_nowhere_else()
         proba = proba**power / (proba**power + (1 - proba) ** power)
         [panel] = numbers_of(y, proba, n_resamples=199).panels
         test = scan_test(y, proba, n_resamples=199, random_state=0)
-        assert (panel.pvalue, panel.ranges) == (test.pvalue, test.ranges)
-        assert not panel.ranges or panel.pvalue <= 0.05
+        assert panel.ranges == (test.ranges if panel.number.is_significant else [])
         x = panel.prediction[panel.significant]
         inside = [any(part.low <= value <= part.high for part in panel.ranges) for value in x]
         assert all(inside)
@@ -209,27 +208,26 @@ def test_panels_are_those_of_the_notion(notion):
     if notion == "confidence":
         [panel] = display.panels
         assert panel.label == "Forest\nconfidence"
-        assert_allclose(panel.error, expected_calibration_error(y, proba, labels=range(3)))
         return
     word = {"classwise": "class", "top-label": "predicted"}[notion]
     assert [p.label for p in display.panels] == [f"Forest\n{word} {name}" for name in names]
     for k, panel in enumerate(display.panels):
         rows = slice(None) if notion == "classwise" else top == k
-        expected = expected_calibration_error((y == k)[rows].astype(int), proba[rows, k])
-        assert_allclose(panel.error, expected, rtol=1e-12)
+        bins = calibration_bins((y == k)[rows].astype(int), proba[rows, k], **BINS)
+        assert_array_equal(panel.count, bins.count[bins.count > 0])
 
 
 def test_of_many_classes_the_largest_errors_are_shown():
     y, proba = tempered(300, n_classes=14)
     display = numbers_of(y, proba, notion="classwise", labels=range(14), **BINS)
-    assert np.isnan(display.panels[0].pvalue)  # of some classes alone there is no test
+    assert display.panels[0].number is None  # of some classes alone there is no test
     assert display._repr_html_().count("<td>–</td>") >= 12
     errors = expected_calibration_error(
         y, proba, notion="classwise", labels=range(14), average=None
     )
-    assert len(display.panels) == 12
+    largest = sorted(np.argsort(errors)[-12:])
+    assert [panel.label for panel in display.panels] == [f"class {k}" for k in largest]
     assert display.n_panels_left_out == 2
-    assert_allclose(sorted(p.error for p in display.panels), np.sort(errors)[-12:])
 
 
 @pytest.mark.parametrize("method", ["isotonic", "kernel-density", PlugIn(TemperatureScaling())])
@@ -329,9 +327,11 @@ def test_title_legend_and_labels_say_what_is_drawn():
         shaded = ["significant miscalibration"] if panel.ranges else []
         assert texts == ["bins, 95 % intervals", "smooth curve", *shaded]
         assert len(display.ranges_[0]) == len(panel.ranges)
-        error = panel.without_bins
-        number = f"ECE without bins {with_error(error['estimate'], error['standard_error'])}"
-        assert display.ax_.get_title() == f"P(1): n = 300, {y.sum()} events\n{number}"
+        first, *lines = display.ax_.get_title().split("\n")
+        assert first == f"P(1): n = 300, {y.sum()} events"
+        sentence = panel.number.sentence()
+        words = " ".join(lines).replace(",", "").replace(";", "")
+        assert words == re.sub("[(),;]", "", sentence)
         assert display.ax_.get_xlabel() == "predicted probability"
         assert display.ax_.get_ylabel() == "observed frequency"
     display = numbers_of(*tempered()).plot()
@@ -354,8 +354,10 @@ def test_histograms_mirror_both_outcomes_with_their_names_and_numbers():
         f"{most:g} well",
         f"{most:g} ill",
     ]
-    for notion, sides in (("confidence", ("wrong", "right")), ("classwise", ("not 0", "0"))):
-        assert numbers_of(*tempered(), notion=notion).panels[0].sides == sides
+    names = {"confidence": ("wrong", "right"), "classwise": ("others", "in class")}
+    for notion, sides in names.items():
+        panels = numbers_of(*tempered(), notion=notion).panels
+        assert {panel.sides for panel in panels} == {sides}
 
 
 def test_events_of_shares_are_their_sum():
