@@ -158,7 +158,7 @@ def test_bounds_are_at_the_level_of_the_report():
 def test_the_figure_shows_the_numbers_of_the_table():
     overall, diagram = plain_report().overall, plain_report().overall.diagram
     assert diagram.ranges == list(overall.scan.ranges if overall.test.pvalue <= 0.05 else [])
-    assert diagram.pvalue == overall.test.pvalue
+    assert diagram.number.pvalue == overall.test.pvalue
     assert sum(diagram.count) == 500
     data = plain_report().to_dict()["overall"]["diagram"]
     assert data["count"] == diagram.count.tolist()

@@ -235,11 +235,11 @@ def test_a_diagram_shows_the_verdict_and_no_range_that_it_does_not_show():
     sample = read_sample(y, p)
     settings = Settings(False, 15, "uniform", None, 0.95, 99, [Zero()], 2, None, None, None, 0)
     found = measure("model", sample, settings)
-    assert found.diagram.pvalue == found.test.pvalue != found.scan.pvalue
+    assert found.diagram.number.pvalue == found.test.pvalue != found.scan.pvalue
     assert found.diagram.ranges == list(found.scan.ranges) != []
     other = measure("model", sample, settings, replace(found.test, pvalue=0.5))
     assert other.scan.ranges != []
-    assert (other.diagram.pvalue, other.diagram.ranges) == (0.5, [])
+    assert (other.diagram.number.pvalue, other.diagram.ranges) == (0.5, [])
 
 
 def test_caveats_of_subgroups_stand_once_and_powerless_ones_say_so():
@@ -301,6 +301,7 @@ def test_the_same_seed_gives_the_same_ranges_in_display_and_report():
     [panel], shown = display.panels, plain_report().overall.diagram
     assert panel.ranges == shown.ranges == plain_report().overall.scan.ranges
     assert panel.frequency.tolist() == shown.frequency.tolist()
+    assert panel.number == shown.number
 
 
 def records(report):
