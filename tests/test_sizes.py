@@ -156,7 +156,6 @@ OTHERS = {
     },
     "the resolution of a grid, or the number of cells, draws or ranks": {
         "displays.curves._MANY",
-        "displays.reliability._MOST_WITHOUT_BINS",
         "displays.simplex._MAX_ROWS",
         "hypothesis_tests.joint._MOST_CELLS",
         "hypothesis_tests.mean_embedding._MOST_LOCATIONS",
