@@ -1,14 +1,15 @@
 """The only module that imports private or version-dependent names of scikit-learn."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, Signature
+from typing import Any, ParamSpec, TypeVar
 
 from sklearn._config import _get_threadlocal_config
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context as _untyped_fit_context
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.metrics.pairwise import _euclidean_distances
 from sklearn.utils import _safe_indexing
@@ -57,6 +58,17 @@ except ImportError:  # scikit-learn < 1.9
             return _NoContext()
 
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _fit_context(
+    *, prefer_skip_nested_validation: bool
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """scikit-learn's decorator, which keeps the signature for type checkers."""
+    return _untyped_fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+
 def as_tasks(results: Iterable, names: Iterable[str], estimator, context) -> Iterator:
     """Yield results, telling the callbacks of an estimator when each begins and is there."""
     results = iter(results)
@@ -88,14 +100,16 @@ class NamingSignature(Signature):
             raise TypeError(f"{self.name}() {text}") from None
 
 
-def validate_params(parameter_constraints, *, prefer_skip_nested_validation=True):
+def validate_params(
+    parameter_constraints: Mapping[str, Any], *, prefer_skip_nested_validation: bool = True
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """scikit-learn's decorator, whose errors say which parameter a misspelt one may mean.
 
     The signature is bound, and the constraints are read, only where an argument is wrong: for small
     samples that takes as long as the function.
     """
 
-    def named(function):
+    def named(function: Any) -> Any:
         signature = NamingSignature.from_callable(function)
         signature.name = function.__qualname__
         function.__signature__ = signature
@@ -163,6 +177,7 @@ __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
+    "InvalidParameterError",
     "StrOptions",
     "_check_method_params",
     "_euclidean_distances",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from inspect import signature
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -163,7 +163,7 @@ class RecalibratedClassifierCV(
         return estimator.set_fit_request(sample_weight=True) if _routing_enabled() else estimator
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None, groups=None, **fit_params):
+    def fit(self, X, y, sample_weight=None, groups=None, **fit_params) -> Self:
         """Fit classifiers and the recalibrator of their predictions.
 
         Parameters
@@ -311,7 +311,7 @@ class RecalibratedClassifierCV(
             self.out_of_fold_ = judged._replace(rows=rows[judged.rows])
         self.comparison_ = self.recalibrator_.comparison_
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Recalibrated probabilities, of an ensemble their mean.
 
         Parameters
@@ -331,7 +331,7 @@ class RecalibratedClassifierCV(
         ]
         return as_given(np.mean(proba, axis=0), X)
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Most probable class of each sample, which may differ from the classifier's.
 
         Parameters

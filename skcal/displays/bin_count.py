@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -133,7 +134,7 @@ class BinCountDisplay(Display):
         name=None,
         ax=None,
         plot=True,
-    ):
+    ) -> Self:
         """Compute and plot the errors.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class ComparisonDisplay(Display):
     @validate_params({**CONFIDENCE_LEVEL, "level": CONFIDENCE_LEVEL["confidence_level"]})
     def from_searches(
         cls, searches, tests=None, *, confidence_level=0.95, level=0.05, ax=None, plot=True
-    ):
+    ) -> Self:
         """Read fitted searches and test results, and plot.
 
         Parameters

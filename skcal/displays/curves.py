@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -131,7 +131,7 @@ class CalibrationCurveDisplay(Display):
         line_kw=None,
         ax=None,
         plot=True,
-    ):
+    ) -> Self:
         """Compute and plot the curve.
 
         Parameters
@@ -296,7 +296,7 @@ class DecisionCurveDisplay(Display):
         line_kw=None,
         ax=None,
         plot=True,
-    ):
+    ) -> Self:
         """Compute and plot the curve.
 
         Parameters
@@ -468,7 +468,7 @@ class MurphyDisplay(Display):
         line_kw=None,
         ax=None,
         plot=True,
-    ):
+    ) -> Self:
         """Compute and plot the diagram.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -93,7 +93,7 @@ class MonitorDisplay(Display):
         return [f"n = {int(n[-1]):,}", self.notion, counted(len(n), "row"), alarm]
 
     @classmethod
-    def from_monitor(cls, monitor, *, name=None, ax=None, plot=True):
+    def from_monitor(cls, monitor, *, name=None, ax=None, plot=True) -> Self:
         """Plot what a monitor knows.
 
         Parameters

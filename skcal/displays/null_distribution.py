@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -105,7 +105,7 @@ class NullDistributionDisplay(Display):
         return [as_label(self.method, 60), counted(len(self.panels), "panel"), resamples]
 
     @classmethod
-    def from_result(cls, result, *, labels=None, name=None, ax=None, plot=True):
+    def from_result(cls, result, *, labels=None, name=None, ax=None, plot=True) -> Self:
         """Read the result of a test, and plot.
 
         Parameters

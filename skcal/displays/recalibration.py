@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class RecalibrationDisplay(Display):
         line_kw=None,
         ax=None,
         plot=True,
-    ):
+    ) -> Self:
         """Compute and plot the diagrams.
 
         Parameters

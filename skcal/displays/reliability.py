@@ -6,7 +6,7 @@ import re
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -141,7 +141,7 @@ class ReliabilityDisplay(Display):
 
     panels: list[ReliabilityPanel]
     _: KW_ONLY
-    notion: str
+    notion: Any
     method: str
     confidence_level: float = 0.95
     n_panels_left_out: int = 0
@@ -229,7 +229,7 @@ class ReliabilityDisplay(Display):
         line_kw=None,
         ax=None,
         plot=True,
-    ):
+    ) -> Self:
         """Compute and plot the diagram.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.stats import norm
@@ -154,7 +154,7 @@ class RiskDisplay(Display):
 
     @classmethod
     @validate_params(CONFIDENCE_LEVEL)
-    def from_search(cls, search, *, param=None, confidence_level=0.95, ax=None, plot=True):
+    def from_search(cls, search, *, param=None, confidence_level=0.95, ax=None, plot=True) -> Self:
         """Read a fitted search, and plot.
 
         Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Self
 
 from skcal._show import percent
 from skcal.displays.base import BLUE, GREY, ORANGE, Display, draw_band, legend_below, styled, titled
@@ -80,7 +81,7 @@ class RiskCoverageDisplay(Display):
         name=None,
         ax=None,
         plot=True,
-    ):
+    ) -> Self:
         """Compute and plot the curve.
 
         Parameters

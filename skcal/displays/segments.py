@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Self
 
 import numpy as np
 
@@ -88,7 +89,7 @@ class SegmentDisplay(Display):
 
     @classmethod
     @validate_params({"level": CONFIDENCE_LEVEL["confidence_level"]})
-    def from_result(cls, result, *, n_worst=12, level=0.05, ax=None, plot=True):
+    def from_result(cls, result, *, n_worst=12, level=0.05, ax=None, plot=True) -> Self:
         """Take the worst segments of a test, and plot.
 
         Parameters
@@ -195,7 +196,7 @@ class BiasCurveDisplay(Display):
         return [self.curve.notion, place, f"p = {three_digits(self.curve.pvalue)}"]
 
     @classmethod
-    def from_result(cls, result, *, feature="feature", ax=None, plot=True):
+    def from_result(cls, result, *, feature="feature", ax=None, plot=True) -> Self:
         """Take the result of a test, and plot.
 
         Parameters

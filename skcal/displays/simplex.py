@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -155,7 +155,7 @@ class SimplexDisplay(Display):
         name=None,
         ax=None,
         plot=True,
-    ):
+    ) -> Self:
         """Compute and plot the triangle.
 
         Parameters

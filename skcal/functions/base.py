@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -72,7 +73,7 @@ class BilinearFunction(BaseEstimator, ABC):
         return ()
 
     @abstractmethod
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Fit on features X (n, d) and residuals y (n,) or (n, m)."""
 
     def _fit_settings(self, settings, X, y, sample_weight=None, **groups):
@@ -162,7 +163,7 @@ class BilinearFunction(BaseEstimator, ABC):
             template = clone(self).set_params(**{str(self.path_parameter): value})
             yield template.with_factor_of(self)
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Pointwise squared calibration error h(x, x).
 
         Parameters
@@ -178,7 +179,7 @@ class BilinearFunction(BaseEstimator, ABC):
         check_is_fitted(self)
         return quadratic_form(read_feature_map(self, X), self.form_)
 
-    def predict_pairs(self, X, Z=None):
+    def predict_pairs(self, X, Z=None) -> np.ndarray:
         """Values of h for all pairs of rows.
 
         Parameters
@@ -197,7 +198,7 @@ class BilinearFunction(BaseEstimator, ABC):
         values = (phi if self.form_ is None else phi @ self.form_) @ other.T
         return values.toarray() if sparse.issparse(values) else values
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X, y, sample_weight=None) -> float:
         """Minus the pair risk on held-out samples; greater is better.
 
         Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -108,7 +109,7 @@ class Binning(BilinearFunction):
         self.min_samples = min_samples
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Compute the bins and their mean residuals.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -98,7 +98,7 @@ class DirichletKernelDensity(BilinearFunction):
         self.bandwidth = bandwidth
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Store the predictions and their outcomes; choose the bandwidth if asked to.
 
         Parameters

@@ -7,7 +7,7 @@ import warnings
 from abc import abstractmethod
 from itertools import chain, islice
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from sklearn import get_config
@@ -72,7 +72,7 @@ class _KernelRidge(BilinearFunction):
         self.memory = memory
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Factor the kernel and solve for M.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from itertools import repeat
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -39,7 +39,7 @@ class Zero(BilinearFunction):
     _parameter_constraints: dict = {}
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Check the arguments; nothing is learnt.
 
         Parameters
@@ -146,7 +146,7 @@ class PlugIn(BilinearFunction):
         return clone(self).set_params(estimator__from_logits=from_logits)
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Fit the estimator to the residuals or to the outcomes.
 
         Parameters

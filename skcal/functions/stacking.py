@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from itertools import zip_longest
 from numbers import Integral
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -102,7 +103,7 @@ class Stacking(BilinearFunction):
         return X if same else proba_of_logits(X)
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None, groups=None):
+    def fit(self, X, y, sample_weight=None, groups=None) -> Self:
         """Choose the weights on held-out folds and fit every function on all samples.
 
         Parameters

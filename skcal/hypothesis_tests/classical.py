@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -177,7 +177,7 @@ def hosmer_lemeshow_test(
     *,
     notion: str = "auto",
     n_bins: int = 10,
-    strategy: str = "quantile",
+    strategy: Literal["uniform", "quantile"] = "quantile",
     min_expected: float = 5,
     external: bool = True,
     sample_weight: ArrayLike | None = None,
@@ -314,7 +314,7 @@ def cox_test(
     y_proba: ArrayLike,
     *,
     notion: str = "auto",
-    hypothesis: str = "calibrated",
+    hypothesis: Literal["calibrated", "intercept", "slope"] = "calibrated",
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -454,7 +454,7 @@ def kolmogorov_smirnov_test(
     y_proba: ArrayLike,
     *,
     notion: str = "auto",
-    statistic: str = "kolmogorov-smirnov",
+    statistic: Literal["kolmogorov-smirnov", "kuiper"] = "kolmogorov-smirnov",
     n_resamples: int = 999,
     random_state: int | np.random.RandomState | None = 0,
     sample_weight: ArrayLike | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
@@ -41,9 +41,9 @@ def compare_calibration(
     y_proba_b: ArrayLike,
     *,
     notion: str | Callable = "auto",
-    method: str = "projection",
+    method: Literal["projection", "skce"] = "projection",
     degree: int = 3,
-    kernel: str | Callable = "laplacian",
+    kernel: Literal["laplacian", "rbf"] | Callable = "laplacian",
     bandwidth: float | str = "median",
     second_y_true: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,

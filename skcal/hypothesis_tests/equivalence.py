@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -129,8 +129,8 @@ def equivalence_test(
     y_proba: ArrayLike,
     *,
     limit: float,
-    error: str = "cutoff",
-    method: str = "asymptotic",
+    error: Literal["cutoff", "ece"] = "cutoff",
+    method: Literal["asymptotic", "exact"] = "asymptotic",
     notion: str = "auto",
     n_bins: int = 15,
     interval: tuple[float, float] | None = None,
@@ -269,8 +269,9 @@ def equivalence_test(
     ]
     alpha = (1 - confidence_level) / len(problems)
     bounds: Callable[..., _Bounds]
+    kind: str = method
     if interval is not None:
-        name, method, bounds = "interval", "binomial", _interval_bounds
+        name, kind, bounds = "interval", "binomial", _interval_bounds
         options: dict[str, Any] = {"interval": _check_interval(interval)}
     elif error == "ece":
         name, bounds, options = "expected", _ece_bounds, {"n_bins": n_bins}
@@ -290,7 +291,7 @@ def equivalence_test(
         assumed_error=assumed,
         largest_gap=min(high / min_share, 1.0) if name == "cutoff" else np.nan,
         error=name,
-        method=method,
+        method=kind,
         notion=str(sample.notion),
         min_share=min_share,
         confidence_level=confidence_level,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,11 +45,11 @@ def mean_embedding_test(
     y_proba: ArrayLike,
     *,
     notion: str | Callable = "auto",
-    method: str = "monte-carlo",
+    method: Literal["monte-carlo", "hotelling", "chi2"] = "monte-carlo",
     locations: ArrayLike | None = None,
     location_classes: ArrayLike | None = None,
     n_locations: int | str = "auto",
-    kernel: str | Callable = "laplacian",
+    kernel: Literal["laplacian", "rbf"] | Callable = "laplacian",
     bandwidth: float | str = "median",
     n_resamples: int = 999,
     random_state: int | np.random.RandomState | None = 0,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -169,7 +169,7 @@ def segment_test(
     y_proba: ArrayLike,
     features: Any,
     *,
-    statistic: str = "bias",
+    statistic: Literal["bias", "ece"] = "bias",
     relative: bool = False,
     notion: Any = "auto",
     n_bins: int = 4,

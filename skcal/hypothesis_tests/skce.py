@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations, compress
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,12 +72,14 @@ def skce_test(
     y_proba: ArrayLike,
     *,
     notion: str | Callable = "auto",
-    method: str = "monte-carlo",
-    estimator: str = "unbiased",
-    kernel: str | Callable = "laplacian",
+    method: Literal[
+        "monte-carlo", "distribution-free", "asymptotic", "spectral", "block"
+    ] = "monte-carlo",
+    estimator: Literal["unbiased", "biased", "block"] = "unbiased",
+    kernel: Literal["laplacian", "rbf"] | Callable = "laplacian",
     bandwidth: float | str | ArrayLike = "auto",
     block_size: int | None = None,
-    variance: str = "null",
+    variance: Literal["null", "sample"] = "null",
     class_kernel: ArrayLike | None = None,
     kernel_bound: float | None = None,
     n_resamples: int = 999,

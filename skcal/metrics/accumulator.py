@@ -6,7 +6,7 @@ from copy import deepcopy
 from functools import reduce
 from numbers import Integral
 from operator import add
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -136,7 +136,7 @@ class CalibrationAccumulator(BaseEstimator):
 
     # Accumulating
 
-    def partial_fit(self, y_true, y_proba, sample_weight=None):
+    def partial_fit(self, y_true, y_proba, sample_weight=None) -> Self:
         """Add samples.
 
         Parameters
@@ -210,7 +210,7 @@ class CalibrationAccumulator(BaseEstimator):
             return equal_intervals(self.n_bins)
         return given_edges(self.edges)
 
-    def merge(self, other):
+    def merge(self, other) -> Self:
         """Add the samples of another accumulator.
 
         Parameters

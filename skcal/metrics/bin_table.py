@@ -15,6 +15,7 @@ from skcal._sklearn_compat import validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinMoments, BinRule, bin_moments
 from skcal.metrics.limits import clopper_pearson
+from skcal.metrics.options import Strategy
 from skcal.notions import Notion
 from skcal.sample import read_sample
 
@@ -99,7 +100,7 @@ def calibration_bins(
     *,
     notion: str | Callable = "auto",
     n_bins: int | str = 15,
-    strategy: str = "uniform",
+    strategy: Strategy = "uniform",
     min_samples: int = 100,
     edges: ArrayLike | None = None,
     confidence_level: float = 0.95,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from math import isinf
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,7 @@ from skcal.metrics.bins import (
     pooled,
     problem_moments,
 )
+from skcal.metrics.options import Average, Bins, Distance, Strategy
 from skcal.metrics.statistic import prepared_by
 from skcal.notions import Problem
 from skcal.sample import Sample, read_sample, refuse_groups
@@ -98,6 +99,18 @@ def _pop_rule(options: dict) -> BinRule:
     return BinRule.of(*(options.pop(name) for name in names))
 
 
+@overload
+def expected_calibration_error(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[Bins]
+) -> np.ndarray: ...
+@overload
+def expected_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    average: Average | Literal["micro"] = "sum",
+    **options: Unpack[Bins],
+) -> float: ...
 @prepared_by(prepare_bins, counts=_count_expected_error)
 @validate_params(
     {
@@ -111,14 +124,14 @@ def expected_calibration_error(
     y_proba: ArrayLike,
     *,
     notion: str | Callable = "auto",
-    n_bins: int | str = 15,
-    strategy: str = "uniform",
+    n_bins: int | Literal["cube_root"] = 15,
+    strategy: Strategy = "uniform",
     min_samples: int = 100,
     edges: ArrayLike | None = None,
     norm: float = 1,
-    debias: bool | str = False,
-    distance: str = "auto",
-    average: str | None = "sum",
+    debias: bool | Literal["labels"] = False,
+    distance: Literal["auto"] | Distance = "auto",
+    average: Average | Literal["micro"] | None = "sum",
     root: bool = True,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -289,12 +302,12 @@ def maximum_calibration_error(
     y_proba: ArrayLike,
     *,
     notion: str | Callable = "auto",
-    n_bins: int | str = 15,
-    strategy: str = "uniform",
+    n_bins: int | Literal["cube_root"] = 15,
+    strategy: Strategy = "uniform",
     min_samples: int = 100,
     edges: ArrayLike | None = None,
     min_bin_samples: int | None = None,
-    distance: str = "total-variation",
+    distance: Distance = "total-variation",
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,

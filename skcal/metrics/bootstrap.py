@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from math import isfinite
 from numbers import Integral, Real
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,7 +81,7 @@ def bootstrap_interval(
     *,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
-    method: str = "basic",
+    method: Literal["percentile", "basic", "BCa"] = "basic",
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,

@@ -5,13 +5,14 @@ Equal predictions enter together, and there are neither bins nor widths.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.metrics.base import estimate_problems
+from skcal.metrics.options import Average, OfScalars
 from skcal.metrics.statistic import prepared_by
 from skcal.notions import Problem
 from skcal.sample import read_sample, refuse_vectors
@@ -19,6 +20,14 @@ from skcal.sample import read_sample, refuse_vectors
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 
 
+@overload
+def cutoff_calibration_error(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[OfScalars]
+) -> np.ndarray: ...
+@overload
+def cutoff_calibration_error(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: Average = "sum", **options: Unpack[OfScalars]
+) -> float: ...
 @prepared_by(lambda problem, **others: _prepare(problem, _range, others))
 @validate_params(_AVERAGE)
 def cutoff_calibration_error(
@@ -26,7 +35,7 @@ def cutoff_calibration_error(
     y_proba: ArrayLike,
     *,
     notion: str = "auto",
-    average: str | None = "sum",
+    average: Average | None = "sum",
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -99,6 +108,14 @@ def cutoff_calibration_error(
     return estimate_problems(sample, largest_over_ranges, average=average)
 
 
+@overload
+def kolmogorov_smirnov_calibration_error(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[OfScalars]
+) -> np.ndarray: ...
+@overload
+def kolmogorov_smirnov_calibration_error(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: Average = "sum", **options: Unpack[OfScalars]
+) -> float: ...
 @prepared_by(lambda problem, **others: _prepare(problem, _largest, others))
 @validate_params(_AVERAGE)
 def kolmogorov_smirnov_calibration_error(
@@ -106,7 +123,7 @@ def kolmogorov_smirnov_calibration_error(
     y_proba: ArrayLike,
     *,
     notion: str = "auto",
-    average: str | None = "sum",
+    average: Average | None = "sum",
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from skcal._scores import bounded_log_losses, brier_losses, log_losses, of_outco
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.metrics.bins import BIN_OPTIONS, BinMoments, BinRule, bin_moments
+from skcal.metrics.options import Strategy
 from skcal.metrics.smoothers import isotonic_frequency, make_points
 from skcal.metrics.statistic import observed_draw
 from skcal.sample import read_sample
@@ -63,9 +64,9 @@ def score_decomposition(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    score: str = "brier",
+    score: Literal["log-loss", "brier"] = "brier",
     notion: str | Callable = "auto",
-    strategy: str = "isotonic",
+    strategy: Literal["isotonic"] | Strategy = "isotonic",
     n_bins: int | str = 15,
     min_samples: int = 100,
     sample_weight: ArrayLike | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import combinations
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks, weight_of_pairs
 from skcal.kernels import Kernel, laplacian_forms
 from skcal.metrics.base import estimate_problems
+from skcal.metrics.options import Average, Kernels
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import read_sample, refuse_vectors
 
@@ -38,6 +39,28 @@ def prepare_kernel(problem, *, method="unbiased", kernel="laplacian", bandwidth=
     )
 
 
+@overload
+def squared_kernel_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    return_standard_error: Literal[True],
+    average: Average = "sum",
+    **options: Unpack[Kernels],
+) -> tuple[float, float]: ...
+@overload
+def squared_kernel_calibration_error(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[Kernels]
+) -> np.ndarray: ...
+@overload
+def squared_kernel_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    average: Average = "sum",
+    return_standard_error: Literal[False] = False,
+    **options: Unpack[Kernels],
+) -> float: ...
 @prepared_by(prepare_kernel, at_least=2)
 @validate_params(
     {
@@ -57,13 +80,13 @@ def squared_kernel_calibration_error(
     y_proba: ArrayLike,
     *,
     notion: str | Callable = "auto",
-    method: str = "unbiased",
-    kernel: str | Callable = "laplacian",
-    bandwidth: float | str = "median",
+    method: Literal["unbiased", "biased", "linear", "block", "incomplete"] = "unbiased",
+    kernel: Literal["laplacian", "rbf"] | Callable = "laplacian",
+    bandwidth: float | Literal["median"] = "median",
     block_size: int | None = None,
     n_pairs: int | None = None,
     class_kernel: ArrayLike | None = None,
-    average: str | None = "sum",
+    average: Average | None = "sum",
     return_standard_error: bool = False,
     random_state: int | np.random.RandomState | None = 0,
     sample_weight: ArrayLike | None = None,
@@ -386,8 +409,8 @@ def squared_mean_embedding_calibration_error(
     locations: ArrayLike | None = None,
     location_classes: ArrayLike | None = None,
     n_locations: int = 10,
-    kernel: str | Callable = "laplacian",
-    bandwidth: float | str = "median",
+    kernel: Literal["laplacian", "rbf"] | Callable = "laplacian",
+    bandwidth: float | Literal["median"] = "median",
     random_state: int | np.random.RandomState | None = 0,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,

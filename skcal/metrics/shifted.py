@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -126,7 +126,7 @@ def shifted_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    shift: str = "label",
+    shift: Literal["label", "covariate"] = "label",
     target_proba: ArrayLike | None = None,
     X: ArrayLike | None = None,
     target_X: ArrayLike | None = None,

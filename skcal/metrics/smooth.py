@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.functions.dirichlet_sums import leave_one_out_residuals, loo_log_likelihoods
 from skcal.functions.kernel_density import BANDWIDTHS
 from skcal.metrics.base import estimate_problems
+from skcal.metrics.options import Average, Density, Smooth
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import read_sample, refuse_vectors
 
@@ -25,6 +26,14 @@ _CELLS_PER_MODE = 2, 32  # of the Taylor series: the fewer, the more terms
 _SETTLED = 1e-6  # a relative step of Newton's after which the next is below 1e-11
 
 
+@overload
+def smooth_calibration_error(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[Smooth]
+) -> np.ndarray: ...
+@overload
+def smooth_calibration_error(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: Average = "sum", **options: Unpack[Smooth]
+) -> float: ...
 @prepared_by()
 @validate_params(
     {
@@ -37,8 +46,8 @@ def smooth_calibration_error(
     y_proba: ArrayLike,
     *,
     notion: str = "auto",
-    bandwidth: float | str = "self-consistent",
-    average: str | None = "sum",
+    bandwidth: float | Literal["self-consistent"] = "self-consistent",
+    average: Average | None = "sum",
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -246,6 +255,14 @@ def _transform(sums, n_modes, *, odd):
     return np.concatenate([[0.0], dst(sums, type=2)[: n_modes - 1] / 2])
 
 
+@overload
+def kernel_density_calibration_error(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[Density]
+) -> np.ndarray: ...
+@overload
+def kernel_density_calibration_error(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: Average = "sum", **options: Unpack[Density]
+) -> float: ...
 @prepared_by(at_least=2)
 @validate_params(
     {
@@ -261,8 +278,8 @@ def kernel_density_calibration_error(
     *,
     notion: str | Callable = "auto",
     norm: float = 1,
-    bandwidth: float | str = 0.02,
-    average: str | None = "sum",
+    bandwidth: float | Literal["loo"] = 0.02,
+    average: Average | None = "sum",
     root: bool = True,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,

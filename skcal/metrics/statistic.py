@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import isfinite
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from skcal._sklearn_compat import validate_parameter_constraints
 from skcal.notions import Problem
 from skcal.sample import Outcomes, read_sample
 
+_Metric = TypeVar("_Metric", bound=Callable)
 _NEARLY_LABELS, _LEAST_RATIO = 0.95, 1e-9  # variances of shares, as parts of those of labels
 
 
@@ -42,7 +43,7 @@ def prepared_by(
     counts: Callable | None = None,
     at_least: int = 1,
     **options: Any,
-) -> Callable:
+) -> Callable[[_Metric], _Metric]:
     """Declare how a metric is prepared, as a decorator.
 
     Parameters
@@ -82,7 +83,7 @@ def prepared_by(
     True
     """
 
-    def declare(metric):
+    def declare(metric: Any) -> Any:
         metric.preparation = Preparation(outcomes, counts, at_least, options)
         return metric
 

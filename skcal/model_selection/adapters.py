@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
@@ -53,7 +55,7 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
         self.classifier = classifier
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, **params):
+    def fit(self, X, y=None, **params) -> Self:
         """Fit the classifier unless it is frozen.
 
         Parameters
@@ -71,7 +73,7 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
         self.classes_ = self.classifier_.classes_
         return self
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Return probabilities of shape (n_samples, n_classes)."""
         check_is_fitted(self)
         return self.classifier_.predict_proba(X)
@@ -129,7 +131,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
     def __init__(self, estimator):
         self.estimator = estimator
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Fit the function.
 
         Parameters
@@ -177,7 +179,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         self.classes_, self.n_features_in_ = fitted.classes_, fitted.n_features_in_
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Corrected probabilities of all classes.
 
         Parameters
@@ -223,6 +225,6 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         result[rows, top] = two[:, 0]
         return result
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Most probable class of each sample."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
@@ -147,7 +149,7 @@ class CalibrationErrorEstimator(BaseEstimator):
             return super().set_params(**params)
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None, groups=None):
+    def fit(self, X, y, sample_weight=None, groups=None) -> Self:
         """Fit the function on the pairs of training samples.
 
         Parameters
@@ -192,7 +194,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         self.functions_ = engine.fit(function, data)
         return self
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Estimated squared calibration error at each prediction.
 
         Parameters
@@ -207,7 +209,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         data = self._unlabelled(X)
         return engine.pointwise(self.functions_, data)
 
-    def squared_error(self, X, sample_weight=None):
+    def squared_error(self, X, sample_weight=None) -> float:
         """Plug-in estimate of the squared calibration error.
 
         Parameters
@@ -225,7 +227,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         return engine.plug_in(self.functions_, data)
 
     @available_if(_functions_have("residual"))
-    def one_step(self, X, y, sample_weight=None, groups=None):
+    def one_step(self, X, y, sample_weight=None, groups=None) -> OneStepEstimate:
         """One-step estimate of the squared calibration error, in expectation never too high.
 
         Parameters
@@ -290,7 +292,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         data = self._labelled(X, y, sample_weight)
         return engine.risk(self.functions_, data)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X, y, sample_weight=None) -> float:
         """Minus the pair risk; greater is better. Arguments as for :meth:`risk`."""
         data = self._labelled(X, y, sample_weight)
         return engine.score(self.functions_, data)

@@ -6,7 +6,7 @@ import warnings
 from contextlib import nullcontext
 from importlib import import_module
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -248,7 +248,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None, groups=None):
+    def fit(self, X, y, sample_weight=None, groups=None) -> Self:
         """Choose functions by their risks, and estimate the error by cross-validation.
 
         Parameters
@@ -523,7 +523,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
             )
         return self.one_step_
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Estimated squared error at each prediction, by ``best_estimator_``.
 
         Parameters
@@ -537,7 +537,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         X = self._checked(X)
         return self.best_estimator_.predict(X)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X, y, sample_weight=None) -> float:
         """Minus the pair risk of ``best_estimator_``; greater is better.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -182,7 +182,7 @@ class CalibrationMonitor(BaseEstimator):
 
     # Watching
 
-    def update(self, X, y, sample_weight=None, groups=None):
+    def update(self, X, y, sample_weight=None, groups=None) -> Self:
         """Add a batch of outcomes to the evidence, and learn from it.
 
         Parameters
@@ -314,7 +314,7 @@ class CalibrationMonitor(BaseEstimator):
         self.n_samples_seen_ = 0
         return self
 
-    def merge(self, other):
+    def merge(self, other) -> Self:
         """Add the evidence of another monitor of the same model, whose samples are others.
 
         Parameters

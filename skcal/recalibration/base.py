@@ -6,6 +6,7 @@ import json
 import warnings
 from abc import ABC, abstractmethod
 from numbers import Real
+from typing import Self
 
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
@@ -95,7 +96,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         self.from_logits = from_logits
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Fit the map.
 
         Parameters
@@ -190,7 +191,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
             return z[:, 1:] - z[:, :1]
         return z
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Recalibrated probabilities.
 
         Parameters
@@ -226,7 +227,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
             return np.stack([expit(-margin), expit(margin)], axis=1)
         return softmax(logits, axis=1)
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Most probable class of each sample."""
         most_probable = decoded(self.predict_proba(X)).argmax(axis=1)
         return as_given(self.classes_[most_probable], X)
@@ -247,7 +248,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         learnt = {name: getattr(self, f"{name}_") for name in self._saved_parameters}
         return {name: np.asarray(value).tolist() for name, value in learnt.items()}
 
-    def to_json(self):
+    def to_json(self) -> str:
         """The fitted map as JSON text, with its formula.
 
         Numbers are written in full: what :meth:`from_json` reads predicts the same to the last bit.
@@ -268,7 +269,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         return to_text(self)
 
     @classmethod
-    def from_json(cls, text):
+    def from_json(cls, text) -> RecalibrationMap:
         """The fitted map that :meth:`to_json` wrote.
 
         Parameters

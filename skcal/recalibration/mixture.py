@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import softmax
@@ -157,7 +157,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
         self.weights = weights
         self.temperature = temperature
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Fit every map.
 
         Parameters
@@ -181,7 +181,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
         self.classes_ = np.arange(data.n_classes)
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Return the weighted mean of the maps' probabilities, (n_samples, n_classes)."""
         check_is_fitted(self)
         total = np.zeros((_num_samples(X), len(self.classes_)))
@@ -191,7 +191,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
             return total
         return softmax(log_probabilities(total) / self.temperature, axis=1)
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Return the column of the most probable class of each sample."""
         return self.predict_proba(X).argmax(axis=1)
 

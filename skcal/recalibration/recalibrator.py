@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from numbers import Integral
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -212,7 +213,7 @@ class Recalibrator(
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None, groups=None):
+    def fit(self, X, y, sample_weight=None, groups=None) -> Self:
         """Try the maps, choose one and fit it to all samples.
 
         Parameters
@@ -238,7 +239,8 @@ class Recalibrator(
             nothing to fit to.
         """
         data = self._read(X, y, sample_weight, groups)
-        self._n_rows, self._errors = len(data.X), {}
+        self._n_rows = len(data.X)
+        self._errors: dict = {}
         with one_blas_thread() if data.X.size < _MANY_PROBABILITIES else nullcontext():
             return self._fit(data, X, y)
 
@@ -328,7 +330,7 @@ class Recalibrator(
         if self.store_out_of_fold:
             self.out_of_fold_ = out_of_fold
 
-    def cross_fit_predict_proba(self, X):
+    def cross_fit_predict_proba(self, X) -> np.ndarray:
         """Recalibrate the training samples, each by a map that was not fitted to it.
 
         Parameters
@@ -415,7 +417,7 @@ class Recalibrator(
             )
         return self._errors[which, notion]
 
-    def unchanged_proba(self, X):
+    def unchanged_proba(self, X) -> np.ndarray:
         """Probabilities of all classes before recalibration, (n_samples, n_classes).
 
         Parameters
@@ -430,7 +432,7 @@ class Recalibrator(
         check_is_fitted(self)
         return self._identity.predict_proba(self._predictions(X))
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Recalibrated probabilities.
 
         Parameters
@@ -447,11 +449,11 @@ class Recalibrator(
         proba = mapped_proba(map, predictions, self.n_samples_, len(self.classes_))
         return as_given(proba, X)
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Recalibrated probabilities, as :meth:`predict_proba`, for pipelines."""
         return self.predict_proba(X)
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Most probable class of each sample."""
         most_probable = decoded(self.predict_proba(X)).argmax(axis=1)
         return as_given(self.classes_[most_probable], X)

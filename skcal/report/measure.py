@@ -253,15 +253,15 @@ def _interval(estimate, low, high, refuted) -> dict[str, float]:
 
 
 def _binned_ece(sample, settings, refuted) -> BinnedEce:
+    y, p = sample.y_true, sample.proba
     bins, resampling = settings.bins(sample), settings.resampling
-    given = sample.y_true, sample.proba
     level = settings.confidence_level
     resampling |= beside(sample)
     interval = bootstrap_interval(
-        expected_calibration_error, *given, confidence_level=level, **bins, **resampling
+        expected_calibration_error, y, p, confidence_level=level, **bins, **resampling
     )
-    null: Any = monte_carlo_test(*given, **bins, **resampling).null_distribution
-    count = calibration_bins(*given, **bins).count
+    null: Any = monte_carlo_test(y, p, **bins, **resampling).null_distribution
+    count = calibration_bins(y, p, **bins).count
     return BinnedEce(
         notion=sample.notion,
         **_interval(interval.estimate, interval.low, interval.high, refuted),

@@ -297,7 +297,7 @@ def calibration_report(
     random_state=0,
     n_jobs=None,
     verbose=0,
-):
+) -> CalibrationReport:
     """Estimate, test and show the calibration of predictions.
 
     Parameters

@@ -1,0 +1,135 @@
+"""What a type checker sees of the package: the types of results, and options that are misspelt."""
+
+import inspect
+import re
+from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from test_readme import BLOCKS
+
+from skcal import hypothesis_tests, metrics
+from skcal._sklearn_compat import InvalidParameterError
+
+ROOT = Path(__file__).parents[1]
+RESULTS = """
+reveal_type(recalibrator)  # Recalibrator
+reveal_type(after)  # ndarray
+reveal_type(look)  # RecalibrationDisplay
+reveal_type(search)  # CalibrationErrorSearchCV
+reveal_type(search.summary())  # str
+"""
+SCRIPT = """
+import numpy as np
+import skcal
+from skcal import calibration_report
+from skcal.displays import ReliabilityDisplay
+from skcal.hypothesis_tests import calibration_test, compare_calibration, equivalence_test
+from skcal.metrics import bootstrap_interval, calibration_bins, expected_calibration_error
+from skcal.metrics import score_decomposition, squared_kernel_calibration_error
+from skcal.monitoring import CalibrationMonitor
+from skcal.recalibration import TemperatureScaling
+
+rng = np.random.default_rng(0)
+p = rng.uniform(size=500)
+y = (rng.uniform(size=500) < p).astype(int)
+weight = rng.lognormal(size=500)
+reveal_type(expected_calibration_error(y, p, n_bins=10, sample_weight=weight))  # float
+reveal_type(expected_calibration_error(y, p, average=None))  # ndarray
+reveal_type(squared_kernel_calibration_error(y, p, return_standard_error=True)[1])  # float
+reveal_type(bootstrap_interval(expected_calibration_error, y, p).low)  # float
+reveal_type(calibration_bins(y, p).gap)  # ndarray
+reveal_type(score_decomposition(y, p))  # ScoreDecomposition
+reveal_type(calibration_test(y, p).pvalue)  # float
+reveal_type(compare_calibration(y, p, p**2, method="skce"))  # CalibrationTestResult
+reveal_type(equivalence_test(y, p, limit=0.1).high)  # float
+report = calibration_report(y, p)
+reveal_type(report)  # CalibrationReport
+reveal_type(report.summary())  # str
+reveal_type(ReliabilityDisplay.from_predictions(y, p))  # ReliabilityDisplay
+scaling = TemperatureScaling().fit(p, y)
+reveal_type(scaling)  # TemperatureScaling
+reveal_type(scaling.predict_proba(p))  # ndarray
+reveal_type(CalibrationMonitor(alpha=0.01).update(p, y))  # CalibrationMonitor
+reveal_type(skcal.Binning(5).fit(p[:, None], y - p))  # Binning
+"""
+MISSPELT = """
+import numpy as np
+from skcal import Recalibrator
+from skcal.hypothesis_tests import equivalence_test, skce_test
+from skcal.metrics import expected_calibration_error
+y, p = np.zeros(3), np.zeros(3)
+expected_calibration_error(y, p, bins=10)  # "bins" .* did you mean "n_bins"
+expected_calibration_error(y, p, strategy="unifrom")  # No overload variant
+skce_test(y, p, method="monte_carlo")  # "method" to "skce_test"
+equivalence_test(y, p, limits=0.1)  # "limits" for "equivalence_test"
+Recalibrator(scorin="neg_log_loss")  # "scorin" for "Recalibrator"
+"""
+
+
+def checked(script, folder):
+    """What mypy says of the lines of a script, a text for each."""
+    api = pytest.importorskip("mypy.api")
+    path = folder / "script.py"
+    path.write_text(script)
+    options = ["--config-file", str(ROOT / "setup.cfg"), "--cache-dir", str(ROOT / ".mypy_cache")]
+    options += ["--follow-imports", "silent", "--show-error-codes"]
+    out, errors, _ = api.run([*options, str(path)])
+    assert not errors
+    said: dict[int, str] = {}
+    for number, text in re.findall(r"script\.py:(\d+): (.*)", out):
+        said[int(number)] = said.get(int(number), "") + text + "\n"
+    lines = script.splitlines()
+    return {lines[number - 1]: text for number, text in said.items()}
+
+
+def test_results_of_the_readme_and_of_a_script_have_their_types(tmp_path):
+    pytest.importorskip("mypy.api")
+    script = "".join(BLOCKS) + RESULTS + SCRIPT
+    said = checked(script, tmp_path)
+    asked = [line for line in script.splitlines() if line.startswith("reveal_type")]
+    assert said.keys() == set(asked), said
+    for line in asked:
+        name = line.rpartition("# ")[2]
+        assert re.search(rf'type is "(\w+\.)*{name}(\[|")', said[line]), said[line]
+
+
+def test_misspelt_options_are_errors_of_types(tmp_path):
+    said = checked(MISSPELT, tmp_path)
+    wrong = [line for line in MISSPELT.splitlines() if "  # " in line]
+    assert said.keys() == set(wrong), said
+    for line in wrong:
+        assert re.search(line.rpartition("# ")[2], said[line]), said[line]
+
+
+def options_of_names():
+    for room in (metrics, hypothesis_tests):
+        for function in (getattr(room, name) for name in room.__all__):
+            if inspect.isfunction(function):
+                hints = get_type_hints(function)
+                yield from ((function, name) for name, hint in hints.items() if literals(hint))
+
+
+def literals(annotation):
+    """The strings that an annotation allows."""
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    return [name for part in get_args(annotation) for name in literals(part)]
+
+
+@pytest.mark.parametrize(
+    ("function", "option"),
+    [pytest.param(*pair, id=f"{pair[0].__name__} {pair[1]}") for pair in options_of_names()],
+)
+def test_names_that_types_allow_are_those_that_calls_do(function, option):
+    needed = {"limit": 0.1, "metric": metrics.expected_calibration_error, "features": [0] * 3}
+    needed |= {"y_proba_b": [0.5] * 3, "y_true": [0, 1, 1], "y_proba": [0.5, 0.2, 0.3]}
+    needed |= {"y_proba_a": [0.5] * 3}
+    takes = inspect.signature(function).parameters
+    given = {name: value for name, value in needed.items() if name in takes}
+    with pytest.raises(InvalidParameterError, match=rf"'{option}' parameter") as caught:
+        function(**given, **{option: "misspelt"})
+    allowed = " ".join(re.findall(r"str among \{(.*?)\}", str(caught.value)))
+    assert set(re.findall(r"'([\w-]+)'", allowed)) == set(
+        literals(get_type_hints(function)[option])
+    )
