@@ -60,10 +60,10 @@ from skcal.hypothesis_tests import equivalence_test, skce_test
 from skcal.metrics import expected_calibration_error
 y, p = np.zeros(3), np.zeros(3)
 expected_calibration_error(y, p, bins=10)  # "bins" .* did you mean "n_bins"
-expected_calibration_error(y, p, strategy="unifrom")  # No overload variant
+expected_calibration_error(y, p, strategy="uniforms")  # No overload variant
 skce_test(y, p, method="monte_carlo")  # "method" to "skce_test"
 equivalence_test(y, p, limits=0.1)  # "limits" for "equivalence_test"
-Recalibrator(scorin="neg_log_loss")  # "scorin" for "Recalibrator"
+Recalibrator(scores="neg_log_loss")  # "scores" for "Recalibrator"
 """
 
 
