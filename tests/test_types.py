@@ -12,13 +12,15 @@ from skcal import hypothesis_tests, metrics
 from skcal._sklearn_compat import InvalidParameterError
 
 ROOT = Path(__file__).parents[1]
-RESULTS = """
-reveal_type(recalibrator)  # Recalibrator
-reveal_type(after)  # ndarray
-reveal_type(look)  # RecalibrationDisplay
-reveal_type(search)  # CalibrationErrorSearchCV
-reveal_type(search.summary())  # str
-"""
+# What the README's names hold, of those that it has.
+RESULTS = {
+    "report": "CalibrationReport",
+    "recalibrator": "Recalibrator",
+    "recalibrator.summary()": "str",
+    "after": "ndarray",
+    "look": "RecalibrationDisplay",
+    "search": "CalibrationErrorSearchCV",
+}
 SCRIPT = """
 import numpy as np
 import skcal
@@ -85,7 +87,14 @@ def checked(script, folder):
 
 def test_results_of_the_readme_and_of_a_script_have_their_types(tmp_path):
     pytest.importorskip("mypy.api")
-    script = "".join(BLOCKS) + RESULTS + SCRIPT
+    readme = "".join(BLOCKS)
+    held = [
+        f"reveal_type({value})  # {name}\n"
+        for value, name in RESULTS.items()
+        if re.search(rf"^{value.partition('.')[0]} = ", readme, re.MULTILINE)
+    ]
+    assert held
+    script = readme + "".join(held) + SCRIPT
     said = checked(script, tmp_path)
     asked = [line for line in script.splitlines() if line.startswith("reveal_type")]
     assert said.keys() == set(asked), said
