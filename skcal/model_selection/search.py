@@ -285,7 +285,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
             estimator=self,
         )
         self.notion_, self.classes_ = sample.notion, sample.given_classes
-        self._sample, self._verdict = sample.take(sample.weight > 0), None
+        self._sample = sample.take(sample.weight > 0)
+        self._verdict: tuple | None = None
         plans = make_plans(self, sample)
         data = Problems(sample.problems(), sample.weight, sample.groups)
         if not data.share_samples:
