@@ -30,6 +30,7 @@ from skcal.metrics.thresholds import _all_jumps, _deviation_of_groups
 from skcal.model_selection.adaptive import candidates_of, partitions_of
 from skcal.monitoring import CalibrationMonitor
 from skcal.notions import Problems
+from skcal.recalibration import SegmentRecalibrator
 from skcal.sample import read_sample
 
 
@@ -174,6 +175,13 @@ def recalibrated(y, proba, groups):
     return {**numbers_of(fitted.comparison_["log_loss"]), "tests": tests}
 
 
+def segmented(y, proba, groups):
+    options = {"cv": 2, "n_resamples": 19, "random_state": 0}
+    fitted = SegmentRecalibrator(skcal.TemperatureScaling(), **options)
+    fitted.fit(proba, y, groups=groups, segments=np.arange(len(y)) % 3)
+    return numbers_of(fitted.comparison_["log_loss"])
+
+
 def classified(y, proba, groups):
     fitted = quick("classifier").fit(proba[:, None], y, groups=groups)
     shown = fitted.predict_proba(proba[:5, None]), fitted.out_of_fold_.after
@@ -188,6 +196,7 @@ METHODS = {
     "CalibrationErrorSearchCV.fit": searched,
     "RecalibratedClassifierCV.fit": classified,
     "Recalibrator.fit": recalibrated,
+    "SegmentRecalibrator.fit": segmented,
     "Stacking.fit": stacked,
     "calibration_report": reported,
     **{

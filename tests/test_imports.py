@@ -40,6 +40,7 @@ LAYERS = [
     "recalibrated_classifier",
     "metrics",
     "hypothesis_tests",
+    "segment_recalibrator",
     "monitoring",
     "displays",
     "report",
@@ -121,7 +122,8 @@ def test_packages_only_re_export():
     for module in packages:
         tree = parsed(module)
         rest = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
-        if module in ("skcal", "skcal.metrics"):  # which import higher rooms when they are used
+        # These import higher rooms when they are used.
+        if module in ("skcal", "skcal.metrics", "skcal.recalibration"):
             rest = [node for node in rest if not isinstance(node, ast.FunctionDef | ast.If)]
         assigned = {ast.unparse(node).split(" = ")[0] for node in rest[1:]}
         assert assigned <= {"__all__", "__version__", "_ANSWERS", "_WHEN_USED"}, module

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,49 @@ from skcal._validation import InputError, decoded
 
 _DENSE = 256  # of more single segments the members are sparse
 _KEYS = 2**26  # sums of so large integers are exact up to 10⁸ samples
+
+
+class Rule(NamedTuple):
+    """A condition on one column, which a sample fulfils or not.
+
+    Attributes
+    ----------
+    column : str
+    kind : {"true", "missing", "category", "value", "range"}
+        A column that is true, a missing value, a string, a number, or a number with ``low`` < x ≤
+        ``high``.
+    low, high : str, float or None
+        The category or the value is ``low``; None is no bound.
+    name : str
+        Such as ``age > 65``.
+    """
+
+    column: str
+    kind: str
+    low: Any
+    high: Any
+    name: str
+
+    def __str__(self):
+        return self.name
+
+    def holds(self, column: np.ndarray) -> np.ndarray:
+        """Return whether each value of the column fulfils the condition."""
+        if self.kind == "true":
+            return column.astype(bool)
+        missing = np.array([is_missing(value) for value in column.tolist()], dtype=bool)
+        if self.kind == "missing":
+            return missing
+        if self.kind == "category":
+            return ~missing & (column.astype(str) == self.low)
+        values = _as_numbers(column)
+        if values is None:
+            reason = f"column {self.column!r} holds no numbers, which {self.name!r} needs."
+            raise InputError("features", reason, "Pass numbers, as before.")
+        if self.kind == "value":
+            return values == self.low
+        low = -np.inf if self.low is None else self.low
+        return (values > low) & (values <= (np.inf if self.high is None else self.high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +74,8 @@ class Segments:
         The columns of ``single`` that each segment has in common.
     n_left_out : int
         The number of further segments, with fewer samples than asked for.
+    rules : sequence of Rule
+        The condition of each column of ``single``.
     """
 
     names: Sequence[str]
@@ -38,6 +83,12 @@ class Segments:
     first: np.ndarray
     second: np.ndarray
     n_left_out: int = 0
+    rules: Sequence[Rule] = ()
+
+    def rules_of(self, segment: int) -> tuple[Rule, ...]:
+        """Return the conditions of a segment, one or two."""
+        columns = dict.fromkeys([int(self.first[segment]), int(self.second[segment])])
+        return tuple(self.rules[column] for column in columns)
 
     def take(self, rows) -> Segments:
         """Return the segments of some of the samples."""
@@ -94,18 +145,19 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
     min_samples : int
         Smaller segments are left out.
     """
-    names: list[str] = []
+    rules: list[Rule] = []
     feature, codes, n_left_out = [], [], 0
     for k, (name, column) in enumerate(read_columns(features, n_samples)):
-        own_names, own = _of_column(name, column, n_bins)
-        size = np.bincount(own[own >= 0], minlength=len(own_names))
+        of_column, own = _of_column(name, column, n_bins)
+        size = np.bincount(own[own >= 0], minlength=len(of_column))
         large = np.flatnonzero(size >= min_samples)
         n_left_out += int(np.count_nonzero(size)) - len(large)
-        place = np.full(len(own_names) + 1, -1)
-        place[large] = len(names) + np.arange(len(large))
+        place = np.full(len(of_column) + 1, -1)
+        place[large] = len(rules) + np.arange(len(large))
         codes.append(place[own])
-        names += [own_names[one] for one in large.tolist()]
+        rules += [of_column[one] for one in large.tolist()]
         feature += [k] * len(large)
+    names = [rule.name for rule in rules]
     if not names:
         reason = f"make no segment of at least {min_samples} samples."
         remedy = "Pass coarser features, or call segment_test with a lower min_samples or n_bins."
@@ -113,7 +165,7 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
     single = _one_hot(codes, len(names))
     each = np.arange(len(names))
     if order == 1:
-        return _without_repetitions(Segments(names, single, each, each, n_left_out))
+        return _without_repetitions(Segments(names, single, each, each, n_left_out, rules))
     first, second, size = _pairs(single, np.array(feature))
     large = size >= min_samples
     n_left_out += int(np.count_nonzero(~large))
@@ -121,7 +173,7 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     names += [f"{names[a]} and {names[b]}" for a, b in pairs]
     first, second = np.concatenate([each, first]), np.concatenate([each, second])
-    return _without_repetitions(Segments(names, single, first, second, n_left_out))
+    return _without_repetitions(Segments(names, single, first, second, n_left_out, rules))
 
 
 def _one_hot(codes, width):
@@ -227,9 +279,9 @@ def _refuse_nested(name, column):
 
 
 def _of_column(name, column, n_bins):
-    """Names of the segments of one feature, and the number of that of each sample; -1: none."""
+    """The conditions of one feature, and the number of that of each sample; -1: none."""
     if column.dtype.kind == "b":
-        return [name], np.where(column, 0, -1)
+        return [Rule(name, "true", None, None, name)], np.where(column, 0, -1)
     if column.dtype.kind in "mMcV":
         raise InputError(
             "features",
@@ -240,14 +292,16 @@ def _of_column(name, column, n_bins):
     missing = np.array([is_missing(value) for value in column.tolist()])
     if values is None:
         labels, codes = np.unique(column[~missing].astype(str), return_inverse=True)
-        names = [f"{name} = {label}" for label in labels.tolist()]
+        rules = [
+            Rule(name, "category", label, None, f"{name} = {label}") for label in labels.tolist()
+        ]
     else:
-        names, codes = _ranges(name, values[~missing], n_bins)
-    group = np.full(len(column), len(names))
+        rules, codes = _ranges(name, values[~missing], n_bins)
+    group = np.full(len(column), len(rules))
     group[~missing] = codes
     if missing.any():
-        names.append(f"{name} missing")
-    return names, group
+        rules.append(Rule(name, "missing", None, None, f"{name} missing"))
+    return rules, group
 
 
 def _as_numbers(column):
@@ -269,7 +323,10 @@ def _ranges(name, values, n_bins):
     """Quantile ranges (low, high] by their ends, or single values where there are few."""
     distinct = np.unique(values)
     if len(distinct) <= n_bins:
-        return [f"{name} = {value:.6g}" for value in distinct], np.searchsorted(distinct, values)
+        rules = [
+            Rule(name, "value", value, None, f"{name} = {value:.6g}") for value in distinct.tolist()
+        ]
+        return rules, np.searchsorted(distinct, values)
     shares = np.arange(1, n_bins) / n_bins
     ends = np.quantile(values, shares, method="inverted_cdf")
     ends = np.unique(ends[ends < distinct[-1]])
@@ -280,7 +337,11 @@ def _ranges(name, values, n_bins):
         *(f"{name} in ({low}, {high}]" for low, high in pairwise(shown)),
         f"{name} > {shown[-1]}",
     ]
-    return names, codes
+    bounds = [None, *ends.tolist(), None]
+    rules = [
+        Rule(name, "range", *pair, text) for pair, text in zip(pairwise(bounds), names, strict=True)
+    ]
+    return rules, codes
 
 
 def _shortly(numbers):

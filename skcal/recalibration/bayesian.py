@@ -301,22 +301,10 @@ def _prior_scale(X, cells, unit, deviations):
 def _posterior(X, at_knots, cells, at) -> tuple[float, np.ndarray]:
     """Laplace evidence of logits z + X b, b standard normal, and mean probabilities at knots."""
     likelihood = TwoClasses(cells.z, X, cells.events, cells.mass)
-    b, identity = np.zeros(X.shape[1]), np.eye(X.shape[1])
-    loss, gradient, hessian = likelihood.derivatives(b)
-    for _ in range(60):
-        step, size = np.linalg.solve(hessian + identity, gradient + b), 1.0
-        while True:
-            moved = b - size * step
-            new = likelihood.derivatives(moved)
-            gain = loss + b @ b / 2 - new[0] - moved @ moved / 2
-            if gain >= -1e-12 or size < 1e-6:
-                break
-            size /= 2
-        b, (loss, gradient, hessian) = moved, new
-        if gain < 1e-6:
-            break
-    evidence = -loss - b @ b / 2 - np.linalg.slogdet(hessian + identity)[1] / 2
-    covariance = np.linalg.inv(hessian + identity)
+    b, loss, hessian = likelihood.mode()
+    precision = hessian + np.eye(len(b))
+    evidence = -loss - b @ b / 2 - np.linalg.slogdet(precision)[1] / 2
+    covariance = np.linalg.inv(precision)
     variance = np.sum((at_knots @ covariance) * at_knots, axis=1)
     return evidence, expit((at + at_knots @ b) / np.sqrt(1 + np.pi / 8 * variance))
 

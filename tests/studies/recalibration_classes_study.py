@@ -21,7 +21,7 @@ from skcal import Recalibrator, TemperatureScaling
 from skcal.metrics import expected_calibration_error
 from skcal.recalibration import Identity
 
-SIZES, N_NETWORKS, N_TEST, N_CLASSES, N_FEATURES = (2000, 5000), 6, 10_000, 100, 30
+SIZES, N_NETWORKS, N_TEST, N_CLASSES, N_FEATURES = (2000, 5000), 2, 10_000, 100, 30
 
 
 def network(seed, n):
