@@ -15,6 +15,7 @@ from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
 from skcal._show import Table, as_json, printable
+from skcal.cli.abstain import shown, threshold_of
 from skcal.cli.bounds import STANDARD_INPUT, FileError
 from skcal.cli.evaluate import chosen_notions, demonstration, evaluate, verdict_test
 from skcal.cli.gates import (
@@ -71,6 +72,7 @@ def main(arguments=None) -> int:
         "compare": _compare,
         "monitor": _monitor,
         "recalibrate": _recalibrate,
+        "abstain": _abstain,
     }
     try:
         options.print = _print_nothing if options.quiet else print_result
@@ -270,6 +272,16 @@ def _evaluate_file(options):
     if gate is None:
         return 0
     return _status_of(gate["status"], [result["reading"] for result in gate["results"]], options)
+
+
+# abstain
+
+
+def _abstain(options):
+    notion = ANSWERS if options.correct is not None else "confidence"
+    text, status = shown(threshold_of(_predictions_of(options), notion, options), options.json)
+    options.print(text)
+    return status
 
 
 # report, compare and plot

@@ -116,6 +116,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_compare(commands, [_random_options(), _json_option(), _file_options()])
     _add_monitor(commands, [_json_option(), _file_options()])
     _add_recalibrate(commands, [_random_options(), _json_option(), _file_options()])
+    _add_abstain(commands, [_json_option(), _file_options()])
     return parser
 
 
@@ -555,6 +556,28 @@ def _add_monitor(commands, parents):
         type=_positive,
         metavar="RATIO",
         help="say how soon a drift to this ratio of observed to predicted events is found",
+    )
+
+
+def _add_abstain(commands, parents):
+    parser = _add_command(
+        commands,
+        "abstain",
+        parents,
+        "find the confidence from which on few answers are wrong",
+        "answers.jsonl --confidence confidence --correct correct --max-risk 0.1",
+        "Find the lowest confidence from which on at most a given share of answers is wrong, with "
+        "95 %% confidence: use such answers, and abstain from the others. Without --confidence, an "
+        "answer is the most probable class. Exit with 3 if no threshold is proven.",
+    )
+    parser.add_argument("file", metavar="FILE")
+    _add_samples(parser)
+    parser.add_argument(
+        "--max-risk",
+        type=_share,
+        required=True,
+        metavar="SHARE",
+        help="the largest share of wrong answers among those that are used, such as 0.1",
     )
 
 

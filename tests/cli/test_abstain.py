@@ -1,0 +1,81 @@
+"""The command that finds the threshold above which few answers are wrong."""
+
+import json
+
+import numpy as np
+import pytest
+
+from skcal.metrics import coverage_at_risk
+
+N = 600
+
+
+def answers(seed=0):
+    """Five samples for each of 120 questions, with confidences in percent that are often 100."""
+    rng = np.random.default_rng(seed)
+    truth = rng.beta(5, 1.5, N // 5).repeat(5)
+    stated = np.minimum(5 * np.round(20 * (truth + 0.1 * rng.random(N))), 100)
+    return stated, rng.random(N) < truth
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    rows = [
+        {"question": k // 5, "confidence": float(c), "correct": bool(r)}
+        for k, (c, r) in enumerate(zip(*answers(), strict=True))
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+ANSWERS = ["--confidence", "confidence", "--correct", "correct", "--percent"]
+
+
+def test_it_is_coverage_at_risk_of_answers_also_with_groups(file, run):
+    stated, right = answers()
+    for options, groups in (([], None), (["--groups", "question"], np.arange(N) // 5)):
+        expected = coverage_at_risk(right, stated / 100, 0.2, groups=groups)
+        assert run("abstain", file, *ANSWERS, "--max-risk", 0.2, *options).strip() == str(expected)
+        facts = json.loads(run("abstain", file, *ANSWERS, "--max-risk", 0.2, "--json", *options))
+        assert facts["threshold"] == expected.threshold
+        assert facts["low"] == expected.low
+
+
+def test_without_a_proven_threshold_the_status_is_3(file, run):
+    text = run("abstain", file, *ANSWERS, "--max-risk", 0.001, status=3)
+    assert "No threshold is proven to hold a risk of at most 0.1 %" in text
+    facts = json.loads(run("abstain", file, *ANSWERS, "--max-risk", 0.001, "--json", status=3))
+    assert (facts["threshold"], facts["coverage"]) == (None, 0)
+
+
+def test_of_a_classifier_it_asks_whether_the_most_probable_class_is_right(tmp_path, run):
+    rng = np.random.default_rng(1)
+    proba = rng.dirichlet([0.3] * 3, N)
+    y = (proba.cumsum(axis=1) > rng.random((N, 1))).argmax(axis=1)
+    for columns, name in (
+        (proba, "three.csv"),
+        (proba[:, :2] / proba[:, :2].sum(1)[:, None], "two.csv"),
+    ):
+        labels = np.minimum(y, columns.shape[1] - 1)
+        head = ",".join([*map(str, range(columns.shape[1])), "label"])
+        np.savetxt(
+            tmp_path / name,
+            np.column_stack([columns, labels]),
+            "%.17g",
+            ",",
+            header=head,
+            comments="",
+        )
+        right = columns.argmax(axis=1) == labels
+        expected = coverage_at_risk(right, columns.max(axis=1), 0.6)
+        assert run("abstain", tmp_path / name, "--max-risk", 0.6).strip() == str(expected)
+
+
+@pytest.mark.parametrize("risk", ["0", "1", "x"])
+def test_risks_outside_of_0_and_1_are_refused(file, risk, capsys):
+    from skcal.cli.commands import main
+
+    with pytest.raises(SystemExit):
+        main(["abstain", str(file), *ANSWERS, "--max-risk", risk])
+    assert "--max-risk" in capsys.readouterr().err
