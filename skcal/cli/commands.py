@@ -305,7 +305,10 @@ def _compare(options):
     if options.fail_if_worse:
         level, samples = options.alpha or 0.05, samples_of(first, options)
         gate = gate_of_comparison(first, second, _only_notion(options), level, samples)
-    report = _report_on(first, options, names[0], compare=second.proba, compare_name=names[1])
+    more = {"compare": second.proba, "compare_name": names[1]}
+    if options.correct is not None:
+        more["second_y_true"] = second.labels
+    report = _report_on(first, options, names[0], **more)
     if options.json:
         facts = report.to_dict()
         options.print(as_json(facts if gate is None else {**facts, "gate": gate}))
@@ -317,7 +320,8 @@ def _compare(options):
 def _read_both(options) -> tuple[Predictions, Predictions]:
     """The predictions of two models for the same samples."""
     first, second = _read(options), _read(options, options.second)
-    return align(first, second, options.file, options.second, options.id)
+    own = options.correct is not None  # answers of two models are right or wrong by themselves
+    return align(first, second, options.file, options.second, options.id, own)
 
 
 def _report_on(predictions, options, name, **more):

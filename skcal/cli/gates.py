@@ -222,7 +222,13 @@ def gate_of_tests(adjusted, alpha) -> dict:
 def gate_of_comparison(first, second, notion, alpha, samples) -> dict:
     """Whether the calibration error of the second model is significantly larger."""
     test = compare_calibration(
-        first.labels, first.proba, second.proba, notion=notion, labels=first.classes, **samples
+        first.labels,
+        first.proba,
+        second.proba,
+        second_y_true=second.labels,
+        notion=notion,
+        labels=first.classes,
+        **samples,
     )
     worse = test.estimate < 0 and test.pvalue <= alpha
     shown = "is larger" if worse else "is not shown to be larger"

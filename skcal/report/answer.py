@@ -201,10 +201,11 @@ def _samples_needed(found) -> list[str]:
     ]
 
 
-def worst_range(test) -> str:
+def worst_range(test, notion) -> str:
     """``At most 200 surplus or missing events per 1,000 cases in any range``."""
+    what = "right answers" if notion.of_answers else "events"
     return (
-        f"in any range of predictions at most {per_thousand(test.high)} surplus or missing events "
+        f"in any range of predictions at most {per_thousand(test.high)} surplus or missing {what} "
         f"per 1,000 cases ({percent(test.confidence_level)} confidence)"
     )
 

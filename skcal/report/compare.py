@@ -239,9 +239,15 @@ class ModelComparison:
     warnings: list[str]
 
 
-def read_second(y_true, y_proba, compare, strategy, options) -> Sample:
-    """Check the predictions of a second model for the same samples."""
+def read_second(y_true, y_proba, compare, strategy, options, own=None) -> Sample:
+    """Check the predictions of a second model for the same samples.
+
+    ``own`` are its outcomes and the classes of both, where they are not those of the first.
+    """
     _require_same_shape(compare, y_proba)
+    if own is not None:
+        y_true, labels = own
+        options = options | {"labels": labels, "pos_label": None, "label_name": "second_y_true"}
     if strategy != "uniform":
         raise ValueError(
             f"strategy={strategy!r} makes other bins for every model. With compare use 'uniform'."
@@ -282,10 +288,12 @@ def compare_models(
 
 
 def _paired_test(first, second, settings, notion, method) -> PairedTest:
+    same = np.array_equal(first.happened, second.happened)
     test = compare_calibration(
         first.y_true,
         first.proba,
         second.proba,
+        second_y_true=None if same else second.y_true,
         notion=notion,
         labels=first.classes,
         method=method,

@@ -179,7 +179,7 @@ def _overview(sample) -> Overview:
         base_rates=sample.frequencies.tolist(),
         mean_predictions=np.average(rows, axis=0, weights=sample.weight).tolist(),
         accuracy=sample.accuracy,
-        mean_confidence=float(np.average(rows.max(axis=1), weights=sample.weight)),
+        mean_confidence=sample.mean_confidence,
         smallest=float(min(map(np.min, features))),
         largest=float(max(map(np.max, features))),
         of_shares=sample.outcomes is not None,

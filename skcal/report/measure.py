@@ -280,7 +280,8 @@ def _binned_ece(sample, settings, refuted) -> BinnedEce:
 def _all_classes(sample):
     """The notion of scores; a binary report shows of two columns what it shows of one."""
     notion = sample.notion
-    return notion if notion.of_positive_class else resolve_notion("classwise", sample.proba)
+    one_column = notion.of_positive_class or notion.of_answers
+    return notion if one_column else resolve_notion("classwise", sample.proba)
 
 
 def _asked_scores(sample) -> list[tuple[str, Notion, str]]:

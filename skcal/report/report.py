@@ -280,6 +280,7 @@ def calibration_report(
     groups=None,
     segments=None,
     compare=None,
+    second_y_true=None,
     n_bins=15,
     strategy="uniform",
     max_error=None,
@@ -335,6 +336,9 @@ def calibration_report(
         :func:`skcal.hypothesis_tests.segment_test` with ``relative=True``.
     compare : array-like of the shape of ``y_proba``, default=None
         Predictions of a second model for the same samples.
+    second_y_true : array-like of the shape of ``y_true``, default=None
+        The outcomes of the second model where it has its own, such as whether each answer of a
+        second language model to the same questions was right. None: ``y_true`` holds for both.
     n_bins : int, default=15
         The number of bins.
     strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
@@ -451,7 +455,12 @@ def calibration_report(
     options |= {"sample_weight": sample_weight, "groups": groups}
     rows = read_sample(y_true, y_proba, **options, keep_weightless=True)
     sample = rows if rows.weight.all() else read_sample(y_true, y_proba, **options)
-    second = None if compare is None else read_second(y_true, y_proba, compare, strategy, options)
+    second = None
+    if compare is not None:
+        own = None if second_y_true is None else (second_y_true, sample.given_classes)
+        second = read_second(y_true, y_proba, compare, strategy, options, own)
+    elif second_y_true is not None:
+        raise InputError("second_y_true", "is given without compare.", "Pass both.")
     n_samples = len(sample.codes)
     parts = [] if by is None else read_subgroups(by, len(rows.weight), rows.weight)
     settings = Settings(

@@ -111,7 +111,7 @@ def headline_rows(measures: Measures, settings: dict) -> list[Row]:
     """Five numbers: the error, the worst range, two about the average, and the Brier score."""
     rows = [
         *_error_rows(measures.error),
-        *_cutoff_rows(measures.cutoff),
+        *_cutoff_rows(measures.cutoff, settings["notion"]),
         *_average_rows(measures, settings),
     ]
     return rows + [
@@ -153,10 +153,11 @@ def _error_rows(error):
     return [Row("calibration error", error.estimate, detail, error.notion, error.low, error.high)]
 
 
-def _cutoff_rows(test):
+def _cutoff_rows(test, notion):
     if test is None:
         return []
-    return [Row("cutoff error", test.estimate, worst_range(test), test.notion, None, test.high)]
+    detail = worst_range(test, notion)
+    return [Row("cutoff error", test.estimate, detail, test.notion, None, test.high)]
 
 
 def _average_rows(measures, settings):

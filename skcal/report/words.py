@@ -34,6 +34,9 @@ _SURE = 4.0  # standard errors
 def heading(found) -> str:
     """One line about the samples."""
     view = found.overview
+    if found.notion.of_answers:
+        many = _number_of_predictions(view).replace("predictions", "answers")
+        return f"{many}; is an answer right as often as its confidence says?"
     if not found.notion.of_positive_class:
         many = f"{_number_of_predictions(view)} of {len(view.classes)} classes"
         return f"{many}; is a prediction right as often as its largest probability says?"

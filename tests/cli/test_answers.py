@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skcal.cli.commands import main
-from skcal.hypothesis_tests import calibration_test
+from skcal.hypothesis_tests import calibration_test, compare_calibration
 from skcal.notions import ANSWERS
 from skcal.report import calibration_report
 from skcal.sample import read_sample
@@ -49,7 +49,19 @@ def test_numbers_are_those_of_the_binary_notion_and_words_those_of_answers(file,
         assert facts["overall"].get(name) == expected["overall"].get(name)
     view = facts["overall"]["overview"]
     assert view["accuracy"] == pytest.approx(right.mean(), rel=1e-12)
+    assert view["mean_confidence"] == pytest.approx(stated.mean() / 100, rel=1e-12)
     assert facts["overall"]["validation"] is None  # what medicine reports
+
+
+@pytest.mark.parametrize("detail", ["short", "full"])
+def test_a_report_of_answers_never_speaks_of_events(file, run, detail, tmp_path):
+    page = tmp_path / "page.html"
+    options = ["--by", "subject", "--detail", detail, "--html", page]
+    text = run("report", file, *OPTIONS, *options, *FEW)
+    for shown in (text, page.read_text("utf-8")):
+        assert "event" not in shown
+        assert "accuracy" in shown
+    assert text.splitlines()[2].startswith("200 answers; ")
 
 
 @pytest.mark.parametrize("command", ["test", "evaluate"])
@@ -107,3 +119,40 @@ def test_accuracy_of_answers_is_the_share_of_right_ones():
         problem.residuals.ravel().tolist()
         for problem in read_sample(sample.y_true, sample.proba, "binary").problems()
     ]
+
+
+def test_two_models_are_compared_each_with_its_own_right_and_wrong(tmp_path, run):
+    (first, right), (second, second_right) = answers(0), answers(1, off=0.0)
+    write(tmp_path / "a.jsonl", first, right)
+    write(tmp_path / "b.jsonl", second, second_right)
+    lines = (tmp_path / "b.jsonl").read_text().splitlines()
+    order = np.random.default_rng(0).permutation(N)
+    (tmp_path / "b.jsonl").write_text("\n".join(lines[k] for k in order) + "\n")
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    options = [*OPTIONS, "--id", "question", *FEW]
+    facts = json.loads(run("compare", *files, *options, "--json"))
+    test = compare_calibration(
+        right, first / 100, second / 100, second_y_true=second_right, method="projection"
+    )
+    [found] = [one for one in facts["comparison"]["tests"] if one["measure"] == "squared error"]
+    assert (found["estimate"], found["pvalue"]) == pytest.approx((test.estimate, test.pvalue))
+    views = facts["overall"]["overview"], facts["comparison"]["second"]["overview"]
+    expected = [right.mean(), second_right.mean()]
+    assert [view["accuracy"] for view in views] == pytest.approx(expected, rel=1e-12)
+    text = run("compare", *files, *options)
+    assert "event" not in text
+    status = int(test.estimate < 0 and test.pvalue <= 0.05)
+    run("compare", *files, *options, "--fail-if-worse", "--quiet", status=status)
+
+
+def test_a_second_model_has_outcomes_of_its_own_in_a_report():
+    rng = np.random.default_rng(0)
+    p, q = rng.uniform(size=(2, 300))
+    y, z = rng.random(300) < p, rng.random(300) < q
+    report = calibration_report(y, p, compare=q, second_y_true=z, n_resamples=19)
+    alone = calibration_report(z, q, n_resamples=19)
+    assert report.comparison.second.error.estimate == alone.overall.error.estimate
+    brier = next(one for one in report.comparison.score_tests if one.measure == "Brier score")
+    assert brier.estimate == pytest.approx(np.mean((y - p) ** 2) - np.mean((z - q) ** 2))
+    with pytest.raises(ValueError, match="second_y_true is given without compare"):
+        calibration_report(y, p, second_y_true=z)
