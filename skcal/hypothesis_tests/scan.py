@@ -27,7 +27,9 @@ from skcal.metrics.statistic import observed_draw
 from skcal.notions import Problem
 from skcal.sample import read_sample, refuse_vectors
 
-_CELLS = 32
+_FEWEST_CELLS, _MOST_CELLS = 32, 128  # √n between them
+_CALIBRATED = 0.15  # the share of a range above which it is told
+_ENDS = 8.8  # of both ends at once: -2 log(1 - √.975)
 _TINY = 1e-30  # tails below leave every probability possible, as far as quantiles are known
 
 
@@ -45,6 +47,9 @@ class ScanRange(NamedTuple):
         Confidence limits of the probability of the outcome, which hold for all ranges at once.
     outcome : str
         The class, where every class is tested; else empty.
+    may_be_calibrated : float
+        The share of its samples, at its ends, that may be calibrated: those which a range misses
+        whose gap is almost as unlikely to be chance.
     """
 
     low: float
@@ -55,6 +60,7 @@ class ScanRange(NamedTuple):
     observed_low: float
     observed_high: float
     outcome: str = ""
+    may_be_calibrated: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +111,10 @@ class ScanTestResult(CalibrationTestResult):
             ]
             for one in self.ranges
         ]
-        return "\n".join([*lines, "", Table(columns, rows, "lrrr").text()])
+        share = max(one.may_be_calibrated for one in self.ranges)
+        outside = f"up to {100 * share:.0f} % of the samples of a range"
+        notes = [f"{outside}, at its ends, may be calibrated"] if share > _CALIBRATED else []
+        return "\n".join([*lines, "", Table(columns, rows, "lrrr", notes=notes).text()])
 
 
 @validate_params(
@@ -185,7 +194,8 @@ def scan_test(
 
     Notes
     -----
-    The predictions are divided into 32 cells of equally many samples, equal predictions together.
+    The predictions are divided into √n cells of equally many samples, at least 32 and at most 128,
+    equal predictions together.
     Of every range of cells, with V = Σ p (1 - p) over its samples and over all samples ΣV,
 
     T = abs(Σ y - Σ p) / √V - √(2 log(e ΣV / V)),
@@ -196,13 +206,33 @@ def scan_test(
     κ + √(2 log(e ΣV / V)); the binomial bounds sums of unequal probabilities [2]_. With ``groups``
     V is no less than the sum over the groups of (Σ y - Σ p)² in the range, and than the variance
     that the estimated dependence of the outcomes of a group makes; limits are as much wider. Of all
-    sets of disjoint ranges the one is reported whose limits leave out the most, which is the lower
-    bound.
+    sets of disjoint ranges the one whose limits leave out the most is the lower bound.
+
+    Reported are the ranges of the largest T, without those ends that their minimal significant
+    ranges leave out [3]_: a wider range may be significant for what it holds of these, and the rest
+    be calibrated. At n = 10,000 and level 5 %, with 199 resamples:
+
+    ======================================== =========== ========= =========
+    errors of uniform predictions            rejects     wrong     bound
+    ======================================== =========== ========= =========
+    a twentieth too low by 0.2               1.00 / .92  .02 / .23 .59 / .28
+    a twentieth too low by 0.15              1.00 / .60  .08 / .36 .47 / .13
+    top decile too high by 0.1               1.00 / 1.00 .01 / .08 .60 / .31
+    top decile too high by 0.05              1.00 / .84  .02 / .13 .34 / .09
+    2 % events, top 5 % six times too high   1.00 / .08  .04 / –   .46 / –
+    2 % events, top 5 % 2.2 times too low    1.00 / .12  .02 / –   .28 / –
+    logistic slope 0.7                       1.00 / 1.00 0 / 0     .63 / .44
+    ======================================== =========== ========= =========
+
+    "wrong" is the share of the samples of a reported range that were calibrated, "bound" that of
+    ``lower_bound`` in the true mean gap; on the right of a stroke with lognormal weights, which
+    leave the information of 3,700 samples.
+
     The tails rest on the normal law. In simulations (15 kinds of scalar predictions, six of them
     calibrated, n = 300 to 3,000, 200 data sets each) the lower bound was above the truth in at most
     1.5 % of miscalibrated data sets, and of calibrated ones in no more than the test rejects.
 
-    It sees ranges, so it is weak where errors change their sign within a 32nd of the samples.
+    It sees ranges, so it is weak where errors change their sign within a cell.
     O(n) time a resample: with 999 some 10 s for a million samples of one probability, or for
     10,000 of each of 100 classes, and a fifth of that with ``n_resamples=199``.
 
@@ -211,6 +241,7 @@ def scan_test(
     .. [1] Dümbgen & Spokoiny, Multiscale testing of qualitative hypotheses, Ann. Statist. 2001.
     .. [2] Hoeffding, On the distribution of the number of successes in independent trials,
        Ann. Math. Statist. 1956.
+    .. [3] Dümbgen & Walther, Multiscale inference about a density, Ann. Statist. 2008.
 
     Examples
     --------
@@ -222,10 +253,10 @@ def scan_test(
     >>> print(scan_test(happened, p, random_state=0))
     Scan of ranges of predictions, exact level; notion binary
     p-value    0.001
-    mean gap   at least 0.0562 at 95 % confidence
+    mean gap   at least 0.0552 at 95 % confidence
     <BLANKLINE>
     predictions       samples  predicted  observed (95 % for all ranges)
-    0.5338 to 0.9995      937     0.7670       0.5966 (0.5447 to 0.6470)
+    0.6209 to 0.9995      755     0.8130       0.6225 (0.5613 to 0.6811)
     """
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, groups=groups)
@@ -291,7 +322,8 @@ class RangeScan:
         )
         x, weight = self.problem.features[:, 0].astype(np.float64), self.problem.weight
         self.weight = None if (weight == 1).all() else weight
-        edges = np.quantile(x, np.arange(1, _CELLS) / _CELLS, method="inverted_cdf")
+        n_cells = int(np.clip(round(np.sqrt(len(x))), _FEWEST_CELLS, _MOST_CELLS))
+        edges = np.quantile(x, np.arange(1, n_cells) / n_cells, method="inverted_cdf")
         self.starts = np.unique(np.append(0, np.searchsorted(x, edges, side="right")))
         self.starts = self.starts[self.starts < len(x)]
         self.first, self.end = np.triu_indices(len(self.starts) + 1, 1)
@@ -354,19 +386,96 @@ class RangeScan:
         effective = self.certainty * self.mass / self.squares
         sizes = effective * self.mass
         hits = self._happened(observed_draw(self.problem))[0]
-        frequency, hits = hits / self.mass, hits * effective
+        gaps, frequency, hits = hits - self.predicted, hits / self.mass, hits * effective
         tail = norm.sf(max(critical_value, 0.0) + self.penalty)
         low, high = clopper_pearson(hits, sizes, np.maximum(tail, _TINY))
         low, high = np.where(tail > _TINY, low, 0.0), np.where(tail > _TINY, high, 1.0)
         mean = self.predicted / self.mass
         excess = self.mass * np.maximum(np.maximum(low - mean, mean - high), 0)
-        chosen = _best_disjoint(self.first, self.end, excess)
+        bound = excess[_best_disjoint(self.first, self.end, excess)].sum() / len(
+            self.problem.weight
+        )
+        chosen = self._named(gaps, excess, critical_value)
         x, ends = self.problem.features[:, 0], np.append(self.starts, len(self.problem.weight))
         first, end = ends[self.first[chosen]], ends[self.end[chosen]]
         shown = (values[chosen].tolist() for values in (mean, frequency, low, high))
         columns = x[first].tolist(), x[end - 1].tolist(), (end - first).tolist(), *shown
-        found = [ScanRange._make([*row, title]) for row in zip(*columns, strict=True)]
-        return found, float(excess[chosen].sum() / len(x))
+        shares = [self._outside_of_core(k, chosen, gaps) for k in chosen]
+        rows = zip(*columns, strict=True)
+        found = [
+            ScanRange._make([*row, title, share]) for row, share in zip(rows, shares, strict=True)
+        ]
+        return found, float(bound)
+
+    def _named(self, gaps, excess, critical_value) -> list[int]:
+        """Disjoint ranges in order, the most significant first, less their ends.
+
+        The ends of a range that its minimal significant ranges leave out are cut off: those hold no
+        other significant range of their side, where wider ones may be significant for what
+        they hold of these, and the rest be calibrated. Ranges of one side that touch are one.
+        """
+        first, end, varies = self.first, self.end, self.deviation > 0
+        signed = np.divide(gaps, self.deviation, out=np.zeros_like(gaps), where=varies)
+        scores = np.where(
+            excess > 0, np.where(varies, np.abs(signed) - self.penalty, np.inf), -np.inf
+        )
+        minimal = {
+            side: self._minimal(side * signed - self.penalty > critical_value) for side in (1, -1)
+        }
+        number = np.zeros((len(self.starts) + 1,) * 2, dtype=np.intp)
+        number[first, end] = np.arange(len(first))
+        chosen = []
+        while scores.max() > critical_value:
+            best = int(scores.argmax())
+            inside = (
+                minimal[1 if gaps[best] > 0 else -1] & (first >= first[best]) & (end <= end[best])
+            )
+            if inside.any():
+                core = number[first[inside].min(), end[inside].max()]
+                best = int(core) if excess[core] > 0 else best
+            chosen.append(best)
+            scores[(first < end[best]) & (end > first[best])] = -np.inf
+        joined: list[int] = []
+        for one in sorted(chosen, key=lambda k: first[k]):
+            if joined and end[joined[-1]] == first[one] and gaps[joined[-1]] * gaps[one] > 0:
+                one = int(number[first[joined.pop()], end[one]])
+            joined.append(one)
+        return joined
+
+    def _outside_of_core(self, chosen, others, gaps) -> float:
+        """The share of a range's samples outside of all ranges that are as likely as the likeliest.
+
+        Were the gap of a range the same everywhere, its score squared would be twice a
+        log-likelihood, of which the true ends fall short by at most ``_ENDS`` in 95 %.
+        """
+        first, end = self.first, self.end
+        overlaps = (first < end[chosen]) & (end > first[chosen]) & (gaps * gaps[chosen] > 0)
+        for other in others:
+            if other != chosen:
+                overlaps &= (end <= first[other]) | (first >= end[other])
+        likely = np.full(len(gaps), -np.inf)
+        varies = overlaps & (self.deviation > 0)
+        likely[varies] = (gaps[varies] / self.deviation[varies]) ** 2
+        likely = likely >= likely.max() - _ENDS
+        ends = np.append(self.starts, len(self.problem.weight))
+        low, high = max(first[likely].max(), first[chosen]), min(end[likely].min(), end[chosen])
+        core = max(ends[high] - ends[low], 0) if varies.any() else 0
+        return float(1 - core / (ends[end[chosen]] - ends[first[chosen]]))
+
+    def _minimal(self, significant) -> np.ndarray:
+        """Which of some ranges hold none of the others."""
+        n_cells = len(self.starts)
+        known = np.zeros((n_cells + 1, n_cells + 1), dtype=bool)
+        known[self.first, self.end] = significant
+        inner = np.zeros_like(known)
+        for length in range(2, n_cells + 1):
+            first = np.arange(n_cells + 1 - length)
+            held = (
+                (known | inner)[first + 1, first + length],
+                (known | inner)[first, first + length - 1],
+            )
+            inner[first, first + length] = np.logical_or(*held)
+        return significant & ~inner[self.first, self.end]
 
 
 def _best_disjoint(first, end, value) -> list[int]:

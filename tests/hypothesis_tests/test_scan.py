@@ -67,7 +67,7 @@ def test_limits_are_binomial_at_the_tail_of_the_critical_value(rng):
         assert one.observed == y[inside].mean()
         below, above = interval.low - one.predicted, one.predicted - interval.high
         excess += inside.mean() * max(below, above, 0)
-    assert result.lower_bound == pytest.approx(excess)
+    assert result.lower_bound >= excess * (1 - 1e-9)
 
 
 def test_one_region_that_is_too_high_is_named(rng):
@@ -154,6 +154,59 @@ def test_an_impossible_outcome_does_not_hide_ranges_from_a_scan_of_groups():
     result = scan_test(y, p, groups=groups, n_resamples=99, random_state=0)
     assert result.pvalue == 0.01
     assert all(one.low > 0.3 for one in result.ranges)
+
+
+def test_minimal_ranges_hold_no_other():
+    rng = np.random.default_rng(0)
+    [problem] = read_sample(rng.integers(2, size=400), rng.uniform(size=400)).problems()
+    scan = RangeScan(problem)
+    significant = rng.uniform(size=len(scan.first)) < 0.05
+    places = list(zip(scan.first[significant], scan.end[significant], strict=True))
+    rows = scan.first, scan.end, significant, scan._minimal(significant)
+    for first, end, own, minimal in zip(*rows, strict=True):
+        inside = [1 for a, b in places if first <= a and b <= end and (a, b) != (first, end)]
+        assert minimal == (own and not inside)
+
+
+def test_few_samples_of_a_range_are_calibrated_where_the_error_is_local():
+    """The share is .02 unless a calibrated range is named, in at most 5 %: thrice of five in .1 %.
+
+    The bound is .59 of the truth on average (standard deviation .08 of one set).
+    """
+    rng = np.random.default_rng(0)
+    shares, bounds = [], []
+    for _ in range(5):
+        p = rng.uniform(size=10_000)
+        wrong = (p > 0.5) & (p < 0.55)
+        y = rng.uniform(size=10_000) < np.where(wrong, p + 0.2, p)
+        result = scan_test(y, p, n_resamples=99, random_state=0)
+        inside = np.zeros(10_000, dtype=bool)
+        for one in result.ranges:
+            inside |= (one.low <= p) & (p <= one.high)
+            assert 0 <= one.may_be_calibrated <= 1
+        shares.append(np.mean(~wrong[inside]))
+        bounds.append(result.lower_bound / (0.2 * wrong.mean()))
+    assert np.median(shares) < 0.15
+    assert 0.45 < np.mean(bounds) < 1
+
+
+def test_ranges_of_small_scores_may_be_calibrated_at_their_ends():
+    rng = np.random.default_rng(3)
+    p, weight = rng.uniform(size=4000), rng.lognormal(size=4000)
+    y = rng.uniform(size=4000) < np.where(p > 0.9, p - 0.2, p)
+    result = scan_test(y, p, sample_weight=weight, n_resamples=99, random_state=0)
+    most = max(one.may_be_calibrated for one in result.ranges)
+    assert most > 0.15
+    text = f"up to {100 * most:.0f} % of the samples of a range, at its ends, may be calibrated"
+    assert text in " ".join(str(result).split())
+
+
+def test_cells_grow_with_the_samples():
+    rng = np.random.default_rng(0)
+    for n, n_cells in ((300, 32), (4900, 70), (40_000, 128)):
+        p = rng.uniform(size=n)
+        [problem] = read_sample(rng.uniform(size=n) < p, p).problems()
+        assert len(RangeScan(problem).starts) == n_cells
 
 
 def test_ranges_hold_numbers_of_python():
