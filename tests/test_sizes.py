@@ -158,6 +158,7 @@ OTHERS = {
         "displays.curves._MANY",
         "displays.simplex._MAX_ROWS",
         "hypothesis_tests.joint._MOST_CELLS",
+        "hypothesis_tests.scan._MOST_CELLS",  # tests/hypothesis_tests/test_scan.py
         "hypothesis_tests.mean_embedding._MOST_LOCATIONS",
         "hypothesis_tests.skce._MANY_SAMPLES",  # tests/hypothesis_tests/test_skce.py
         "metrics.bootstrap._FEW_ROWS",  # tests/metrics/test_bootstrap.py
