@@ -21,8 +21,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_te
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from skcal import CalibrationErrorSearchCV, compare_risks
+from skcal import CalibrationErrorSearchCV
 from skcal.displays import RiskDisplay
+from skcal.model_selection import compare_risks
 
 X, y = load_digits(return_X_y=True)
 folds = StratifiedKFold(5, shuffle=True, random_state=0)

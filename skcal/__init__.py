@@ -12,18 +12,21 @@ from skcal.functions import (
     TwoStepKernelRidge,
     Zero,
 )
-from skcal.model_selection import (
-    CalibrationErrorEstimator,
-    CalibrationErrorSearchCV,
-    ClassifierProbabilities,
-    compare_risks,
-)
+from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.recalibrated_classifier import RecalibratedClassifierCV
 from skcal.recalibration import Recalibrator, TemperatureScaling
 
 if TYPE_CHECKING:
+    from skcal.displays import ReliabilityDisplay
+    from skcal.hypothesis_tests import (
+        calibration_test,
+        compare_calibration,
+        equivalence_test,
+        scan_test,
+    )
     from skcal.hypothesis_tests.error_interval import calibration_error_interval
-    from skcal.metrics import calibration_error
+    from skcal.metrics import calibration_error, expected_calibration_error
+    from skcal.monitoring import CalibrationMonitor
     from skcal.report import calibration_report
 
 __version__ = "0.1.0"
@@ -32,12 +35,13 @@ __all__ = [
     "Binning",
     "CalibrationErrorEstimator",
     "CalibrationErrorSearchCV",
-    "ClassifierProbabilities",
+    "CalibrationMonitor",
     "DirichletKernelDensity",
     "KroneckerKernelRidge",
     "PlugIn",
     "RecalibratedClassifierCV",
     "Recalibrator",
+    "ReliabilityDisplay",
     "Stacking",
     "TemperatureScaling",
     "TwoStepKernelRidge",
@@ -45,21 +49,32 @@ __all__ = [
     "calibration_error",
     "calibration_error_interval",
     "calibration_report",
-    "compare_risks",
+    "calibration_test",
+    "compare_calibration",
+    "equivalence_test",
+    "expected_calibration_error",
+    "scan_test",
 ]
 
 # Half of the time that an import of everything takes; few programs need it.
 _ANSWERS = {
-    "calibration_error": "skcal.metrics",
-    "calibration_error_interval": "skcal.metrics",
-    "calibration_report": "skcal.report",
+    "CalibrationMonitor": "monitoring",
+    "ReliabilityDisplay": "displays",
+    "calibration_error": "metrics",
+    "calibration_error_interval": "metrics",
+    "calibration_report": "report",
+    "calibration_test": "hypothesis_tests",
+    "compare_calibration": "hypothesis_tests",
+    "equivalence_test": "hypothesis_tests",
+    "expected_calibration_error": "metrics",
+    "scan_test": "hypothesis_tests",
 }
 _WHEN_USED = ("cli", "displays", "hypothesis_tests", "metrics", "monitoring", "report")
 
 
 def __getattr__(name: str) -> Any:
     if name in _ANSWERS:
-        return getattr(import_module(_ANSWERS[name]), name)
+        return getattr(import_module(f"skcal.{_ANSWERS[name]}"), name)
     if name in _WHEN_USED:
         return import_module(f"skcal.{name}")
     raise AttributeError(f"module 'skcal' has no attribute {name!r}")

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 import skcal
 import skcal.displays
-from skcal import CalibrationErrorEstimator, compare_risks, hypothesis_tests, metrics
+from skcal import CalibrationErrorEstimator, hypothesis_tests, metrics
 from skcal._groups import GroupBlocks, Groups, read_groups
 from skcal.functions import Binning
 from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls
@@ -27,6 +27,7 @@ from skcal.metrics.statistic import (
     prepare,
 )
 from skcal.metrics.thresholds import _all_jumps, _deviation_of_groups
+from skcal.model_selection import compare_risks
 from skcal.model_selection.adaptive import candidates_of, partitions_of
 from skcal.monitoring import CalibrationMonitor
 from skcal.notions import Problems

@@ -169,3 +169,18 @@ PACKAGES = [
 def test_all_names_are_sorted_and_exist(package):
     assert package.__all__ == sorted(package.__all__)
     assert all(callable(getattr(package, name)) for name in package.__all__)
+
+
+def test_the_package_offers_answers_and_functions_and_loads_answers_when_used():
+    assert len(skcal.__all__) <= 24
+    assert sorted(skcal.__all__) == skcal.__all__
+    assert all(getattr(skcal, name) is not None for name in skcal.__all__)
+    script = (
+        "import skcal, sys; print(*(name for name in sys.modules if name.startswith('skcal.')))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "skcal.recalibration" in loaded
+    late = ("skcal.hypothesis_tests", "skcal.displays", "skcal.report", "skcal.monitoring")
+    assert not set(late) & set(loaded)

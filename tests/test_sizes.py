@@ -14,11 +14,11 @@ from skcal import (
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
-    compare_risks,
 )
 from skcal.functions import dirichlet_sums
 from skcal.hypothesis_tests import segment_test, skce_test
 from skcal.metrics import binned_rms_error_interval, squared_kernel_calibration_error
+from skcal.model_selection import compare_risks
 from skcal.recalibration import DirichletCalibration, MatrixScaling
 
 

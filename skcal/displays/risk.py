@@ -116,7 +116,7 @@ class RiskDisplay(Display):
 
     See Also
     --------
-    skcal.CalibrationErrorSearchCV, skcal.compare_risks
+    skcal.CalibrationErrorSearchCV, skcal.model_selection.compare_risks
 
     Notes
     -----

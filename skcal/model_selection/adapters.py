@@ -38,7 +38,8 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
     >>> from sklearn.frozen import FrozenEstimator
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.pipeline import make_pipeline
-    >>> from skcal import CalibrationErrorEstimator, ClassifierProbabilities
+    >>> from skcal import CalibrationErrorEstimator
+    >>> from skcal.model_selection import ClassifierProbabilities
     >>> X, y = load_digits(return_X_y=True)
     >>> classifier = GaussianNB().fit(X[:600], y[:600])
     >>> pipeline = make_pipeline(

@@ -101,7 +101,8 @@ def compare_risks(a, b, X, y, sample_weight=None, groups=None) -> RiskComparison
 
     Examples
     --------
-    >>> from skcal import CalibrationErrorEstimator, PlugIn, TemperatureScaling, Zero, compare_risks
+    >>> from skcal import CalibrationErrorEstimator, PlugIn, TemperatureScaling, Zero
+    >>> from skcal.model_selection import compare_risks
     >>> from skcal.datasets import make_tempered
     >>> data = make_tempered(4000, temperature=2.0, random_state=0)
     >>> X, y = data.proba, data.labels

@@ -5,18 +5,12 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from skcal import (
-    CalibrationErrorEstimator,
-    CalibrationErrorSearchCV,
-    PlugIn,
-    Stacking,
-    Zero,
-    compare_risks,
-)
+from skcal import CalibrationErrorEstimator, CalibrationErrorSearchCV, PlugIn, Stacking, Zero
 from skcal._validation import InputError
 from skcal.datasets import make_tempered
 from skcal.functions import BilinearFunction
 from skcal.hypothesis_tests import risk_test
+from skcal.model_selection import compare_risks
 
 DATA = make_tempered(60, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
 P, Y = DATA.proba, DATA.labels

@@ -16,10 +16,10 @@ from skcal import (
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
-    compare_risks,
 )
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import risk_test
+from skcal.model_selection import compare_risks
 from skcal.notions import make_problems
 from skcal.recalibration import LogProbabilities
 

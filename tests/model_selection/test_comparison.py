@@ -18,11 +18,10 @@ from skcal import (
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
-    compare_risks,
 )
 from skcal.datasets import make_tempered
 from skcal.functions import BilinearFunction
-from skcal.model_selection import RiskComparison
+from skcal.model_selection import RiskComparison, compare_risks
 from skcal.notions import make_problems
 
 PAIRS = {

@@ -19,13 +19,13 @@ from skcal import (
     Binning,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
-    ClassifierProbabilities,
     KroneckerKernelRidge,
     PlugIn,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
 )
+from skcal.model_selection import ClassifierProbabilities
 
 FUNCTION = TwoStepKernelRidge(1e-3)
 SPLITS = list(KFold(3).split(np.zeros(300)))

@@ -11,10 +11,9 @@ from skcal import (
     PlugIn,
     TemperatureScaling,
     Zero,
-    compare_risks,
 )
 from skcal.datasets import make_tempered
-from skcal.model_selection import FunctionCorrection
+from skcal.model_selection import FunctionCorrection, compare_risks
 from skcal.sample import read_sample
 
 CANDIDATES = [Zero(), (PlugIn(TemperatureScaling()), {}), (Binning(), {"n_bins": [3, 8]})]

@@ -15,9 +15,8 @@ from skcal import (
     PlugIn,
     TemperatureScaling,
     Zero,
-    compare_risks,
 )
-from skcal.model_selection import RiskComparison
+from skcal.model_selection import RiskComparison, compare_risks
 from skcal.model_selection.comparison import risk_difference, simplest_family
 
 CANDIDATES = [

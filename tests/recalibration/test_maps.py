@@ -13,7 +13,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skcal import ClassifierProbabilities, TemperatureScaling
+from skcal import TemperatureScaling
+from skcal.model_selection import ClassifierProbabilities
 from skcal.recalibration import (
     BetaCalibration,
     ClassBasedTemperatureScaling,

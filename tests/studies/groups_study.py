@@ -27,7 +27,6 @@ from skcal import (
     PlugIn,
     TemperatureScaling,
     Zero,
-    compare_risks,
 )
 from skcal.displays.reliability_panel import make_panel
 from skcal.hypothesis_tests import (
@@ -47,6 +46,7 @@ from skcal.metrics import (
     flexible_calibration_curve,
     validation_measures,
 )
+from skcal.model_selection import compare_risks
 from skcal.sample import read_sample
 
 LEVEL = 0.05
