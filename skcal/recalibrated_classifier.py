@@ -1,4 +1,4 @@
-"""A classifier with its recalibrator, fitted to out-of-fold predictions, and what that won."""
+"""A classifier with its recalibrator, fitted to out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below 
 class RecalibratedClassifierCV(
     CallbackSupportMixin, Summarized, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
-    """Recalibrate a classifier, and say what that won and what error is left.
+    """Recalibrate a classifier, and estimate the gain and the calibration error that is left.
 
     As :class:`~sklearn.calibration.CalibratedClassifierCV`: classifiers are fitted without each
-    fold in turn, and their predictions for it teach the map. Here *one* map learns from the
-    predictions of all folds, is chosen among several, and changes nothing if that is best.
+    fold in turn, and the map is fitted to their predictions for it. Here *one* map is fitted to the
+    predictions of all folds. It is chosen among several, and changes nothing if that is best.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ class RecalibratedClassifierCV(
         return as_given(self.classes_[decoded(self.predict_proba(X)).argmax(axis=1)], X)
 
     def remaining_error(self, notion="auto"):
-        """Calibration error that is left, on samples that no fit has seen.
+        """Calibration error that is left, on out-of-fold predictions.
 
         Parameters
         ----------

@@ -27,7 +27,7 @@ _MOST = 2000  # points of a drawn map
 class RecalibrationDisplay(Display):
     """Reliability diagrams before and after recalibration; of one probability the map beside them.
 
-    Make it with :meth:`from_predictions`, from samples that no fit has seen.
+    Make it with :meth:`from_predictions`, from cross-validated predictions.
 
     Parameters
     ----------

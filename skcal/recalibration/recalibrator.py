@@ -52,7 +52,7 @@ _LOSSES = {score: loss for loss, score in SCORES.items()}
 class Recalibrator(
     CallbackSupportMixin, Summarized, ClassifierMixin, TransformerMixin, BaseEstimator
 ):
-    """Choose a recalibration map by its held-out loss, and apply it unless that would do harm.
+    """Choose a recalibration map by its cross-validated loss, and apply it unless it does harm.
 
     Maps and parameters compete in cross-validation on predictions and labels of samples that the
     classifier was not trained on. The predictions stay as they are unless the best map gains more
@@ -62,7 +62,7 @@ class Recalibrator(
     Parameters
     ----------
     candidates : list of maps or of (map, param_grid), default=None
-        Classifiers of probabilities, from the simplest on, such as
+        Classifiers of probabilities, the simplest first, such as
         ``[TemperatureScaling(), (VectorScaling(), {"C": [0.1, 1]})]``. The identity is always among
         them, as the first. None: of two classes ``BayesianCalibration``, of more a temperature of
         the probabilities and of smoothed ones, and vector and up to 100 classes matrix scaling.
@@ -111,12 +111,12 @@ class Recalibrator(
     cv_results_ : dict
         The scores of all settings, as of :class:`~sklearn.model_selection.GridSearchCV`.
     names_ : list of str
-        The candidates, of which ``comparisons_`` tells.
+        The candidates, in the order of ``comparisons_``.
     simplest_name_ : str
         The first candidate whose loss is not significantly above that of the chosen one (p > 0.05).
     comparisons_ : list of LossComparison
-        The loss of the best setting of each candidate (``before``) against that of the chosen one,
-        on held-out samples, whose labels took part in the choice.
+        The cross-validated loss of the best setting of each candidate (``before``) against that of
+        the chosen one. The labels took part in the choice.
     comparison_ : dict of LossComparison
         ``"log_loss"`` and ``"brier_score"`` of the predictions before and after recalibration, on
         samples whose labels took part in neither the fit of the map nor its choice.
@@ -527,7 +527,7 @@ def _summary_of_choice(recalibrator: Recalibrator) -> Summary:
     ]
     gains = (("log_loss", "log loss"), ("brier_score", "Brier score"))
     return choice_summary(
-        f"{recalibrator.n_samples_:,} predictions{what}; losses of samples that were held out",
+        f"{recalibrator.n_samples_:,} predictions{what}; cross-validated losses",
         judged,
         "log loss" if recalibrator.scoring == "neg_log_loss" else "Brier score",
         decimals=5,
@@ -594,7 +594,7 @@ def _chosen_map(recalibrator: Recalibrator) -> Iterator[str]:
         then = "" if temperature == 1 else f", then temperature {temperature:.3f}"
         yield f"chosen: the mean of the candidates, {parts}{then}."
     else:
-        yield f"chosen: {name}, by its loss on samples that it was not fitted to."
+        yield f"chosen: {name}, by its cross-validated loss."
     simplest = recalibrator.simplest_name_
     if name not in ("Identity", simplest):
         gap = recalibrator.comparisons_[recalibrator.names_.index(simplest)]
