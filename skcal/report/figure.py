@@ -11,7 +11,8 @@ from skcal.displays.base import MAX_PANELS
 from skcal.displays.files import rendered
 from skcal.report.measure import Measures
 
-_SIZE = (4.6, 5.2)
+_SIZE = (3.6, 4.7)  # at its own size, and on a telephone, text has at least 9 points
+_LINES = 0.6  # of that height are for the error in the title
 
 
 def reliability(parts: list[Measures], notion: str, settings: dict) -> ReliabilityDisplay:
@@ -42,7 +43,8 @@ def single_panels(display: ReliabilityDisplay) -> list[ReliabilityDisplay]:
 def draw(display: ReliabilityDisplay):
     """Plot on a figure that pyplot does not know of."""
     n = len(display.panels)
-    figure, axes = _new_figure(n)
+    without = all(panel.number is None for panel in display.panels)
+    figure, axes = _new_figure(n, _SIZE[1] - _LINES * without)
     for unused in axes[n:]:
         figure.delaxes(unused)
     return display.plot(ax=axes[:n]).figure_
@@ -64,7 +66,7 @@ def draw_decisions(measures: list[Measures]):
     return figure
 
 
-def _new_figure(n_panels=1):
+def _new_figure(n_panels=1, height=_SIZE[1]):
     """A figure that pyplot does not know of, and its axes, of at most three columns."""
     try:
         from matplotlib.figure import Figure
@@ -72,7 +74,7 @@ def _new_figure(n_panels=1):
         raise ImportError("Figures need matplotlib: pip install matplotlib.") from error
     n_columns = min(n_panels, 3)
     n_rows = ceil(n_panels / n_columns)
-    figure = Figure((_SIZE[0] * n_columns, _SIZE[1] * n_rows), layout="constrained")
+    figure = Figure((_SIZE[0] * n_columns, height * n_rows), layout="constrained")
     return figure, figure.subplots(n_rows, n_columns, squeeze=False).ravel()
 
 

@@ -42,7 +42,7 @@ _DECISION_READING = (
 )
 _RULES = """
 .skcal-page { margin: 0; background: #fff; }
-& { max-width: 60rem; margin: 0 auto; padding: 1.25rem; }
+& { max-width: 68rem; margin: 0 auto; padding: 1.25rem; }
 & header p { margin: 0; color: var(--soft); }
 & :is(h1, h2, h3, h4) { line-height: 1.25; color: inherit; }
 & header :is(h1, h3) { margin: 0 0 .25rem; font-size: 1.7rem; }
@@ -58,13 +58,17 @@ _RULES = """
 & summary :is(h2, h4) { display: inline; margin: 0; font-size: 1.15rem; }
 & aside { padding: .75rem 1rem; border-left: .25rem solid var(--edge);
   background: var(--mind); }
-& figure { margin: 1.5rem auto; }
+& .skcal-first { display: grid; grid-template-columns: minmax(18rem, 26rem) minmax(20rem, 1fr);
+  gap: 0 1.5rem; align-items: center; }
+& .skcal-first:not(:has(figure)), & .skcal-first:has(img + img) { display: block; }
+& .skcal-first :is(td, th) { font-size: .875rem; overflow-wrap: normal; }
+& figure { margin: 1rem auto; }
 & img { display: block; height: auto; filter: var(--image); }
 & .skcal-panels { display: flex; flex-wrap: wrap; justify-content: center; gap: 1rem; }
 & .skcal-panels img { flex: 1 1 20rem; width: 100%; max-width: 30rem; min-width: 0; }
 & details .skcal-panels { flex-direction: column; align-items: center; }
 & details .skcal-panels img { flex: none; }
-& .skcal-many img { flex: none; width: 18rem; }
+& .skcal-many img { flex: none; width: 21.6rem; max-width: 100%; }
 & details .skcal-many { flex-direction: row; }
 & figcaption { color: var(--soft); font-size: .875rem; }
 & .skcal-measures th { width: 22%; font-weight: 600; }
@@ -84,6 +88,8 @@ _RULES = """
 & footer { margin-top: 2rem; color: var(--soft); font-size: .875rem; }
 @media (max-width: 40rem) {
   & { padding: 1rem; }
+  & .skcal-first { display: block; }
+  & .skcal-measures thead { display: none; }
   & .skcal-measures tr { display: grid; grid-template-columns: 1fr auto auto; gap: .5rem;
     padding: .35rem 0; border-bottom: 1px solid var(--line); }
   & .skcal-measures :is(td, th) { width: auto; padding-top: 0; padding-bottom: 0;
@@ -93,6 +99,9 @@ _RULES = """
 }
 @media screen and (prefers-color-scheme: dark) {
   .skcal-page { background: #141414; }
+  & .skcal-good { color: #6cb8ff; }
+  & .skcal-moderate { color: #ffb366; }
+  & .skcal-bad { color: #ff8a5c; }
 }
 @media print {
   & { max-width: none; padding: 0; font-size: 9pt; }
@@ -106,6 +115,7 @@ _RULES = """
   & section:has(details:not([open])) { display: none; }
   & :is(h2, h4, summary) { break-after: avoid; }
   & .skcal-panels img { max-width: 8.5cm; }
+  & .skcal-first { grid-template-columns: 8.5cm 1fr; }
 }
 """
 _PAGE_STYLE = style("skcal-report", _RULES, of_page=True)
@@ -130,7 +140,7 @@ def as_fragment(report) -> str:
 
 
 def _article(report, title, section, full) -> str:
-    """One screen: the answer, the diagram, five rows and the caveats; below them the details."""
+    """One screen: answer, diagram and five rows; below caveats, evidence and folded details."""
     try:
         import matplotlib  # noqa: F401
 
@@ -143,6 +153,10 @@ def _article(report, title, section, full) -> str:
     table = measures_table(report.overall, report.settings, False).html("skcal-measures")
     if report.comparison is not None:
         table = replace(comparison_table(report), title="").html()
+    shown = "".join(
+        f"<section>\n<{section}>{name}</{section}>\n{body}</section>\n"
+        for name, body in _evidence(report, figures)
+    )
     opened = " open" if full else ""
     folded = "".join(
         f"<section>\n<details{opened}>\n<summary><{section}>{name}</{section}></summary>\n{body}"
@@ -152,17 +166,17 @@ def _article(report, title, section, full) -> str:
     caveats = html_list(all_warnings(report, subgroups=False, full=full))
     parts = [
         _head(report, title),
-        figures(report, models),
-        table,
+        f'<div class="skcal-first">\n{figures(report, models)}{table}</div>\n',
         f"<aside>\n<{section}>Caveats</{section}>\n{caveats}</aside>\n",
+        shown,
         folded,
         f"<footer>{html_text(how_made(report))}</footer>\n",
     ]
     return f'<article class="skcal skcal-report">\n{"".join(parts)}</article>\n'
 
 
-def _details(report, models, figures):
-    """Names and contents of what is folded."""
+def _evidence(report, figures):
+    """Names and contents of what the verdict rests on, which is always shown and printed."""
     if report.subgroups:
         outcomes = outcomes_table(report)
         tables = subgroups_table(report).html() + (outcomes.html() if outcomes.rows else "")
@@ -170,6 +184,10 @@ def _details(report, models, figures):
         yield "Subgroups", tables + warnings + figures(report, report.subgroups)
     if report.segments is not None:
         yield "Segments", segments_table(report.segments, report.settings).html()
+
+
+def _details(report, models, figures):
+    """Names and contents of what is folded."""
     for part in models:
         name = "All numbers"
         if report.comparison is not None:
@@ -203,8 +221,9 @@ def _answer(report) -> str:
         return f'<p class="skcal-verdict">{html_text(report.verdict)}</p>\n'
     answer = report.answer
     title = f'<strong class="skcal-{answer.grade}">{html_text(answer.title)}.</strong>'
-    text = html_text(" ".join([*answer.sentences, *report.further]))
-    return f'<p class="skcal-verdict">{title} {text}</p>\n'
+    text, more = (html_text(" ".join(part)) for part in (answer.sentences, report.further))
+    further = f"<p>{more}</p>\n" if more else ""
+    return f'<p class="skcal-verdict">{title} {text}</p>\n{further}'
 
 
 def _no_figures(report, parts) -> str:
@@ -215,17 +234,23 @@ def _no_figures(report, parts) -> str:
 
 
 def _figures(report, parts) -> str:
-    """A diagram for each set of predictions, one below the other on narrow screens."""
+    """A diagram for each set of predictions, one below the other on narrow screens.
+
+    That of a single model stands beside the answer and does not repeat the error.
+    """
     if all(part.diagram is None for part in parts):
         return ""
     display = reliability(parts, report.notion, report.settings)
+    if parts == [report.overall]:
+        [panel] = display.panels
+        display.panels = [replace(panel, label=panel.label.split("\n")[-1], number=None)]
     images = [
         _image(f"Reliability diagram: {panel.label}", draw(single))
         for panel, single in zip(display.panels, single_panels(display), strict=True)
     ]
     left_out = ""
     if display.n_panels_left_out:
-        left_out = f"The {len(display.panels)} with the largest ECE of {len(parts)}. "
+        left_out = f"The {len(display.panels)} with the largest calibration error of {len(parts)}. "
     reading = _READING.format(level=percent(report.settings["confidence_level"]))
     return _figure(images, left_out + reading)
 

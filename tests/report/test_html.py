@@ -107,7 +107,7 @@ def test_many_classes_and_groups_stay_small(tmp_path, monkeypatch):
     text = page_of(report, tmp_path)
     assert len(text) < 1e6
     assert len(Page(text).tags("img")) == 1 + 3
-    assert "The 3 with the largest ECE of 4." in text
+    assert "The 3 with the largest calibration error of 4." in text
     assert "… and 28 more" in report.summary("full")
 
 
