@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from skcal import CalibrationErrorSearchCV
 from skcal._selection import LEVEL
 from skcal._show import printable, wrapped
-from skcal.cli.gates import GATED_ERRORS, line_of_gate
+from skcal.cli.gates import line_of_gate
 from skcal.cli.predictions import Predictions, samples_of
 from skcal.hypothesis_tests import calibration_test
 from skcal.hypothesis_tests.result import default_resamples
@@ -47,7 +47,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     Searches run with ``--details``, for an error that they estimate, and for vectors. The numbers
     of a gate, as of :func:`skcal.cli.gates.gate_of_errors`, are printed, too.
     """
-    kinds = [kind for kind in dict.fromkeys(options.error or []) if kind not in GATED_ERRORS]
+    kinds = [] if gate else list(dict.fromkeys(options.error or []))
     report: dict = {"name": name, "answers": [], "searches": []}
     shown = printable(" ".join(name.split()))
     texts = [f"{shown}\n{'=' * len(shown)}"]

@@ -18,7 +18,19 @@ from skcal.report.compare import read_subgroups
 from skcal.sample import read_sample, refuse_vectors
 
 PASSED, FAILED, UNKNOWN = 0, 1, 3  # exit statuses; 2 is a wrong call or file
-GATED_ERRORS = {"cutoff": "cutoff calibration error", "ece": "ECE of 15 bins"}
+#: What --max-error can bound; the first is what it bounds unless --error says another.
+GATED_ERRORS = {
+    "calibration": "calibration error",
+    "cutoff": "cutoff calibration error",
+    "ece": "ECE of 15 bins",
+    "rms": "RMS calibration error of 15 bins",
+}
+_SHORT = {
+    "calibration": "calibration error",
+    "cutoff": "cutoff error",
+    "ece": "ECE, 15 bins",
+    "rms": "RMS error, 15 bins",
+}
 _STATUS = {"below": PASSED, "above": FAILED, "unknown": UNKNOWN}
 _LARGE_SHARE = 0.2  # of the rate of the rarer outcome; a limit above says little
 
@@ -47,7 +59,7 @@ def gate_of_errors(predictions, options) -> dict:
         (part, notion, error)
         for part in parts
         for notion in _gated_notions(options, predictions.proba)
-        for error in dict.fromkeys(options.error or ["cutoff"])
+        for error in dict.fromkeys(options.error or ["calibration"])
     ]
     results = []
     for name, notion, error in asked:
@@ -103,7 +115,7 @@ def _bounds_of(predictions, notion, error, limit, samples, n_bounds) -> dict:
         "limit_by_rate": limit / rate if rate > 0 else None,
     }
     name = f"The {GATED_ERRORS[error]} (notion {notion})"
-    if not notion.single:
+    if not notion.single and error in ("cutoff", "ece"):
         name = f"The largest {GATED_ERRORS[error]} of a class (notion {notion})"
     return {**facts, "reading": _reading(name, facts)}
 
@@ -145,7 +157,7 @@ def _reading(name, facts) -> str:
         needed, n = facts["n_samples_needed"], facts["n_samples"]
         number_of_samples = "no number of" if needed is None else f"about {needed:,.0f}"
         more.append(
-            f"if the error is {number(facts['assumed_error'])}, the estimate less its noise, "
+            f"if the error is {number(facts['assumed_error'])}, "
             f"{number_of_samples} samples would show it to be below in nine of ten cases (here are "
             f"{n:,})"
         )
@@ -167,7 +179,7 @@ def _reading(name, facts) -> str:
 
 def line_of_gate(facts) -> str:
     """The bounds of an error as a line of the tables that are printed."""
-    kind = "ECE, 15 bins" if facts["error"] == "ece" else "cutoff error"
+    kind = _SHORT[facts["error"]]
     of_part = f", {facts['subgroup']}" if facts["subgroup"] != "all" else ""
     return (
         f"{kind:19} {number(facts['estimate'])}   {_verdict(facts)}: at least "

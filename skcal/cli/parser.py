@@ -82,15 +82,16 @@ def _check_limit(options, parser):
     if options.by and limit is None:
         parser.error("--by decides for subgroups by --max-error: pass that. report --by shows them")
     for kind in errors:
-        if limit is None and kind in GATED_ERRORS:
+        if limit is None and kind in GATED_ERRORS and kind not in KINDS:
             parser.error(f"--error {kind} is what --max-error can bound: pass --max-error, too")
         if limit is not None and kind not in GATED_ERRORS:
             parser.error(
                 f"--error {kind}: without assumptions this error has no upper bound, so that "
-                "--max-error cannot show that it is small. Use --error cutoff or ece"
+                "--max-error cannot show that it is small. Use --error calibration, cutoff, ece or "
+                "rms"
             )
     if limit is not None and limit >= 1:
-        kind = GATED_ERRORS[(errors or ["cutoff"])[0]]
+        kind = GATED_ERRORS[(errors or ["calibration"])[0]]
         parser.error(
             f"--max-error {limit:g}: no {kind} is above 1. Errors are in units of probability: "
             f"{limit:g} % is {limit / 100:g}"
@@ -308,11 +309,12 @@ def _add_evaluate(commands, parents):
     parser.add_argument(
         "--error",
         action="append",
-        choices=(*GATED_ERRORS, *KINDS),
-        help="what --max-error bounds: cutoff (default), the largest difference of the numbers of "
-        "observed and predicted events in any range of predictions, per sample, or ece, of 15 "
-        "bins; without --max-error also print the error of this kind: l1 is ECE without bins, log "
-        "the log loss that calibration would save; may be repeated",
+        choices=tuple(dict.fromkeys((*GATED_ERRORS, *KINDS))),
+        help="what --max-error bounds: the calibration error (default); cutoff, the largest "
+        "difference of the numbers of observed and predicted events in any range of predictions, "
+        "per sample, which needs half as many samples and does not see errors that alternate; ece "
+        "or rms, of 15 bins; without --max-error also print the error of this kind: l1 is ECE "
+        "without bins, log the log loss that calibration would save; may be repeated",
     )
     parser.add_argument(
         "--max-error",

@@ -17,27 +17,35 @@ from skcal._show import ShownRounded, number, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.hypothesis_tests.classical import range_tail
+from skcal.hypothesis_tests.joint import verdict_of
+from skcal.hypothesis_tests.largest_gap import largest_gap_limit
 from skcal.hypothesis_tests.monte_carlo import nonempty
+from skcal.hypothesis_tests.needed_samples import (
+    CHANCE,
+    needed_for_calibration_error,
+    needed_for_cutoff_error,
+    samples_needed,
+)
 from skcal.metrics import calibration_bins, expected_calibration_error
+from skcal.metrics.binned_rms_interval import rms_bounds
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cumulative import largest_over_ranges
+from skcal.metrics.error_limits import ErrorLimits
+from skcal.metrics.gap_sums import GapSums
 from skcal.metrics.limits import proportion_limits
 from skcal.notions import Problem
 from skcal.sample import Outcomes, read_sample, refuse_groups, refuse_vectors, refuse_weights
 
 _SCALES = np.geomspace(0.15, 1, 14)  # of standard deviations of sums over ranges
+_FEW_SCALES = _SCALES[1::4]
 _N_QUANTILES = 101  # between which ranges of groups are taken
-_CHANCE = 0.9  # of a pass with ``n_samples_needed``
-# The bound of calibrated predictions less its deterministic part, in standard deviations of the
-# whole sum: 90 % quantile of sup(W(t) - W(s) + 1.645 √(t - s)) for Brownian motion W on [0, 1], and
-# what the exact bound adds; 2,000 paths of 2,000 steps gave 3.70.
-_EXCESS = 2.05
 # Mean, variance and third central moment of the absolute value of a standard normal variable.
 _ABSOLUTE_NORMAL = (2 / np.pi) ** 0.5, 1 - 2 / np.pi, (2 / np.pi) ** 0.5 * (4 / np.pi - 1)
-_MEAN_RANGE = np.sqrt(8 / np.pi)  # of Brownian motion on [0, 1]
 
 
 _TITLES = {
+    "calibration": "Calibration error",
+    "rms": "RMS calibration error",
     "cutoff": "Cutoff calibration error",
     "expected": "Expected calibration error",
     "interval": "Difference of observed and predicted frequencies in the interval",
@@ -58,13 +66,14 @@ class EquivalenceTestResult(ShownRounded):
     n_samples : int
     n_samples_needed : float
         Samples of this kind with which the verdict is "below" with a chance of 90 %, if the error
-        is ``assumed_error``; infinity if that is not below the limit. Of few samples this is a
+        is ``assumed_error``; infinity if that is not below the limit. From few samples this is a
         guess: the error may be another.
     assumed_error : float
-        The estimate less what noise adds to it on average, at least 0.
+        The estimate less what noise adds to it on average, at least 0. Estimates of the calibration
+        error and of the RMS error hold no such noise.
     largest_gap : float
         Upper bound of the difference of observed and predicted frequencies in any range of
-        predictions that holds ``min_share`` of the samples; NaN where the error says nothing of it.
+        predictions that holds ``min_share`` of the samples; NaN with ``interval``.
     error, method, notion : str
     min_share, confidence_level : float
     """
@@ -108,7 +117,7 @@ class EquivalenceTestResult(ShownRounded):
                 needed = f"about {self.n_samples_needed:,.0f}"
             lines.append(
                 f"samples    {self.n_samples:,}; {needed} would show it to be below, if the error "
-                f"is {number(self.assumed_error)} (the estimate less its noise)"
+                f"is {number(self.assumed_error)}"
             )
         return "\n".join(lines)
 
@@ -116,7 +125,7 @@ class EquivalenceTestResult(ShownRounded):
 @validate_params(
     {
         "limit": [Interval(Real, 0, 1, closed="neither")],
-        "error": [StrOptions({"cutoff", "ece"})],
+        "error": [StrOptions({"calibration", "cutoff", "ece", "rms"})],
         "method": [StrOptions({"asymptotic", "exact"})],
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "interval": ["array-like", None],
@@ -129,7 +138,7 @@ def equivalence_test(
     y_proba: ArrayLike,
     *,
     limit: float,
-    error: Literal["cutoff", "ece"] = "cutoff",
+    error: Literal["calibration", "cutoff", "ece", "rms"] = "calibration",
     method: Literal["asymptotic", "exact"] = "asymptotic",
     notion: str = "auto",
     n_bins: int = 15,
@@ -151,19 +160,23 @@ def equivalence_test(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     limit : float in (0, 1)
-        The error that may not be exceeded, in probability units. Of rare events choose a share of
+        The error that may not be exceeded, in probability units. For rare events choose a share of
         their rate: an error of 0.05 says nothing where 1 % happen.
-    error : {"cutoff", "ece"}, default="cutoff"
-        "cutoff": the largest difference of the numbers of observed and predicted events in any
-        range of predictions, divided by the number of all samples. "ece": the expected calibration
-        error of ``n_bins`` uniform bins.
+    error : {"calibration", "cutoff", "ece", "rms"}, default="calibration"
+        "calibration": the calibration error, whose limits are those of
+        :func:`~skcal.metrics.calibration_error_interval`. "cutoff": the largest difference of the
+        numbers of observed and predicted events in any range of predictions, divided by the number
+        of all samples. "ece": the expected calibration error of ``n_bins`` uniform bins. "rms": the
+        RMS calibration error in such bins, of :func:`~skcal.metrics.binned_rms_error_interval`.
     method : {"asymptotic", "exact"}, default="asymptotic"
         "exact" holds its level at every sample size, given the predictions, for "cutoff" alone.
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
-        "auto" is "binary" for one and two columns and "confidence" for more. The last two bound the
-        largest error of all classes, each at the level divided by their number.
+        "auto" is "binary" for one and two columns and "confidence" for more. For the last two
+        "cutoff" and "ece" bound the largest error of all classes, each at the level divided by
+        their number. "calibration" bounds the mean over the classes of "classwise", and the error
+        of all samples of "top-label".
     n_bins : int, default=15
-        For ``error="ece"``.
+        For ``error="ece"`` and ``error="rms"``.
     interval : (float, float), default=None
         Bound the difference of observed and predicted frequencies among the predictions in this
         closed interval alone, such as around a threshold of decisions, by binomial limits.
@@ -203,8 +216,14 @@ def equivalence_test(
 
     Notes
     -----
-    A calibration error that is a supremum θ = sup E[δ s(x)] over a fixed family of s has an upper
-    confidence bound, sup of {mean δ s(x) + half width of s}: the half width at the s of θ is
+    *Calibration error.* Estimate and limits are those of
+    :func:`~skcal.metrics.calibration_error_interval`, so that the verdict agrees with what is
+    printed elsewhere. Samples with which calibrated predictions pass a limit of 0.05 in nine of ten
+    cases: 2,500 with uniform predictions, and 1,100 for the cutoff error. The cutoff error is
+    cheaper since errors that change their sign from one prediction to the next cancel in it.
+
+    *Cutoff error.* An error that is a supremum θ = sup E[δ s(x)] over a fixed family of s has an
+    upper confidence bound, sup of {mean δ s(x) + half width of s}: the half width at the s of θ is
     enough, whatever the size of the family. With d the cumulative residuals and v those of
     p (1 - p), or of δ², over n², "asymptotic" bounds the cutoff error [1]_ by
 
@@ -216,12 +235,13 @@ def equivalence_test(
     max over ± of the largest rise of ± d + (ψ / λ) Σ δ² / n, plus log(1 / α) / (n λ),
     ψ = -log(1 - λ) - λ.
 
-    ECE of fixed bins is bounded by its estimate plus z √((v - ECE²) / n) + log(1 / α) / n with v
-    the larger of the means of δ² and p (1 - p). Errors that change their sign from one prediction
-    to the next cancel in the cutoff error, and within its bins in ECE: neither sees them. The error
-    without bins, E abs(E[δ | x]), has no upper bound without assumptions.
+    ``largest_gap`` is bounded in the same way, directly: the largest mean residual of a range plus
+    its half width.
 
-    Of ``groups`` variances of sums over ranges are those of the sums over groups, between 100
+    *ECE* of fixed bins is bounded by its estimate plus z √((v - ECE²) / n) + log(1 / α) / n with v
+    the larger of the means of δ² and p (1 - p). Errors that change their sign within a bin cancel.
+
+    For ``groups`` variances of sums over ranges are those of the sums over groups, between 100
     quantiles of the predictions, never below those of independent samples, and z is a quantile of
     Student's distribution with n² / Σ_g n_g² - 1 degrees of freedom. Limits of an interval are
     those of as many independent samples as make the variance as large.
@@ -231,7 +251,9 @@ def equivalence_test(
     (Σ w)² / Σ w² - 1 degrees of freedom.
 
     The lower bounds subtract from the estimate the noise that calibrated predictions would show, at
-    the same confidence. O(n log n) time.
+    the same confidence. ``n_samples_needed`` of "calibration" and "cutoff" comes from 200 data sets
+    that are drawn by a fixed seed: gaps of the assumed size, in the shape that the data suggest,
+    plus noise. O(n log n) time.
 
     References
     ----------
@@ -246,11 +268,14 @@ def equivalence_test(
     >>> from skcal.hypothesis_tests import equivalence_test
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(size=3000)
-    >>> print(equivalence_test(rng.uniform(size=3000) < p, p, limit=0.05))
-    Cutoff calibration error, asymptotic bounds; notion binary
-    verdict    shown to be below 0.05
-    estimate   0.0217, at least 0.0028 and at most 0.0329 (each at 95 % confidence)
-    gap        at most 0.3295 in any range with 10 % of the samples
+    >>> y = rng.uniform(size=3000) < p
+    >>> print(equivalence_test(y, p, limit=0.06))
+    Calibration error, asymptotic bounds; notion binary
+    verdict    shown to be below 0.06
+    estimate   0.0180, at least 0.0013 and at most 0.0505 (each at 95 % confidence)
+    gap        at most 0.1651 in any range with 10 % of the samples
+    >>> equivalence_test(y, p, limit=0.035, error="cutoff").verdict
+    'below'
     """
     if method == "exact" and (error != "cutoff" or interval is not None):
         raise ValueError(
@@ -267,7 +292,10 @@ def equivalence_test(
         problem._replace(weight=problem.weight / problem.weight.mean())
         for problem in nonempty(sample)
     ]
-    alpha = (1 - confidence_level) / len(problems)
+    tail = 1 - confidence_level
+    alpha, largest_gap = tail / len(problems), np.nan
+    if interval is None:
+        largest_gap = max(_largest_gap(problem, min_share, alpha) for problem in problems)
     bounds: Callable[..., _Bounds]
     kind: str = method
     if interval is not None:
@@ -275,21 +303,24 @@ def equivalence_test(
         options: dict[str, Any] = {"interval": _check_interval(interval)}
     elif error == "ece":
         name, bounds, options = "expected", _ece_bounds, {"n_bins": n_bins}
-    else:
+    elif error == "cutoff":
         name, bounds, options = "cutoff", _cutoff_bounds, {"method": method}
-    found = [bounds(problem, limit, alpha, **options) for problem in problems]
-    estimate, low, high = (max(column) for column in list(zip(*found, strict=True))[:3])
-    needed, assumed = max(one[3:] for one in found)
+    if interval is None and error == "calibration":
+        name, found = error, _calibration_bounds(sample, limit, tail)
+    elif interval is None and error == "rms":
+        name, found = error, _rms_bounds(sample, limit, tail, n_bins)
+    else:
+        found = _Bounds.largest([bounds(problem, limit, alpha, **options) for problem in problems])
     return EquivalenceTestResult(
-        verdict="below" if high <= limit else "above" if low > limit else "unknown",
-        estimate=estimate,
-        low=max(low, 0.0),
-        high=min(high, 1.0),
+        verdict="below" if found.high <= limit else "above" if found.low > limit else "unknown",
+        estimate=found.estimate,
+        low=max(found.low, 0.0),
+        high=min(found.high, 1.0),
         limit=limit,
         n_samples=len(sample.codes),
-        n_samples_needed=needed,
-        assumed_error=assumed,
-        largest_gap=min(high / min_share, 1.0) if name == "cutoff" else np.nan,
+        n_samples_needed=found.n_samples_needed,
+        assumed_error=found.assumed_error,
+        largest_gap=largest_gap,
         error=name,
         method=kind,
         notion=str(sample.notion),
@@ -307,17 +338,46 @@ class _Bounds(NamedTuple):
     n_samples_needed: float
     assumed_error: float
 
+    @classmethod
+    def largest(cls, bounds) -> _Bounds:
+        """The bounds of the largest error of several problems."""
+        estimate, low, high = (max(column) for column in list(zip(*bounds, strict=True))[:3])
+        return cls(estimate, low, high, *max(one[3:] for one in bounds))
+
+
+def _calibration_bounds(sample, limit, tail) -> _Bounds:
+    """The calibration error with the limits that it has everywhere."""
+    limits = ErrorLimits(sample)
+    # Where nothing else shows an error, the lower limit is 0 whatever the test says.
+    pvalue = verdict_of(sample).pvalue if limits.low(tail) > 0 else 1.0
+    known = limits.interval(pvalue, 1 - tail)
+    needed = needed_for_calibration_error(limits, limit, tail, known.max_crossings)
+    return _Bounds(known.estimate, known.low, known.high, needed, known.estimate)
+
+
+def _rms_bounds(sample, limit, tail, n_bins) -> _Bounds:
+    """The root of the debiased squared error in uniform bins."""
+    bounds = rms_bounds(sample, BinRule(n_bins, "uniform"), tail, CHANCE)
+    needed = samples_needed(limit, 0.0, bounds.high_of) if bounds.estimate < limit else np.inf
+    return _Bounds(bounds.estimate, bounds.low, bounds.high, needed, bounds.estimate)
+
+
+def _largest_gap(problem: Problem, min_share, alpha) -> float:
+    groups = groups_or_singles(problem.groups, problem.weight)
+    z = tail_quantile(alpha, problem.weight, groups)
+    return largest_gap_limit(GapSums.of(problem), min_share, z, alpha)
+
 
 def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
     """The largest difference of the numbers of events in any range of predictions, per sample."""
     terms, rate = _Terms(problem), np.log(1 / alpha)
     estimate = largest_over_ranges(problem)
     if method == "exact":
-        high, width = _exact_high(terms, rate), np.sqrt(2 * rate)
+        high = _exact_high(terms, rate)
         low = estimate - np.sqrt(2 * np.log(2 / alpha) / terms.n)  # Hoeffding's inequality
     else:
         z = tail_quantile(alpha, problem.weight, groups_or_singles(problem.groups, problem.weight))
-        high, width = _asymptotic_high(terms, z if problem.groups is None else norm.isf(alpha)), z
+        high = _asymptotic_high(terms, z if problem.groups is None else norm.isf(alpha))
         if problem.groups is not None:
             terms.sigma, between = _between_quantiles(problem, terms, z)
             high = max(high, between)
@@ -325,11 +385,13 @@ def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
         noise_of_range = _range_quantile(alpha) * z / norm.isf(alpha)
         low = estimate - noise_of_range * terms.sigma / np.sqrt(terms.n)
 
-    def noise(n):
-        return (width + _EXCESS) * terms.sigma / np.sqrt(n) + rate * terms.most / n
+    def high_of(steps, variances, n):
+        if method == "exact":
+            return _exact_rise(steps, variances * n, variances.sum() * n, n, rate)
+        return _asymptotic_rise(steps, variances, z, _FEW_SCALES) + rate * terms.most / n
 
-    assumed = max(estimate - _MEAN_RANGE * terms.sigma / np.sqrt(terms.n), 0.0)
-    return _Bounds(estimate, low, high, _samples_needed(limit, assumed, noise), assumed)
+    needed, assumed = needed_for_cutoff_error(GapSums.of(problem), limit, estimate, high_of)
+    return _Bounds(estimate, low, high, needed, assumed)
 
 
 def _between_quantiles(problem, terms, z) -> tuple[float, float]:
@@ -383,31 +445,42 @@ class _Terms:
 
 
 def _asymptotic_high(terms, z) -> float:
-    """Sup over ranges of the mean residual plus z standard errors, √V = min_a V / (2a) + a / 2."""
-    high = 0.0
-    for variances in (terms.variances / terms.n, terms.squares / terms.n):
-        scales = np.sqrt(variances.sum()) * _SCALES
-        for sign in (1, -1):
-            rises = [
-                _largest_rise(sign * terms.residuals + z * variances / (2 * a)) + z * a / 2
-                for a in scales[scales > 0]
-            ]
-            high = max(high, min(rises, default=_largest_rise(sign * terms.residuals)))
+    """Sup over ranges of the mean residual plus z standard errors, by the larger variance."""
+    variances = terms.variances / terms.n, terms.squares / terms.n
+    return float(max(_asymptotic_rise(terms.residuals, one, z) for one in variances))
+
+
+def _asymptotic_rise(steps, variances, z, scales=_SCALES) -> np.ndarray:
+    """That of steps (…, n_steps) with these variances; √V = min_a V / (2a) + a / 2."""
+    high: Any = 0.0
+    scales = np.sqrt(variances.sum()) * scales
+    for sign in (1, -1):
+        rises = [
+            _largest_rise(sign * steps + z * variances / (2 * a)) + z * a / 2
+            for a in scales[scales > 0]
+        ]
+        rise = np.minimum.reduce(rises) if rises else _largest_rise(sign * steps)
+        high = np.maximum(high, rise)
     return high
 
 
 def _exact_high(terms, rate) -> float:
-    slope = np.sqrt(2 * rate / (terms.n * max(terms.variances.sum(), 1 / terms.n)))
-    slope = min(0.7, slope)
-    drift = (-np.log1p(-slope) - slope) / slope * terms.squares
-    rise = max(_largest_rise(sign * terms.residuals + drift) for sign in (1, -1))
-    return rise + rate / (terms.n * slope)
+    return float(_exact_rise(terms.residuals, terms.squares, terms.variances.sum(), terms.n, rate))
 
 
-def _largest_rise(steps) -> float:
-    """The largest sum over a stretch of consecutive steps; 0 of none."""
-    path = np.append(0.0, np.cumsum(steps))
-    return float((path - np.minimum.accumulate(path)).max())
+def _exact_rise(steps, squares, variance, n, rate) -> np.ndarray:
+    """The exact bound, by Σ δ² / n at each step and the mean of p (1 - p)."""
+    slope = min(0.7, np.sqrt(2 * rate / (n * max(variance, 1 / n))))
+    drift = (-np.log1p(-slope) - slope) / slope * squares
+    rises = [_largest_rise(sign * steps + drift) for sign in (1, -1)]
+    return np.maximum(*rises) + rate / (n * slope)
+
+
+def _largest_rise(steps) -> np.ndarray:
+    """The largest sum over a stretch of consecutive steps (…, n_steps); 0 of none."""
+    path = np.zeros((*steps.shape[:-1], steps.shape[-1] + 1))
+    np.cumsum(steps, axis=-1, out=path[..., 1:])
+    return (path - np.minimum.accumulate(path, axis=-1)).max(axis=-1)
 
 
 def _range_quantile(alpha) -> float:
@@ -457,7 +530,7 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = foldnorm.mean(np.nan_to_num(true_gaps / own, posinf=1e9), scale=own)
         mean = np.where(own > 0, mean, true_gaps)
-        width = (z + norm.ppf(_CHANCE)) * terms.sigma / np.sqrt(n)
+        width = (z + norm.ppf(CHANCE)) * terms.sigma / np.sqrt(n)
         return float(share @ (mean - true_gaps)) + width + rate * terms.most / n
 
     assumed = float(share @ true_gaps)
@@ -466,7 +539,7 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
     else:  # bins may depend on each other entirely
         both_sides = tail_quantile(alpha / 2, problem.weight, problem.groups)
         low = estimate - both_sides * float(share @ errors)
-    return _Bounds(estimate, low, high, _samples_needed(limit, assumed, noise), assumed)
+    return _Bounds(estimate, low, high, samples_needed(limit, assumed, noise), assumed)
 
 
 def _sum_of_absolute_quantile(deviations, z) -> float:
@@ -514,7 +587,7 @@ def _interval_bounds(problem: Problem, limit, alpha, interval) -> _Bounds:
 
     def noise(n_samples):
         n_inside = n_samples * n / len(x)
-        width = (norm.isf(alpha) + norm.isf((1 - _CHANCE) / 2)) * sigma / np.sqrt(n_inside)
+        width = (norm.isf(alpha) + norm.isf((1 - CHANCE) / 2)) * sigma / np.sqrt(n_inside)
         return width + np.log(1 / alpha) / n_inside
 
     assumed = float(np.sqrt(max(gap**2 - sigma**2 / n, 0)))
@@ -522,21 +595,6 @@ def _interval_bounds(problem: Problem, limit, alpha, interval) -> _Bounds:
         float(gap),
         float(max(least - predicted, predicted - most)),
         float(max(most - predicted, predicted - least)),
-        _samples_needed(limit, assumed, noise),
+        samples_needed(limit, assumed, noise),
         assumed,
     )
-
-
-def _samples_needed(limit, error, noise) -> float:
-    """The least n with error + noise(n) ≤ limit."""
-    if error >= limit:
-        return np.inf
-    least, most = 1, 2
-    while error + noise(most) > limit:
-        least, most = most, 2 * most
-        if most > 2**60:
-            return np.inf
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (middle, most) if error + noise(middle) > limit else (least, middle)
-    return float(most)

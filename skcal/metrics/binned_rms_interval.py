@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._groups import tail_quantile
@@ -202,16 +203,66 @@ def binned_rms_error_interval(
 
 def _ends(terms, linear, degenerate, freedom, tail, z):
     """Low, estimate, high: where (θ - θ̂)² = z² (slope θ + degenerate), as of Wilson's interval."""
-    spread = 2 * np.sqrt(degenerate)
-    slope = linear / max(terms.estimate, spread) if linear > 0 else 0.0
-    if terms.estimate <= spread:  # too close to 0 to tell how the variance grows
-        slope = max(slope, terms.slope)
+    slope = _slope(terms, linear, degenerate)
     skewed = max((chi2.isf(tail, freedom) - freedom) / np.sqrt(2 * freedom), z)
     middle = terms.estimate + z**2 * slope / 2
     square = z**2 * slope * max(terms.estimate, 0) + (z**2 * slope / 2) ** 2
     low = middle - np.sqrt(square + skewed**2 * degenerate)
-    high = middle + np.sqrt(square + z**2 * degenerate)
-    return max(low, 0.0), terms.estimate, max(high, 0.0)
+    return max(low, 0.0), terms.estimate, _upper_end(terms.estimate, slope, degenerate, z)
+
+
+def _slope(terms, linear, degenerate) -> float:
+    """How the variance grows with the squared error."""
+    spread = 2 * np.sqrt(degenerate)
+    slope = linear / max(terms.estimate, spread) if linear > 0 else 0.0
+    # Close to 0 the estimate does not tell.
+    return max(slope, terms.slope) if terms.estimate <= spread else slope
+
+
+def _upper_end(estimate, slope, degenerate, z):
+    middle = estimate + z**2 * slope / 2
+    square = z**2 * slope * max(estimate, 0) + (z**2 * slope / 2) ** 2
+    return max(middle + np.sqrt(square + z**2 * degenerate), 0.0)
+
+
+class RmsBounds(NamedTuple):
+    """One-sided limits of the root of the debiased squared error.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+    high_of : callable
+        The upper limit that most data sets of so many samples stay below, if the error is the
+        estimate.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    high_of: Callable[[float], float]
+
+
+def rms_bounds(sample: Sample, rule: BinRule, tail: float, chance: float) -> RmsBounds:
+    """Return the limits of a sample of scalar problems, each missed with probability ``tail``.
+
+    The upper one is 1 where too few outcomes are uncertain for any limit.
+    """
+    terms, n = _PairTerms(sample, rule), len(sample.codes)
+    linear, degenerate, freedom = terms.variances()
+    z = tail_quantile(tail, sample.weight, sample.groups)
+    ends = _ends(terms, linear, degenerate, freedom, tail, z)
+    low, estimate, high = (float(np.sqrt(max(end, 0.0))) for end in ends)
+    if surprises(sample) < FEWEST_EVENTS:
+        high = 1.0
+    slope = _slope(terms, linear, degenerate)
+
+    def high_of(n_samples):
+        part = n / n_samples
+        own = np.sqrt(linear * part + degenerate * part**2)
+        square = max(terms.estimate, 0.0) + norm.ppf(chance) * own
+        return float(np.sqrt(_upper_end(square, slope * part, degenerate * part**2, z)))
+
+    return RmsBounds(estimate, low, high, high_of)
 
 
 class _PairTerms:

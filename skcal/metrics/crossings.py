@@ -23,15 +23,20 @@ _DEVIATIONS = np.array([0.603, 0.580, 0.577, 0.576, 0.578, 0.579, 0.580, 0.581, 
 _OF_STEPS = 1.165
 _OF_ALL = 0.25  # changes for each step, up to which that is so
 _JOINT = 0.70, 1.14
+# Standard errors by which more changes of sign must be larger to be evident, and by which others
+# may be less evident than the best; how much faster than that an upper limit grows.
+_EVIDENT, _AS_GOOD, _TIMES = 0.7, 0.5, 2.5
 
 
 def largest_signed_sums(steps: np.ndarray, most: int) -> np.ndarray:
-    """T_0, …, T_most: the largest sums of steps times signs that change at most k times."""
-    path, best = np.append(0.0, np.cumsum(steps)), np.full(most + 1, -np.inf)
-    for first in (1, -1):
-        for k, value in enumerate(_values(path, first, most)):
-            best[k] = max(best[k], value[-1])
-    return np.maximum.accumulate(best)
+    """T_0, …, T_most (most + 1, …): the largest sums of steps times signs that change k times.
+
+    Of steps (…, n_steps). Signs may change less often than that.
+    """
+    path = np.zeros((*steps.shape[:-1], steps.shape[-1] + 1))
+    np.cumsum(steps, axis=-1, out=path[..., 1:])
+    best = [[value[..., -1] for value in _values(path, first, most)] for first in (1, -1)]
+    return np.maximum.accumulate(np.maximum(best[0], best[1]), axis=0)
 
 
 def largest_pattern(steps: np.ndarray, most: int) -> np.ndarray:
@@ -56,7 +61,7 @@ def _values(path, sign, most):
     yield value
     for _ in range(most):
         sign = -sign
-        value = np.maximum.accumulate(value - sign * path) + sign * path
+        value = np.maximum.accumulate(value - sign * path, axis=-1) + sign * path
         yield value
 
 
@@ -70,6 +75,46 @@ def noise_of_sums(variances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     of_all = np.sqrt(2 / np.pi * variances).sum()  # the mean of the sum of all absolute steps
     means = np.minimum(np.sqrt(total) * (_MEANS - missed), max(of_all, np.sqrt(total)))
     return means, np.sqrt(total) * _DEVIATIONS
+
+
+def noise_of_fine_sums(variance: float) -> np.ndarray:
+    """Mean of T_k, k of CHANGES, of very many small steps of this variance together."""
+    return np.sqrt(variance) * _MEANS
+
+
+def excess_of_more_changes(sums, means, deviation: float, changes: int) -> np.ndarray:
+    """What to add to T_k where more changes of sign are evident.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_changes, …)
+        T_k for k of CHANGES.
+    means : ndarray of shape (n_changes,)
+        Means of those of noise alone.
+    deviation : float
+        The standard deviation of a mean of signed residuals.
+    changes : int
+        k.
+    """
+    gains = (sums.T - means).T
+    more = np.array(CHANGES) > changes
+    if not more.any():
+        return np.zeros(sums.shape[1:])
+    best = gains[more].max(axis=0)
+    excess = best - at_changes(gains, changes) - _EVIDENT * deviation
+    as_good = gains[more] >= best - _AS_GOOD * deviation
+    covering = np.where(as_good, sums[more], np.inf).min(axis=0) - at_changes(sums, changes)
+    return np.clip(_TIMES * excess, 0, np.maximum(covering, 0))
+
+
+def at_changes(values: np.ndarray, changes: int) -> np.ndarray:
+    """Values (n_changes, …), for k of CHANGES, at another k; those of the last k beyond it."""
+    after = int(np.searchsorted(CHANGES, changes))
+    if after == len(CHANGES) or CHANGES[after] == changes:
+        return values[min(after, len(CHANGES) - 1)]
+    below, above = CHANGES[after - 1 : after + 1]
+    part = (changes - below) / (above - below)
+    return (1 - part) * values[after - 1] + part * values[after]
 
 
 def joint_quantile(z: float) -> float:

@@ -15,6 +15,8 @@ from skcal._show import ShownRounded, percent, plain_number
 from skcal._validation import InputError
 from skcal.metrics.crossings import (
     CHANGES,
+    at_changes,
+    excess_of_more_changes,
     joint_quantile,
     largest_signed_sums,
     noise_of_sums,
@@ -24,7 +26,6 @@ from skcal.metrics.gap_sums import GapSums
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
 _LEVEL, _CROSSINGS = 0.95, 3  # of the limits between which an estimate is
-_EVIDENT = 1.0  # standard errors by which more changes of sign must be larger to be allowed
 _SIGNIFICANT = 1.9  # standard errors of a bias, from which no estimate is smaller
 _ROUNDING = 1e-12
 
@@ -210,29 +211,30 @@ class ErrorLimits:
 
     def high(self, tail: float, max_crossings: int = _CROSSINGS) -> tuple[float, int]:
         """The upper limit, and how many crossings of the diagonal it allows."""
-        _, means, _, deviation = self._noise
-        gains, more = self._sums - means, np.array(CHANGES) > max_crossings
-        enough = gains[more].max(initial=-np.inf) - _EVIDENT * deviation
-        if np.interp(max_crossings, CHANGES, gains) < enough:  # more crossings are evident
-            max_crossings = CHANGES[int(np.argmax(more & (gains >= enough)))]
         signs = [part.largest_pattern(max_crossings) for part in self.parts]
         sums = [
             float(part.weight @ (part.residuals * sign))
             for part, sign in zip(self.parts, signs, strict=True)
         ]
         spread = np.sqrt(self._variance(signs, sums))
-        most = self.sample.weight.max() / np.sort(self.sample.weight).sum()
-        high = np.dot(self.shares, sums) + self._quantile(tail) * spread + np.log(1 / tail) * most
+        unseen = np.log(1 / tail) * self.typical_share  # events too rare to have happened
+        more = float(
+            excess_of_more_changes(self._sums, self._noise[1], self.deviation, max_crossings)
+        )
+        high = np.dot(self.shares, sums) + more + self.quantile(tail) * spread + unseen
+        covered = self._sums <= at_changes(self._sums, max_crossings) + more
+        if more > 0:
+            max_crossings = max(max_crossings, *np.array(CHANGES)[covered].tolist())
         return min(float(high), 1.0), max_crossings
 
     def low(self, tail: float) -> float:
         """The larger of the lower limits of the bias and of the signed sums."""
         means, deviations = self._noise[1:3]
-        width = joint_quantile(self._quantile(tail / 2)) * deviations
+        width = joint_quantile(self.quantile(tail / 2)) * deviations
         of_sums = (self._sums - means - width).max()
         ones, biases = [np.ones(len(part.x)) for part in self.parts], [p.bias for p in self.parts]
         spread = np.sqrt(self._variance(ones, biases))
-        of_bias = abs(np.dot(self.shares, biases)) - self._quantile(tail / 2) * spread
+        of_bias = abs(np.dot(self.shares, biases)) - self.quantile(tail / 2) * spread
         return max(float(of_sums), float(of_bias), 0.0)
 
     @cached_property
@@ -243,7 +245,7 @@ class ErrorLimits:
     @cached_property
     def _noise(self):
         """Of each part the sums T_k; mean and deviation of their noise; of the mean residual."""
-        steps = [part.independent_steps() for part in self.parts]
+        steps = [part.independent_steps for part in self.parts]
         sums = [largest_signed_sums(values, CHANGES[-1])[list(CHANGES)] for values, _ in steps]
         noises = [noise_of_sums(variances) for _, variances in steps]
         shares = np.array(self.shares)
@@ -253,7 +255,19 @@ class ErrorLimits:
         add = (lambda v: np.sqrt((v**2).sum(axis=0))) if self.divided else (lambda v: v.sum(axis=0))
         return np.stack(sums), means.sum(axis=0), add(deviations), add(scales)
 
-    def _quantile(self, tail) -> float:
+    @property
+    def typical_share(self) -> float:
+        """The share of a sample in the weight of all, 1 / n of equal weights."""
+        weight = np.sort(self.sample.weight)
+        return float(weight @ weight / weight.sum() ** 2)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of a mean of signed residuals."""
+        return float(self._noise[3])
+
+    def quantile(self, tail: float) -> float:
+        """The upper quantile of a studentised mean."""
         groups = groups_or_singles(
             self.sample.groups, self.sample.weight / self.sample.weight.mean()
         )
@@ -261,17 +275,19 @@ class ErrorLimits:
 
     def _variance(self, signs, sums) -> float:
         """The variance of the mean of the residuals times signs."""
-        terms, beside = np.zeros(len(self.sample.weight)), 0.0
+        terms, beside, of_groups = np.zeros(len(self.sample.weight)), 0.0, 0.0
         for part, share, sign, total in zip(self.parts, self.shares, signs, sums, strict=True):
             terms[part.rows] += share * part.weight * (part.residuals * sign - total)
             seen, implied = part.variances
             beside += share**2 * max(implied - seen, 0.0)
+            if part.groups is not None:  # of several parts in the worst case
+                of_groups += share * np.sqrt(part.variance_of_groups(sign))
         order = np.argsort(terms)  # in which sums do not depend on the order of the rows
         variance = float((terms[order] ** 2).sum()) + beside
         if self.groups is None:
             return variance
-        of_groups = variance_of_sums(terms[order], self.groups.take(order))
-        return max(variance, float(of_groups))
+        seen_of_groups = variance_of_sums(terms[order], self.groups.take(order))
+        return max(variance, float(seen_of_groups), float(of_groups**2))
 
 
 def _estimate(part: GapSums) -> float:
@@ -280,6 +296,7 @@ def _estimate(part: GapSums) -> float:
     error, _ = GapModels(cells).average(cells.sums)
     variance = min(part.variances)
     if part.groups is not None:
-        variance = max(variance, float((part.groups.sums(part.weight * part.residuals) ** 2).sum()))
+        sums = part.groups.sums(part.weight * part.residuals)
+        variance = max(variance, float(sums @ sums), part.variance_of_groups(np.ones(len(part.x))))
     square = part.bias**2 / max(variance, 1e-300)
     return max(error, abs(part.bias) * float(np.clip((square - 1) / (_SIGNIFICANT**2 - 1), 0, 1)))

@@ -42,7 +42,9 @@ def in_canonical_order(problem: Problem) -> Problem:
         return taken
     _, first, codes = np.unique(taken.groups.codes, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
-    return taken._replace(groups=replace(taken.groups, codes=rank[codes]))
+    groups = replace(taken.groups, codes=rank[codes])
+    residuals = problem.outcomes[order] - taken.features
+    return taken._replace(groups=groups.about(taken.features, residuals))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,9 @@ class GapSums:
         weight = problem.weight[order]
         weight = weight / weight.sum()
         implied = weight**2 * x * (1 - x)
-        groups: Any = None if problem.groups is None else problem.groups.take(order)
+        groups: Any = None
+        if problem.groups is not None:
+            groups = problem.groups.take(order).about(x[:, None], residuals[:, None])
         if problem.of_shares:  # whose law is not known but for their variance
             implied[~groups.alone] *= min(1.0, ratio_of_shares(problem))
         if groups is not None and np.bincount(groups.codes).max() == 1:
@@ -132,16 +136,30 @@ class GapSums:
 
     def group_sums(self, cells: np.ndarray) -> np.ndarray:
         """Sums (n_groups, n_cells) of w δ over the rows of each group in cells of predictions."""
-        of_rows = np.repeat(cells, np.diff([*self.starts, len(self.x)]))
-        return self.groups.sums_in_cells(self.weight * self.residuals, of_rows, cells.max() + 1)
+        values = self.weight * self.residuals
+        return self.groups.sums_in_cells(values, self.of_rows(cells), cells.max() + 1)
 
+    def of_rows(self, values: np.ndarray) -> np.ndarray:
+        """What belongs to each distinct prediction, for each row."""
+        return np.repeat(values, np.diff([*self.starts, len(self.x)]))
+
+    def variance_of_groups(self, signs: np.ndarray) -> float:
+        """Variance of Σ w y times signs of the rows, as dependent as outcomes of a group are."""
+        return float(self.groups.covariance(self.weight * signs, self.x))
+
+    @cached_property
+    def coarse(self) -> np.ndarray:
+        """The cell of each distinct prediction, in which independent steps are taken."""
+        return self.in_cells(_CELLS if self.groups is None else _CELLS_OF_GROUPS)
+
+    @cached_property
     def independent_steps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Σ w δ in cells of equal mass, and variances of independent sums that vary as much.
+        """Σ w δ in the coarse cells, and variances of independent sums that vary as much.
 
         For groups these variances are no smaller than the covariance of the cells in any direction,
         so that signed sums of independent steps are no smaller, either (Anderson's inequality).
         """
-        cells = self.in_cells(_CELLS if self.groups is None else _CELLS_OF_GROUPS)
+        cells = self.coarse
         steps = np.bincount(cells, self.steps)
         seen, implied = self.variances
         variances: np.ndarray = np.bincount(cells, self.at_points(self.implied))
@@ -151,12 +169,15 @@ class GapSums:
             variances = variances * (seen / implied)
         if self.groups is not None:
             scales = np.sqrt(np.maximum(variances, _SMALLEST * variances.sum()))
-            sums, n = self.group_sums(cells) / scales, self.groups.n_groups
-            variances = variances * max(1.0, n / (n - 1) * float(np.linalg.norm(sums, 2)) ** 2)
+            sums, n, m = self.group_sums(cells) / scales, self.groups.n_groups, len(scales)
+            known = self.groups.covariance_of_cells(self.weight, self.x, self.of_rows(cells), m)
+            largest = np.linalg.eigvalsh(known / np.outer(scales, scales))[-1]
+            seen = n / (n - 1) * float(np.linalg.norm(sums, 2)) ** 2
+            variances = variances * max(1.0, seen, float(largest))
         return steps, variances
 
     def largest_pattern(self, most: int) -> np.ndarray:
         """Signs of the rows that make their sum of w δ largest, with at most so many changes."""
         cells = self.in_cells(_MOST_POINTS)
         signs = largest_pattern(np.bincount(cells, self.steps), most)
-        return np.repeat(signs[cells], np.diff([*self.starts, len(self.x)]))
+        return self.of_rows(signs[cells])

@@ -13,7 +13,13 @@ from skcal.hypothesis_tests.equivalence import (
     _range_quantile,
     _Terms,
 )
-from skcal.metrics import cutoff_calibration_error, expected_calibration_error
+from skcal.metrics import (
+    binned_rms_error_interval,
+    calibration_error_interval,
+    cutoff_calibration_error,
+    expected_calibration_error,
+)
+from skcal.metrics.error_limits import ErrorLimits
 from skcal.sample import read_sample
 
 Z = 1.6448536269514722
@@ -105,7 +111,7 @@ def test_the_lower_bound_of_the_ece_is_that_of_the_errors_of_the_bins(rng):
 def test_estimates_are_those_of_the_metrics(notion):
     y, p, _ = draw(0, 300)
     p = np.column_stack([1 - p, p])
-    cutoff = equivalence_test(y, p, limit=0.05, notion=notion)
+    cutoff = equivalence_test(y, p, limit=0.05, notion=notion, error="cutoff")
     assert cutoff.estimate == cutoff_calibration_error(y, p, notion=notion)
     ece = equivalence_test(y, p, limit=0.05, notion=notion, error="ece", n_bins=10)
     assert ece.estimate == pytest.approx(
@@ -123,7 +129,7 @@ def test_bounds_cover_the_error_given_the_predictions(slope, method):
     misses = np.zeros(2)
     for seed in range(200):
         y, p, truth = draw(seed, 200, slope)
-        result = equivalence_test(y, p, limit=0.05, method=method)
+        result = equivalence_test(y, p, limit=0.05, method=method, error="cutoff")
         error = cutoff_error(p, truth - p)
         misses += [result.low > error, result.high < error]
         assert result.low <= result.estimate <= result.high
@@ -133,7 +139,7 @@ def test_bounds_cover_the_error_given_the_predictions(slope, method):
 
 def test_small_samples_show_nothing_and_large_ones_one_side():
     y, p, _ = draw(0, 40)
-    few = equivalence_test(y, p, limit=0.05)
+    few = equivalence_test(y, p, limit=0.05, error="cutoff")
     assert few.verdict == "unknown"
     assert 300 < few.n_samples_needed < 5000
     assert "about" in str(few)
@@ -144,15 +150,57 @@ def test_small_samples_show_nothing_and_large_ones_one_side():
     assert above.n_samples_needed == np.inf
 
 
-def test_samples_that_are_needed_suffice_in_nine_of_ten_cases():
-    y, p, _ = draw(0, 20_000)
-    needed = int(equivalence_test(y, p, limit=0.05).n_samples_needed)
-    passed = sum(
-        equivalence_test(*draw(seed, needed)[:2], limit=0.05).verdict == "below"
-        for seed in range(1, 61)
-    )
+@pytest.mark.parametrize(
+    ("error", "slope", "limit"),
+    [
+        ("calibration", 1.0, 0.07),
+        ("calibration", 0.7, 0.11),
+        ("cutoff", 1.0, 0.05),
+        ("rms", 1, 0.06),
+    ],
+)
+def test_samples_that_are_needed_suffice_in_nine_of_ten_cases(error, slope, limit):
+    y, p, _ = draw(0, 20_000, slope)
+    needed = int(equivalence_test(y, p, limit=limit, error=error).n_samples_needed)
+    passed = 0
+    for seed in range(1, 61):
+        y, p, _ = draw(seed, needed, slope)
+        if error == "calibration":  # without the test, which is about the lower limit
+            passed += ErrorLimits(read_sample(y, p)).high(0.05)[0] <= limit
+        else:
+            passed += equivalence_test(y, p, limit=limit, error=error).verdict == "below"
     # With a chance of 90 %, fewer have probability 6e-4.
     assert passed >= binom.ppf(6e-4, 60, 0.9)
+
+
+def test_the_calibration_error_has_the_limits_that_it_has_everywhere(rng):
+    y, p, _ = draw(0, 400, slope=0.5)
+    interval = calibration_error_interval(y, p)
+    limits = {"below": interval.high * 1.01, "above": interval.low * 0.99}
+    for verdict, limit in {**limits, "unknown": interval.estimate}.items():
+        result = equivalence_test(y, p, limit=limit)
+        assert result.verdict == verdict
+        assert (result.estimate, result.low, result.high) == (
+            interval.estimate,
+            interval.low,
+            interval.high,
+        )
+    y, p, _ = draw(2, 200)
+    assert equivalence_test(y, p, limit=0.1).low == 0
+    proba = rng.dirichlet([1, 1, 1], 200)
+    y = rng.integers(0, 3, 200)
+    for notion in ("confidence", "top-label", "classwise"):
+        interval = calibration_error_interval(y, proba, notion=notion)
+        assert equivalence_test(y, proba, limit=0.1, notion=notion).high == interval.high
+
+
+def test_rms_limits_are_those_of_the_two_sided_interval_of_bins():
+    y, p, _ = draw(0, 800, slope=0.6)
+    interval = binned_rms_error_interval(y, p, confidence_level=0.9)
+    result = equivalence_test(y, p, limit=0.1, error="rms")
+    assert (result.estimate, result.low, result.high) == pytest.approx(
+        (interval.estimate, interval.low, interval.high)
+    )
 
 
 def test_a_range_that_the_user_names_has_binomial_limits():
@@ -168,30 +216,53 @@ def test_a_range_that_the_user_names_has_binomial_limits():
     assert np.isnan(result.largest_gap)
 
 
-def test_largest_gap_is_the_bound_over_the_share_of_the_samples():
-    y, p, _ = draw(0, 3000)
-    result = equivalence_test(y, p, limit=0.05, min_share=0.25)
-    assert result.largest_gap == pytest.approx(result.high / 0.25)
-    path, m = np.append(0, np.cumsum((y - p)[np.argsort(p)])), 750
-    gaps = [abs(path[k + m] - path[k]) / m for k in range(3000 - m)]
-    assert max(gaps) <= result.largest_gap
+@pytest.mark.parametrize("grouped", [False, True])
+def test_largest_gap_is_the_largest_mean_of_a_range_plus_its_half_width(rng, grouped):
+    y, p, _ = draw(0, 150)
+    groups = rng.integers(0, 40, 150) if grouped else None
+    result = equivalence_test(y, p, limit=0.05, min_share=0.25, groups=groups)
+    order, naive = np.argsort(p), 0.0
+    delta, spread = (y - p)[order], (p * (1 - p))[order]
+    z = t.isf(0.05, 150**2 / np.sum(np.bincount(groups) ** 2) - 1) if grouped else Z
+    for first in range(150):
+        for end in range(first + 38, 151):
+            own, n = delta[first:end], end - first
+            variance = max(np.sum(own**2), np.sum(spread[first:end]))
+            if grouped:
+                sums = np.bincount(groups[order][first:end], own)
+                present = len(np.unique(groups))
+                variance = max(variance, present / (present - 1) * np.sum(sums**2))
+            naive = max(naive, (abs(own.sum()) + z * np.sqrt(variance) + np.log(20)) / n)
+    assert result.largest_gap == pytest.approx(min(naive, 1))
+
+
+def test_largest_gap_covers_the_truth():
+    misses = 0
+    for seed in range(100):
+        y, p, truth = draw(seed, 400, 0.6)
+        path, order = np.append(0, np.cumsum((truth - p)[np.argsort(p)])), np.arange(400)
+        largest = max(np.abs(path[k:] - path[:-k]).max() / k for k in order[40:])
+        misses += equivalence_test(y, p, limit=0.9, error="ece").largest_gap < largest
+    assert misses <= binom.isf(3e-4, 100, 0.05)
 
 
 def test_the_largest_of_all_classes_is_bounded(rng):
     proba = rng.dirichlet([1, 1, 1], 400)
     y = rng.integers(0, 3, 400)
-    every = equivalence_test(y, proba, limit=0.05, notion="classwise")
+    options = {"limit": 0.05, "error": "cutoff"}
+    every = equivalence_test(y, proba, notion="classwise", **options)
     each = [
-        equivalence_test(y == k, proba[:, k], limit=0.05, confidence_level=1 - 0.05 / 3)
+        equivalence_test(y == k, proba[:, k], confidence_level=1 - 0.05 / 3, **options)
         for k in range(3)
     ]
     assert every.high == pytest.approx(max(one.high for one in each))
     assert every.low == pytest.approx(max(one.low for one in each))
 
 
-@pytest.mark.parametrize("error", ["cutoff", "ece"])
+@pytest.mark.parametrize("error", ["calibration", "cutoff", "ece", "rms"])
+@pytest.mark.filterwarnings("ignore:All predictions")
 def test_certain_predictions_and_single_samples_have_bounds(error):
-    for y, p in [([0, 1], [0.0, 1.0]), ([1], [0.3]), ([0, 0], [0.5, 0.5])]:
+    for y, p in [([0, 1], [0.0, 1.0]), ([1, 0], [0.3, 0.4]), ([0, 0], [0.5, 0.5])]:
         result = equivalence_test(y, p, limit=0.01, error=error, labels=[0, 1])
         assert 0 <= result.low <= result.estimate <= result.high <= 1
         assert result.verdict == "unknown"

@@ -1,0 +1,143 @@
+"""How many samples would show an error to be below a limit, by data sets that are drawn.
+
+Gaps of the size of the assumed error, in the shape that the data at hand suggest, plus normal noise
+of the variance that so many samples would have. The draws are fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import brentq
+
+from skcal.metrics.crossings import (
+    CHANGES,
+    at_changes,
+    excess_of_more_changes,
+    largest_signed_sums,
+    noise_of_fine_sums,
+    noise_of_sums,
+)
+from skcal.metrics.error_limits import ErrorLimits
+from skcal.metrics.gap_models import GapModels, cells_of
+from skcal.metrics.gap_sums import GapSums
+
+CHANCE = 0.9  # of a pass
+_DRAWS = 200
+_OF_ENDS = 1.165  # standard deviations of a step (Siegmund 1985)
+_TOGETHER = 4  # coarse cells that make one
+_MOST_SAMPLES = 2**50
+_PRECISION = 100  # the inverse of it, relative
+
+
+def samples_needed(
+    limit: float, error: float, noise: Callable[[float], float], start: int = 1
+) -> float:
+    """The least n with error + noise(n) ≤ limit, to one percent."""
+    if error >= limit:
+        return np.inf
+    least = most = start
+    while least > 1 and error + noise(least) <= limit:
+        least, most = least // 2, least
+    while error + noise(most) > limit:
+        least, most = most, 2 * most
+        if most > _MOST_SAMPLES:
+            return np.inf
+    while most - least > max(1, least // _PRECISION):
+        middle = (least + most) // 2
+        least, most = (middle, most) if error + noise(middle) > limit else (least, middle)
+    return float(most)
+
+
+class DrawnSteps:
+    """Sums of w δ in cells of a scalar problem, of other data sets of its kind.
+
+    Parameters
+    ----------
+    gaps : GapSums
+    seed : int
+    """
+
+    def __init__(self, gaps: GapSums, seed: int = 0):
+        cells = cells_of(gaps)
+        found = GapModels(cells).average(cells.sums)[1][cells.cell]
+        self.signal = np.bincount(gaps.coarse // _TOGETHER, gaps.at_points(gaps.weight) * found)
+        variances = gaps.independent_steps[1]
+        self.variances = np.bincount(np.arange(len(variances)) // _TOGETHER, variances)
+        normal = np.random.default_rng(seed).standard_normal((_DRAWS, len(self.signal)))
+        self.noise = normal * np.sqrt(self.variances)
+
+    def __call__(self, size: float, part: float) -> np.ndarray:
+        """Steps (n_draws, n_cells) of so large a signal, and of this part of the variance."""
+        return size * self.signal + np.sqrt(part) * self.noise
+
+
+def needed_for_calibration_error(
+    limits: ErrorLimits, limit: float, tail: float, max_crossings: int
+) -> float:
+    """Samples with which the upper limit of the calibration error is mostly below a limit."""
+    assumed, n = limits.estimate, len(limits.sample.weight)
+    drawn = [
+        DrawnSteps(gaps, seed if limits.divided else 0) for seed, gaps in enumerate(limits.parts)
+    ]
+    pairs = list(zip(limits.shares, drawn, strict=True))
+    total = sum(share * np.abs(one.signal).sum() for share, one in pairs)
+    size = assumed / total if total > 0 else 0.0
+    z, unseen, changes = (
+        limits.quantile(tail),
+        np.log(1 / tail) * limits.typical_share,
+        list(CHANGES),
+    )
+    means = sum(share * noise_of_sums(one.variances)[0] for share, one in pairs)
+    fine = sum(share * noise_of_fine_sums(one.variances.sum()) for share, one in pairs)
+    missed = float(at_changes(np.asarray(fine - means), max_crossings))  # of signs within cells
+
+    def high(n_samples):
+        part = n / n_samples
+        parts = [
+            share * largest_signed_sums(one(size, part), changes[-1])[changes]
+            for share, one in pairs
+        ]
+        sums = np.sum(parts, axis=0)
+        deviation = np.sqrt(part) * limits.deviation
+        more = excess_of_more_changes(sums, np.sqrt(part) * means, deviation, max_crossings)
+        noise = z * deviation + missed * np.sqrt(part) + unseen * part
+        highs = at_changes(sums, max_crossings) + more + noise
+        return float(np.quantile(highs, CHANCE))
+
+    return np.inf if assumed >= limit else samples_needed(limit, 0.0, high, n)
+
+
+def needed_for_cutoff_error(
+    gaps: GapSums, limit: float, estimate: float, bound: Callable[..., np.ndarray]
+) -> tuple[float, float]:
+    """The same of the cutoff error, and the error with which an estimate is as large on average.
+
+    ``bound`` takes steps, their variances and n.
+    """
+    drawn, n = DrawnSteps(gaps), len(gaps.x)
+    whole = _ranges(drawn.signal)
+    # Both ends of a range lie within cells.
+    missed = _OF_ENDS * (drawn.variances**1.5).sum() / max(drawn.variances.sum(), 1e-300)
+
+    def mean_estimate(size):
+        return float(_ranges(drawn(size, 1.0)).mean()) + missed
+
+    size = 0.0
+    if whole > 0 and mean_estimate(0.0) < estimate:
+        size = brentq(lambda size: mean_estimate(size) - estimate, 0, 2 * estimate / whole + 1)
+    assumed = float(size * whole)
+
+    def high(n_samples):
+        part = n / n_samples
+        highs = bound(drawn(size, part), drawn.variances * part, n_samples)
+        return float(np.quantile(highs, CHANCE)) + missed * np.sqrt(part)
+
+    return np.inf if assumed >= limit else samples_needed(limit, 0.0, high, n), assumed
+
+
+def _ranges(steps) -> np.ndarray:
+    """The range of the sums of the first steps (…, n_steps), from 0 on."""
+    paths = np.cumsum(steps, axis=-1)
+    return np.maximum(paths.max(axis=-1), 0) - np.minimum(paths.min(axis=-1), 0)
