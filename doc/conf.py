@@ -55,6 +55,10 @@ html_sidebars = {
     for name in (
         "index",
         "getting_started",
+        "howto/index",
+        "explanation/index",
+        "validation/index",
+        "faq",
         "glossary",
         "benchmarks",
         "changelog",
