@@ -244,7 +244,7 @@ class ReliabilityDisplay(Display):
             The line; points and intervals do not depend on it. "auto": "splines" if there are more
             than 21 distinct predictions and at least 12 samples of both outcomes, otherwise "bins".
             "splines": a smooth curve, by logistic regression on splines of the logit. "bins": a
-            line that joins the points. "isotonic": isotonic regression, CORP (Dimitriadis et al. 2021).
+            line that joins the points. "isotonic": isotonic regression, CORP (PNAS 2021).
             "kernel-density": a ratio of kernel densities. A function with ``residual``: a clone is
             fitted to these samples. A fitted :class:`skcal.CalibrationErrorEstimator` or
             :class:`skcal.CalibrationErrorSearchCV` of the same kind of calibration: its curve
