@@ -179,6 +179,7 @@ OTHERS = {
     "candidates, or features of a statistic": {
         "hypothesis_tests.comparison._MANY_CLASSES",  # test_compare_calibration.py
         "hypothesis_tests.joint._MOST_SHIFT",
+        "hypothesis_tests.joint._MOST_STEP",
         "hypothesis_tests.joint._MOST_STEPS",
         "model_selection.candidates.MATRIX_SCALING_MAX_CLASSES",
         "model_selection.candidates._INTERACTIONS_MAX_CLASSES",

@@ -120,10 +120,9 @@ class CalibrationMonitor(BaseEstimator):
     Three quarters of the e-value are what these bets have won, one quarter is evidence of a bias
     of all samples. The limits of the bias are made of that quarter, so that limits and alarm agree.
 
-    Of 150 calibrated streams of 10,000 samples, in batches of 1 to 1,000, at most 2 had an alarm at
-    ``alpha=0.05`` in each of eight cells: binary predictions, uniform or of 1 % positives, and
-    vectors of 2, 10 and 100 classes by several notions. ``tests/studies/monitor_study.py`` draws
-    them.
+    Of 80 calibrated streams of 10,000 samples, in batches of 1 to 1,000, at most 2 had an alarm at
+    ``alpha=0.05`` in each of seven cells: binary predictions, uniform or of 1 % positives, and
+    vectors of 2 and 10 classes by several notions. ``tests/studies/monitor_study.py`` draws them.
 
     A million samples in batches of 1,000 take 2 s as confidences or binary predictions, 8 s as
     vectors of 100 classes and 1 s a class for "classwise"; a batch of one takes 1 ms. The size of

@@ -1,13 +1,16 @@
-"""One test: each statistic is that of its definition, and the smallest p-value is exact."""
+"""One test: each statistic is that of its definition, and the combined p-value is exact."""
+
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from calibrated_samples import most_rejections
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from skcal.hypothesis_tests import calibration_test, scan_test, skce_test
-from skcal.hypothesis_tests.joint import JointStatistics, smallest_pvalues
+from skcal.hypothesis_tests.joint import WEIGHTS, JointStatistics, combined_pvalues
 from skcal.hypothesis_tests.monte_carlo import null_distribution
 from skcal.metrics import calibration_slope
 from skcal.metrics.statistic import observed_codes
@@ -27,8 +30,8 @@ def test_scan_and_vector_kernel_are_those_of_their_tests(rng):
     scan = scan_test(y, p**1.3, n_resamples=99, random_state=3)
     seed = np.random.RandomState(3)
     null, observed, _ = null_distribution(statistics, statistics.problem, 99, seed)
-    assert_allclose(null[:, 3], scan.null_distribution)
-    assert observed[3] == pytest.approx(scan.statistic)
+    assert_allclose(null[:, -1], scan.null_distribution)
+    assert observed[-1] == pytest.approx(scan.statistic)
     assert result.statistic_pvalues["scan"] >= scan.pvalue
 
     proba = rng.dirichlet([1, 1, 1], 100)
@@ -61,24 +64,80 @@ def brute_force_ranks(values):
     return [[sum(other[s] >= row[s] for other in values) for s in range(3)] for row in values]
 
 
-def brute_force_pvalues(values):
+def brute_force_pvalues(values, weights):
     n, ranks = len(values), brute_force_ranks(values)
-    keys = [(min(row), -sum(1 / rank for rank in row)) for row in ranks]
-    whole = sum(key <= keys[-1] for key in keys) / n
-    single = [sum(min(row) <= rank for row in ranks) / n for rank in ranks[-1]]
-    return whole, [
-        whole if r == min(ranks[-1]) else s for r, s in zip(ranks[-1], single, strict=True)
-    ]
+    shares = [Fraction(weight, sum(weights)) for weight in weights]
+    pairs = [list(zip(shares, row, strict=True)) for row in ranks]
+    means = [1 / sum(share / rank for share, rank in row) for row in pairs]
+    whole = sum(mean <= means[-1] for mean in means) / n
+    last = ranks[-1]
+    single = [max(whole, sum(min(row) <= rank for row in ranks) / n) for rank in last]
+    return means, [whole if r == min(last) else s for r, s in zip(last, single, strict=True)]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_adjusted_pvalues_are_counts_of_draws_that_show_as_much(seed):
     values = np.random.default_rng(seed).integers(0, 12, (20, 3)).astype(float)
-    smallest, adjusted = smallest_pvalues(values)
-    whole, expected = brute_force_pvalues(values)
+    weights = np.random.default_rng(seed).integers(1, 4, 3).tolist()
+    means, adjusted = combined_pvalues(values, weights)
+    expected_means, expected = brute_force_pvalues(values, weights)
+    assert_allclose(means, [float(mean) / 20 for mean in expected_means])
     assert_allclose(adjusted, expected)
-    assert adjusted.min() == whole
-    assert smallest[-1] == min(brute_force_ranks(values)[-1]) / 20
+
+
+def negative_log_likelihood(parameters, y, z, weight):
+    eta = parameters[0] + parameters[1] * z
+    return weight @ (np.logaddexp(0, eta) - y * eta)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("shift", "slope"), [(0, 1), (0.5, 1), (-0.4, 1.4), (-0.3, 0.6)])
+def test_likelihood_ratios_are_those_of_logistic_regressions(rng, shift, slope, weighted):
+    p = rng.choice(np.linspace(0.02, 0.6, 40), 800)
+    y = (rng.uniform(size=800) < expit(shift + slope * logit(p))).astype(int)
+    weight = rng.integers(1, 4, 800) if weighted else np.ones(800)
+    [problem] = make_problems(p, y, "binary", weight)
+    joint = JointStatistics(problem)
+    values = dict(zip(joint.names, joint(observed_codes(joint.problem))[0], strict=True))
+    weight = weight / weight.mean()
+    fits = logit(p), weight
+    calibrated = negative_log_likelihood([0, 1], y, *fits)
+    both = minimize(negative_log_likelihood, [0, 1], (y, *fits)).fun
+    [intercept] = minimize(lambda a: negative_log_likelihood([a[0], 1], y, *fits), [0]).x
+    alone = negative_log_likelihood([intercept, 1], y, *fits)
+    assert values["intercept"] == pytest.approx(np.sqrt(2 * (calibrated - alone)), rel=1e-3)
+    assert 0.98 * (calibrated - both) <= values["cox"] <= 1.0001 * (calibrated - both)
+    assert values["cox"] >= values["intercept"] ** 2 / 2
+
+
+def test_sums_of_cells_are_those_of_each_sample(rng):
+    p = rng.uniform(size=3000).round(2)
+    for weight in (np.ones(3000), rng.uniform(0.5, 2, 3000)):
+        y = (rng.uniform(size=3000) < p).astype(int)
+        [problem] = make_problems(p, y, "binary", weight)
+        joint = JointStatistics(problem)
+        codes = observed_codes(joint.problem)
+        delta = (codes[0] - joint.X[:, 0]) * joint.weight
+        for outcomes in (codes, codes.astype(float)):
+            gaps, squares = joint._of_cells(outcomes)
+            assert_allclose(gaps[0, :, 0], np.bincount(joint.cells, delta), atol=1e-9)
+            assert_allclose(squares, delta @ delta)
+
+
+def test_bins_are_those_of_hosmer_and_lemeshow(rng):
+    p = rng.uniform(0.05, 0.9, 1000)
+    y = (rng.uniform(size=1000) < p**1.2).astype(int)
+    [problem] = make_problems(p, y, "binary")
+    joint = JointStatistics(problem)
+    value = joint(observed_codes(joint.problem))[0, joint.names.index("bins")]
+    parts = np.array_split(np.argsort(p), 10)
+    gaps, spread = ([v[part].sum() for part in parts] for v in (y - p, p * (1 - p)))
+    assert value == pytest.approx((np.square(gaps) / spread).sum(), rel=0.1)  # bins are of cells
+
+
+def test_single_probabilities_have_the_statistics_of_the_table(rng):
+    result = calibration_test(*few_predictions(rng, 60), n_resamples=19, random_state=0)
+    assert tuple(result.statistic_pvalues) == tuple(WEIGHTS)
 
 
 def test_level_is_at_most_nominal():
@@ -130,8 +189,9 @@ def test_one_outcome_alone_or_one_prediction_tells_no_slope():
     for y, p in ((np.zeros(30, int), np.linspace(0.1, 0.9, 30)), (np.arange(30) % 2, [0.3] * 30)):
         [problem] = make_problems(np.array(p), y, "binary")
         joint = JointStatistics(problem)
-        [[_, slope, _, _]] = joint(observed_codes(joint.problem))
-        assert slope == pytest.approx(0, abs=0.3)
+        [values] = joint(observed_codes(joint.problem))
+        assert np.isfinite(values).all()
+        assert values[joint.names.index("slope")] == pytest.approx(0, abs=0.3)
 
 
 def test_classes_are_adjusted_and_certainty_that_fails_refutes(rng):
