@@ -2,9 +2,8 @@
 Recalibrate, then test the improvement
 ======================================
 
-Three disjoint sets: the classifier is trained on the first, recalibrated on the second and judged
-on the third, by a paired test of both sets of predictions. Judged on the samples of the
-recalibration any map would look better than it is.
+Use three disjoint sets. The classifier is trained on the first, recalibrated on the second and
+tested on the third. On the samples of the recalibration, every method looks better than it is.
 """
 
 # %%
@@ -59,5 +58,5 @@ for name, proba in (("before", before), ("after", after)):
 # Before and after
 # ----------------
 
-RecalibrationDisplay.from_predictions(y_test, before, after, n_bins=10, random_state=0)
+RecalibrationDisplay.from_predictions(y_test, before, after)
 plt.show()

@@ -2,16 +2,16 @@
 A reliability diagram done right
 ================================
 
-Do 80 of 100 cases happen to which a model gives 80 %? The diagram draws what happened against
-what was predicted, in bins that suit the samples, with a band for all bins at once. It shades what
-a test of exact level shows, and nothing else, so that it cannot be read as saying more.
+Of the cases for which a model says 80 %, does the event happen in 80 %? The diagram plots observed
+frequency against predicted probability. Each bin has an interval, and only ranges with significant
+miscalibration are shaded.
 """
 
 # %%
-# What is shown, and what is chance
-# ---------------------------------
-# Naive Bayes is far too sure of its digits. The 400 predictions on the right are of a calibrated
-# model: 15 bins, as often drawn, look bad; the diagram below shades nothing.
+# An overconfident classifier
+# ---------------------------
+# Naive Bayes says 99 % on average for its digits, and is right in 81 %. The title has the
+# calibration error with its limits; the histograms below count right and wrong predictions.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,37 +26,42 @@ from skcal.metrics import calibration_bins
 
 X, y = load_digits(return_X_y=True)
 proba = cross_val_predict(GaussianNB(), X, y, cv=5, method="predict_proba")
-data = make_dirichlet(400, n_classes=4, concentration=0.7, model="M1", random_state=3)
+digits = ReliabilityDisplay.from_predictions(y, proba, name="naive Bayes, digits")
 
-figure, axes = plt.subplots(1, 3, figsize=(13, 5), layout="constrained", width_ratios=(3, 2.2, 3))
-digits = ReliabilityDisplay.from_predictions(
-    y, proba, name="naive Bayes, digits", random_state=0, ax=axes[0]
-)
+# %%
+# Noise or miscalibration?
+# ------------------------
+# These 400 predictions are calibrated. Points without intervals, as often drawn, suggest that they
+# are not. With intervals, and with shading only where a test rejects, the diagram does not.
+
+data = make_dirichlet(400, n_classes=4, concentration=0.7, model="M1", random_state=3)
+figure, axes = plt.subplots(1, 2, figsize=(8.4, 5), layout="constrained")
 bins = calibration_bins(data.labels, data.proba)
-axes[1].plot([0, 1], [0, 1], color="0.6", linestyle=":")
-axes[1].plot(bins.prediction, bins.frequency, "o-", color="black", markersize=4)
-axes[1].set(xlabel="predicted probability", ylabel="observed frequency", aspect="equal")
-axes[1].set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-axes[1].set_title("as often drawn:\nis this model calibrated?", fontsize="small")
+axes[0].plot([0, 1], [0, 1], color="0.6", linestyle=":")
+axes[0].plot(bins.prediction, bins.frequency, "o-", color="black", markersize=4)
+axes[0].set(xlabel="confidence", ylabel="accuracy", box_aspect=1)
+axes[0].set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+axes[0].set_title("as often drawn:\nis this model calibrated?", fontsize="medium")
 display = ReliabilityDisplay.from_predictions(
-    data.labels, data.proba, name="the same predictions", random_state=0, ax=axes[2]
+    data.labels, data.proba, name="the same predictions", ax=axes[1]
 )
 
 # %%
 # What bins hide
 # --------------
-# An error of both signs within each bin: y = 1 has probability p + 0.4 p (1 - p) sin(30 π p).
-# Bins and ranges average it away, and an exact test with 15 bins finds nothing; 60 bins show it.
+# Errors of both signs within a bin cancel out. Here y = 1 has probability
+# p + 0.4 p (1 - p) sin(30 π p): a test with 15 bins does not reject, one with 60 bins does. The
+# calibration error in the titles needs no bins, and the shaded ranges do not depend on them.
 
 rng = np.random.default_rng(0)
 p = rng.uniform(size=20_000)
 y = (rng.uniform(size=20_000) < p + 0.4 * p * (1 - p) * np.sin(30 * np.pi * p)).astype(int)
 
-figure, axes = plt.subplots(1, 2, figsize=(9.2, 5), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.4, 5), layout="constrained")
 pvalues = {}
 for ax, n_bins in zip(axes, (15, 60), strict=True):
     ReliabilityDisplay.from_predictions(
-        y, p, n_bins=n_bins, strategy="uniform", name=f"{n_bins} bins", random_state=0, ax=ax
+        y, p, n_bins=n_bins, method="bins", name=f"{n_bins} bins", ax=ax
     )
     test = monte_carlo_test(y, p, n_bins=n_bins, n_resamples=199, random_state=0)
     pvalues[n_bins] = test.pvalue

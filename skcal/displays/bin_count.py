@@ -210,7 +210,7 @@ class BinCountDisplay(Display):
         [self.null_line_] = ax.plot(
             self.n_bins, self.null_mean, color=ORANGE, linestyle="--", label="mean if calibrated"
         )
-        look = {"color": BLUE, "marker": "o", "markersize": 8, "label": "binned error"}
+        look = {"color": BLUE, "marker": "o", "markersize": 8, "label": "observed"}
         [self.line_] = ax.plot(self.n_bins, self.error, **styled(kwargs, **look))
         [self.debiased_line_] = ax.plot(
             self.n_bins, self.debiased_error, "s-", color=GREEN, markersize=4, label="debiased"
@@ -218,7 +218,7 @@ class BinCountDisplay(Display):
         ax.set(xscale="log", xlabel=f"number of {self.strategy} bins", xticks=_ticks(self.n_bins))
         ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.set_xticks([], minor=True)
-        ax.set_ylabel("calibration error (norm 2)")
+        ax.set_ylabel("RMS calibration error in bins")
         ax.set_ylim(bottom=0)
         name = f"{as_label(name, 50)}, " if name else ""
         ax.set_title(f"{name}{self.notion}, n = {self.n_samples:,}", fontsize="medium")

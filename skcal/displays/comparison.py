@@ -190,7 +190,7 @@ class ComparisonDisplay(Display):
         ax.set_xlim(-0.02 * most, 1.06 * most)
         name_rows(ax, [as_label(classifier.name, 30) for classifier in self.classifiers])
         ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
-        ax.set_xlabel(f"{as_label(self.notion)} calibration error, root of the squared error")
+        ax.set_xlabel(f"RMS calibration error ({as_label(self.notion)})")
         head_rows(ax, name)
 
     def _draw_tests(self, ax) -> list[Any]:
@@ -200,7 +200,7 @@ class ComparisonDisplay(Display):
         texts = write_pvalues(ax, pvalues, rejected, fontweight="bold")
         if texts:
             adjusted = ", Holm" if len(texts) > 1 else ""
-            heading = f"* not calibrated\nat {percent(self.level)}{adjusted}"
+            heading = f"* significant\nat {percent(self.level)}{adjusted}"
             ax.text(1.02, 1.01, heading, transform=ax.transAxes, fontsize="medium", color=ORANGE)
         return texts
 

@@ -14,6 +14,7 @@ from skcal.displays.base import (
     BLUE,
     COLOURS,
     GREY,
+    LEGEND,
     ORANGE,
     Display,
     as_label,
@@ -369,13 +370,13 @@ class DecisionCurveDisplay(Display):
         [self.line_] = axis.plot(curve.thresholds, curve.net_benefit, **look)
         # The legend has the bands of the first curve; those of others have their colours.
         level = percent(curve.confidence_level)
-        labels = f"{level} at each threshold", f"{level} at all thresholds"
+        labels = f"{level} pointwise band", f"{level} simultaneous band"
         self.bands_ = _draw_bands(self.line_, curve, labels if is_first else (None, None))
         self._set_limits(axis, is_first)
         axis.set(xlabel="threshold t", ylabel="net benefit")
         names = ", ".join([*(line.get_label() for line in others), *([label] if name else [])])
         facts = f"{self.label or curve.notion}: n = {curve.n_samples:,}"
-        _explain(axis, f"{names}\n{facts}" if names else facts)
+        _explain(axis, f"{names}\n{facts}" if names else facts, loc="upper right")
 
     def _set_limits(self, axis, is_first):
         """Up to a quarter beyond the last threshold that tells; down to a little below 0.
@@ -563,15 +564,15 @@ class MurphyDisplay(Display):
 
     def _draw_band(self, axis):
         diagram, colour = self.diagram, self.lines_[-1].get_color()
-        label = f"{percent(diagram.confidence_level)} at each threshold"
+        label = f"{percent(diagram.confidence_level)} pointwise band"
         self.band_ = draw_band(
             axis, diagram.thresholds, diagram.low, diagram.high, colour, 0.25, label
         )
 
 
-def _explain(ax, title) -> None:
+def _explain(ax, title, loc="best") -> None:
     ax.set_title(title, fontsize="medium")
-    ax.legend(fontsize="medium", frameon=False, handlelength=1.4, labelspacing=0.3)
+    ax.legend(loc=loc, **LEGEND)
 
 
 def _named_lines(axis) -> list:

@@ -141,7 +141,7 @@ class SegmentDisplay(Display):
         )
         pvalues = [segment.pvalue for segment in self.segments]
         self.tests_ = write_pvalues(ax, pvalues, rejected)
-        heading = f"of {self.n_segments:,} segments,\n* at {percent(self.level)}, all together"
+        heading = f"{self.n_segments:,} segments tested,\n* significant at {percent(self.level)}"
         options = {"fontsize": "medium", "verticalalignment": "bottom"}
         ax.text(1.02, 1.01, heading, transform=ax.transAxes, **options)
         head_rows(ax, name)

@@ -57,7 +57,7 @@ def test_markers_stand_in_rows_under_each_other():
     assert_array_equal(segments[:, 0, 0], [one.lower_bound for one in display.classifiers])
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert labels == ["calibrated", "overconfident"]
-    assert "confidence calibration error" in display.ax_.get_xlabel()
+    assert display.ax_.get_xlabel() == "RMS calibration error (confidence)"
     bottom, top = display.ax_.get_ylim()
     assert bottom > top
 
