@@ -69,6 +69,16 @@ def _fit_context(
     return _untyped_fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
+def shared_by_scorers(method_caller: Any, key: str, compute: Callable[[], _R]) -> _R:
+    """Return what several scorers of one run compute once, where they share a cache."""
+    cache = next(iter(getattr(method_caller, "args", ())), None)
+    if not isinstance(cache, dict):
+        return compute()
+    if key not in cache:
+        cache[key] = compute()
+    return cache[key]
+
+
 def as_tasks(results: Iterable, names: Iterable[str], estimator, context) -> Iterator:
     """Yield results, telling the callbacks of an estimator when each begins and is there."""
     results = iter(results)
@@ -188,6 +198,7 @@ __all__ = [
     "_safe_indexing",
     "as_tasks",
     "get_namespace",
+    "shared_by_scorers",
     "validate_parameter_constraints",
     "validate_params",
 ]

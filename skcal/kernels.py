@@ -39,6 +39,12 @@ _MEDIAN_ROWS, _BRACKET_ROWS = 3000, 60
 _NARROWEST = 0.01  # median width
 
 
+_OF_PAIRS = (
+    "A callable kernel(X, Z) must return the matrix of values for all pairs of rows. Of a kernel k "
+    "of two points pass lambda X, Z: [[k(x, z) for z in Z] for x in X]."
+)
+
+
 def kernel_matrix(
     X: np.ndarray, Z: np.ndarray, kernel: _KernelLike, parameters: _Parameters
 ) -> np.ndarray:
@@ -56,11 +62,16 @@ def kernel_matrix(
     # scikit-learn's kernels of float32 are float32, too coarse for a factor.
     X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
     if callable(kernel):
-        values = np.array(kernel(X, Z), dtype=np.float64)  # the caller's own stays as it is
+        try:
+            values = np.array(kernel(X, Z), dtype=np.float64)  # the caller's own stays as it is
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"The kernel fails for X of shape {X.shape} and Z of shape {Z.shape} ({error}). "
+                f"{_OF_PAIRS}"
+            ) from error
         if values.shape != (len(X), len(Z)):
             raise ValueError(
-                f"The kernel returned shape {values.shape}, not {(len(X), len(Z))}. A callable "
-                "kernel(X, Z) must return the matrix of values for all pairs of rows."
+                f"The kernel returned shape {values.shape}, not {(len(X), len(Z))}. {_OF_PAIRS}"
             )
     else:
         values = _named_kernel(X, Z, kernel, parameters)

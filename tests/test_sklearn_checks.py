@@ -22,6 +22,7 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
+from skcal.model_selection import ClassifierProbabilities
 from skcal.recalibration import (
     BetaCalibration,
     ClassBasedTemperatureScaling,
@@ -165,6 +166,7 @@ CASES = [
     (_of_map, MAPS),
     (_of_estimator, [*estimators(FUNCTIONS, SCALAR_FUNCTIONS), SEARCH]),
     (_of_classifier, CLASSIFIERS[:1]),
+    (lambda estimator: {}, [ClassifierProbabilities(LogisticRegression())]),
 ]
 MORE_CASES = [
     (_of_function, MORE_ANY_FEATURES),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from inspect import Parameter, signature
 from typing import Self
 
 import numpy as np
@@ -52,6 +53,16 @@ class BilinearFunction(BaseEstimator, ABC):
 
     form_: np.ndarray | None
     path_parameter: str | None = None
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        takes = signature(cls.fit).parameters
+        any_option = any(one.kind is Parameter.VAR_KEYWORD for one in takes.values())
+        if "sample_weight" not in takes and not any_option:
+            raise TypeError(
+                f"{cls.__name__}.fit does not take sample_weight, which searches and estimators "
+                "pass. Define fit(self, X, y, sample_weight=None)."
+            )
 
     @property
     def reads_logits(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skcal._labels import is_table, plain_labels
-from skcal._sklearn_compat import BaseScorer, validate_parameter_constraints
+from skcal._sklearn_compat import BaseScorer, shared_by_scorers, validate_parameter_constraints
 from skcal._validation import InputError, plain_array, refuse_no_numbers
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.cross_fitted import cross_fitted_calibration_error
@@ -84,7 +84,8 @@ class CalibrationScorer(BaseScorer):
             )
         if is_of_labels(options.get("notion")):
             return self._sign * self._score_func(y_true, estimator.predict_proba(X), **options)
-        proba = predicted(estimator, X)
+        asked = "skcal predict_proba"
+        proba = shared_by_scorers(method_caller, asked, lambda: predicted(estimator, X))
         proba, labels = align_columns(proba, estimator.classes_, y_true, options.get("pos_label"))
         score = self._score_func(y_true, proba, labels=labels, **options)
         if not isinstance(score, Real):

@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import HasMethods, _fit_context, _num_samples
@@ -31,6 +32,10 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
     classifier_ : estimator object
     classes_ : ndarray of shape (n_classes,)
         The class of each column.
+    n_features_in_ : int
+        Where the classifier has it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where the classifier was fitted to columns with names.
 
     Examples
     --------
@@ -72,6 +77,10 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
         """
         self.classifier_ = clone(self.classifier).fit(X, y, **params)
         self.classes_ = self.classifier_.classes_
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+            if hasattr(self.classifier_, name):
+                setattr(self, name, getattr(self.classifier_, name))
         return self
 
     def transform(self, X) -> np.ndarray:
@@ -87,6 +96,7 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.sparse = get_tags(self.classifier).input_tags.sparse
         return tags
 
 

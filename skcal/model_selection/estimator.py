@@ -30,6 +30,12 @@ def _check_function(function) -> BilinearFunction:
         return KroneckerKernelRidge()
     if not isinstance(function, BilinearFunction):
         shown = function.__name__ if isinstance(function, type) else type(function).__name__
+        if shown == "function":
+            raise TypeError(
+                f"function is {function.__name__}, a function of Python. Of "
+                "h(x, x') = φ(x)ᵀ M φ(x') write a subclass of skcal.functions.BilinearFunction, "
+                "whose feature_map is φ and whose form_ is M."
+            )
         raise TypeError(
             f"function is {shown}. Pass an instance of a calibration-estimation function, such as "
             "skcal.Binning(); wrap a scikit-learn estimator as skcal.PlugIn(estimator)."

@@ -5,7 +5,14 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from skcal import CalibrationErrorEstimator, CalibrationErrorSearchCV, PlugIn, Stacking, Zero
+from skcal import (
+    CalibrationErrorEstimator,
+    CalibrationErrorSearchCV,
+    PlugIn,
+    Stacking,
+    TwoStepKernelRidge,
+    Zero,
+)
 from skcal._validation import InputError
 from skcal.datasets import make_tempered
 from skcal.functions import BilinearFunction
@@ -198,3 +205,36 @@ def test_predictions_of_another_shape_are_named(predicted, message):
     estimator = CalibrationErrorEstimator(PlugIn(Predictor(predicted)), "confidence").fit(P, Y)
     with pytest.raises(InputError, match=rf"Predictor.predict\(X\) {message}"):
         estimator.one_step(P, Y)
+
+
+def test_a_function_whose_fit_takes_no_weights_is_refused_where_it_is_defined():
+    with pytest.raises(TypeError, match=r"^Own\.fit does not take sample_weight.*Define fit\(self"):
+
+        class Own(BilinearFunction):
+            def fit(self, X, y):
+                return self
+
+    class Any(BilinearFunction):
+        def fit(self, X, y, **options):
+            return self
+
+
+def test_a_function_of_python_is_told_what_to_be():
+    with pytest.raises(TypeError, match=r"subclass of skcal\.functions\.BilinearFunction, whose"):
+        CalibrationErrorEstimator(lambda x, z: 0.1, "confidence").fit(P, Y)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda x, z: float(np.exp(-abs(x[0] - z[0]))),
+        lambda x, z: np.exp(-abs(x - z)),
+        lambda x, z: np.exp(-abs(x - z).sum()),
+    ],
+)
+def test_a_kernel_of_two_points_is_told_how_to_be_one_of_all_pairs(kernel):
+    match = r"A callable kernel\(X, Z\) must return the matrix .* for x in X\]\.$"
+    with pytest.raises(ValueError, match=match):
+        CalibrationErrorEstimator(TwoStepKernelRidge(kernel=kernel), "confidence").fit(P, Y)
+    of_pairs = lambda X, Z: [[np.exp(-abs(x - z).sum()) for z in Z] for x in X]  # noqa: E731
+    CalibrationErrorEstimator(TwoStepKernelRidge(kernel=of_pairs), "confidence").fit(P, Y)

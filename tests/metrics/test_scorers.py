@@ -15,6 +15,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     PredefinedSplit,
+    cross_val_score,
     cross_validate,
 )
 from sklearn.naive_bayes import GaussianNB
@@ -348,3 +349,27 @@ def test_a_name_without_its_sign_is_answered_with_the_right_one():
         get_scorer("expected_calibration_error")
     with pytest.raises(ValueError, match=r"sklearn.metrics\). Use one of get_scorer_names"):
         get_scorer("accuracy")
+
+
+class Counted(GaussianNB):
+    """Naive Bayes that counts its predictions."""
+
+    calls = 0
+
+    def predict_proba(self, X):
+        type(self).calls += 1
+        return super().predict_proba(X)
+
+
+@pytest.mark.parametrize("classes", [TWO, THREE])
+def test_scorers_of_one_run_share_predictions(problem, classes):
+    X, y = problem(classes)
+    names = ["neg_expected_calibration_error", "neg_sharpness", "neg_calibration_error"]
+    names = [name for name in names if name in get_scorer_names()]
+    scoring = {name: get_scorer(name) for name in names}
+    Counted.calls = 0
+    together = cross_validate(Counted(), X, y, cv=2, scoring=scoring)
+    assert Counted.calls == 2
+    for name in names:
+        alone = cross_val_score(Counted(), X, y, cv=2, scoring=scoring[name])
+        assert_allclose(together[f"test_{name}"], alone, rtol=1e-12)

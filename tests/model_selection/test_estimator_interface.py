@@ -13,6 +13,7 @@ from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.fixes import parse_version
 
 from skcal import (
@@ -248,3 +249,16 @@ def test_a_parameter_that_no_function_has_keeps_the_message_of_scikit_learn():
 def test_what_is_no_function_is_told_how_to_become_one(data, function):
     with pytest.raises(TypeError, match=r"^function is .*skcal\.Binning.*skcal\.PlugIn"):
         CalibrationErrorEstimator(function, notion="canonical").fit(*data)
+
+
+def test_probabilities_of_a_classifier_tell_the_columns_of_its_features():
+    pd = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    y = np.arange(30) % 2
+    fitted = ClassifierProbabilities(LogisticRegression()).fit(X, y)
+    assert fitted.n_features_in_ == 4
+    fitted.fit(pd.DataFrame(X, columns=list("abcd")), y)
+    assert fitted.feature_names_in_.tolist() == list("abcd")
+    assert not hasattr(fitted.fit(X, y), "feature_names_in_")
+    assert get_tags(ClassifierProbabilities(LogisticRegression())).input_tags.sparse
+    assert not get_tags(ClassifierProbabilities(GaussianNB())).input_tags.sparse
