@@ -16,9 +16,9 @@ from skcal.functions import BilinearFunction
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
 from skcal.model_selection.candidates import fast_function
-from skcal.model_selection.errors import KINDS, estimate_error, facts_of
+from skcal.model_selection.errors import KINDS, estimate_error
 from skcal.model_selection.estimates import one_step
-from skcal.notions import Problem, Problems
+from skcal.notions import Problems
 from skcal.sample import Sample, read_sample
 
 
@@ -35,7 +35,7 @@ def cross_fitted_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    kind: str = "l1",
+    kind: str = "rms",
     notion: str = "auto",
     function: BilinearFunction | None = None,
     cv: Any = 5,
@@ -47,10 +47,11 @@ def cross_fitted_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Calibration error without bins, such as ECE, by a function that is fitted to other samples.
+    """RMS calibration error, or another kind, by a correction that is fitted to other samples.
 
-    Every sample is corrected by a fit that has not seen it; the corrections and the debiased error
-    of cells that are found without the labels give the estimate.
+    Every sample is corrected by a fit that did not use it. The corrections, and the debiased error
+    of cells that are made without the labels, give the estimate. It takes whole vectors, too. The
+    mean absolute error of single probabilities is :func:`calibration_error`.
 
     Parameters
     ----------
@@ -58,9 +59,9 @@ def cross_fitted_calibration_error(
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    kind : {"l1", "l2", "rms", "squared", "log"}, default="l1"
+    kind : {"l1", "l2", "rms", "squared", "log"}, default="rms"
         "l1": the mean total variation, half the sum over classes (of a single number its absolute
-        value), which ECE estimates; "l2": the mean Euclidean norm; "squared" and "rms": its mean
+        value); "l2": the mean Euclidean norm; "squared" and "rms": its mean
         square and the root; "log": the log loss in nats that calibration would save.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more; see
@@ -75,8 +76,7 @@ def cross_fitted_calibration_error(
         do not depend on the order of the samples. A splitter is given the samples of positive
         weight in their order; samples that it never tests are left out.
     random_state : int, RandomState instance or None, default=0
-        Shuffles the folds. With an int the same samples have the same error in every call, and in
-        reports and diagrams of the same ``random_state``, whose default is 0, too.
+        Shuffles the folds. With an int the same samples have the same error in every call.
     signed : bool, default=False
         Whether to keep what cannot be told from noise, with its sign: the estimate before it is
         shrunk or becomes 0; of "l1", "l2" and "rms" sign(V) √|V| in place of the root of the
@@ -113,10 +113,10 @@ def cross_fitted_calibration_error(
 
     Notes
     -----
-    "l1" is what skcal calls *ECE without bins* everywhere; see ``skcal.model_selection.errors`` for
-    its form. Five fits and O(n log n) time, some 10 s for a million samples of one probability and
-    more for 100,000 vectors of ten classes. Plain binned errors of calibrated predictions are above
-    0 by what noise alone gives; this one is 0 there more often than not.
+    See ``skcal.model_selection.errors`` for the forms. Five fits and O(n log n) time, some 10 s for
+    a million samples of one probability and more for 100,000 vectors of ten classes. Plain binned
+    errors of calibrated predictions are above 0 by what noise alone gives; this one is 0 there more
+    often than not.
 
     Examples
     --------
@@ -126,8 +126,8 @@ def cross_fitted_calibration_error(
     >>> y, P = data.labels, data.proba  # calibrated
     >>> round(expected_calibration_error(y, P), 3)
     0.053
-    >>> round(cross_fitted_calibration_error(y, P, random_state=0), 3)
-    0.025
+    >>> round(cross_fitted_calibration_error(y, P, notion="canonical"), 3)
+    0.0
     """
     options: dict[str, Any] = {"from_logits": from_logits, "groups": groups}
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
@@ -135,30 +135,6 @@ def cross_fitted_calibration_error(
     splits = _splits(sample, data, cv, random_state)
     error, _, _ = _estimate(kind, sample.notion, data, function, splits)
     return error.signed if signed else error.estimate
-
-
-def ece_without_bins(
-    sample: Sample,
-    *,
-    random_state=0,
-    confidence_level: float = 0.95,
-    problem: Problem | None = None,
-) -> dict:
-    """Return the default of :func:`cross_fitted_calibration_error` as plain numbers and words.
-
-    Given one of the scalar problems of the sample, such as that of a class, it is the error of its
-    predictions and outcomes as those of a binary notion. See
-    :func:`skcal.model_selection.errors.facts_of`.
-    """
-    data = _problems_of(sample)
-    if problem is not None and len(data.parts) > 1:
-        weight = problem.weight / problem.weight.mean()
-        single = problem._replace(weight=weight, share=1.0, rows=slice(None))
-        data = Problems([single], weight, problem.groups)
-    splits = _splits(sample, data, 5, random_state)
-    error, tested, corrections = _estimate("l1", sample.notion, data, None, splits)
-    facts = facts_of(error, tested, corrections, confidence_level)
-    return {**facts, "name": "ECE without bins"}
 
 
 def _problems_of(sample: Sample) -> Problems:

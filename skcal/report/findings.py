@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
@@ -16,7 +17,7 @@ from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
 from skcal.hypothesis_tests.scan import ScanTestResult
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.notions import Notion
-from skcal.recalibration import TemperatureScaling
+from skcal.recalibration import BayesianCalibration, TemperatureScaling
 from skcal.sample import Sample
 
 _LIMIT, _SHARE_OF_RATE = 0.05, 0.2  # of the tolerance: an error, or a share of the rarer outcome
@@ -205,23 +206,26 @@ def _tolerance(sample, max_error) -> float:
 
 
 def _gain(sample, error) -> Gain:
-    """The error after recalibration, by methods that were fitted to other blocks of samples.
+    """The error after recalibration, by fits to other blocks of the samples.
 
     Samples, or their groups, are dealt to blocks in the order of their confidences.
     """
     rows = two_columns(sample.proba)
+    two = rows.shape[1] == 2
+    recalibration: Any = BayesianCalibration() if two else TemperatureScaling()
     rank = np.argsort(np.argsort(rows.max(axis=1), kind="stable"))
     blocks = (rank if sample.groups is None else sample.groups.codes) % _FOLDS
     recalibrated = np.empty(rows.shape)
     for block in np.unique(blocks):
         fitted, held_out = blocks != block, blocks == block
-        method = TemperatureScaling().fit(
+        method = clone(recalibration).fit(
             rows[fitted], sample.happened[fitted], sample_weight=sample.weight[fitted]
         )
         recalibrated[held_out] = method.predict_proba(rows[held_out])
     proba = recalibrated[:, 1] if sample.proba.ndim == 1 else recalibrated
     left = ErrorLimits(sample._replace(proba=proba, logits=None)).estimate
-    return Gain("Temperature scaling", left, left <= _HELPS * error.estimate)
+    name = "Recalibration" if two else "Temperature scaling"
+    return Gain(name, left, left <= _HELPS * error.estimate)
 
 
 def bounded(sample, error, limit, confidence_level) -> EquivalenceTestResult:
