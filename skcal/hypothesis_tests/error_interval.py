@@ -94,6 +94,12 @@ def calibration_error_interval(
     more than 100,000 samples) does not reject. Where that test alone shows an error, ``low`` is 0
     as well, and ``sentence()`` says that the error is above 0.
 
+    Share of data sets whose limit is on the wrong side of the truth, over curves that cross at most
+    three times (``tests/studies/calibration_error_study.py``): independent samples, 16 curves, 960
+    data sets each, lower 1.9 % and upper 0 % at n = 300, 0.8 % and 0.2 % at n = 1,000; lognormal
+    weights, groups of five and five votes a sample, 4 curves, 400 data sets each at n = 300, lower
+    1.3 %, 0.3 % and 1.3 %, upper 0 %. So the upper limit is wider than it had to be.
+
     Standard errors are the larger of the observed one and that of calibrated predictions, of
     ``groups`` by their sums, with quantiles of Student's distribution for groups and for weights
     that differ. The estimate and its accuracy: :func:`calibration_error`. Neither a seed nor the

@@ -92,6 +92,28 @@ def calibration_error(
     noise level up. The estimate is the posterior mean of the mean absolute gap, moved into the 95 %
     limits and up to the bias, where that is significant. It is consistent.
 
+    Mean absolute error times 1,000 at n = 1,000, 60 data sets a row:
+
+    =============================== ===== ==== ========== =======
+    curve                           truth this smooth ECE 15 bins
+    =============================== ===== ==== ========== =======
+    calibrated, uniform             0     11   30         38
+    calibrated, 2 % events          0     5    10         8
+    calibrated, multiples of 0.05   0     11   31         38
+    logit shift of 0.15             25    11   11         19
+    logistic slope 0.8              33    11   10         19
+    a spike of 2 % of the samples   27    9    20         37
+    a plateau from 0.3 to 0.7       40    14   10         22
+    a jump at 0.5                   50    11   11         21
+    three crossings, a sine of 0.2  128   9    41         9
+    three crossings, jumps of ±0.15 150   22   62         16
+    nine crossings, a sine of 0.12  77    14   34         10
+    19 crossings, jumps of ±0.1     100   39   66         44
+    =============================== ===== ==== ========== =======
+
+    So ``smooth_calibration_error`` is better for plateaus, and 15 bins for jumps and waves that are
+    as wide as some bins.
+
     O(n log n) time: 0.03 s for 1,000 predictions and 3 s for a million.
 
     Examples
