@@ -17,7 +17,13 @@ from skcal._selection import LEVEL
 from skcal._show import Table, as_json, printable
 from skcal.cli.abstain import shown, threshold_of
 from skcal.cli.bounds import STANDARD_INPUT, FileError
-from skcal.cli.evaluate import chosen_notions, demonstration, evaluate, verdict_test
+from skcal.cli.evaluate import (
+    chosen_notions,
+    demonstration,
+    evaluate,
+    shown_progress,
+    verdict_test,
+)
 from skcal.cli.gates import (
     gate_of_comparison,
     gate_of_errors,
@@ -327,24 +333,26 @@ def _read_both(options) -> tuple[Predictions, Predictions]:
 def _report_on(predictions, options, name, **more):
     """A report, saved as a page if that is asked for; its first caveat is what was left out."""
     columns = {name: subgroups_of(predictions, name) for name in options.by}
-    report = calibration_report(
-        predictions.labels,
-        predictions.proba,
-        labels=predictions.classes,
-        notion=_only_notion(options),
-        by=columns or None,
-        **samples_of(predictions, options),
-        segments=features_of(predictions, options) if options.segments else None,
-        search=options.search,
-        n_bins=options.bins,
-        strategy=options.strategy,
-        n_resamples=options.resamples,
-        outer_cv=options.outer_cv,
-        name=name,
-        random_state=options.seed,
-        n_jobs=options.n_jobs,
-        **more,
-    )
+    with shown_progress(options):
+        report = calibration_report(
+            predictions.labels,
+            predictions.proba,
+            labels=predictions.classes,
+            notion=_only_notion(options),
+            by=columns or None,
+            **samples_of(predictions, options),
+            segments=features_of(predictions, options) if options.segments else None,
+            search=options.search,
+            n_bins=options.bins,
+            strategy=options.strategy,
+            n_resamples=options.resamples,
+            outer_cv=options.outer_cv,
+            name=name,
+            random_state=options.seed,
+            n_jobs=options.n_jobs,
+            verbose=1,
+            **more,
+        )
     if predictions.left_out is not None:
         cautions = [str(predictions.left_out), *report.overall.cautions]
         report = replace(report, overall=replace(report.overall, cautions=cautions))

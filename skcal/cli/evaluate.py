@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
+import shutil
 import sys
 import time
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -15,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
 from skcal._selection import LEVEL
-from skcal._show import printable, wrapped
+from skcal._show import one_line, printable, wrapped
 from skcal.cli.gates import line_of_gate
 from skcal.cli.predictions import Predictions, samples_of
 from skcal.hypothesis_tests import calibration_test
@@ -114,7 +117,7 @@ def chosen_notions(options, proba):
 
 
 def _search(predictions, notion, options) -> CalibrationErrorSearchCV:
-    """A fitted search; its progress goes to the error stream once it has taken some seconds."""
+    """A fitted search, with its progress."""
     search = CalibrationErrorSearchCV(
         notion=notion,
         labels=predictions.classes,
@@ -122,24 +125,68 @@ def _search(predictions, notion, options) -> CalibrationErrorSearchCV:
         outer_cv=options.outer_cv,
         n_jobs=options.n_jobs,
         random_state=options.seed,
-        verbose=int(not options.quiet),
+        verbose=1,
     )
-    data, more = (predictions.proba, predictions.labels), samples_of(predictions, options)
-    if options.quiet:
-        return search.fit(*data, **more)
-    with redirect_stdout(LateLines()):  # the standard output itself has the results
-        return search.fit(*data, **more)
+    with shown_progress(options):
+        return search.fit(predictions.proba, predictions.labels, **samples_of(predictions, options))
 
 
-class LateLines(io.TextIOBase):
-    """A stream that passes on to the error stream what is written once some seconds are over."""
+@contextmanager
+def shown_progress(options):
+    """Show what is printed in the block as one line of the terminal that is replaced.
 
-    def __init__(self):
+    Without a terminal, or with ``--quiet``, nothing is shown.
+    """
+    line = ProgressLine(None if options.quiet else sys.stderr)
+    try:
+        with redirect_stdout(line):  # the standard output itself has the results
+            yield
+    finally:
+        line.clear()
+
+
+class ProgressLine(io.TextIOBase):
+    """A line of a terminal that is replaced, once some seconds are over, with the time left.
+
+    Parameters
+    ----------
+    terminal : stream or None
+        What is no terminal gets nothing.
+    """
+
+    def __init__(self, terminal):
         self.start = time.monotonic()
+        self._terminal: Any = terminal if terminal is not None and terminal.isatty() else None
+        self._shown = False
 
     def write(self, text):
-        """Write a text, or drop it."""
-        if sys.stderr is not None and time.monotonic() - self.start > _PATIENCE:
-            sys.stderr.write(text)
-            sys.stderr.flush()
+        """Show the last of the lines of a text."""
+        lines = text.strip().splitlines()
+        seconds = time.monotonic() - self.start
+        if lines and self._terminal is not None and seconds > _PATIENCE:
+            what = printable(lines[-1].partition("] ")[2] or lines[-1])  # without who says it
+            told = f"{seconds:.0f} s{time_left(what, seconds)}: {what}"
+            self._replace(one_line(told, shutil.get_terminal_size().columns - 1))
+            self._shown = True
         return len(text)
+
+    def clear(self):
+        """Leave an empty line."""
+        if self._shown:
+            self._replace("")
+        self._shown = False
+
+    def _replace(self, text):
+        with suppress(OSError):
+            self._terminal.write(f"\r{text}\x1b[K")  # to the end of the line
+            self._terminal.flush()
+
+
+def time_left(text: str, seconds: float) -> str:
+    """An estimate from the first "3 of 9" of a text, or nothing."""
+    steps = re.search(r"(\d+) of (\d+)", text)
+    if steps is None:
+        return ""
+    done, n_steps = map(int, steps.groups())
+    left = seconds * (n_steps - done) / max(done, 1)
+    return f", about {left:.0f} s left"

@@ -1,5 +1,6 @@
 """The command line: what it prints is what the search says."""
 
+import io
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from report_cases import CANDIDATES, binary
 from skcal import CalibrationErrorSearchCV, Zero
 from skcal.cli import evaluate
 from skcal.cli.commands import main
-from skcal.cli.evaluate import LateLines
+from skcal.cli.evaluate import ProgressLine
 from skcal.cli.predictions import Predictions
 from skcal.hypothesis_tests import calibration_test
 from skcal.hypothesis_tests.result import default_resamples
@@ -102,31 +103,48 @@ def test_blocks_and_outer_folds_test_on_every_sample(report, options, three_cand
     assert [error["kind"] for error in result["searches"][0]["errors"]] == ["rms"]
 
 
-def test_progress_is_silent_until_it_takes_long(tempered, capsys):
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_one_line_that_is_replaced_once_it_takes_long(tempered):
     proba, labels = tempered
-    search = CalibrationErrorSearchCV(candidates=[Zero()], cv=3, verbose=1)
-    progress = LateLines()
+    search = CalibrationErrorSearchCV(candidates=[Zero()] * 2, cv=3, verbose=1)
+    terminal = Terminal()
+    progress = ProgressLine(terminal)
     with redirect_stdout(progress):
         search.fit(proba[:60], labels[:60])
-    assert capsys.readouterr() == ("", "")
+    progress.clear()
+    assert terminal.getvalue() == ""
     progress.start -= 10
     with redirect_stdout(progress):
         search.fit(proba[:60], labels[:60])
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("[CalibrationErrorSearchCV] ")
-    assert captured.err.count("\n") == 1
+    progress.clear()
+    shown = terminal.getvalue()
+    assert "\n" not in shown
+    first, *_, last, cleared, rest = shown.split("\x1b[K")
+    assert first.startswith("\r10 s, about 10 s left: 1 of 2, Zero")
+    assert last.startswith("\r10 s, about 0 s left: 2 of 2, Zero")
+    assert (cleared, rest) == ("\r", "")
+    assert all(len(line) <= 80 for line in (first, last))
 
 
-def test_progress_and_results_are_on_streams_of_their_own(npz, capsys, monkeypatch):
+@pytest.mark.parametrize(("command", "options"), [("evaluate", ["--details"]), ("report", [])])
+def test_progress_is_shown_in_a_terminal_alone(npz, capsys, monkeypatch, command, options):
     monkeypatch.setattr("skcal.cli.evaluate._PATIENCE", 0.0)
-    command = ["evaluate", str(npz), "--details", "--cv", "3", "--json"]
-    assert main(command) == 0
+    call = [command, str(npz), "--notion", "confidence", "--json", *options]
+    assert main(call) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)
-    assert "[CalibrationErrorSearchCV] " in captured.err
-    assert main([*command, "--quiet"]) == 0
-    assert capsys.readouterr() == ("", "")
+    assert captured.err == ""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(call) == 0
+    assert json.loads(capsys.readouterr().out)
+    assert terminal.getvalue().count("\x1b[K") > 1
+    assert main([*call, "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_the_demonstration_answers_for_two_classifiers():
