@@ -31,7 +31,8 @@ from skcal.cli.gates import (
     resamples_needed,
 )
 from skcal.cli.monitor import watch
-from skcal.cli.parser import MOST_RESAMPLES, parse
+from skcal.cli.options import MOST_RESAMPLES
+from skcal.cli.parser import parse
 from skcal.cli.predictions import (
     Predictions,
     align,
