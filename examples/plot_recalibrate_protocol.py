@@ -30,7 +30,7 @@ split = train_test_split(X, y, test_size=500, stratify=y, random_state=0)
 X_train, X_validation, y_train, y_validation = split
 
 classifier = GaussianNB().fit(X_train, y_train)
-recalibrated = RecalibratedClassifierCV(FrozenEstimator(classifier))
+recalibrated = RecalibratedClassifierCV(FrozenEstimator(classifier), random_state=0)
 recalibrated.fit(X_validation, y_validation)
 print(recalibrated.recalibrator_.summary())
 before, after = (one.predict_proba(X_test) for one in (classifier, recalibrated))

@@ -42,7 +42,7 @@ candidates = {
     "kernel density": (DirichletKernelDensity(), {"bandwidth": [0.01, 0.05, 0.2]}),
     "kernel ridge": (TwoStepKernelRidge(gamma=4, max_rank=50), {"alpha": [1e-3, 1e-2, 1e-1]}),
     "trees": (trees, {}),
-    "stack: temperature, trees": (Stacking([temperature, trees], cv=3), {}),
+    "stack: temperature, trees": (Stacking([temperature, trees], cv=3, random_state=0), {}),
 }
 models = {
     "tempered": make_tempered,
