@@ -113,7 +113,7 @@ def test_samples_of_weight_0_are_no_groups():
 def test_a_share_of_what_was_said_to_be_impossible_refutes():
     p = np.linspace(0, 0.98, 50)
     shares = np.column_stack([1 - p, p])
-    options = {"n_resamples": 19, "random_state": 0}
+    options = {"n_resamples": 19, "random_state": 0, "resolution": None}
     assert calibration_test(shares, p, **options).n_impossible == 0
     shares[0] = [0.8, 0.2]
     result = calibration_test(shares, p, **options)

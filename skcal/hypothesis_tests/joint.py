@@ -23,6 +23,7 @@ from skcal.hypothesis_tests.result import (
     of_classes,
     warn_if_few,
 )
+from skcal.hypothesis_tests.rounding import RESOLUTION, n_moved, step_of, within_half_a_step
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.hypothesis_tests.skce import all_pairs, covariance_products
 from skcal.kernels import Kernel
@@ -83,16 +84,28 @@ class JointTestResult(CalibrationTestResult):
     n_impossible : int
         Samples with an outcome that was given the probability 0. Each refutes calibration by
         itself; only then is "certainty" among the statistics.
+    resolution : float or None
+        The step in which predictions are rounded, as it was given or found; None if they are not.
+    n_rounded : int
+        Samples with an outcome against a prediction of 0 or 1 that rounding may explain.
     """
 
     statistic_pvalues: dict[str, float] = field(default_factory=dict)
     direction: str = ""
     spread: str = ""
     n_impossible: int = 0
+    resolution: float | None = None
+    n_rounded: int = 0
 
     def __str__(self):
         lines = [f"{self.method}; notion {self.notion}", f"p-value  {self.pvalue:.2g}"]
         lines.append("p-values of its statistics, adjusted for all of them:")
+        if self.n_rounded:
+            lines.insert(
+                2,
+                f"{self.n_rounded:,} outcomes against predictions of 0 or 1: these may be rounded, "
+                f"in steps of {self.resolution:g}",
+            )
         told = {"bias": self.direction, "intercept": self.direction, "slope": self.spread}
         for name, p in self.statistic_pvalues.items():
             known = told.get(name) and p <= _LEVEL
@@ -101,12 +114,13 @@ class JointTestResult(CalibrationTestResult):
         return "\n".join(lines)
 
 
-@validate_params(RESAMPLING)
+@validate_params({**RESOLUTION, **RESAMPLING})
 def calibration_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
     notion: str = "auto",
+    resolution: float | str | None = "auto",
     n_resamples: int = 999,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
@@ -129,6 +143,11 @@ def calibration_test(
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. "classwise" and
         "top-label" test each class and adjust by Holm's method.
+    resolution : float in (0, 1], "auto" or None, default="auto"
+        The step in which single probabilities are rounded. 0 and 1 then mean "within half a step":
+        an outcome against them does not refute calibration by itself, more than half a step of them
+        do. "auto" is 0.05 or 0.01 if all predictions are multiples of it and at least three
+        different ones lie between 0 and 1; None takes predictions as they are.
     n_resamples : int, default=999
         Outcomes are redrawn so often; p-values are multiples of 1 / (1 + n_resamples), never 0.
     random_state : int, RandomState instance or None, default=0
@@ -254,7 +273,7 @@ def calibration_test(
     """
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, groups=groups)
-    return joint_test(sample, n_resamples, random_state, n_jobs)
+    return joint_test(sample, n_resamples, random_state, n_jobs, resolution)
 
 
 def verdict_of(sample: Sample, n_jobs: int | None = None) -> JointTestResult:
@@ -262,9 +281,13 @@ def verdict_of(sample: Sample, n_jobs: int | None = None) -> JointTestResult:
     return joint_test(sample, default_resamples(len(sample.codes)), 0, n_jobs)
 
 
-def joint_test(sample: Sample, n_resamples: int, random_state, n_jobs) -> JointTestResult:
+def joint_test(
+    sample: Sample, n_resamples: int, random_state, n_jobs, resolution: Any = "auto"
+) -> JointTestResult:
     """Test a sample; single probabilities whatever the order of the rows."""
-    problems = sample.problems()
+    given = sample.problems()
+    step = step_of(given, resolution)
+    problems = [within_half_a_step(problem, step) for problem in given]
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
     warn_if_few(n_resamples, len(filled), sample.groups)
     rng = check_random_state(random_state)
@@ -297,6 +320,8 @@ def joint_test(sample: Sample, n_resamples: int, random_state, n_jobs) -> JointT
         direction=sides.get("bias", ""),
         spread=sides.get("slope", ""),
         n_impossible=sum(one.n_impossible for one in statistics),
+        resolution=step,
+        n_rounded=sum(map(n_moved, given, problems)),
         **(of_classes(len(problems), filled, values, pvalues) if by_class else {}),
     )
 

@@ -1,0 +1,72 @@
+"""Predictions that were rounded: 0 and 1 then mean "within half a step"."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from skcal._sklearn_compat import Interval, StrOptions
+from skcal._validation import InputError
+from skcal.notions import Problem
+
+RESOLUTION: dict[str, list] = {
+    "resolution": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right"), None]
+}
+_STEPS = 0.05, 0.01
+_FEWEST = 3  # different predictions between 0 and 1, without which no step is found
+_ROUNDING = 1e-5  # of a prediction in steps, as that of 32 bits
+
+
+def step_of(problems: list[Problem], resolution: float | str | None) -> float | None:
+    """Return the step in which single probabilities are rounded; None if they are not.
+
+    Parameters
+    ----------
+    problems : list of Problem
+    resolution : float, "auto" or None
+    """
+    if resolution is None or problems[0].features.shape[1] > 1:
+        return None
+    x = np.unique(np.concatenate([problem.features[:, 0] for problem in problems]))
+    x = x.astype(np.float64)
+    if resolution == "auto":
+        if np.count_nonzero((x > 0) & (x < 1)) < _FEWEST:
+            return None
+        return next((step for step in _STEPS if _multiples(x, step).all()), None)
+    step = float(resolution)
+    others = ~_multiples(x, step)
+    if others.any():
+        reason = f"is {step:g}, and y_proba holds {x[others][0]:.6g}, which is no multiple of it."
+        raise InputError("resolution", reason, 'Pass the step of the predictions, or "auto".')
+    return step
+
+
+def _multiples(x, step) -> np.ndarray:
+    steps = x / step
+    return np.abs(steps - np.rint(steps)) < _ROUNDING * np.maximum(1, steps)
+
+
+def within_half_a_step(problem: Problem, step: float | None) -> Problem:
+    """Return the problem with predictions of 0 and 1 moved to the frequency of their outcomes.
+
+    By at most half a step, so that outcomes count only as far as rounding does not explain them.
+    """
+    if step is None:
+        return problem
+    features, outcomes = problem.features.astype(np.float64), problem.outcomes
+    for end in (0.0, 1.0):
+        rows = (features[:, 0] == end) & (problem.weight > 0)
+        if rows.any():
+            frequency = np.average(outcomes[rows, 0], weights=problem.weight[rows])
+            features[rows, 0] = np.clip(frequency, max(end - step / 2, 0), min(end + step / 2, 1))
+    if (features == problem.features).all():
+        return problem
+    return problem._replace(features=features, residuals=outcomes - features, logits=None)
+
+
+def n_moved(given: Problem, moved: Problem) -> int:
+    """How many outcomes contradict predictions that were moved."""
+    against: Any = (given.features != moved.features) & (given.features != given.outcomes)
+    return int(np.count_nonzero(against))
