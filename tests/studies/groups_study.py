@@ -184,7 +184,8 @@ def misses_in_the_large(y, p, groups):
 
 def exceeds_upper_bound(y, p, groups):
     """Predictions p² of chances p: given the predictions the error is the mean of p - p²."""
-    return equivalence_test(y, p**2, limit=0.05, groups=groups).high < np.mean(p - p**2)
+    high = equivalence_test(y, p**2, limit=0.05, error="cutoff", groups=groups).high
+    return high < np.mean(p - p**2)
 
 
 def claims_an_error(y, p, groups):
