@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 from skcal._groups import FEW_OF_COMPARISONS, degrees_of_freedom, groups_or_singles, law_of_mean
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, row_blocks
+from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_of_errors
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
@@ -24,6 +26,27 @@ _DEPENDENT = 1e-4  # eigenvalue of a direction that rounding tells from the othe
 _ROUNDING = 1e-12
 _SQUARED_ROWS = 2000  # between which the mean of h² is taken
 _BLOCK_BYTES = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonResult(CalibrationTestResult):
+    """Result of :func:`compare_calibration`, beside what every test returns.
+
+    Attributes
+    ----------
+    error_difference : ErrorDifference or None
+        The calibration error of the first classifier minus that of the second, with its interval;
+        None for vectors, which have no such error.
+    """
+
+    error_difference: ErrorDifference | None = field(default=None, repr=False)
+
+    def __str__(self):
+        text = super().__str__()
+        if self.error_difference is None:
+            return text
+        sentence = self.error_difference.sentence()
+        return f"{sentence[0].upper()}{sentence[1:]}.\n{text}"
 
 
 @validate_params(
@@ -51,7 +74,7 @@ def compare_calibration(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     from_logits: bool = False,
-) -> CalibrationTestResult:
+) -> ComparisonResult:
     """Test whether two classifiers are equally miscalibrated on the same samples.
 
     Parameters
@@ -92,10 +115,12 @@ def compare_calibration(
 
     Returns
     -------
-    result : CalibrationTestResult
-        ``estimate`` is the squared calibration error of a minus that of b, as far as the method
-        sees it; negative: a is better. ``confidence_interval()`` is a normal one, with weights or
-        ``groups`` one of Student's distribution. Two-sided p-value, asymptotic.
+    result : ComparisonResult
+        ``error_difference`` holds the difference of the two calibration errors with its 95 %
+        interval, and says it in a sentence. ``estimate`` is the squared calibration error of a minus
+        that of b, as far as the method sees it; negative: a is better. ``confidence_interval()`` is
+        a normal one, with weights or ``groups`` one of Student's distribution. Two-sided p-value,
+        asymptotic.
 
     Raises
     ------
@@ -185,7 +210,8 @@ def compare_calibration(
         )
     freedom = degrees_of_freedom(a.weight, a.groups)
     z = estimate / error if error > 0 else 0.0
-    return CalibrationTestResult(
+    return ComparisonResult(
+        error_difference=difference_of_errors(a, b) if a.notion.scalar else None,
         statistic=float(z),
         pvalue=positive(2 * law_of_mean(freedom).sf(abs(z))),
         estimate=float(estimate),

@@ -278,6 +278,11 @@ class ErrorLimits:
         return np.stack(sums), means.sum(axis=0), add(deviations), add(scales)
 
     @property
+    def noise_means(self) -> np.ndarray:
+        """The mean of the noise of each signed sum, for k of CHANGES."""
+        return self._noise[1]
+
+    @property
     def typical_share(self) -> float:
         """The share of a sample in the weight of all, 1 / n of equal weights."""
         weight = np.sort(self.sample.weight)

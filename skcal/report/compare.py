@@ -16,6 +16,7 @@ from skcal._matrices import two_columns
 from skcal._scores import brier_losses, log_losses, of_outcomes
 from skcal._validation import InputError
 from skcal.hypothesis_tests import adjust_pvalues, compare_calibration
+from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_of_errors
 from skcal.hypothesis_tests.joint import JointTestResult, joint_test, verdict_of
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segment_features import read_columns
@@ -234,6 +235,7 @@ class ModelComparison:
     """A second model on the same samples; ``tests`` are of calibration, the others of scores."""
 
     second: Measures
+    error_difference: ErrorDifference | None
     tests: list[PairedTest]
     score_tests: list[PairedTest]
     warnings: list[str]
@@ -279,12 +281,18 @@ def compare_models(
         affordable = len(first.codes) ** 2 * len(first.classes) <= _PAIRS or notion.scalar
         if affordable and first.groups is None:
             tests.append(attempt(f"{notion} comparison, SKCE", _paired_test, *asked, "skce"))
+    difference = attempt("difference of calibration errors", _difference, first, second, settings)
     return ModelComparison(
         others,
+        difference,
         [part for part in tests if part is not None],
         _score_tests(first, second, others.scores, settings),
         attempt.messages,
     )
+
+
+def _difference(first, second, settings) -> ErrorDifference:
+    return difference_of_errors(first, second, settings.confidence_level)
 
 
 def _paired_test(first, second, settings, notion, method) -> PairedTest:

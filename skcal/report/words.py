@@ -103,6 +103,15 @@ def wrong_subgroups(report) -> str:
 
 
 def comparison_verdict(report) -> str:
+    """The difference of the calibration errors, then what the paired tests say together."""
+    difference = report.comparison.error_difference
+    if difference is None:
+        return paired_verdict(report)
+    sentence = difference.sentence(report.overall.name, report.comparison.second.name)
+    return f"{sentence[0].upper()}{sentence[1:]}. {paired_verdict(report)}"
+
+
+def paired_verdict(report) -> str:
     """Which model is better calibrated, by the paired tests together."""
     names, tests = (report.overall.name, report.comparison.second.name), report.comparison.tests
     if not tests:

@@ -37,7 +37,7 @@ from skcal.metrics import (
 )
 from skcal.report import calibration_report
 from skcal.report.rows import comparison_table
-from skcal.report.words import comparison_verdict
+from skcal.report.words import comparison_verdict, paired_verdict
 
 RESAMPLING = {"n_resamples": 99, "random_state": 0}
 
@@ -345,9 +345,21 @@ def with_tests(*tests):
 )
 def test_the_verdict_is_that_of_the_adjusted_paired_tests(tests, expected):
     report = with_tests(*tests)
-    verdict = comparison_verdict(report)
+    verdict = paired_verdict(report)
     assert re.search(expected, verdict), verdict
-    assert verdict.split(":")[0] in str(report)
+    assert verdict.split(":")[0] in " ".join(str(report).split())
+
+
+def test_a_comparison_leads_with_the_difference_of_the_calibration_errors():
+    report = full_report()
+    labels, proba = predictions()
+    expected = compare_calibration(labels, proba, predictions(power=1.0)[1]).error_difference
+    found = report.comparison.error_difference
+    assert found == expected
+    errors = report.overall.error.estimate, report.comparison.second.error.estimate
+    assert found.estimate == pytest.approx(errors[0] - errors[1], rel=1e-12)
+    assert comparison_verdict(report).startswith("The calibration error")
+    assert "smaller than that of" in comparison_verdict(report) or not found.is_significant
 
 
 def test_a_comparison_begins_with_the_rows_of_a_report():

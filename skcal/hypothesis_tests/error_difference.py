@@ -1,0 +1,93 @@
+"""The difference of the calibration errors of two models on the same samples, with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skcal._groups import variance_of_sums
+from skcal._show import ShownRounded, percent, plain_number
+from skcal.metrics.crossings import CHANGES
+from skcal.metrics.error_limits import ErrorLimits
+from skcal.sample import Sample
+
+_CROSSINGS = 3
+_SHIFT = 0.25  # of the mean noise of signed sums, by which estimates of errors near 0 may be off
+
+
+@dataclass(frozen=True)
+class ErrorDifference(ShownRounded):
+    """The calibration error of a first model minus that of a second one.
+
+    Attributes
+    ----------
+    estimate : float
+        In units of probability; negative where the first model has the smaller error.
+    low, high : float
+        The interval.
+    confidence_level : float
+    """
+
+    estimate: float
+    low: float
+    high: float
+    confidence_level: float
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return not self.low <= 0 <= self.high
+
+    def sentence(self, first: str = "the first model", second: str = "the second") -> str:
+        """Return the difference in words."""
+        smaller, larger = (first, second) if self.estimate <= 0 else (second, first)
+        ends = sorted((abs(self.low), abs(self.high)))
+        size, level = plain_number(abs(self.estimate)), percent(self.confidence_level)
+        if self.is_significant:
+            low, high = map(plain_number, ends)
+            return (
+                f"the calibration error of {smaller} is smaller than that of {larger} by {size} "
+                f"({low} to {high}, {level} interval)"
+            )
+        return (
+            f"the calibration errors of {first} and {second} do not differ significantly "
+            f"(by {size}; at most {plain_number(ends[1])}, {level} interval)"
+        )
+
+
+def difference_of_errors(
+    first: Sample, second: Sample, confidence_level: float = 0.95
+) -> ErrorDifference:
+    """Return the difference of two calibration errors, whose samples are paired.
+
+    Each error is the mean of residuals times the signs of the gap. Given these signs, the
+    difference is a mean over the samples, whose variance knows that models err together. What the
+    estimates miss, because they shrink noise, widens the interval by a quarter of the mean noise of
+    the signed sums.
+
+    Parameters
+    ----------
+    first, second : Sample
+        With the same rows, weights and groups, and a scalar notion.
+    confidence_level : float
+    """
+    limits = [ErrorLimits(sample) for sample in (first, second)]
+    terms = _terms(limits[0]) - _terms(limits[1])
+    terms = terms[np.argsort(terms)] if first.groups is None else terms
+    variance = float(terms @ terms)
+    if first.groups is not None:
+        variance = max(variance, float(variance_of_sums(terms, first.groups)))
+    noise = np.mean([np.interp(_CROSSINGS, CHANGES, one.noise_means) for one in limits])
+    half = limits[0].quantile((1 - confidence_level) / 2) * np.sqrt(variance) + _SHIFT * noise
+    estimate = limits[0].estimate - limits[1].estimate
+    return ErrorDifference(estimate, estimate - half, estimate + half, confidence_level)
+
+
+def _terms(limits: ErrorLimits) -> np.ndarray:
+    """What each sample adds to the error beyond its share of it, (n_samples,)."""
+    terms = np.zeros(len(limits.sample.weight))
+    for part, share in zip(limits.parts, limits.shares, strict=True):
+        signed = part.residuals * part.largest_pattern(_CROSSINGS)
+        terms[part.rows] += share * part.weight * (signed - part.weight @ signed)
+    return terms

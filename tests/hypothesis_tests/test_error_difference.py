@@ -1,0 +1,78 @@
+"""The difference of two calibration errors, and its interval."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from skcal.hypothesis_tests import compare_calibration
+from skcal.metrics import calibration_error
+
+SHAPES = {
+    "calibrated": lambda p: p,
+    "slope": lambda p: expit(1.5 * logit(p)),
+    "bias": lambda p: expit(logit(p) + 0.5),
+}
+
+
+def drawn(n, first, second, seed, n_copies=1):
+    rng = np.random.default_rng(seed)
+    truth = np.repeat(rng.beta(1, 2, n // n_copies), n_copies)
+    y = np.repeat(rng.random(n // n_copies), n_copies) < truth
+    return y.astype(int), SHAPES[first](truth), SHAPES[second](truth)
+
+
+def true_difference(first, second):
+    p = np.random.default_rng(0).beta(1, 2, 400_000)
+    return np.mean(np.abs(SHAPES[first](p) - p)) - np.mean(np.abs(SHAPES[second](p) - p))
+
+
+def test_the_estimate_is_the_difference_of_the_metrics_and_the_interval_holds_it():
+    y, a, b = drawn(600, "slope", "bias", 0)
+    found = compare_calibration(y, a, b).error_difference
+    assert found.estimate == calibration_error(y, a) - calibration_error(y, b)
+    assert found.low < found.estimate < found.high
+    swapped = compare_calibration(y, b, a).error_difference
+    assert swapped.estimate == -found.estimate
+    assert swapped.low == pytest.approx(-found.high, rel=1e-12)
+    order = np.random.default_rng(1).permutation(len(y))
+    again = compare_calibration(y[order], a[order], b[order]).error_difference
+    assert again.low == pytest.approx(found.low, rel=1e-9)
+    assert (
+        compare_calibration(y, a, a**1.01)
+        .error_difference.sentence()
+        .startswith(
+            "the calibration errors of the first model and the second do not differ significantly"
+        )
+    )
+
+
+def test_vectors_have_no_difference():
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet(np.ones(3), (2, 100))
+    result = compare_calibration(rng.integers(3, size=100), p, q, notion="canonical")
+    assert result.error_difference is None
+
+
+def test_groups_whose_samples_are_copies_have_the_interval_of_as_many_samples():
+    y, a, b = drawn(1200, "slope", "calibrated", 3, n_copies=4)
+    groups = np.repeat(np.arange(300), 4)
+    wide = compare_calibration(y, a, b, groups=groups).error_difference
+    narrow = compare_calibration(y, a, b).error_difference
+    assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [300, 1000, 3000])
+@pytest.mark.parametrize(
+    "pair",
+    [("calibrated", "calibrated"), ("slope", "calibrated"), ("bias", "slope"), ("bias", "bias")],
+)
+def test_intervals_hold_the_true_difference(n, pair):
+    truth, misses = true_difference(*pair), 0
+    for seed in range(100):
+        y, a, b = drawn(n, *pair, seed)
+        if pair[0] == pair[1]:  # other predictions of the same error
+            b = np.clip(b + np.random.default_rng(seed).normal(0, 0.01, n), 1e-3, 1 - 1e-3)
+        found = compare_calibration(y, a, b).error_difference
+        misses += not found.low <= truth <= found.high
+    assert misses <= 11  # at 5 %, more have a probability of 0.4 %
