@@ -117,10 +117,10 @@ def compare_calibration(
     -------
     result : ComparisonResult
         ``error_difference`` holds the difference of the two calibration errors with its 95 %
-        interval, and says it in a sentence. ``estimate`` is the squared calibration error of a minus
-        that of b, as far as the method sees it; negative: a is better. ``confidence_interval()`` is
-        a normal one, with weights or ``groups`` one of Student's distribution. Two-sided p-value,
-        asymptotic.
+        interval, and says it in a sentence. ``estimate`` is the squared calibration error of a
+        minus that of b, as far as the method sees it; negative: a is better.
+        ``confidence_interval()`` is a normal one, with weights or ``groups`` one of Student's
+        distribution. Two-sided p-value, asymptotic.
 
     Raises
     ------
