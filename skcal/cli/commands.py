@@ -348,6 +348,7 @@ def _report_on(predictions, options, name, **more):
             strategy=options.strategy,
             n_resamples=options.resamples,
             outer_cv=options.outer_cv,
+            resolution=options.resolution,
             name=name,
             random_state=options.seed,
             n_jobs=options.n_jobs,

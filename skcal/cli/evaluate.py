@@ -81,7 +81,8 @@ def _find(name, predictions, notion, options) -> Findings:
         **samples_of(predictions, options),
     )
     limit = getattr(options, "max_error", None)
-    return Findings(**find(Attempts(name), sample, 1 - LEVEL, limit, n_jobs=options.n_jobs))
+    how = {"n_jobs": options.n_jobs, "resolution": options.resolution}
+    return Findings(**find(Attempts(name), sample, 1 - LEVEL, limit, **how))
 
 
 def _answer_as_data(found: Findings) -> dict:
@@ -106,6 +107,7 @@ def verdict_test(predictions, notion, options, n_resamples=None):
         **samples_of(predictions, options),
         n_resamples=n_resamples or default_resamples(len(predictions.labels)),
         random_state=options.seed,
+        resolution=options.resolution,
         n_jobs=options.n_jobs,
     )
 

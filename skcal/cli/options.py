@@ -76,6 +76,13 @@ def _positive(text):
     return number
 
 
+def _resolution(text: str) -> float | str | None:
+    """A step of predictions, "auto", or None for "none"."""
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    return _share(text)
+
+
 _FLAG: dict = {"action": "store_true"}
 _ONE: dict = {"metavar": "COLUMN"}
 _SEVERAL: dict = {"metavar": "COLUMN", "action": "append", "default": []}
@@ -207,8 +214,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "what --max-error bounds: the calibration error (default); cutoff, the largest "
         "difference of the numbers of observed and predicted events in any range of predictions, "
         "per sample, which needs half as many samples and does not see errors that alternate; ece "
-        "or rms, of 15 bins; without --max-error also print the error of this kind: l1 is ECE "
-        "without bins, log the log loss that calibration would save; may be repeated",
+        "or rms, of 15 bins; without --max-error also print the error of this kind: l1 is the "
+        "mean absolute error, log the log loss that calibration would save; may be repeated",
+    },
+    "--resolution": {
+        "type": _resolution,
+        "default": "auto",
+        "metavar": "STEP",
+        "help": "step in which predictions are rounded, such as 0.05: 0 and 1 then mean within "
+        "half a step; none takes them as they are (default: auto, 0.05 or 0.01 where all are "
+        "multiples)",
     },
     "--max-error": {
         "type": _positive,

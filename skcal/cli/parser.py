@@ -111,7 +111,9 @@ _OF_FILES = (
 )
 _RANDOM = "seed n-jobs"
 _SAMPLES = "groups weight soft"
-_REPORT = f"{_SAMPLES} by segments detail html outer-cv notion search bins strategy resamples"
+_REPORT = (
+    f"{_SAMPLES} by segments detail html outer-cv notion search bins strategy resamples resolution"
+)
 _OF_REPORTS: dict = {
     "notion": {"help": "confidence, or binary for one or two columns"},
     "outer-cv": {"help": "a whole search in each of this many outer folds for tuned errors"},
@@ -122,13 +124,14 @@ _COMMANDS = {
         "evaluate two classifiers of handwritten digits, as a demonstration",
         "--details",
         {},
-        f"{_RANDOM} json notion cv outer-cv quiet details",
+        f"{_RANDOM} json notion cv outer-cv quiet details resolution",
     ),
     "evaluate": _Command(
         "say whether the probabilities can be trusted, and how large the calibration error is",
         "predictions.csv --label y",
         _FILE,
-        f"{_RANDOM} json notion cv outer-cv {_OF_FILES} {_SAMPLES} details error max-error by",
+        f"{_RANDOM} json notion cv outer-cv {_OF_FILES} {_SAMPLES} details error max-error by "
+        "resolution",
         {
             "by": {
                 "help": "with --max-error: decide for each subgroup that this column names, too: 0 "
@@ -148,7 +151,7 @@ _COMMANDS = {
         "test whether the predictions are calibrated",
         "predictions.csv --notion canonical",
         _FILE,
-        f"{_RANDOM} json {_OF_FILES} {_SAMPLES} notion resamples alpha",
+        f"{_RANDOM} json {_OF_FILES} {_SAMPLES} notion resamples alpha resolution",
         {
             "resamples": {
                 "help": "of the outcomes (default: 999, of more than 100,000 samples 199, or as "

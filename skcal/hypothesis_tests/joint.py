@@ -276,9 +276,11 @@ def calibration_test(
     return joint_test(sample, n_resamples, random_state, n_jobs, resolution)
 
 
-def verdict_of(sample: Sample, n_jobs: int | None = None) -> JointTestResult:
+def verdict_of(
+    sample: Sample, n_jobs: int | None = None, resolution: Any = "auto"
+) -> JointTestResult:
     """Return the test of calibration that decides a verdict, by fixed draws."""
-    return joint_test(sample, default_resamples(len(sample.codes)), 0, n_jobs)
+    return joint_test(sample, default_resamples(len(sample.codes)), 0, n_jobs, resolution)
 
 
 def joint_test(

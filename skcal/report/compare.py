@@ -185,10 +185,11 @@ def tests_of_subgroups(
     enough = min(_DRAWS_A_GROUP * len(samples), _MOST_DRAWS) - 1
 
     def by_stages(sample):
-        test, usual = verdict_of(sample, settings.n_jobs), default_resamples(len(sample.codes))
+        usual = default_resamples(len(sample.codes))
+        test = verdict_of(sample, settings.n_jobs, settings.resolution)
         if test.pvalue > 2 * level or usual >= enough:
             return test
-        return joint_test(sample, enough, 0, settings.n_jobs)
+        return joint_test(sample, enough, 0, settings.n_jobs, settings.resolution)
 
     attempts = [Attempts(name, settings.verbose) for name in names]
     tests = [

@@ -135,9 +135,10 @@ def find(
     *,
     of_part: bool = False,
     n_jobs: int | None = None,
+    resolution: float | str | None = "auto",
 ) -> dict[str, Any]:
     """Compute the fields of :class:`Findings`, by a test that may be known already."""
-    test = test or attempt("test", verdict_of, sample, n_jobs)
+    test = test or attempt("test", verdict_of, sample, n_jobs, resolution)
     found: dict[str, Any] = {
         "name": attempt.name,
         "notion": sample.notion,

@@ -31,7 +31,7 @@ from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, Notion, resolve_notion
 from skcal.report.findings import Attempts, Findings, asked, beside, bounded, find, weighted
-from skcal.report.words import cautions, sparse_bins
+from skcal.report.words import cautions, rounding, sparse_bins
 from skcal.sample import Sample
 
 _BY_CLASS = "log loss, one against the rest"
@@ -53,6 +53,7 @@ class Settings(NamedTuple):
     max_search_samples: int | None
     n_jobs: int | None
     random_state: int
+    resolution: float | str | None = "auto"
     verbose: bool | int = 0
 
     def bins(self, sample: Sample) -> dict:
@@ -160,6 +161,7 @@ def measure(
     """
     attempt, level = Attempts(name, settings.verbose), settings.confidence_level
     options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
+    options["resolution"] = settings.resolution
     found = find(attempt, sample, level, settings.max_error, test, **options)
     findings = Findings(**found)
     refuted = findings.is_significant
@@ -194,7 +196,10 @@ def measure(
         searches=searches,
         tuned=[tuned_error(search, settings, refuted) for search in searches.values()],
         diagram=diagram,
-        cautions=cautions(two_columns(sample.proba), sample.happened, findings.overview),
+        cautions=[
+            *cautions(two_columns(sample.proba), sample.happened, findings.overview),
+            *rounding(findings.test),
+        ],
         warnings=[*filter(None, [sparse_bins(ece)]), *attempt.messages],
     )
 

@@ -18,6 +18,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.result import default_resamples
+from skcal.hypothesis_tests.rounding import RESOLUTION
 from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_candidates
 from skcal.notions import Notion
@@ -255,6 +256,7 @@ class CalibrationReport:
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
         "max_error": [Interval(Real, 0, 1, closed="neither"), None],
+        **RESOLUTION,
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
         "candidates": [list, tuple, StrOptions(set(CANDIDATES)), None],
@@ -284,6 +286,7 @@ def calibration_report(
     n_bins=15,
     strategy="uniform",
     max_error=None,
+    resolution="auto",
     confidence_level=0.95,
     n_resamples=None,
     candidates=None,
@@ -347,6 +350,9 @@ def calibration_report(
     max_error : float in (0, 1), default=None
         The calibration error that you tolerate. The title says whether the error is small, moderate
         or large beside it. None is 0.05, of rare events a fifth of their rate.
+    resolution : float in (0, 1], "auto" or None, default="auto"
+        The step in which predictions are rounded, as in
+        :func:`skcal.hypothesis_tests.calibration_test`: 0 and 1 then mean "within half a step".
     confidence_level : float in (0, 1), default=0.95
         The confidence level of intervals, bands and the one-sided lower bound.
     n_resamples : int ≥ 19, default=None
@@ -476,6 +482,7 @@ def calibration_report(
         max_search_samples=max_search_samples,
         n_jobs=n_jobs,
         random_state=_seed(random_state),
+        resolution=resolution,
         verbose=verbose,
     )
     described = _options_as_data(settings, sample)  # which raises for candidates that are none

@@ -238,6 +238,18 @@ def cautions(rows: np.ndarray, happened: np.ndarray, overview) -> list[str]:
     return [text for text in texts if text]
 
 
+def rounding(test) -> list[str]:
+    """What the test makes of predictions of 0 and 1 that were rounded."""
+    if test is None or not test.n_rounded:
+        return []
+    n, were = test.n_rounded, "was" if test.n_rounded == 1 else "were"
+    return [
+        f"Predictions are rounded to {test.resolution:g}: 0 and 100 % are read as within half a "
+        f"step, so that {n:,} that {were} wrong cannot decide the verdict alone."
+        " Log losses and slopes take 0 and 100 % as they are."
+    ]
+
+
 def _few_samples(overview):
     n, rarest = overview.n_samples, min(overview.base_rates) * overview.n_samples
     few = f"{n:,} samples" if n < _FEW_SAMPLES else ""

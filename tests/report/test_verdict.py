@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -23,6 +24,7 @@ from sklearn.metrics import brier_score_loss
 
 from skcal import Zero
 from skcal._show import plain_number
+from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_test, equivalence_test, scan_test
 from skcal.metrics import calibration_error_interval, validation_measures
@@ -351,3 +353,21 @@ def test_latex_is_escaped(tmp_path):
         assert len(re.findall(r"(?<!\\)&", line)) == 3
         assert not re.search(r"(?<!\\)[%#_]", line)
     assert text.splitlines()[0].startswith("% Calibration report: 50 % of A_1")
+
+
+def test_rounded_predictions_are_read_within_half_a_step_and_the_report_says_so(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    truth = rng.beta(4, 1, 800)
+    y, p = (rng.random(800) < truth).astype(int), np.round(20 * truth) / 20
+    assert np.any((p == 1) & (y == 0)) or np.any((p == 0) & (y == 1))
+    report = calibration_report(y, p, **FAST)
+    assert report.overall.test.resolution == 0.05
+    assert any(text.startswith("Predictions are rounded to 0.05") for text in report.warnings)
+    exact = calibration_report(y, p, resolution=None, **FAST)
+    assert exact.overall.test.pvalue == calibration_test(y, p, resolution=None).pvalue
+    assert exact.overall.test.pvalue < report.overall.test.pvalue
+    np.savez(tmp_path / "p.npz", proba=p, labels=y)
+    for asked, expected in (("auto", report), ("none", exact), ("0.05", report)):
+        main(["evaluate", str(tmp_path / "p.npz"), "--resolution", asked, "--json"])
+        [found] = json.loads(capsys.readouterr().out)
+        assert found["answers"][0]["test"]["pvalue"] == expected.overall.test.pvalue
