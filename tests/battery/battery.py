@@ -277,7 +277,7 @@ def column(rows, cell, nominal, n_sets):
     return dict(zip(own, map(", ".join, texts), strict=True))
 
 
-def table(rows, names, nominal, n_sets, n_jobs=1):
+def table(rows, names, nominal, n_sets, n_jobs=1, heading="test"):
     """A grid in reStructuredText: a row for each name, a column for each cell.
 
     ``rows(cell)`` maps names to functions of a sample; a nominal share of None promises nothing.
@@ -288,7 +288,10 @@ def table(rows, names, nominal, n_sets, n_jobs=1):
     width = max(map(len, texts[0]))
     widths = [max(map(len, [name, *own.values()])) for name, own in zip(names, texts, strict=True)]
     bar = " ".join(["=" * width, *("=" * c for c in widths)])
-    heads = [" " * width, *(f"{cell:<{c}}" for cell, c in zip(names, widths, strict=True))]
+    heads = [
+        f"{heading:<{width}}",
+        *(f"{cell:<{c}}" for cell, c in zip(names, widths, strict=True)),
+    ]
     lines = [bar, " ".join(heads).rstrip(), bar]
     for name in texts[0]:
         line = [f"{own[name]:<{c}}" for own, c in zip(texts, widths, strict=True)]
@@ -302,13 +305,13 @@ INTRODUCTION = """\
 Levels and coverage
 ===================
 
-n = 100, 300 and 1,000 in this order, {n_sets} data sets a cell ({n_few} for intervals and power);
-written by ``tests/battery/battery.py``, in which a test is by being public. In brackets the share
-of data sets, in percent, on which the test neither refuses nor warns; a dash where that is below a
-tenth. A star marks what is outside the 99 % binomial band of the promise: that of 5 % is up to
-{high:.1f} %, that of 95 % down to {low:.0f} %. One number in 200 has a star by chance. Tests that
-redraw outcomes are not in the table, since most of their levels are exact by construction; the slow
-tests run all.
+Three shares stand in each cell: for n = 100, 300 and 1,000. The tables have {n_sets} data sets
+a cell ({n_few} for intervals and power). ``tests/battery/battery.py`` writes this page; the
+script covers every public test. Brackets hold the share of data sets, in percent, on which the
+test neither refuses nor warns. A dash stands where this share is below a tenth. A star marks a
+share outside the 99 % binomial band of the promise: that of 5 % is up to {high:.1f} %, that of
+95 % down to {low:.0f} %. One number in 200 has a star by chance. Tests that redraw outcomes are
+not in the table, since most of their levels are exact by construction; the slow tests run all.
 
 Rejections at 5 % of calibrated predictions, in percent
 -------------------------------------------------------
@@ -328,8 +331,8 @@ COVERAGE = """\
 Coverage of 95 % intervals, in percent
 --------------------------------------
 
-Of calibrated predictions, and of distorted ones, whose truths come from {n_large} samples.
-Bootstrap intervals are percentile ones.
+The predictions are calibrated or distorted; the truths of distorted ones come from {n_large}
+samples. Bootstrap intervals are percentile ones.
 
 """
 
@@ -340,9 +343,9 @@ STARS = """\
 Where intervals do not hold
 ---------------------------
 
-- Up to n = 1,000 with four classes: normal intervals of ``compare_calibration``, and at n = 100 of
-  ``skce_test(method="block")``, whose blocks are ten, of an error that is there miss it more often
-  by up to 10 or 15 points, since their standard error varies with the estimate.
+- With four classes normal intervals of ``compare_calibration`` (up to n = 1,000) and of
+  ``skce_test(method="block")`` with its ten blocks (n = 100) miss a true error more often than they
+  should, by up to 10 or 15 points. Their standard error varies with the estimate.
 - Class-wise ``binned_rms_error_interval`` up to n = 300: bins of one sample have no pairs and are
   left out, though the truth counts their error.
 
@@ -375,7 +378,9 @@ def page(n_sets, n_few, n_jobs):
     print(text, file=sys.stderr, flush=True)
     text += POWER + table(tests_of, list(DISTORTIONS), None, n_few, n_jobs) + "\n\n"
     text += COVERAGE.format(n_large=f"{N_LARGE * LARGE:,}")
-    return text + table(intervals_of, [*CELLS, *DISTORTIONS], 0.95, n_few, n_jobs) + STARS
+    return (
+        text + table(intervals_of, [*CELLS, *DISTORTIONS], 0.95, n_few, n_jobs, "interval") + STARS
+    )
 
 
 if __name__ == "__main__":
