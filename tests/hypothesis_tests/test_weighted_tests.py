@@ -200,7 +200,7 @@ def test_bounds_of_weights_are_of_the_weighted_population():
     inside = hypothesis_tests.equivalence_test(y, p, interval=(0.6, 0.9), **options)
     assert inside.low < 0.2 < inside.high
     with pytest.raises(ValueError, match="sample_weight is not for method='exact'"):
-        hypothesis_tests.equivalence_test(y, p, method="exact", **options)
+        hypothesis_tests.equivalence_test(y, p, error="cutoff", method="exact", **options)
 
 
 def test_measures_of_medicine_are_those_of_repeated_rows_with_wider_intervals():
@@ -260,9 +260,8 @@ def test_a_report_of_weights_is_that_of_its_parts(n_classes):
     assert all(" not estimated" not in text for text in report.warnings)
     counted = weight > 0
     y, proba, weight, second = y[counted], proba[counted], weight[counted], second[counted]
-    few = {"n_resamples": 39, "random_state": 0, "sample_weight": weight}
-    overall = report.overall
-    assert overall.test.pvalue == hypothesis_tests.calibration_test(y, proba, **few).pvalue
+    overall, test = report.overall, hypothesis_tests.calibration_test
+    assert overall.test.pvalue == test(y, proba, sample_weight=weight).pvalue
     ece = metrics.expected_calibration_error(y, proba, sample_weight=weight)
     assert overall.ece.estimate == pytest.approx(ece)
     paired = hypothesis_tests.compare_calibration(y, proba, second, sample_weight=weight)
