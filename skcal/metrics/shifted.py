@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_random_state
 
 from skcal._matrices import two_columns
-from skcal._show import number, percent, wrapped
+from skcal._show import percent, plain_number, wrapped
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
 from skcal._validation import (
     CONFIDENCE_LEVEL,
@@ -89,11 +89,17 @@ class ShiftedCalibrationError:
     n_samples: int
     n_target: int
 
+    def sentence(self) -> str:
+        """Return the error with its limits in words."""
+        estimate, low, high = map(plain_number, (self.estimate, self.low, self.high))
+        return (
+            f"calibration error in the target {estimate} (at least {low}, at most {high}, each "
+            f"with {percent(self.confidence_level)} confidence)"
+        )
+
     def __str__(self):
-        level = percent(self.confidence_level)
         lines = [
-            f"calibration error in the target {number(self.estimate, 3)} (at least "
-            f"{number(self.low, 3)}, at most {number(self.high, 3)}, each with {level} confidence)",
+            self.sentence(),
             f"The {self.n_samples:,} labelled samples count as {self.effective_size:,.0f} after "
             f"weighting; {self.n_target:,} target samples without labels.",
         ]

@@ -20,6 +20,8 @@ from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.rounding import RESOLUTION
 from skcal.hypothesis_tests.segments import SegmentTestResult
+from skcal.metrics import shifted_calibration_error
+from skcal.metrics.shifted import ShiftedCalibrationError
 from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_candidates
 from skcal.notions import Notion
 from skcal.report.answer import Answer, answer_of
@@ -76,6 +78,8 @@ class CalibrationReport:
         calibration and ``score_tests``.
     notion : Notion
         The notion of the verdict, of ECE and of the figure.
+    target : ShiftedCalibrationError or None
+        The calibration error in a target population without labels.
     n_searched : int
         The number of samples on which tuned errors are estimated.
     settings : dict
@@ -105,6 +109,7 @@ class CalibrationReport:
     subgroups: list[Measures]
     segments: SegmentTestResult | None
     comparison: ModelComparison | None
+    target: ShiftedCalibrationError | None
     notion: Notion
     n_searched: int
     settings: dict
@@ -151,7 +156,7 @@ class CalibrationReport:
 
     @property
     def further(self) -> list[str]:
-        """What subgroups and segments add to the answer, a sentence each."""
+        """What subgroups, segments and a target add to the answer, a sentence each."""
         sentences = [wrong_subgroups(self)] if self.subgroups else []
         level = 1 - self.settings["confidence_level"]
         if self.segments is not None and self.segments.pvalue <= level:
@@ -160,6 +165,9 @@ class CalibrationReport:
                 f"{n_different(self.segments, level):,} of {n_segments:,} segments of features are "
                 f"off beyond all samples, first {first}."
             )
+        if self.target is not None:
+            text = self.target.sentence()
+            sentences.append(f"{text[0].upper()}{text[1:]}.")
         return [sentence for sentence in sentences if sentence]
 
     @property
@@ -283,6 +291,7 @@ def calibration_report(
     segments=None,
     compare=None,
     second_y_true=None,
+    target=None,
     n_bins=15,
     strategy="uniform",
     max_error=None,
@@ -339,6 +348,10 @@ def calibration_report(
         :func:`skcal.hypothesis_tests.segment_test` with ``relative=True``.
     compare : array-like of the shape of ``y_proba``, default=None
         Predictions of a second model for the same samples.
+    target : array-like of shape (n_target,) or (n_target, n_classes), default=None
+        Predictions for a population without labels, in which events are more or less frequent. The
+        report then holds the calibration error there, ``report.target``, by
+        :func:`skcal.metrics.shifted_calibration_error`. Probabilities, also with ``from_logits``.
     second_y_true : array-like of the shape of ``y_true``, default=None
         The outcomes of the second model where it has its own, such as whether each answer of a
         second language model to the same questions was right. None: ``y_true`` holds for both.
@@ -503,6 +516,7 @@ def calibration_report(
         segments=None if segments is None else _segments(rows, segments, settings),
         comparison=comparison,
         notion=sample.notion,
+        target=None if target is None else _in_target(sample, target, settings),
         n_searched=settings.n_searched(n_samples),
         settings=described,
         version=_version(),
@@ -520,6 +534,11 @@ def _seed(random_state) -> int:
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _in_target(sample, target, settings) -> ShiftedCalibrationError:
+    options = asked(sample) | beside(sample) | {"confidence_level": settings.confidence_level}
+    return shifted_calibration_error(sample.y_true, sample.proba, target_proba=target, **options)
 
 
 def _segments(sample, features, settings) -> SegmentTestResult:

@@ -401,6 +401,11 @@ def records_table(report) -> Table:
             quantity = f"{above}: {row.quantity}" if row.indented else row.quantity
             numbers = (row.value, row.low, row.high, row.pvalue)
             rows.append((part, measures.name, quantity, row.notion, *numbers, row.detail))
+    if report.target is not None:
+        found = report.target
+        numbers = (found.estimate, found.low, found.high, None)
+        about = ("target", report.overall.name, "calibration error", found.notion)
+        rows.append((*about, *numbers, f"{found.shift} shift"))
     if report.comparison is not None:
         name = f"{report.overall.name} minus {report.comparison.second.name}"
         for test in [*report.comparison.tests, *report.comparison.score_tests]:

@@ -16,6 +16,7 @@ from skcal.displays.axis import ProbabilityAxis
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.hypothesis_tests.scan import ScanRange
 from skcal.hypothesis_tests.segments import SegmentTestResult
+from skcal.metrics.shifted import ShiftedCalibrationError
 from skcal.metrics.validation import ValidationMeasures
 from skcal.report.measure import Measures
 from skcal.report.rows import (
@@ -153,6 +154,12 @@ def _(value: CalibrationTestResult):
     names = ["notion", "pvalue", "method", "statistic_pvalues", "direction", "spread"]
     names += ["n_impossible", "ranges", "lower_bound"]
     return {name: as_data(getattr(value, name)) for name in names if hasattr(value, name)}
+
+
+@as_data.register
+def _(value: ShiftedCalibrationError):
+    names = [field.name for field in fields(value) if field.name != "weights"]
+    return {name: as_data(getattr(value, name)) for name in names}
 
 
 @as_data.register(ScanRange)

@@ -20,6 +20,7 @@ from report_cases import (
     plain_report,
     predictions,
 )
+from scipy.special import expit
 from scipy.stats import norm, sem, ttest_1samp
 from sklearn.metrics import brier_score_loss, log_loss
 
@@ -34,6 +35,7 @@ from skcal.metrics import (
     expected_calibration_error,
     score_decomposition,
     sharpness,
+    shifted_calibration_error,
 )
 from skcal.report import calibration_report
 from skcal.report.rows import comparison_table
@@ -444,3 +446,19 @@ def test_numbers_of_numpy_are_exported_as_their_digits():
     row = (np.float64(0.1), np.float32(0.5), np.int64(3), np.bool_(True), None, "a")
     table = Table(tuple("abcdef"), [row])
     assert table.csv() == "a,b,c,d,e,f\n0.1,0.5,3,True,,a\n"
+
+
+def test_a_target_without_labels_has_the_error_of_the_metric():
+    rng = np.random.default_rng(0)
+    y = (rng.random(600) < 0.5).astype(int)
+    p = expit(rng.normal(2 * y - 1, 1))
+    target = expit(rng.normal(2 * (rng.random(400) < 0.2) - 1, 1))
+    report = calibration_report(y, p, target=target, **FEW)
+    expected = shifted_calibration_error(y, p, target_proba=target)
+    assert (report.target.estimate, report.target.high) == (expected.estimate, expected.high)
+    sentence = expected.sentence()
+    assert f"{sentence[0].upper()}{sentence[1:]}." in report.verdict
+    assert strict_json(report)["target"]["low"] == expected.low
+    frame = report.to_frame()
+    assert frame[frame["part"] == "target"]["value"].tolist() == [expected.estimate]
+    assert plain_report().target is None
