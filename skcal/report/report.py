@@ -76,10 +76,10 @@ class CalibrationReport:
     comparison : ModelComparison or None
         The second model: ``second`` (its measures), ``tests`` of
         calibration and ``score_tests``.
-    notion : Notion
-        The notion of the verdict, of ECE and of the figure.
     target : ShiftedCalibrationError or None
         The calibration error in a target population without labels.
+    notion : Notion
+        The notion of the verdict, of ECE and of the figure.
     n_searched : int
         The number of samples on which tuned errors are estimated.
     settings : dict
@@ -348,13 +348,13 @@ def calibration_report(
         :func:`skcal.hypothesis_tests.segment_test` with ``relative=True``.
     compare : array-like of the shape of ``y_proba``, default=None
         Predictions of a second model for the same samples.
+    second_y_true : array-like of the shape of ``y_true``, default=None
+        The outcomes of the second model where it has its own, such as whether each answer of a
+        second language model to the same questions was right. None: ``y_true`` holds for both.
     target : array-like of shape (n_target,) or (n_target, n_classes), default=None
         Predictions for a population without labels, in which events are more or less frequent. The
         report then holds the calibration error there, ``report.target``, by
         :func:`skcal.metrics.shifted_calibration_error`. Probabilities, also with ``from_logits``.
-    second_y_true : array-like of the shape of ``y_true``, default=None
-        The outcomes of the second model where it has its own, such as whether each answer of a
-        second language model to the same questions was right. None: ``y_true`` holds for both.
     n_bins : int, default=15
         The number of bins.
     strategy : {"uniform", "quantile", "sweep", "unique"}, default="uniform"
