@@ -48,6 +48,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "skcal"
 html_static_path = ["_static"]
+html_search_scorer = str(Path(__file__).parent / "_static" / "search_scorer.js")
 html_css_files = ["skcal.css"]
 html_show_sourcelink = False
 html_sidebars = {
