@@ -34,7 +34,7 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
         The class of each column.
     n_features_in_ : int
         Where the classifier has it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where the classifier was fitted to columns with names.
 
     Examples
