@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -239,7 +238,7 @@ def check_predictions(
         named = {"name": name, "estimator": estimator, "reset": reset, "option": option}
         return check_proba(predictions, sums=sums, **named), None
     logits = _check_floats(predictions, name, estimator, reset).astype(np.float64, copy=False)
-    _warn_of_probabilities(logits, name)
+    _refuse_probabilities(logits, name)
     if logits.ndim == 2:
         _check_columns(logits, name)
     if logits.ndim == 1 or not sums:
@@ -392,11 +391,10 @@ def first_of(wrong: np.ndarray) -> dict[str, int]:
     return dict(zip(("row", "column"), map(int, np.argwhere(wrong)[0]), strict=False))
 
 
-def _warn_of_probabilities(logits, name):
+def _refuse_probabilities(logits, name):
     if logits.ndim == 2 and logits.min() >= 0 and np.allclose(logits.sum(axis=1), 1):
-        warnings.warn(
-            f"from_logits=True, but the rows of {name} are probabilities already.", stacklevel=2
-        )
+        reason = "holds probabilities already, but from_logits=True."
+        raise InputError(name, reason, "Pass logits, or leave from_logits out and pass no logits.")
 
 
 def _check_columns(proba: np.ndarray, name: str) -> None:
@@ -592,5 +590,5 @@ def read_logits(estimator, X, y=None, reset=True) -> np.ndarray:
     """The logits X (n, d) of a fit, or of a later call (``reset=False``)."""
     X = read_features(estimator, X, y, reset)
     if X.shape[1] > 1:
-        _warn_of_probabilities(X, "X")
+        _refuse_probabilities(X, "X")
     return X

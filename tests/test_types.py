@@ -43,7 +43,7 @@ reveal_type(bootstrap_interval(expected_calibration_error, y, p).low)  # float
 reveal_type(calibration_bins(y, p).gap)  # ndarray
 reveal_type(score_decomposition(y, p))  # ScoreDecomposition
 reveal_type(calibration_test(y, p).pvalue)  # float
-reveal_type(compare_calibration(y, p, p**2, method="skce"))  # CalibrationTestResult
+reveal_type(compare_calibration(y, p, p**2, method="skce"))  # ComparisonResult
 reveal_type(equivalence_test(y, p, limit=0.1).high)  # float
 report = calibration_report(y, p)
 reveal_type(report)  # CalibrationReport

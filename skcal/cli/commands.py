@@ -410,7 +410,7 @@ def _test_calibration(options):
     if options.alpha is not None:
         return _status_of(gate["status"], [gate["reading"]], options)
     if not options.json:
-        options.print(gate["reading"])
+        options.print(f"{gate['reading']} With --alpha the exit status says so.")
     return 0
 
 

@@ -13,6 +13,7 @@ from skcal._show import number, percent
 from skcal.cli.bounds import FileError
 from skcal.cli.predictions import samples_of, subgroups_of
 from skcal.hypothesis_tests import compare_calibration, equivalence_test
+from skcal.hypothesis_tests.error_difference import difference_of_errors
 from skcal.notions import ANSWERS, resolve_notion
 from skcal.report.compare import read_subgroups
 from skcal.sample import read_sample, refuse_vectors
@@ -242,15 +243,30 @@ def gate_of_comparison(first, second, notion, alpha, samples) -> dict:
         labels=first.classes,
         **samples,
     )
-    worse = test.estimate < 0 and test.pvalue <= alpha
-    shown = "is larger" if worse else "is not shown to be larger"
+    difference = None
+    if test.error_difference is not None:
+        both = [
+            read_sample(one.labels, one.proba, notion, labels=first.classes, **samples)
+            for one in (first, second)
+        ]
+        difference = difference_of_errors(both[0], both[1], 1 - alpha)
+        worse = difference.is_significant and difference.estimate < 0
+        sentence = difference.sentence("the first model", "the second")
+        reading = f"{sentence[0].upper()}{sentence[1:]}."
+    else:
+        worse = test.estimate < 0 and test.pvalue <= alpha
+        shown = "is larger" if worse else "is not significantly larger"
+        reading = (
+            f"The calibration error of the second model {shown} at --alpha {alpha:g}: the squared "
+            f"error of the first minus that of the second is {number(test.estimate)} "
+            f"(p = {test.pvalue:.2g}, notion {test.notion})."
+        )
     return {
         "status": FAILED if worse else PASSED,
         "alpha": alpha,
         "notion": str(test.notion),
         "estimate": test.estimate,
         "pvalue": test.pvalue,
-        "reading": f"The calibration error of the second model {shown} at --alpha {alpha:g}: the "
-        f"squared error of the first minus that of the second is {number(test.estimate)} "
-        f"(p = {test.pvalue:.2g}, notion {test.notion}).",
+        "error_difference": None if difference is None else asdict(difference),
+        "reading": reading,
     }

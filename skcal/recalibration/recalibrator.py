@@ -19,7 +19,7 @@ from skcal._labels import class_names, refuse_another_order, warn_if_counted_fro
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
 from skcal._selection import LEVEL, Judged, choice_summary, cv_results, simplest
-from skcal._show import Summarized, Summary, format_setting, number, percent, printable
+from skcal._show import Summarized, Summary, format_setting, number, printable, share
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import (
     InputError,
@@ -560,7 +560,7 @@ def _facts_of_predictions(recalibrator) -> Iterator[tuple[str, str]]:
     ]
     yield "accuracy", f"{number(accuracy[0])} before, {number(accuracy[1])} after"
     changed = np.average(before != after, weights=judged.weight)
-    yield "predicted classes", f"{percent(changed)} of the samples change theirs"
+    yield "predicted classes", f"{share(changed)} of the samples change theirs (out-of-fold)"
 
 
 def _warn_of_harm(loss: str, judged) -> None:
@@ -589,12 +589,14 @@ def _chosen_map(recalibrator: Recalibrator) -> Iterator[str]:
         yield "chosen: the predictions as they are; no map is significantly better."
     elif name == "Mixture":
         shares = sorted(recalibrator._shares.items(), key=lambda item: -item[1])
-        parts = ", ".join(f"{100 * share:.0f} % {candidate}" for candidate, share in shares)
+        parts = ", ".join(f"{100 * part:.0f} % {candidate}" for candidate, part in shares)
         temperature = recalibrator.best_estimator_.temperature
         then = "" if temperature == 1 else f", then temperature {temperature:.3f}"
         yield f"chosen: the mean of the candidates, {parts}{then}."
     else:
-        yield f"chosen: {name}, by its cross-validated loss."
+        only = len(recalibrator.names_) - ("Identity" in recalibrator.names_) == 1
+        how = "the only method that was tried" if only else "by its cross-validated loss"
+        yield f"chosen: {name}, {how}."
     simplest = recalibrator.simplest_name_
     if name not in ("Identity", simplest):
         gap = recalibrator.comparisons_[recalibrator.names_.index(simplest)]

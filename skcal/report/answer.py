@@ -13,6 +13,7 @@ from skcal.report.findings import Findings
 
 _SLIGHT, _SERIOUS = 0.5, 2.0  # times the tolerance
 _NAMES = 3
+NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
 
 
@@ -44,8 +45,8 @@ def answer_of(found: Findings) -> Answer:
         return Answer("Not tested", "unknown", [reason, "Collect more samples."])
     if not found.is_significant:
         return _no_evidence(found)
-    size, grade = _size(found.error.estimate, found.tolerance)
-    sentences = [what_is_wrong(found), how_sure(found), _what_to_do(found)]
+    size, grade = _size(found.error.estimate, min(found.tolerance, found.usual_tolerance))
+    sentences = [what_is_wrong(found), how_sure(found), _what_to_do(found), *_large_limit(found)]
     return Answer(f"{side_of(found)}: {size}", grade, sentences)
 
 
@@ -53,9 +54,22 @@ def _no_evidence(found) -> Answer:
     tolerance = f"{found.tolerance:g}"
     if found.error.high < found.tolerance:
         good = f"The error is below {tolerance}: recalibration is not needed."
-        return Answer(f"Calibrated within {tolerance}", "good", [how_sure(found), good])
+        advice = _large_limit(found) or [good]
+        return Answer(f"Calibrated within {tolerance}", "good", [how_sure(found), *advice])
     sentences = [how_sure(found), *_samples_needed(found)]
     return Answer("No evidence of miscalibration", "unknown", sentences)
+
+
+def _large_limit(found) -> list[str]:
+    """A warning where a model that always says 0, or always 1, would be within the tolerance."""
+    rates = found.overview.base_rates
+    rate = min(rates) if len(rates) == 2 else 1.0
+    if found.tolerance < rate:
+        return []
+    return [
+        f"The tolerance of {found.tolerance:g} is above the rate of the rarer outcome "
+        f"({share(rate)}): a model that never predicts it would pass. Choose a share of that rate."
+    ]
 
 
 def _size(error: float, tolerance: float) -> tuple[str, str]:
@@ -95,7 +109,7 @@ def what_is_wrong(found) -> str:
         return range_sentence(ranges[0], found.overview, notion)
     if test.direction:
         return average_sentence(found.overview, notion)
-    return "No single range of predictions is significant by itself."
+    return NOWHERE
 
 
 def _wrong_classes(found) -> str:
@@ -169,7 +183,8 @@ def how_sure(found) -> str:
     test, error = found.test, found.error
     p = pvalue_text(test.pvalue, test.smallest_pvalue)
     if found.is_significant:
-        return f"This is significant ({p}): {error.sentence()}."
+        this = "Overall it" if what_is_wrong(found) == NOWHERE else "This"
+        return f"{this} is significant ({p}): {error.sentence()}."
     estimate, high = plain_number(error.estimate), plain_number(error.high)
     return (
         f"The calibration error is not significantly above 0 ({p}): {estimate}, at most {high} "
@@ -196,8 +211,8 @@ def _samples_needed(found) -> list[str]:
         return []
     needed = float(f"{gate.n_samples_needed:.2g}")
     return [
-        f"About {needed:,.0f} samples would show that the error is below {gate.limit:g}, if it is "
-        f"{plain_number(gate.assumed_error)}."
+        f"About {needed:,.0f} samples would show that the error is below {gate.limit:g}, the "
+        f"tolerance, if it is {plain_number(gate.assumed_error)}."
     ]
 
 

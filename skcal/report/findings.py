@@ -69,8 +69,9 @@ class Findings:
         The test that decides the verdict.
     error : CalibrationErrorInterval or None
         The calibration error with its limits.
-    tolerance : float
-        The error from which on predictions count as miscalibrated.
+    tolerance, usual_tolerance : float
+        The error that is accepted, and that which is by default: the title has its size beside the
+        smaller one.
     gate : EquivalenceTestResult or None
         How many samples would show that the error is below the tolerance; None where the error
         is significant.
@@ -86,6 +87,7 @@ class Findings:
     test: JointTestResult | None
     error: CalibrationErrorInterval | None
     tolerance: float
+    usual_tolerance: float
     gate: EquivalenceTestResult | None
     gain: Gain | None
     scan: ScanTestResult | None
@@ -146,6 +148,7 @@ def find(
         "test": test,
         "error": None,
         "tolerance": _tolerance(sample, max_error),
+        "usual_tolerance": _tolerance(sample, None),
         "gate": None,
         "gain": None,
         "scan": None,

@@ -150,6 +150,8 @@ def _error_rows(error):
         return []
     level = percent(error.confidence_level)
     detail = f"mean difference of probability and frequency; each limit holds with {level}"
+    if not error.is_significant:
+        detail += "; within noise, so it is shrunk towards 0"
     return [Row("calibration error", error.estimate, detail, error.notion, error.low, error.high)]
 
 

@@ -40,15 +40,15 @@ def heading(found) -> str:
     if not found.notion.of_positive_class:
         many = f"{_number_of_predictions(view)} of {len(view.classes)} classes"
         return f"{many}; is a prediction right as often as its largest probability says?"
-    happened = f"which happened {round(view.base_rates[-1] * view.n_samples):,} times"
+    happened = f"it happened {round(view.base_rates[-1] * view.n_samples):,} times"
     if view.of_shares or view.effective_size is not None:
         by_weight = "" if view.effective_size is None else " by weight"
-        happened = f"which happened in {share(view.base_rates[-1])}{by_weight}"
-    return f"{_number_of_predictions(view)} of {event(view)}, {happened}"
+        happened = f"it happened in {share(view.base_rates[-1])}{by_weight}"
+    return f"{_number_of_predictions(view)} that the outcome is {event(view)}; {happened}"
 
 
 def _number_of_predictions(view) -> str:
-    groups = "" if view.n_groups is None else f" in {view.n_groups:,} groups"
+    groups = "" if view.n_groups is None else f", in {view.n_groups:,} groups,"
     size = view.effective_size
     weighted = "" if size is None else f" (weighted, worth {size:,.0f} of equal weight)"
     return f"{view.n_samples:,} predictions{groups}{weighted}"
@@ -108,7 +108,16 @@ def comparison_verdict(report) -> str:
     if difference is None:
         return paired_verdict(report)
     sentence = difference.sentence(report.overall.name, report.comparison.second.name)
-    return f"{sentence[0].upper()}{sentence[1:]}. {paired_verdict(report)}"
+    text = f"{sentence[0].upper()}{sentence[1:]}."
+    # Tests of other errors are named where they are significant, and listed in any case.
+    return f"{text} {paired_verdict(report)}" if _tests_differ(report) else text
+
+
+def _tests_differ(report) -> bool:
+    """Whether a paired test is significant after adjustment."""
+    pvalues = [test.pvalue for test in report.comparison.tests]
+    level = 1 - report.settings["confidence_level"]
+    return bool(pvalues) and bool((adjust_pvalues(pvalues) <= level).any())
 
 
 def paired_verdict(report) -> str:
@@ -311,9 +320,9 @@ def _extreme_predictions(rows, happened):
     impossible = np.count_nonzero(of_outcomes((rows == 0) * 1.0, happened))
     if impossible:
         yield (
-            f"{impossible:,} sample{'s' if impossible > 1 else ''} had probability 0 for the class "
-            "that occurred: the log loss is infinite; shown is that of the smallest probability "
-            f"that {rows.dtype} resolves."
+            f"{impossible:,} outcome{'s' if impossible > 1 else ''} had been given a probability "
+            "of 0, so the log loss is infinite. It is computed with the smallest probability that "
+            f"{rows.dtype} resolves."
         )
     if len(rows) > 1 and (rows == rows[0]).all():
         yield "All predictions are equal, so there is one point to calibrate."

@@ -193,6 +193,6 @@ def test_an_interrupt_is_one_line_and_a_status_that_no_gate_returns(npz, capsys,
 def test_the_verdict_draws_as_many_resamples_as_that_of_a_report(n, n_resamples, monkeypatch):
     drawn = []
     monkeypatch.setattr(evaluate, "calibration_test", lambda *_, **more: drawn.append(more))
-    options = SimpleNamespace(groups=None, weight=None, seed=0, n_jobs=None)
+    options = SimpleNamespace(groups=None, weight=None, seed=0, n_jobs=None, resolution="auto")
     evaluate.verdict_test(Predictions(np.full(n, 0.5), np.zeros(n), [0, 1]), "binary", options)
     assert drawn[0]["n_resamples"] == n_resamples == default_resamples(n)

@@ -114,7 +114,9 @@ def test_what_is_printed_of_a_comparison_has_its_direction_method_and_interval(r
     ]:
         result = compare_calibration(y, a, b, method=method)
         low, high = result.confidence_interval()
+        sentence = result.error_difference.sentence()
         assert str(result).splitlines() == [
+            f"{sentence[0].upper()}{sentence[1:]}.",
             f"paired {name}, asymptotic level; notion binary",
             f"statistic  {result.statistic:.4g}",
             f"estimate   {result.estimate:.4g} ± {result.standard_error:.2g} (s.e.), "

@@ -28,7 +28,8 @@ FUNCTIONS = {
     "temperature": PlugIn(TemperatureScaling()),
     "matrix": PlugIn(MatrixScaling(C=0.1, structured=True, tol=1e-12)),
     "stacking": Stacking(
-        [PlugIn(TemperatureScaling()), Binning(3), KroneckerKernelRidge(1e-2, tol=1e-13)]
+        [PlugIn(TemperatureScaling()), Binning(3), KroneckerKernelRidge(1e-2, tol=1e-13)],
+        random_state=0,
     ),
 }
 SYMMETRIC = ["canonical", "confidence", "top-label", "classwise", "top-2"]

@@ -99,7 +99,7 @@ FUNCTIONS = {
     "HistogramBinning": PlugIn(HistogramBinning(3)),
     "PlattScaling": PlugIn(PlattScaling(C=0.1, tol=1e-12)),
     "VennAbers": PlugIn(VennAbers()),
-    "Stacking": Stacking([PlugIn(TemperatureScaling()), Binning(3), RIDGE], cv=2),
+    "Stacking": Stacking([PlugIn(TemperatureScaling()), Binning(3), RIDGE], cv=2, random_state=0),
 }
 COVERED_BY_OTHERS = {
     "BilinearFunction": "the base class",

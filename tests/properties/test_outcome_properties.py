@@ -72,6 +72,7 @@ MORE = {
     "ReliabilityDisplay": ((), {"n_resamples": 19}),
     "BinCountDisplay": ((), {"n_bins": [3], **QUICK}),
     "RecalibrationDisplay": ((SECOND,), {"n_resamples": 19}),
+    "SegmentRecalibrator": ((), {"segments": {"first": PROBA[:, 0]}}),
 }
 ESTIMATORS = {
     "Smoothed": Smoothed(TemperatureScaling()),
@@ -86,7 +87,9 @@ ESTIMATORS = {
     ),
 }
 #: Whose classifiers take labels alone, so that one-hot rows are refused, too.
-LABELS_ALONE = {"RecalibratedClassifierCV": "should be a 1d array"}
+LABELS_ALONE = dict.fromkeys(
+    ("RecalibratedClassifierCV", "SegmentRecalibrator"), "should be a 1d array"
+)
 #: What refuses shares, and what it recommends.
 REFUSES = LABELS_ALONE | {
     "hosmer_lemeshow_test": "Use monte_carlo_test",
@@ -144,7 +147,7 @@ def ask(name, y):
     estimator = clone(ESTIMATORS[owner]) if owner in ESTIMATORS else thing()
     if method in ("fit", "update", "partial_fit"):
         arguments = (y, proba) if method == "partial_fit" else (proba, y)
-        return getattr(estimator, method)(*arguments)
+        return getattr(estimator, method)(*arguments, **options)
     if owner == "RecalibratedClassifierCV":
         pytest.skip("it is fitted to labels alone")
     return getattr(estimator.fit(SECOND, LABELS), method)(proba, y)

@@ -140,9 +140,9 @@ def test_confidences_that_are_rounded_to_1_are_said_to_be_lost():
         BetaCalibration().fit(X, [1, 1, 0] * 5)
 
 
-def test_probabilities_passed_as_logits_are_noticed(rng):
+def test_probabilities_passed_as_logits_are_refused(rng):
     X = rng.dirichlet(np.ones(3), 20)
-    with pytest.warns(UserWarning, match=r"from_logits=True, but the rows of X are probabilities"):
+    with pytest.raises(ValueError, match=r"X holds probabilities already, but from_logits=True"):
         TemperatureScaling(from_logits=True).fit(X, np.arange(20) % 3)
 
 

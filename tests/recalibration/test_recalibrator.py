@@ -555,14 +555,10 @@ def test_maps_of_other_packages_have_no_json():
         own.to_json()
 
 
-def test_probabilities_that_are_called_logits_are_warned_of_a_few_times_at_most():
+def test_probabilities_that_are_called_logits_are_refused():
     data = make_tempered(300, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
-    with pytest.warns(UserWarning, match="probabilities already") as heard:
+    with pytest.raises(ValueError, match="X holds probabilities already, but from_logits=True"):
         Recalibrator(from_logits=True, random_state=0).fit(data.proba, data.labels)
-    said = [str(one.message) for one in heard]
-    assert all("are probabilities already" in text for text in said)
-    assert not any("converge" in text for text in said)
-    assert len(said) <= 3
 
 
 def test_warnings_of_maps_of_the_users_own_are_passed_on():

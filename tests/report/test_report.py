@@ -349,7 +349,9 @@ def test_the_verdict_is_that_of_the_adjusted_paired_tests(tests, expected):
     report = with_tests(*tests)
     verdict = paired_verdict(report)
     assert re.search(expected, verdict), verdict
-    assert verdict.split(":")[0] in " ".join(str(report).split())
+    significant = verdict.startswith(("A is", "B is")) or "depends on" in verdict
+    printed = " ".join(str(report).split())
+    assert (verdict.split(":")[0] in printed) == significant  # else the difference says it all
 
 
 def test_a_comparison_leads_with_the_difference_of_the_calibration_errors():
@@ -385,7 +387,7 @@ def test_parts_that_the_samples_do_not_allow_are_left_out_and_said():
         ([0, 1] * 15, [0.3, 0.6] * 15, "30 samples, of which 15 have the rarer outcome, are few"),
         ([0, 1] * 20, [0.0, 1.0] * 20, "All probabilities are 0 or 1"),
         ([0, 1] * 200, [0.3] * 400, "All predictions are equal"),
-        ([1, 1] * 200, [0.0, 0.7] * 200, "200 samples had probability 0 for the class"),
+        ([1, 1] * 200, [0.0, 0.7] * 200, "200 outcomes had been given a probability of 0"),
         ([1, 1] * 200, [0.6, 0.7] * 200, "Class 0 never occurs in y_true"),
         ([1] * 395 + [0] * 5, [0.6, 0.7] * 200, "Class 0 occurs fewer than 10 times"),
         ([0, 1] * 200, [0.05] + [0.6, 0.7] * 199 + [0.7], "1 of 15 bins holds fewer than 10"),

@@ -121,8 +121,9 @@ def test_a_report_of_precisions_says_what_the_functions_say(labelled, k):
     assert_allclose([view.base_rates[1], view.mean_predictions[1]], [held, predicted])
     assert (view.of_shares, view.n_groups, len(report.subgroups)) == (k > 1, None, 2)
     if k == 2:  # of the first two labels one may hold, which is half an event
-        share = f"which happened in {100 * held:.0f} %"
-        assert f"{N} predictions of 'a label of the first 2', {share}" in str(report)
+        share = f"it happened in {100 * held:.0f} %"
+        outcome = "that the outcome is 'a label of the first 2'"
+        assert f"{N} predictions {outcome}; {share}" in str(report)
 
 
 @pytest.mark.parametrize("k", [1, 3])
