@@ -99,7 +99,7 @@ def compare_calibration(
         Outcomes of the second model, such as whether each of its own answers to the same questions
         is right. None: those of ``y_true``. Row i of all four arrays is the same question.
     sample_weight : array-like of shape (n_samples,), default=None
-        Importance weights, of which ratios matter alone: the errors are those of a population in
+        Sample weights; only their ratios matter: the errors are those of a population in
         which a sample stands for as many as its weight says, and pairs count w_i w_j. A weight of 2
         is no repeated row, which would be another sample that agrees.
     groups : array-like of shape (n_samples,), default=None

@@ -186,7 +186,7 @@ def equivalence_test(
     confidence_level : float in (0, 1), default=0.95
         Of each of the two bounds.
     sample_weight : array-like of shape (n_samples,), default=None
-        Importance weights, of which ratios matter alone: shares and numbers of events are those of
+        Sample weights; only their ratios matter: shares and numbers of events are those of
         a population in which a sample stands for as many as its weight says. Not for "exact".
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. See

@@ -56,7 +56,7 @@ def calibration_error_interval(
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
+        Whether ``y_proba`` holds logits; probabilities keep full precision.
 
     Returns
     -------

@@ -154,7 +154,7 @@ def calibration_test(
     n_jobs : int, default=None
         Workers; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the statistics, kept fixed, of which ratios matter alone; they must not depend on
+        Weights of the statistics, kept fixed; only their ratios matter, and they must not depend on
         the labels. Outcomes are redrawn sample by sample, so that the level is as without weights.
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. See

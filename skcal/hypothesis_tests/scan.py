@@ -157,7 +157,7 @@ def scan_test(
     n_jobs : int, default=None
         Workers; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the statistic, kept fixed, of which ratios matter alone; they must not depend on
+        Weights of the statistic, kept fixed; only their ratios matter, and they must not depend on
         the labels. Outcomes are redrawn sample by sample, so that the level is as without weights;
         limits of ranges count effective numbers of samples, (Σw)² / Σw².
     groups : array-like of shape (n_samples,), default=None

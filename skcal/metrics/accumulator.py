@@ -60,7 +60,7 @@ class CalibrationAccumulator(BaseEstimator):
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
-        Whether predictions are logits, of which no digit is lost.
+        Whether predictions are logits; probabilities keep full precision.
 
     Attributes
     ----------

@@ -103,7 +103,7 @@ def cox_recalibration(
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
+        Whether ``y_proba`` holds logits; probabilities keep full precision.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def calibration_intercept(
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
+        Whether ``y_proba`` holds logits; probabilities keep full precision.
 
     Returns
     -------
@@ -279,7 +279,7 @@ def calibration_slope(
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
+        Whether ``y_proba`` holds logits; probabilities keep full precision.
 
     Returns
     -------

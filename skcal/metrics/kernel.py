@@ -141,7 +141,7 @@ def squared_kernel_calibration_error(
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
+        Whether ``y_proba`` holds logits; probabilities keep full precision.
 
     Returns
     -------
@@ -352,7 +352,7 @@ def maximum_mean_calibration_error(
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
+        Whether ``y_proba`` holds logits; probabilities keep full precision.
 
     Returns
     -------
@@ -450,7 +450,7 @@ def squared_mean_embedding_calibration_error(
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
+        Whether ``y_proba`` holds logits; probabilities keep full precision.
 
     Returns
     -------

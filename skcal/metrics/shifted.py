@@ -175,7 +175,7 @@ def shifted_calibration_error(
     n_resamples : int, default=100
         Resamples of source and target from which the error of the weights is found.
     sample_weight : array-like of shape (n_samples,), default=None
-        Importance weights of the source, of which ratios matter alone.
+        Sample weights of the source; only their ratios matter.
     groups : array-like of shape (n_samples,), default=None
         Source samples of one group may depend on each other; groups are resampled.
     labels : array-like of shape (n_classes,), default=None

@@ -97,7 +97,7 @@ def net_benefit(
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
+        Whether ``y_proba`` holds logits; probabilities keep full precision.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def decision_curve(
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
+        Whether ``y_proba`` holds logits; probabilities keep full precision.
 
     Returns
     -------
@@ -356,7 +356,7 @@ def murphy_diagram(
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
-        Whether ``y_proba`` and ``compare`` hold logits, of which no digit is lost.
+        Whether ``y_proba`` and ``compare`` hold logits; probabilities keep full precision.
 
     Returns
     -------

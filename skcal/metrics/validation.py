@@ -261,7 +261,7 @@ def validation_measures(
         Bootstrap resamples for ICI, E50, E90 and Emax, and as many redrawn outcomes; None: these
         four have no intervals (NaN), which take most of the time.
     sample_weight : array-like of shape (n_samples,), default=None
-        Importance weights, of which ratios matter alone: the measures are those of a population in
+        Sample weights; only their ratios matter: the measures are those of a population in
         which a sample stands for as many as its weight says. A weight of 2 is no repeated row,
         which would make intervals shorter.
     groups : array-like of shape (n_samples,), default=None
@@ -272,7 +272,7 @@ def validation_measures(
     pos_label : label, default=None
         The positive class.
     from_logits : bool, default=False
-        Whether ``y_proba`` holds logits, of which no digit is lost.
+        Whether ``y_proba`` holds logits; probabilities keep full precision.
     random_state : int, RandomState instance or None, default=0
 
     Returns

@@ -335,7 +335,7 @@ def calibration_report(
         ``search`` but for the tuned error. A data frame or a dict of several columns makes the
         subgroups of each.
     sample_weight : array-like of shape (n_samples,), default=None
-        Importance weights, of which ratios matter alone: every rate, error, interval, curve and
+        Sample weights; only their ratios matter: every rate, error, interval, curve and
         test is that of a population in which a sample stands for as many as its weight says, and
         numbers of samples are of rows. Samples of weight 0 are left out. A weight of 2 is no
         repeated row.
