@@ -143,6 +143,7 @@ OTHERS = {
         "report.words._FEW_OF_A_CLASS",
         "report.words._FEW_OUTCOMES",
         "report.words._FEW_SAMPLES",
+        "report.words._MOST_ORDERED",
     },
     "limits of numbers": {
         "hypothesis_tests.needed_samples._MOST_SAMPLES",

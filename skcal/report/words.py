@@ -6,6 +6,7 @@ import math
 import re
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from skcal._scores import of_outcomes
 from skcal._show import percent, pvalue_text, share
@@ -28,6 +29,7 @@ _FEW_OUTCOMES = 100
 _FEW_OF_A_CLASS = 10
 _RANGES = 3
 _NAMES = 3
+_MOST_ORDERED = 100  # classes
 _SURE = 4.0  # standard errors
 
 
@@ -242,7 +244,7 @@ def cautions(rows: np.ndarray, happened: np.ndarray, overview) -> list[str]:
     overview : skcal.report.measure.Overview
     """
     texts = [_few_samples(overview), *_rare_classes(overview)]
-    texts += [_REVERSED if are_reversed(rows, happened) else None]
+    texts += [_REVERSED if are_reversed(rows, happened) else _other_order(rows, happened, overview)]
     texts += _extreme_predictions(rows, happened)
     return [text for text in texts if text]
 
@@ -309,6 +311,24 @@ def are_reversed(rows: np.ndarray, happened: np.ndarray) -> bool:
     rates = np.bincount(happened, minlength=n_classes) / n if codes else happened.mean(axis=0)
     gain = of_outcomes(rows, happened) - rows @ rates
     return bool(gain.mean() < -_SURE * max(gain.std() / math.sqrt(n), 1e-9))
+
+
+def _other_order(rows: np.ndarray, happened: np.ndarray, overview) -> str | None:
+    """A warning where columns in another order give what happened much higher probabilities."""
+    n, n_classes = rows.shape
+    if happened.ndim > 1 or not 2 < n_classes <= _MOST_ORDERED:
+        return None
+    sums = np.zeros((n_classes, n_classes))
+    np.add.at(sums, happened, rows)
+    order = linear_sum_assignment(sums, maximize=True)[1]
+    gain = rows[np.arange(n), order[happened]] - of_outcomes(rows, happened)
+    if gain.mean() <= _SURE * max(gain.std() / math.sqrt(n), 1e-9):
+        return None
+    names = ", ".join(str(overview.classes[k]) for k in np.argsort(order))
+    return (
+        f"Columns in the order {names} would give what happened much higher probabilities. Check "
+        "the order of the columns, and pass labels= if they are not in that of the sorted labels."
+    )
 
 
 def _extreme_predictions(rows, happened):

@@ -1,10 +1,13 @@
 """What a report warns of before its numbers are read."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from skcal import Zero, calibration_report
 from skcal.datasets import make_tempered
+from skcal.report.words import _other_order
 
 OPTIONS = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0, "cv": 2}
 
@@ -26,3 +29,23 @@ def test_predictions_without_information_are_not_suspected():
     y = rng.integers(2, size=400)
     assert not is_warned_of(y, rng.uniform(size=400))
     assert not is_warned_of(y, np.full(400, 0.3))
+
+
+def test_text_labels_whose_columns_are_in_another_order_are_suspected():
+    data = make_tempered(400, n_classes=4, temperature=1.0, n_truth_draws=0, random_state=0)
+    names = np.array(["low", "mid", "high", "top"])
+    wrong = calibration_report(names[data.labels], data.proba, **OPTIONS)
+    said = [text for text in wrong.warnings if text.startswith("Columns in the order ")]
+    assert said
+    assert "low, mid, high, top" in said[0]
+    right = calibration_report(names[data.labels], data.proba, labels=names, **OPTIONS)
+    assert not any(text.startswith("Columns in the order ") for text in right.warnings)
+
+
+def test_poor_classifiers_are_not_suspected_of_another_order():
+    """Of 100 whose predictions say nothing, none is beyond four standard errors."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        proba = rng.dirichlet(np.ones(4), 200)
+        overview = SimpleNamespace(classes=list(range(4)))
+        assert _other_order(proba, rng.integers(4, size=200), overview) is None
