@@ -233,6 +233,7 @@ def test_every_subgroup_decides(tmp_path, capsys, no_searches, sizes, off, statu
     assert (found["results"][2]["low"], found["results"][2]["high"]) == (test.low, test.high)
 
 
+@pytest.mark.slow
 def test_calibrated_subgroups_fail_in_at_most_5_percent_of_files(tmp_path, no_searches):
     """Eight subgroups whose error is the limit: one is shown to be above in few files."""
     failed = 0
