@@ -227,7 +227,7 @@ def test_a_function_of_python_is_told_what_to_be():
 @pytest.mark.parametrize(
     "kernel",
     [
-        lambda x, z: float(np.exp(-abs(x[0] - z[0]))),
+        lambda x, z: np.exp(-abs(x[0] - z[0])).item(),
         lambda x, z: np.exp(-abs(x - z)),
         lambda x, z: np.exp(-abs(x - z).sum()),
     ],

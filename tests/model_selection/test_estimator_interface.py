@@ -6,7 +6,7 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.ensemble import VotingRegressor
+from sklearn.ensemble import RandomForestClassifier, VotingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
@@ -260,5 +260,6 @@ def test_probabilities_of_a_classifier_tell_the_columns_of_its_features():
     fitted.fit(pd.DataFrame(X, columns=list("abcd")), y)
     assert fitted.feature_names_in_.tolist() == list("abcd")
     assert not hasattr(fitted.fit(X, y), "feature_names_in_")
-    assert get_tags(ClassifierProbabilities(LogisticRegression())).input_tags.sparse
-    assert not get_tags(ClassifierProbabilities(GaussianNB())).input_tags.sparse
+    for classifier in (RandomForestClassifier(), LogisticRegression(), GaussianNB()):
+        own = get_tags(classifier).input_tags.sparse
+        assert get_tags(ClassifierProbabilities(classifier)).input_tags.sparse == own
