@@ -235,23 +235,34 @@ def _name_like_labels(names, labels):
     return None
 
 
-def unlabelled_table(path, classes, others, score, soft, max_bytes, dialect) -> FileTable:
+def unlabelled_table(path, classes, others, score, soft, max_bytes, dialect, features=()):
     """The table of a file of predictions of these classes, or of a single column (None).
 
-    Its other columns are kept, so that they can be written again.
+    Its other columns are kept, so that they can be written again, and its features as texts.
     """
 
     def choose(header, place):
-        options = {} if score is None else {score: "--score"}
+        options = dict.fromkeys(features, "--feature")
+        options |= {} if score is None else {score: "--score"}
         _check_header(path, header, place, options, sep=dialect.sep)
+        texts = [header.index(name) for name in features]
         if score is not None:
-            return [header.index(score)], []
+            return [header.index(score)], texts
         if classes is None:
             shares = [] if soft is None else [one for one in header if _is_of_shares(one, soft)]
-            return _only_column(path, header, place, (*others, *shares)), []
-        return _columns_of_classes(path, header, place, classes), []
+            return _only_column(path, header, place, (*others, *features, *shares)), texts
+        return _columns_of_classes(path, header, place, classes), texts
 
     return read_table(path, max_bytes, choose, keep=True, dialect=dialect)
+
+
+def texts_of_column(table: FileTable, name: str) -> np.ndarray:
+    """A column of a table that was read as texts, or an array of an archive."""
+    if name in table.texts:
+        return table.texts[name].strip()
+    if not isinstance(table.source, dict) or name not in table.source:
+        raise FileError(f"{table.path}: has no array {name!r}. Save it beside 'proba'.")
+    return _decoded(table.source[name])
 
 
 # What the arrays of an archive mean

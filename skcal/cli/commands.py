@@ -33,6 +33,7 @@ from skcal.cli.gates import (
 from skcal.cli.monitor import watch
 from skcal.cli.options import MOST_RESAMPLES
 from skcal.cli.parser import parse
+from skcal.cli.planning import error_in_target, read_target, sample_size
 from skcal.cli.predictions import (
     Predictions,
     align,
@@ -52,6 +53,7 @@ from skcal.hypothesis_tests.result import default_resamples
 from skcal.notions import ANSWERS, resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw
+from skcal.report.views import as_data
 from skcal.report.words import are_reversed
 from skcal.sample import read_sample
 
@@ -80,6 +82,8 @@ def main(arguments=None) -> int:
         "monitor": _monitor,
         "recalibrate": _recalibrate,
         "abstain": _abstain,
+        "shift": _shift,
+        "sample-size": _sample_size,
     }
     try:
         options.print = _print_nothing if options.quiet else print_result
@@ -220,7 +224,8 @@ def _are_reversed(predictions: Predictions, options) -> bool:
 
 def _other_columns(options) -> dict[str, str]:
     """Columns that are neither classes nor labels, with the options that name them."""
-    named = dict.fromkeys(options.by, "--by") | dict.fromkeys(options.segments, "--segments")
+    several = {"--by": options.by, "--segments": options.segments, "--feature": options.feature}
+    named = {column: option for option, columns in several.items() for column in columns}
     of_samples = {options.groups: "--groups", options.weight: "--weight"}
     if options.command in ("compare", "monitor"):
         of_samples[options.id] = "--id"
@@ -291,14 +296,31 @@ def _abstain(options):
     return status
 
 
+# shift and sample-size
+
+
+def _shift(options):
+    predictions = _predictions_of(options)
+    result = error_in_target(predictions, _only_notion(options), options)
+    options.print(as_json(as_data(result)) if options.json else result)
+
+
+def _sample_size(options):
+    size = sample_size(options)
+    facts = {"n_samples": size.n_samples, "n_events": size.n_events} | as_data(size)
+    options.print(as_json(facts) if options.json else size)
+
+
 # report, compare and plot
 
 
 def _report(options):
     _check_output(options.html, (".html",))
     predictions = _predictions_of(options)
-    name = Path(_shown_name(options.file)).name
-    report = _report_on(predictions, options, name)
+    name, more = Path(_shown_name(options.file)).name, {}
+    if options.second is not None:
+        more["target"] = read_target(predictions, options)[0]
+    report = _report_on(predictions, options, name, **more)
     options.print(report.to_json() if options.json else report.summary(options.detail))
 
 
@@ -334,6 +356,7 @@ def _read_both(options) -> tuple[Predictions, Predictions]:
 def _report_on(predictions, options, name, **more):
     """A report, saved as a page if that is asked for; its first caveat is what was left out."""
     columns = {name: subgroups_of(predictions, name) for name in options.by}
+    dialect = dialect_of(options.file, options)
     with shown_progress(options):
         report = calibration_report(
             predictions.labels,
@@ -342,7 +365,7 @@ def _report_on(predictions, options, name, **more):
             notion=_only_notion(options),
             by=columns or None,
             **samples_of(predictions, options),
-            segments=features_of(predictions, options) if options.segments else None,
+            segments=features_of(predictions.others, options.segments, dialect) or None,
             search=options.search,
             n_bins=options.bins,
             strategy=options.strategy,

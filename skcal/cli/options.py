@@ -239,6 +239,59 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "the largest share of wrong answers among those that are used, such as 0.1",
     },
     "--alpha": {"type": _share},
+    "--target": {
+        "dest": "second",
+        "metavar": "TARGET",
+        "help": "predictions without labels, where events are more or less frequent; also report "
+        "the calibration error there, as the command shift",
+    },
+    # shift and sample-size
+    "--feature": {
+        **_SEVERAL,
+        "help": "column of numbers or names that describes the cases, in both files; the cases "
+        "have changed, not the frequency of events; may be repeated",
+    },
+    "--prevalence": {
+        "type": _share,
+        "required": True,
+        "metavar": "SHARE",
+        "help": "the share of events that the study will have",
+    },
+    "--c-statistic": {
+        "type": _share,
+        "metavar": "C",
+        "help": "the C-statistic that you expect; without FILE and --linear-predictor it says how "
+        "the predictions are distributed",
+    },
+    "--linear-predictor": {
+        "type": _number,
+        "nargs": 2,
+        "metavar": ("MEAN", "SD"),
+        "help": "mean and standard deviation of the log-odds of the predictions",
+    },
+    "--threshold": {
+        "type": _share,
+        "metavar": "P",
+        "help": "the probability from which you would act; adds the net benefit",
+    },
+    "--confidence-level": {
+        "type": _share,
+        "metavar": "SHARE",
+        "help": "of the intervals (default: 0.95)",
+    },
+    **{
+        f"--{name}-width": {
+            "type": _positive,
+            "metavar": "WIDTH",
+            "help": f"width of the interval of the {what}, from end to end (default: {width})",
+        }
+        for name, what, width in (
+            ("oe", "O/E ratio", 0.2),
+            ("slope", "calibration slope", 0.2),
+            ("c", "C-statistic", 0.1),
+            ("net-benefit", "standardised net benefit", 0.2),
+        )
+    },
     "--fail-if-worse": {
         **_FLAG,
         "help": "exit with 1 if the calibration error of B is significantly larger, else with 0",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from skcal import __version__
 from skcal.cli.gates import GATED_ERRORS
-from skcal.cli.options import OPTIONS
+from skcal.cli.options import OPTIONS, at_least
 from skcal.cli.recalibrate import MAPS
 from skcal.model_selection.errors import KINDS
 
@@ -30,6 +30,7 @@ _WITHOUT: dict = {
     "soft": None,
     "by": [],
     "segments": [],
+    "feature": [],
     "logits": False,
     "skip_unlabelled": False,
     "correct": None,
@@ -63,6 +64,12 @@ def parse(arguments=None) -> argparse.Namespace:
         parser.error("--alpha is the level of --fail-if-worse: pass that, too")
     if options.command == "recalibrate":
         _complete_recalibrate(options, parser)
+    if options.command == "sample-size":
+        known = options.file, options.linear_predictor, options.c_statistic
+        if all(one is None for one in known):
+            parser.error(
+                "pass FILE, --linear-predictor or --c-statistic: what predictions to expect"
+            )
     if options.confidence is not None or options.correct is not None:
         _complete_answers(options, parser)
     if options.id is not None:
@@ -144,7 +151,7 @@ _COMMANDS = {
         "estimates, tests, scores and a reliability diagram in one report",
         "predictions.csv --html report.html",
         _FILE,
-        f"{_RANDOM} json {_OF_FILES} {_REPORT}",
+        f"{_RANDOM} json {_OF_FILES} {_REPORT} target",
         _OF_REPORTS,
     ),
     "test": _Command(
@@ -244,6 +251,43 @@ _COMMANDS = {
         "Find the lowest confidence from which on at most a given share of answers is wrong, with "
         "95 %% confidence: use such answers, and abstain from the others. Without --confidence, an "
         "answer is the most probable class. Exit with 3 if no threshold is proven.",
+    ),
+    "shift": _Command(
+        "estimate the calibration error where the population has shifted and has no labels",
+        "labelled.csv new.csv --feature age --feature sex --score p",
+        {"file": {"metavar": "SOURCE"}, "second": {"metavar": "TARGET"}},
+        f"seed json {_OF_FILES} groups weight notion feature resamples",
+        {
+            "notion": {"help": "confidence, binary or top-label (default: binary or confidence)"},
+            "resamples": {
+                "type": at_least(20),
+                "default": 100,
+                "help": "of both files, for the error of the weights (default: 100)",
+            },
+        },
+        "Estimate the calibration error in TARGET, a file of predictions without labels, by "
+        "weights of the labelled samples of SOURCE. Assumption: events are more or less frequent, "
+        "and within each class cases look as before; or, with --feature, cases are others, and "
+        "those with the same features have the same risk.",
+    ),
+    "sample-size": _Command(
+        "say how many samples a validation study needs",
+        "--prevalence 0.1 --c-statistic 0.8 --threshold 0.2",
+        {
+            "file": {
+                "metavar": "FILE",
+                "nargs": "?",
+                "help": "predictions like those of the study, such as those of a pilot",
+            }
+        },
+        f"json {_OF_FILES} prevalence c-statistic linear-predictor oe-width slope-width c-width "
+        "threshold net-benefit-width max-error confidence-level",
+        {
+            "max-error": {
+                "help": "also find the samples of which 9 in 10 studies of a calibrated model show "
+                "that the calibration error is below LIMIT",
+            }
+        },
     ),
 }
 

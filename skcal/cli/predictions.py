@@ -131,15 +131,11 @@ def subgroups_of(predictions: Predictions, column: str) -> np.ndarray:
     return np.where(values == "", "missing", values) if values.dtype.kind == "U" else values
 
 
-def features_of(predictions: Predictions, options) -> dict[str, np.ndarray]:
-    """Columns of ``--segments``: numbers, as far as they hold nothing else, or names.
-
-    None is missing.
-    """
-    dialect = dialect_of(options.file, options)
+def features_of(others: Mapping[str, np.ndarray], columns, dialect) -> dict[str, np.ndarray]:
+    """Columns of numbers, as far as they hold nothing else, or of names; None is missing."""
     features = {}
-    for column in options.segments:
-        values = predictions.others[column]
+    for column in columns:
+        values = others[column]
         if values.dtype.kind == "U":
             names, codes = np.unique(values, return_inverse=True)
             known = [None if is_missing(name) else name for name in names.tolist()]
@@ -273,39 +269,20 @@ def _divided_by(scale: float, table: FileTable) -> FileTable:
 
 
 def read_unlabelled(
-    path,
-    classes: Sequence[str],
-    single: bool,
-    max_bytes: float = MAX_BYTES,
-    *,
-    others: Sequence[str] = (),
-    score: str | None = None,
-    soft: str | None = None,
-    normalize: bool = False,
-    from_logits: bool = False,
-    scale: float = 1.0,
-    dialect: Dialect = _COMMAS,
+    options, classes: np.ndarray, single: bool, from_logits: bool = False, features=()
 ) -> tuple[np.ndarray, FileTable]:
-    """Read predictions of the kinds of :func:`read_predictions`; labels may be absent.
+    """Read predictions of the second file of a command; labels may be absent.
 
     Parameters
     ----------
-    path : path-like
-    classes : sequence of str
+    options : argparse.Namespace
+    classes : ndarray of shape (n_classes,)
         The class of each column of the predictions that are wanted.
     single : bool
         Whether they are one column, of the positive class.
-    max_bytes : float, default=4 GiB
-    others : sequence of str, default=()
-        Columns of a table that are no single column of predictions.
-    score : str, default=None
-        The column that is, where there are others as well.
-    soft : str, default=None
-        What the names of columns of shares begin with, which are not used.
-    normalize, from_logits : bool, default=False
-    scale : float, default=1
-    dialect : Dialect, default=Dialect()
-        As of :func:`read_predictions`.
+    from_logits : bool, default=False
+    features : sequence of str, default=()
+        Further columns of a table that are read as texts.
 
     Returns
     -------
@@ -314,18 +291,19 @@ def read_unlabelled(
     table : FileTable
         Holds all other columns, or arrays, for :func:`skcal.cli.table.write_table`.
     """
-    path = Path(path)
-
-    archive = kind_of(path) == "npz"
+    path, max_bytes = Path(options.second), options.max_size * 2**30
+    names = [str(name) for name in classes.tolist()]
+    others = (options.label, *options.ignore, options.weight, options.groups)
+    dialect = dialect_of(path, options)._replace(missing=False)
+    about = (others, options.score, options.soft, max_bytes, dialect, features)
     with errors_that_name(path, max_bytes):
-        if archive:
-            table = unlabelled_arrays(path, classes, single, max_bytes)
+        if kind_of(path) == "npz":
+            table = unlabelled_arrays(path, names, single, max_bytes)
         else:
-            wanted = None if single else classes
-            table = unlabelled_table(path, wanted, others, score, soft, max_bytes, dialect)
-        predictions = _divided_by(scale, table).predictions
+            table = unlabelled_table(path, None if single else names, *about)
+        predictions = _divided_by(options.scale, table).predictions
         with errors_in_words_of(table):
-            return _check_numbers(predictions, normalize, from_logits), table
+            return _check_numbers(predictions, options.normalize, from_logits), table
 
 
 def align(

@@ -8,7 +8,7 @@ import numpy as np
 
 from skcal._files import replacing
 from skcal.cli.bounds import STANDARD_INPUT, FileError, errors_that_name, read_text
-from skcal.cli.predictions import Predictions, dialect_of, read_unlabelled, samples_of
+from skcal.cli.predictions import Predictions, read_unlabelled, samples_of
 from skcal.cli.table import kind_of, write_table
 from skcal.recalibration import InterceptCalibration, Recalibrator, TemperatureScaling
 
@@ -54,19 +54,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
         )
         classes, single = fit.classes, fit.proba.ndim == 1
     if options.second is not None:  # what is wrong with it is said before the work
-        predictions, table = read_unlabelled(
-            options.second,
-            [str(name) for name in classes.tolist()],
-            single,
-            options.max_size * 2**30,
-            others=(options.label, *options.ignore, options.weight, options.groups),
-            score=options.score,
-            soft=options.soft,
-            normalize=options.normalize,
-            from_logits=recalibrator.from_logits,
-            scale=options.scale,
-            dialect=dialect_of(options.second, options)._replace(missing=False),
-        )
+        predictions, table = read_unlabelled(options, classes, single, recalibrator.from_logits)
     if fit is not None:
         recalibrator.fit(fit.proba, fit.labels, **samples_of(fit, options))
     if options.save is not None:
