@@ -430,10 +430,27 @@ class GroupBlocks:
         yield from GroupKFold(self.n_splits).split(X, groups=np.argsort(shuffled[::-1])[codes])
 
 
-def refuse_cut_groups(splits, groups: Groups | None, name: str) -> None:
+def read_splits(cv, X, y, groups: Groups | None, name: str = "cv", **params) -> list[tuple]:
+    """Row numbers (training, test) of the splits of a splitter, which hold whole groups."""
+    everyone = np.arange(len(y))  # turns masks into numbers, and refuses what is neither
+    if groups is not None:
+        params["groups"] = groups.codes
+    try:
+        splits = [(everyone[train], everyone[test]) for train, test in cv.split(X, y, **params)]
+    except InputError:
+        raise
+    except (ValueError, IndexError, TypeError) as error:
+        remedy = f"Pass fewer folds or more samples. ({error})"
+        raise InputError(name, f"cannot split {len(y)} samples.", remedy) from error
+    if not splits:
+        raise InputError(name, "holds no splits.", "Pass a number of folds or a splitter.")
+    if groups is not None:
+        _refuse_cut_groups(splits, groups, name)
+    return splits
+
+
+def _refuse_cut_groups(splits, groups: Groups, name: str) -> None:
     """Raise where a group has samples in both parts of a split."""
-    if groups is None:
-        return
     for number, (train, test) in enumerate(splits):
         cut = np.isin(groups.codes[test], groups.codes[train])
         if cut.any():

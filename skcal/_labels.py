@@ -153,6 +153,9 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
         )
         remedy = f"Are the arguments swapped? Pass labels as {name} and probabilities as {{}}."
         raise InputError(name, reason, remedy.format(proba_name), **where)
+    if not whole and np.array_equal(array, proba):
+        reason = f"holds the predictions of {proba_name} themselves."
+        raise InputError(name, reason, "Pass labels, or shares of the classes that happened.")
     warn_if_hard(proba, proba_name)
     if (np.abs(total - 1) <= SUM_TOLERANCE).all():
         return array / total[:, None], np.where(whole, 1.0, np.nan) * np.ones(len(array))

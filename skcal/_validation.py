@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -25,6 +26,8 @@ ROUNDING_ULPS = 4
 _HALF = {"float16": 2e-3, "bfloat16": 1.6e-2}  # what rows may miss: two units in the last place
 _ROUNDED = 0.01  # what rows of rounded numbers may miss
 _LARGEST_WEIGHT = 2.0**20
+NOT_CLASSES = "Are the arguments swapped, or are these class predictions instead of predict_proba?"
+_FEWEST = 20  # logits of which it is said that they may be probabilities
 _UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
 
 #: Constraint of a confidence level.
@@ -70,6 +73,12 @@ class InputError(ValueError):
         space = "" if self.reason.startswith((":", ".")) else " "
         remedy = self.remedy if remedy is None else remedy
         return f"{self.lead}{place}{space}{self.reason} {remedy}".rstrip()
+
+    def with_remedy(self, remedy: str | None) -> InputError:
+        """Return the error with another remedy, unless that is None."""
+        parts = {name: getattr(self, name) for name in ("row", "column", "lead", "kind")}
+        remedy = self.remedy if remedy is None else remedy
+        return InputError(self.argument, self.reason, remedy, **parts)
 
     def __str__(self):
         return self.message()
@@ -152,14 +161,21 @@ def _is_array(array: Any, *dimensions: int) -> bool:
 
 def read_features(estimator, X, y=None, reset: bool = True) -> np.ndarray:
     """The features X (n, d) of a fit, or of a later call (``reset=False``)."""
-    if is_plain(X, 2) and not hasattr(estimator, "feature_names_in_"):
-        if reset:
-            estimator.n_features_in_ = X.shape[1]
-        if X.shape[1] == estimator.n_features_in_:
-            return X
+    if _is_as_fitted(estimator, X, reset):
+        return X
     X = decoded(X)
-    with telling_shapes(X, y):
+    refuse_no_features(X, y)
+    with naming("X"):
         return validate_data(estimator, X, dtype=FLOATS, reset=reset)
+
+
+def _is_as_fitted(estimator, X, reset: bool) -> bool:
+    """Whether features are plain and, in a later call, as many as in the fit."""
+    if not is_plain(X, 2) or hasattr(estimator, "feature_names_in_"):
+        return False
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+    return X.shape[1] == estimator.n_features_in_
 
 
 def check_proba(
@@ -201,9 +217,8 @@ def check_proba(
     if proba.ndim == 2:
         _check_columns(proba, name)
         if sums:
-            tolerance = _HALF.get(_kind_of_half(y_proba) or "", SUM_TOLERANCE)
-            _check_rows(proba, tolerance, name, option)
-    return _check_range(proba, name)
+            _check_rows(proba, _tolerance(y_proba), name, option)
+    return _check_range(proba, name, option)
 
 
 def check_predictions(
@@ -233,6 +248,8 @@ def check_predictions(
     logits : ndarray of the same shape, float64, or None
         Logarithms of the rows' probabilities, or the logits as they are where each entry has one.
     """
+    if not isinstance(from_logits, bool | np.bool_ | None):
+        raise InputError("from_logits", f"is {from_logits!r}.", "Pass True or False.")
     if not from_logits:
         option = "" if from_logits is None else " or from_logits=True"
         named = {"name": name, "estimator": estimator, "reset": reset, "option": option}
@@ -241,6 +258,12 @@ def check_predictions(
     _refuse_probabilities(logits, name)
     if logits.ndim == 2:
         _check_columns(logits, name)
+    elif len(logits) >= _FEWEST and logits.min() >= 0 and logits.max() <= 1:
+        warnings.warn(
+            f"All logits in {name} are from 0 to 1, as probabilities are. If they are "
+            "probabilities, leave from_logits out.",
+            stacklevel=2,
+        )
     if logits.ndim == 1 or not sums:
         return expit(logits), logits
     return softmax(logits, axis=1), normalized_logits(logits)
@@ -257,24 +280,27 @@ def normalized_logits(X: np.ndarray) -> np.ndarray:
 
 def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
     """Finite floats of one or two dimensions."""
-    if estimator is None and is_plain(predictions, 1, 2):
+    if estimator is None:
+        read_before = is_plain(predictions, 1, 2)
+    else:
+        read_before = _is_as_fitted(estimator, predictions, reset)
+    if read_before:
         return predictions
     with naming(name):
         predictions = decoded(predictions)
         proba = predictions if hasattr(predictions, "ndim") else np.asarray(predictions)
-        _refuse_other_kinds(proba, name)
+        refuse_no_numbers(proba, name)
         if proba.ndim not in (1, 2):
             reason = f"has {proba.ndim} dimensions."
             remedy = "Pass (n_samples,) probabilities of the positive class"
             remedy = f"{remedy} or (n_samples, n_classes) rows.{_to_reshape(proba, name)}"
             raise InputError(name, reason, remedy)
-        refuse_masked(proba, name)
         half = _kind_of_half(proba) is not None
         options = {"dtype": np.float32 if half else FLOATS, "ensure_all_finite": False}
         if estimator is None:
             proba = check_array(proba, input_name=name, ensure_2d=False, **options)
         else:
-            proba = _validate_columns(estimator, proba, reset, options)
+            proba = _validate_columns(estimator, proba, name, reset, options)
     check_finite(proba, name)
     return proba
 
@@ -301,15 +327,20 @@ def _kind_of_half(array) -> str | None:
     return name if name in _HALF else None
 
 
-def _validate_columns(estimator, proba, reset, options):
+def _tolerance(proba) -> float:
+    """By how much rows of this type may miss 1."""
+    return _HALF.get(_kind_of_half(proba) or "", SUM_TOLERANCE)
+
+
+def _validate_columns(estimator, proba, name, reset, options):
     """Check against the columns that the estimator was fitted on; 1-D counts as one."""
     if proba.ndim == 2:
         return validate_data(estimator, proba, reset=reset, **options)
     if not reset and estimator.n_features_in_ != 1:
-        raise ValueError(
-            f"Expected 2D array, got 1D array instead: {type(estimator).__name__} was fitted on "
-            f"{estimator.n_features_in_} columns. Reshape your data or pass a row per sample."
-        )
+        lead = "Expected 2D array, got 1D array instead: "
+        reason = f"has shape {proba.shape}; {type(estimator).__name__} was fitted on "
+        reason += f"{estimator.n_features_in_} columns."
+        raise InputError(name, reason, "Reshape your data: a row per sample.", lead=lead)
     if reset:
         estimator.n_features_in_ = 1
         vars(estimator).pop("feature_names_in_", None)
@@ -335,32 +366,34 @@ def naming(name: str, *others: str):
         raise InputError(name, f": {error}") from error
 
 
-def _refuse_dates(array, name: str) -> None:
-    frame = hasattr(array, "columns") and hasattr(array, "dtypes")
-    for dtype in array.dtypes if frame else [getattr(array, "dtype", None)]:
-        if getattr(dtype, "kind", None) in ("m", "M"):
-            raise InputError(name, f"holds dates or times ({dtype}).", "Pass numbers.")
+def refuse_no_numbers(array, name: str, remedy: str = NOT_CLASSES) -> None:
+    """Raise for what scikit-learn reads as numbers, or refuses without a place.
 
-
-def _refuse_other_kinds(array, name: str) -> None:
-    _refuse_dates(array, name)
-    kind = getattr(getattr(array, "dtype", None), "kind", None)
-    if kind not in ("U", "S", "O", "T") or not array.size:
-        return
-    if isinstance(np.asarray(array).flat[0], (str, bytes)):
-        remedy = (
-            "Are the arguments swapped, or are these class predictions instead of predict_proba?"
-        )
-        if name == "sample_weight":
-            remedy = "Pass one weight per sample."
-        found = str(np.asarray(array).flat[0])
-        raise InputError(name, f"holds {found!r}, not a number.", remedy, row=0)
-
-
-def refuse_no_numbers(array, name: str) -> None:
-    """Raise for what scikit-learn reads as numbers: masked entries and dates."""
+    Those are masked entries, dates, records, texts, and objects that are no arrays.
+    """
     refuse_masked(array, name)
-    _refuse_dates(array, name)
+    frame = hasattr(array, "columns") and hasattr(array, "dtypes")
+    dtypes = list(array.dtypes) if frame else [getattr(array, "dtype", None)]
+    kinds = {getattr(dtype, "kind", None): dtype for dtype in dtypes}
+    if found := kinds.keys() & {"m", "M"}:
+        dtype = kinds[found.pop()]
+        raise InputError(name, f"holds dates or times ({dtype}).", "Pass numbers.")
+    if "V" in kinds:
+        raise InputError(name, f"holds records ({kinds['V']}).", "Pass an array of numbers.")
+    if not kinds.keys() & {"U", "S", "O", "T"}:
+        return
+    entries = np.asarray(array)
+    if not entries.ndim:
+        reason = f"is a {type(entries.item()).__name__}."
+        raise InputError(name, reason, "Pass an array of numbers.")
+    if entries.dtype == object:
+        texts = np.reshape([isinstance(one, str | bytes) for one in entries.flat], entries.shape)
+    else:
+        texts = np.ones(entries.shape, dtype=bool)
+    if texts.any():
+        where = first_of(texts)
+        found = str(entries[tuple(where.values())])
+        raise InputError(name, f"holds {found!r}, not a number.", remedy, **where)
 
 
 def refuse_masked(array, name: str) -> None:
@@ -424,11 +457,12 @@ def _check_rows(proba: np.ndarray, tolerance: float, name: str, option: str) -> 
     raise InputError(name, f"sums to {total[row]:.6g}, not 1.", remedy, row=row, kind=kind)
 
 
-def _check_range(proba: np.ndarray, name: str) -> np.ndarray:
+def _check_range(proba: np.ndarray, name: str, option: str = "") -> np.ndarray:
     rounding = ROUNDING_ULPS * np.finfo(proba.dtype).eps
     low, high = proba.min(initial=0), proba.max(initial=1)
     if low < -rounding or high > 1 + rounding:
-        _refuse_outside(proba, (proba < -rounding) | (proba > 1 + rounding), name, low, high)
+        outside = (proba < -rounding) | (proba > 1 + rounding)
+        _refuse_outside(proba, outside, name, option, low, high)
     return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
 
 
@@ -436,10 +470,10 @@ LOGITS = "Pass predict_proba output; divide percentages by 100; for logits apply
 SWAPPED = "Are the arguments swapped, or are these class predictions? "
 
 
-def _refuse_outside(proba, outside, name, low, high):
+def _refuse_outside(proba, outside, name, option, low, high):
     where = first_of(outside)
-    kind, remedy = "range", LOGITS.format("scipy.special.softmax or expit")
-    if proba.ndim == 1 and not (proba % 1).any():
+    kind, remedy = "range", LOGITS.format(f"scipy.special.softmax or expit{option}")
+    if (proba.ndim == 1 or proba.shape[1] == 1) and not (proba % 1).any():
         kind, remedy = "integers", f"{SWAPPED}{remedy}"
     elif low > -SUM_TOLERANCE and high < 1 + SUM_TOLERANCE:
         kind, remedy = "", f"If that is rounding, pass numpy.clip({name}, 0, 1)."
@@ -483,7 +517,8 @@ def _read_weight(sample_weight, n_samples: int) -> np.ndarray:
     sample_weight = decoded(sample_weight)
     options = {"dtype": np.float64, "ensure_2d": False, "ensure_all_finite": False}
     with naming("sample_weight"):
-        _refuse_other_kinds(np.asarray(sample_weight), "sample_weight")
+        remedy = "Pass one weight per sample."
+        refuse_no_numbers(np.asarray(sample_weight), "sample_weight", remedy)
         if isinstance(sample_weight, Real):
             sample_weight = np.full(n_samples, sample_weight)
         weight = check_array(sample_weight, **options)
@@ -515,28 +550,20 @@ def is_significant(pvalue, confidence_level: float):
     return pvalue <= 1 - confidence_level + 1e-12
 
 
-@contextmanager
-def telling_shapes(X, y=None):
-    """Let errors about X tell its shape instead of its values, and whether X and y are swapped."""
-    refuse_no_numbers(X, "X")
+def refuse_no_features(X, y=None) -> None:
+    """Raise for features of another form than (n, d), and say whether X and y are swapped."""
     with naming("X", "y"):
-        try:
-            yield
-        except ValueError as error:
-            text, swapped = str(error), " Are X and y swapped?"
-            if text.startswith("Expected 2D array, got 1D array"):
-                raise InputError(
-                    "X",
-                    f"has shape {np.shape(X)}.",
-                    "Reshape your data by X.reshape(-1, 1) if it is single probabilities, "
-                    "P(positive class); else pass (n_samples, n_classes)."
-                    f"{swapped * _are_probabilities(y)}",
-                    lead="Expected 2D array, got 1D array instead: ",
-                ) from None
-            if text.startswith("could not convert string to float"):
-                remedy = f"Pass probabilities.{swapped}"
-                raise InputError("X", f"holds strings: {text}.", remedy) from None
-            raise
+        swapped = " Are X and y swapped?" if _are_probabilities(y) else ""
+        array = X if hasattr(X, "ndim") else np.asarray(X)
+    refuse_no_numbers(array, "X", f"Pass probabilities.{swapped}")
+    if array.ndim == 1:
+        raise InputError(
+            "X",
+            f"has shape {array.shape}.",
+            "Reshape your data by X.reshape(-1, 1) if it is single probabilities, "
+            f"P(positive class); else pass (n_samples, n_classes).{swapped}",
+            lead="Expected 2D array, got 1D array instead: ",
+        )
 
 
 def _are_probabilities(y) -> bool:
@@ -576,19 +603,26 @@ def check_unit_interval(
 
 
 def read_probabilities(estimator, X, y=None, reset=True) -> np.ndarray:
-    """The probabilities X (n, d) of a fit, or of a later call (``reset=False``)."""
+    """The probabilities X (n, d), of any sum, of a fit, or of a later call (``reset=False``)."""
     X = read_features(estimator, X, y, reset)
-    remedy = "For logits pass from_logits=True."
-    if not hasattr(estimator, "from_logits"):
-        link = "softmax(logits, axis=1)" if X.shape[1] > 1 else "expit(logits)"
-        remedy = f"For logits pass scipy.special.{link}."
-    check_unit_interval(X, remedy)
+    link = "softmax(logits, axis=1)" if X.shape[1] > 1 else "expit(logits)"
+    check_unit_interval(X, f"For logits pass scipy.special.{link}.")
     return X
 
 
-def read_logits(estimator, X, y=None, reset=True) -> np.ndarray:
-    """The logits X (n, d) of a fit, or of a later call (``reset=False``)."""
-    X = read_features(estimator, X, y, reset)
-    if X.shape[1] > 1:
-        _refuse_probabilities(X, "X")
-    return X
+def read_columns(estimator, X, y=None, reset=True) -> np.ndarray:
+    """Predictions X of a fit, or of a later call (``reset=False``), as columns (n, 1) or (n, C).
+
+    They are logits if the estimator has ``from_logits=True``.
+    """
+    from_logits = getattr(estimator, "from_logits", None)
+    floats = _check_floats(X, "X", estimator, reset)
+    columns = floats.reshape(len(floats), -1)
+    if from_logits:
+        if columns.shape[1] > 1:
+            _refuse_probabilities(columns, "X")
+        return columns
+    option = " or from_logits=True" if from_logits is not None else ""
+    if columns.shape[1] > 1:
+        _check_rows(columns, _tolerance(X), "X", option)
+    return _check_range(columns, "X", option)

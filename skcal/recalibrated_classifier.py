@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._groups import read_groups, refuse_cut_groups
+from skcal._groups import read_groups, read_splits
 from skcal._labels import plain_labels, shortened
 from skcal._running import one_by_one
 from skcal._show import Summarized, Summary
@@ -34,7 +34,7 @@ from skcal._sklearn_compat import (
 )
 from skcal._validation import InputError, as_given, check_weight, decoded, refuse_masked
 from skcal.recalibration import Recalibrator
-from skcal.recalibration.trial import as_rows, refuse_overlap
+from skcal.recalibration.trial import refuse_overlap
 
 _UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below its row's lowest
 
@@ -269,16 +269,13 @@ class RecalibratedClassifierCV(
                 f"less than cv={self.cv} folds. Pass fewer folds or more samples."
             )
         cv = check_cv(self.cv, y, classifier=True)
-        if groups is not None:
-            params = {**params, "groups": groups.codes}
-            if self.cv is None or isinstance(self.cv, Integral):
-                cv = StratifiedGroupKFold(cv.n_splits)
+        if groups is not None and (self.cv is None or isinstance(self.cv, Integral)):
+            cv = StratifiedGroupKFold(cv.n_splits)
         with warnings.catch_warnings():
             if frozen:  # whose folds need not hold every class
                 warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            splits = as_rows(cv.split(X, y, **params), len(codes))
+            splits = read_splits(cv, X, y, groups, **params)
         refuse_overlap(splits, len(codes))
-        refuse_cut_groups(splits, groups, "cv")
         return splits
 
     def _fit_recalibrator(self, predictions, rows, codes, weight, groups, sizes, context):

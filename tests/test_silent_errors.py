@@ -200,3 +200,26 @@ def test_the_command_line_warns_of_classes_and_refuses_marks(tmp_path, capsys):
     (tmp_path / "marks.csv").write_text("\n".join(["label,p", *lines]))
     assert main(["evaluate", str(tmp_path / "marks.csv")]) == 2
     assert "-100" in capsys.readouterr().err
+
+
+@every_call
+def test_predictions_in_place_of_labels_are_refused(call, y_name, p_name):
+    with pytest.raises(ValueError, match=rf"^{y_name} holds the predictions of {p_name} themselv"):
+        call(THREE, THREE.copy())
+
+
+def test_logits_that_look_like_probabilities_are_warned_of():
+    with pytest.warns(UserWarning, match="All logits in y_proba are from 0 to 1.*leave from_log"):
+        expected_calibration_error(Y, P, from_logits=True)
+    with pytest.raises(InputError, match=r"^from_logits is 'yes'\. Pass True or False"):
+        expected_calibration_error(Y, P, from_logits="yes")
+    expected_calibration_error(Y, 4 * P - 2, from_logits=True)
+
+
+def test_maps_read_what_metrics_read():
+    rows = THREE / 2
+    for call in (expected_calibration_error, lambda y, p: TemperatureScaling().fit(p, y)):
+        with pytest.raises(InputError, match=r"row 0 sums to 0\.5, not 1"):
+            call(CLASS, rows)
+        with pytest.raises(InputError, match=r"row 0, column 0 holds '0\.\d+', not a number"):
+            call(CLASS, THREE.astype(str))

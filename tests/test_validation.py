@@ -366,7 +366,7 @@ def test_weights_are_float64_one_per_sample(weight):
         ([0, 0, 0], r"non-zero number; sample_weight is all zero"),
         ([1, 1], r"sample_weight\.shape == \(2,\), expected \(3,\): one per sample"),
         ([[1], [1], [1]], r"Sample weights must be 1D array or scalar, got 2D.*sample_weight"),
-        ("abc", r"^sample_weight row 0 holds 'abc', not a number\. Pass one weight"),
+        ("abc", r"^sample_weight is a str\. Pass an array of numbers"),
         (["1", "1", "1"], r"^sample_weight row 0 holds '1', not a number\. Pass one weight"),
         ([1, np.nan, 1], r"sample_weight.*NaN"),
         ([1, np.inf, 1], r"sample_weight.*infinity"),
@@ -485,7 +485,7 @@ def test_an_entry_of_an_arrow_table_is_refused_by_row_and_column():
     table = pa.table({"a": [0.5, None], "b": [0.5, 0.5]})
     with pytest.raises(InputError, match=r"y_proba contains NaN: y_proba row 1, column 0\. Drop"):
         check_proba(table)
-    with pytest.raises(InputError, match="y_proba row 0 holds 'x', not a number"):
+    with pytest.raises(InputError, match="y_proba row 0, column 0 holds 'x', not a number"):
         check_proba(pa.table({"a": ["x"], "b": ["y"]}))
 
 

@@ -135,6 +135,7 @@ class SimplexDisplay(Display):
             "n_bins": [Interval(Integral, 1, 50, closed="both"), StrOptions({"auto"})],
             "min_samples": [Interval(Integral, 1, None, closed="left")],
             "superclasses": [dict, None],
+            "corners": ["array-like", None],
         },
         prefer_skip_nested_validation=False,
     )

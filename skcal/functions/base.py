@@ -21,9 +21,9 @@ from skcal._validation import (
     is_plain,
     naming,
     read_features,
+    refuse_no_features,
     refuse_no_numbers,
     row_blocks,
-    telling_shapes,
 )
 from skcal.pair_risk import pair_risk, pair_risk_path, quadratic_form
 
@@ -253,7 +253,8 @@ class BilinearFunction(BaseEstimator, ABC):
         if is_plain(X, 2) and is_plain(y, 1, 2) and len(X) == len(y):
             X = read_features(self, X, y)
         else:
-            with telling_shapes(X, y):
+            refuse_no_features(X, y)
+            with naming("X", "y"):
                 X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
         residuals = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         self._n_residuals = residuals.shape[1]

@@ -290,7 +290,7 @@ def _residual_products(fitted, residuals, weight):
 
 def _width(function):
     """How many features φ has, by a row that may be one of logits or of probabilities."""
-    value = 0.0 if function.reads_logits else 0.5
+    value = 0.0 if function.reads_logits else 1 / function.n_features_in_
     return read_feature_map(function, np.full((1, function.n_features_in_), value)).shape[1]
 
 

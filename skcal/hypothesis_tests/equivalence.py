@@ -15,7 +15,7 @@ from scipy.stats import foldnorm, norm
 from skcal._groups import groups_or_singles, tail_quantile, variance_of_sums
 from skcal._show import ShownRounded, number, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import CONFIDENCE_LEVEL
+from skcal._validation import CONFIDENCE_LEVEL, as_floats
 from skcal.hypothesis_tests.classical import range_tail
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.largest_gap import largest_gap_limit
@@ -554,7 +554,7 @@ def _sum_of_absolute_quantile(deviations, z) -> float:
 
 
 def _check_interval(interval) -> tuple[float, float]:
-    values = np.asarray(interval, dtype=np.float64)
+    values = as_floats(interval, "interval")
     if values.shape != (2,) or not 0 <= values[0] <= values[1] <= 1:
         raise ValueError(
             f"interval={interval!r} must be (low, high), 0 ≤ low ≤ high ≤ 1, such as (0.1, 0.3)."

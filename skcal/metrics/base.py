@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skcal._running import over_jobs
+from skcal._validation import as_floats
 from skcal.notions import Problem
 from skcal.recalibration.features import log_probabilities
 from skcal.sample import Sample, read_sample
@@ -132,7 +133,7 @@ def check_both(outcome):
 
 def read_increasing(values, name: str, below_one: bool = False) -> np.ndarray:
     """Probabilities in increasing order, of shape (n,)."""
-    grid = np.asarray(values, dtype=np.float64)
+    grid = as_floats(values, name)
     inside = (grid >= 0) & ((grid < 1) if below_one else (grid <= 1))
     if grid.ndim != 1 or not len(grid) or not inside.all():
         where = "[0, 1)" if below_one else "[0, 1]"

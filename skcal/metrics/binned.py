@@ -14,6 +14,7 @@ from scipy.sparse import csc_array
 from sklearn import get_config
 
 from skcal._bins import bin_sums
+from skcal._groups import read_groups
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.metrics.base import combine_problems
 from skcal.metrics.bins import (
@@ -253,6 +254,8 @@ def expected_calibration_error(
     options: dict[str, Any] = {"from_logits": from_logits}
     options["groups"] = groups if debias else None
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
+    if not debias and groups is not None:  # which the value without a bias does not ask for
+        read_groups(groups, np.ones(len(y_true)))
     if debias == "labels":
         refuse_groups(sample.groups, "debias='labels'", "Use debias=True.")
         if average == "micro":

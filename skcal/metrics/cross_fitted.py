@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 
-from skcal._groups import GroupBlocks, refuse_cut_groups
+from skcal._groups import GroupBlocks, read_splits
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.functions import BilinearFunction
 from skcal.model_selection import engine
@@ -163,13 +163,8 @@ def _estimate(kind, notion, data: Problems, function, splits):
 
 
 def _splits(sample: Sample, data: Problems, cv, random_state) -> list[tuple]:
-    everyone = np.arange(len(data.weight))
     if not isinstance(cv, Integral):
-        groups = None if data.groups is None else data.groups.codes
-        pairs = check_cv(cv).split(everyone, sample.codes, groups)
-        splits = [(everyone[train], everyone[test]) for train, test in pairs]
-        refuse_cut_groups(splits, data.groups, "cv")
-        return splits
+        return read_splits(check_cv(cv), sample.codes, sample.codes, data.groups)
     keys = _keys(sample, data)
     return (
         _folds(keys, cv, random_state)

@@ -203,7 +203,7 @@ KINDS = ("squared", "rms", *GAINS)
 
 def check_kind(kind: str) -> None:
     """Raise a ValueError unless there is such a kind of error."""
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind={kind!r} is unknown. Use one of {', '.join(map(repr, KINDS))}.")
 
 

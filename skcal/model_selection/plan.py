@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
-from skcal._groups import GroupBlocks, refuse_cut_groups
-from skcal._validation import InputError
+from skcal._groups import GroupBlocks, read_splits
 from skcal.sample import Sample
 
 _SHUFFLES = 100  # tries to keep every class in every training set
@@ -192,7 +191,7 @@ def _nested(search, data, seeds, inner) -> list[Plan]:
     inner_cv = _splitter(search.cv, inner, data)
     plans = []
     for train, test, repeat in pairs:
-        splits = _split(inner_cv, data.take(train), "cv", len(test))
+        splits = _split(inner_cv, data.take(train), "cv")
         trainings = [
             Training(train[rows], [train[held_out]], (k,))
             for k, (rows, held_out) in enumerate(splits)
@@ -253,24 +252,8 @@ def _splitter(cv, seed, data: Sample):
     return KFold(cv, shuffle=True, random_state=seed)
 
 
-def _split(cv, data, name, n_test=0):
-    groups = None if data.groups is None else data.groups.codes
-    try:
-        pairs = cv.split(data.proba, data.classes[data.codes], groups)
-        everyone = np.arange(
-            len(data.codes)
-        )  # turns masks into numbers, and refuses what is neither
-        splits = [(everyone[train], everyone[test]) for train, test in pairs]
-    except InputError:
-        raise
-    except (ValueError, IndexError) as error:
-        n = len(data.codes)
-        tested = f" ({n + n_test} less {n_test} for testing)" if n_test else ""
-        raise ValueError(
-            f"{name} cannot split {n} samples{tested}. Pass fewer folds or more samples. ({error})"
-        ) from error
-    refuse_cut_groups(splits, data.groups, name)
-    return splits
+def _split(cv, data, name):
+    return read_splits(cv, data.proba, data.classes[data.codes], data.groups, name)
 
 
 def _require_pairs_of_samples(plan, data: Sample):

@@ -28,11 +28,8 @@ from skcal._validation import (
     as_given,
     check_weight,
     decoded,
-    naming,
     normalized_logits,
-    read_logits,
-    read_probabilities,
-    refuse_no_numbers,
+    read_columns,
     row_blocks,
 )
 from skcal.recalibration.features import PROBABILITY_FLOOR, log_probabilities
@@ -141,7 +138,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         """X, column numbers and weights, of shares a row for each class that has one."""
         columns = class_names(X)
         refuse_another_order(y, X, "y", "X")
-        X = self._check(X, y)
+        X = read_columns(self, X, y)
         weight = check_weight(sample_weight, len(X))
         happened, votes, self.classes_ = _happened_of(y, X, columns)
         codes = happened
@@ -174,16 +171,6 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
     def _fit(self, z, codes, weight):
         """Learn from z, column numbers and positive weights."""
 
-    def _check(self, X, y=None, reset=True):
-        """X as floats of shape (n_samples, n_columns)."""
-        X = decoded(X)
-        one_number = reset or self.n_features_in_ == 1
-        refuse_no_numbers(X, "X")
-        with naming("X"):
-            if one_number and not hasattr(X, "columns") and np.asarray(X).ndim == 1:
-                X = np.asarray(X).reshape(-1, 1)
-        return (read_logits if self.from_logits else read_probabilities)(self, X, y, reset)
-
     def _logarithms(self, X):
         """Z of checked predictions."""
         z = normalized_logits(X) if self.from_logits else log_probabilities(X, self._floor)
@@ -206,7 +193,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
             X.
         """
         check_is_fitted(self)
-        return as_given(self._predict(self._check(X, reset=False)), X)
+        return as_given(self._predict(read_columns(self, X, reset=False)), X)
 
     def _predict(self, X):
         """Probabilities of checked predictions."""
@@ -424,7 +411,7 @@ def _happened_of(y, X: np.ndarray, columns):
             "are named by the classes.",
             "names": "Name the columns by the classes, or pass X as an array.",
         }
-        raise ValueError(error.message(remedies.get(error.kind))) from None
+        raise error.with_remedy(remedies.get(error.kind)) from None
 
 
 def outcomes_of(y, X: np.ndarray, labels=None, *, columns=None):

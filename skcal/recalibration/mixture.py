@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -11,14 +12,13 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skcal._groups import Groups
 from skcal._labels import rows_of_shares
 from skcal._running import recorded_warnings
-from skcal._sklearn_compat import _num_samples
-from skcal._validation import FLOATS, InputError, check_weight, naming, refuse_no_numbers
+from skcal._sklearn_compat import Interval, _fit_context
+from skcal._validation import InputError, check_weight, read_columns
 from skcal.recalibration.base import Identity, outcomes_of
 from skcal.recalibration.features import log_probabilities
 
@@ -152,11 +152,23 @@ class Mixture(ClassifierMixin, BaseEstimator):
     array([[0.175, 0.825]])
     """
 
+    _parameter_constraints: dict = {
+        "estimators": [list],
+        "weights": ["array-like"],
+        "temperature": [Interval(Real, 0, None, closed="neither")],
+    }
+
     def __init__(self, estimators, weights, temperature=1.0):
         self.estimators = estimators
         self.weights = weights
         self.temperature = temperature
 
+    @property
+    def from_logits(self) -> bool:
+        """Whether X holds logits, which is so if one of the maps reads them."""
+        return any(getattr(one, "from_logits", False) for one in self.estimators)
+
+    @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, sample_weight=None) -> Self:
         """Fit every map.
 
@@ -171,10 +183,8 @@ class Mixture(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
-        refuse_no_numbers(X, "X")
-        with naming("X"):
-            X = check_array(X, dtype=FLOATS, ensure_2d=False, input_name="X")
-        weight, X = check_weight(sample_weight, len(X)), X.reshape(len(X), -1)
+        X = read_columns(self, X, y)
+        weight = check_weight(sample_weight, len(X))
         happened, votes, _ = outcomes_of(y, X)
         data = LabelledPredictions(X, happened, weight if votes is None else weight * votes)
         self.estimators_ = [fit_map(one, data) for one in self.estimators]
@@ -184,9 +194,9 @@ class Mixture(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X) -> np.ndarray:
         """Return the weighted mean of the maps' probabilities, (n_samples, n_classes)."""
         check_is_fitted(self)
-        total = np.zeros((_num_samples(X), len(self.classes_)))
-        for fitted, weight in zip(self.estimators_, self.weights, strict=True):
-            total += weight * plain_proba(fitted, X, len(self.classes_))
+        parts = zip(self.estimators_, self.weights, strict=True)
+        n_classes = len(self.classes_)
+        total = sum(weight * plain_proba(fitted, X, n_classes) for fitted, weight in parts)
         if self.temperature == 1:
             return total
         return softmax(log_probabilities(total) / self.temperature, axis=1)

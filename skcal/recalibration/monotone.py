@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcal._bins import Intervals, quantile, uniform
 from skcal._sklearn_compat import Interval, StrOptions
+from skcal._validation import read_columns
 from skcal.recalibration.base import RecalibrationMap
 
 
@@ -157,7 +158,7 @@ class VennAbers(RecalibrationMap):
             Of three and more classes those of each against the rest.
         """
         check_is_fitted(self)
-        X = self._check(X, reset=False)
+        X = read_columns(self, X, reset=False)
         if self._is_of_several_classes:
             pairs = zip(self.estimators_, self._against_the_rest(X).T, strict=True)
             return np.stack([part.predict_interval(column) for part, column in pairs], axis=1)

@@ -21,16 +21,7 @@ from skcal._scores import LOSSES
 from skcal._selection import LEVEL, Judged, choice_summary, cv_results, simplest
 from skcal._show import Summarized, Summary, format_setting, number, printable, share
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
-from skcal._validation import (
-    InputError,
-    as_given,
-    check_proba,
-    check_weight,
-    decoded,
-    naming,
-    plain_array,
-    read_logits,
-)
+from skcal._validation import InputError, as_given, check_weight, decoded, read_columns
 from skcal.recalibration.base import outcomes_of
 from skcal.recalibration.bayesian import warn_if_contradicted
 from skcal.recalibration.default_maps import default_max_samples
@@ -276,7 +267,7 @@ class Recalibrator(
     def _read(self, X, y, sample_weight, groups) -> LabelledPredictions:
         columns = class_names(X)
         refuse_another_order(y, X, "y", "X")
-        predictions = self._predictions(X, y, reset=True)
+        predictions = read_columns(self, X, y)
         happened, votes, self.classes_ = outcomes_of(y, predictions, self.labels, columns=columns)
         if votes is None and self.labels is None and columns is None:
             warn_if_counted_from_1(happened, predictions, "y", "X")
@@ -286,20 +277,6 @@ class Recalibrator(
             weight = weight * votes
             together = groups_of_votes(votes, weight, together)
         return LabelledPredictions(predictions, happened, weight, together)
-
-    def _predictions(self, X, y=None, reset=False) -> np.ndarray:
-        """Checked predictions as maps read them, (n, 1) or (n, C)."""
-        X = decoded(X)
-        with naming("X"):
-            shape = np.shape(X)
-        if len(shape) == 1:
-            X = plain_array(X, "X")[:, None]
-        if self.from_logits:
-            return read_logits(self, X, y, reset)
-        options = {"name": "X", "estimator": self, "reset": reset, "option": " or from_logits=True"}
-        if len(shape) in (1, 2) and shape[1:] in ((), (1,)):
-            return check_proba(plain_array(X, "X")[:, 0], **options)[:, None]
-        return check_proba(X, **options)
 
     def _set_results(self, trial):
         splits = range(len(trial.tests))
@@ -354,7 +331,7 @@ class Recalibrator(
         check_is_fitted(self)
         if not self._cross_fits:
             raise ValueError("A recalibrator that was read from JSON has no cross-fitted maps.")
-        predictions = self._predictions(X)
+        predictions = read_columns(self, X, reset=False)
         if len(predictions) != self._n_rows:
             reason = f"has {len(predictions)} rows, but {self._n_rows} were passed to fit."
             raise InputError("X", reason, "Pass the predictions of fit, or call predict_proba.")
@@ -430,7 +407,7 @@ class Recalibrator(
         proba : ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        return self._identity.predict_proba(self._predictions(X))
+        return self._identity.predict_proba(read_columns(self, X, reset=False))
 
     def predict_proba(self, X) -> np.ndarray:
         """Recalibrated probabilities.
@@ -445,7 +422,7 @@ class Recalibrator(
         proba : ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        map, predictions = self.best_estimator_, self._predictions(X)
+        map, predictions = self.best_estimator_, read_columns(self, X, reset=False)
         proba = mapped_proba(map, predictions, self.n_samples_, len(self.classes_))
         return as_given(proba, X)
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 
-from skcal._groups import GroupBlocks, Groups, refuse_cut_groups, tail_quantile
+from skcal._groups import GroupBlocks, Groups, read_splits, tail_quantile
 from skcal._labels import rows_of_shares
 from skcal._running import one_by_one, recorded_warnings
 from skcal._scores import LOSSES, log_losses, of_outcomes
@@ -43,12 +43,6 @@ _NOT_WORSE = 0.1  # standard errors by which a simpler map may be worse
 
 #: Name of a loss → scikit-learn's name of its score.
 SCORES = {"log_loss": "neg_log_loss", "brier_score": "neg_brier_score"}
-
-
-def as_rows(pairs, n_samples: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Training and test rows of (train, test) pairs of numbers or masks."""
-    everyone = np.arange(n_samples)
-    return [(everyone[train], everyone[test]) for train, test in pairs]
 
 
 def refuse_overlap(splits, n_samples: int) -> None:
@@ -92,15 +86,9 @@ def _given_splits(cv, data, chosen):
     n_samples = len(data.X)
     drawn = np.zeros(n_samples, dtype=bool)
     drawn[chosen] = True
-    try:
-        groups = None if data.groups is None else data.groups.codes
-        codes = data.happened.argmax(axis=1) if data.of_shares else data.happened
-        pairs = check_cv(cv, codes, classifier=True).split(data.X, codes, groups)
-        splits = as_rows(pairs, n_samples)
-    except (ValueError, IndexError) as error:
-        raise ValueError(f"cv cannot split {n_samples} samples. ({error})") from error
+    codes = data.happened.argmax(axis=1) if data.of_shares else data.happened
+    splits = read_splits(check_cv(cv, codes, classifier=True), data.X, codes, data.groups)
     refuse_overlap(splits, n_samples)
-    refuse_cut_groups(splits, data.groups, "cv")
     splits = [(train[drawn[train]], test[drawn[test]]) for train, test in splits]
     empty = [k for k, pair in enumerate(splits) if min(map(len, pair)) == 0]
     if empty:

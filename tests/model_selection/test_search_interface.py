@@ -179,7 +179,7 @@ def zeros(*ranges):
             8,
             {"cv": 10, "outer_cv": ShuffleSplit(1, test_size=0.2)},
             None,
-            r"cv cannot split 6 samples \(8 less 2 for testing\)\. Pass fewer folds",
+            r"cv cannot split 6 samples\. Pass fewer folds",
         ),
         (3, {"cv": 2, "outer_cv": 4}, None, r"outer_cv cannot split 3 samples\. Pass"),
         (8, {"cv": 10, "outer_cv": None}, None, r"cv cannot split 8 samples\. Pass fewer folds"),

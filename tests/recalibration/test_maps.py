@@ -296,7 +296,7 @@ def test_logits_are_met_by_what_makes_them_probabilities():
     with pytest.raises(ValueError, match=r"pass scipy\.special\.expit\(logits\)\.$"):
         LogProbabilities().fit(logits[:, :1])
     for scaling in [*MAPS, *SCALAR_MAPS]:
-        with pytest.raises(ValueError, match=r"For logits pass from_logits=True\.$"):
+        with pytest.raises(ValueError, match=r"logits.*or from_logits=True\.$"):
             scaling.fit(logits, y)
         clone(scaling).set_params(from_logits=True).fit(logits, y)
 
@@ -306,7 +306,9 @@ def test_logits_are_met_by_what_makes_them_probabilities():
 def test_swapped_arguments_and_strings_are_recognised(estimator, y):
     with pytest.raises(ValueError, match=r"arguments swapped\?"):
         estimator.fit([0, 1, 1], y)
-    with pytest.raises(ValueError, match=r"X holds strings: .*'b'.*Are X and y swapped\?"):
+    with pytest.raises(
+        ValueError, match=r"^X row 0, column 0 holds 'b'.*Are the arguments swapped"
+    ):
         estimator.fit(np.array([["b"], ["a"]]), [0.5, 0.2])
     with pytest.raises(ValueError, match=r"X has shape \(3,\).*X\.reshape\(-1, 1\)"):
         LogProbabilities().fit([0.5, 0.2, 0.7])
@@ -315,7 +317,8 @@ def test_swapped_arguments_and_strings_are_recognised(estimator, y):
 @pytest.mark.parametrize("estimator", [*MAPS, *SCALAR_MAPS], ids=str)
 def test_one_dimensional_predictions_of_several_columns_are_told_their_shape(estimator, rng):
     fitted = clone(estimator).fit(rng.dirichlet([1, 1], size=20), np.arange(20) % 2)
-    with pytest.raises(ValueError, match=r"X has shape \(5,\).*X\.reshape\(-1, 1\)"):
+    message = r"X has shape \(5,\); .* was fitted on 2 columns\. Reshape your data: a row"
+    with pytest.raises(ValueError, match=message):
         fitted.predict_proba(np.full(5, 0.5))
 
 
