@@ -375,8 +375,8 @@ def refuse_no_numbers(array, name: str, remedy: str = NOT_CLASSES) -> None:
     frame = hasattr(array, "columns") and hasattr(array, "dtypes")
     dtypes = list(array.dtypes) if frame else [getattr(array, "dtype", None)]
     kinds = {getattr(dtype, "kind", None): dtype for dtype in dtypes}
-    if found := kinds.keys() & {"m", "M"}:
-        dtype = kinds[found.pop()]
+    if times := kinds.keys() & {"m", "M"}:
+        dtype = kinds[times.pop()]
         raise InputError(name, f"holds dates or times ({dtype}).", "Pass numbers.")
     if "V" in kinds:
         raise InputError(name, f"holds records ({kinds['V']}).", "Pass an array of numbers.")

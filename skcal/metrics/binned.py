@@ -16,6 +16,7 @@ from sklearn import get_config
 from skcal._bins import bin_sums
 from skcal._groups import read_groups
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import plain_array
 from skcal.metrics.base import combine_problems
 from skcal.metrics.bins import (
     BIN_OPTIONS,
@@ -255,7 +256,7 @@ def expected_calibration_error(
     options["groups"] = groups if debias else None
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     if not debias and groups is not None:  # which the value without a bias does not ask for
-        read_groups(groups, np.ones(len(y_true)))
+        read_groups(groups, np.ones(len(plain_array(y_true, "y_true"))))
     if debias == "labels":
         refuse_groups(sample.groups, "debias='labels'", "Use debias=True.")
         if average == "micro":
