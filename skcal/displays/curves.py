@@ -9,6 +9,7 @@ import numpy as np
 
 from skcal._show import percent
 from skcal._sklearn_compat import StrOptions, validate_params
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.displays.axis import AXIS_LABELS, SCALES, ProbabilityAxis, axes_of, set_axes
 from skcal.displays.base import (
     BLUE,
@@ -34,9 +35,10 @@ from skcal.displays.reliability_panel import (
     wide_gaps,
     within,
 )
-from skcal.metrics.curve import CalibrationCurve, flexible_calibration_curve
+from skcal.metrics.base import outcome_of
+from skcal.metrics.curve import CURVES, CalibrationCurve, curve_of
 from skcal.metrics.thresholds import DecisionCurve, MurphyDiagram, decision_curve, murphy_diagram
-from skcal.sample import read_sample
+from skcal.sample import Sample, read_sample
 
 _DRAWN = ("frequency", "low", "high", "band_low", "band_high")
 _ALL, _NONE = "treat all", "treat none"
@@ -112,7 +114,13 @@ class CalibrationCurveDisplay(Display):
         return [f"n = {self.curve.n_samples:,}", self.curve.notion, f"curve by {self.curve.method}"]
 
     @classmethod
-    @validate_params({"scale": [StrOptions(set(SCALES))]}, prefer_skip_nested_validation=False)
+    @validate_params(
+        {
+            "scale": [StrOptions(set(SCALES))],
+            "method": [StrOptions(set(CURVES))],
+            **CONFIDENCE_LEVEL,
+        }
+    )
     def from_predictions(
         cls,
         y_true,
@@ -180,21 +188,8 @@ class CalibrationCurveDisplay(Display):
             "pos_label": pos_label,
             "from_logits": from_logits,
         }
-        limits = {"confidence_level": confidence_level, "groups": groups}
-        curve = flexible_calibration_curve(y_true, y_proba, method=method, **limits, **options)
-        sample = read_sample(y_true, y_proba, **options)
-        [problem], [label], [sides] = sample.problems(), problem_titles(sample), sides_of(sample)
-        x, happened = problem.features[:, 0], problem.outcomes[:, 0]
-        for axis in axes_of(x, scale):
-            if max(curve.prediction.max(), curve.frequency.max()) <= axis.high:
-                break
-        ends = bins_of_axis(x, problem.weight, axis)
-        place = np.searchsorted(ends[1:-1], x)
-        sums = np.bincount(place, minlength=len(ends) - 1), np.bincount(place, x, len(ends) - 1)
-        _, gaps = wide_gaps((sums[1] / np.maximum(sums[0], 1))[sums[0] > 0], np.unique(x), axis)
-        edges, histogram = histograms(x, happened, axis)
-        names = {"sides": sides, "name": name, "label": label}
-        display = cls(curve, histogram, edges, axis=axis, gaps=gaps, **names)
+        sample = read_sample(y_true, y_proba, groups=groups, **options)
+        display = cls(**parts_of_curve(sample, name, confidence_level, method, scale))
         return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
 
     from_estimator = of_estimator(from_predictions)
@@ -226,6 +221,37 @@ class CalibrationCurveDisplay(Display):
         self.histogram_ = draw_histogram(ax, *counts, self.sides, self.line_.get_color())
         facts = f"{self.label or curve.notion}: n = {curve.n_samples:,}"
         _explain(ax, titled("" if others else name, facts))
+
+
+def parts_of_curve(
+    sample: Sample,
+    name: str | None,
+    confidence_level: float,
+    method: str = "splines",
+    scale: str = "linear",
+) -> dict[str, Any]:
+    """The parts of a display of a sample of one outcome, with the axis that holds the curve."""
+    curve = curve_of(outcome_of(sample), method, confidence_level)
+    [problem], [label], [sides] = sample.problems(), problem_titles(sample), sides_of(sample)
+    x, happened = problem.features[:, 0], problem.outcomes[:, 0]
+    for axis in axes_of(x, scale):
+        if max(curve.prediction.max(), curve.frequency.max()) <= axis.high:
+            break
+    ends = bins_of_axis(x, problem.weight, axis)
+    place = np.searchsorted(ends[1:-1], x)
+    sums = np.bincount(place, minlength=len(ends) - 1), np.bincount(place, x, len(ends) - 1)
+    _, gaps = wide_gaps((sums[1] / np.maximum(sums[0], 1))[sums[0] > 0], np.unique(x), axis)
+    edges, histogram = histograms(x, happened, axis)
+    return {
+        "curve": curve,
+        "histogram": histogram,
+        "histogram_edges": edges,
+        "axis": axis,
+        "gaps": gaps,
+        "sides": sides,
+        "name": name,
+        "label": label,
+    }
 
 
 @dataclass(eq=False, repr=False)

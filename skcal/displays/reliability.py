@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._show import Table, html_list, html_result, percent
@@ -46,7 +47,7 @@ from skcal.displays.reliability_panel import (
 from skcal.functions.base import BilinearFunction
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.result import default_resamples
-from skcal.hypothesis_tests.scan import ScanRange, scan_test
+from skcal.hypothesis_tests.scan import ScanRange, scan_of
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
@@ -311,11 +312,9 @@ class ReliabilityDisplay(Display):
             numbers = _errors_of(sample, shown, confidence_level)
         if any(number.is_significant for number in numbers.values()):
             n_resamples = n_resamples or default_resamples(len(sample.codes))
-            options = {"n_resamples": n_resamples, "confidence_level": confidence_level}
-            options |= {"labels": labels, "pos_label": pos_label, "random_state": random_state}
-            options |= {"sample_weight": sample_weight, "groups": groups}
-            options |= {"notion": notion, "from_logits": from_logits}
-            ranges = _ranges_of(scan_test(y_true, y_proba, **options), sample, numbers)
+            rng = check_random_state(random_state)
+            scan = scan_of(sample, confidence_level, n_resamples, rng)
+            ranges = _ranges_of(scan, sample, numbers)
         panels = [
             make_panel(
                 titled(name, problem_titles(sample)[k]),

@@ -34,7 +34,14 @@ from skcal.metrics.error_limits import ErrorLimits
 from skcal.metrics.gap_sums import GapSums
 from skcal.metrics.limits import proportion_limits
 from skcal.notions import Problem
-from skcal.sample import Outcomes, read_sample, refuse_groups, refuse_vectors, refuse_weights
+from skcal.sample import (
+    Outcomes,
+    Sample,
+    read_sample,
+    refuse_groups,
+    refuse_vectors,
+    refuse_weights,
+)
 
 _SCALES = np.geomspace(0.15, 1, 14)  # of standard deviations of sums over ranges
 _FEW_SCALES = _SCALES[1::4]
@@ -284,6 +291,22 @@ def equivalence_test(
         )
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, groups=groups)
+    options: dict[str, Any] = {"method": method, "n_bins": n_bins, "min_share": min_share}
+    return bounded(sample, error, limit, confidence_level, interval=interval, **options)
+
+
+def bounded(
+    sample: Sample,
+    error: str,
+    limit: float,
+    confidence_level: float,
+    *,
+    method: str = "asymptotic",
+    n_bins: int = 15,
+    interval=None,
+    min_share: float = 0.1,
+) -> EquivalenceTestResult:
+    """The bounds of an error of a sample, and whether it is below a limit."""
     refuse_vectors(sample)
     if method == "exact":
         refuse_groups(sample.groups, "method='exact'", "Use method='asymptotic'.")

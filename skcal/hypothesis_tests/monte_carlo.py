@@ -164,9 +164,16 @@ def monte_carlo_test(
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, groups=groups)
     rng = check_random_state(random_state)
+    return monte_carlo_of(sample, statistic, statistic_params, n_resamples, rng, n_jobs)
+
+
+def monte_carlo_of(
+    sample: Sample, statistic: str | Callable, params: dict, n_resamples, rng, n_jobs=None
+) -> CalibrationTestResult:
+    """The test of a sample; ``params`` are options of the statistic."""
     problems = nonempty(sample)
     metric = STATISTICS[statistic] if isinstance(statistic, str) else statistic
-    statistics = [prepare(metric, problem, statistic_params) for problem in problems]
+    statistics = [prepare(metric, problem, params) for problem in problems]
     draws = draw_nulls(statistics, problems, n_resamples, rng, n_jobs)
     return from_draws(sample, draws, f"Monte Carlo ({_statistic_name(statistic)})")
 

@@ -25,7 +25,7 @@ from skcal.hypothesis_tests.result import (
 from skcal.metrics.limits import clopper_pearson
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import Problem
-from skcal.sample import read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample, refuse_vectors
 
 _FEWEST_CELLS, _MOST_CELLS = 32, 128  # √n between them
 _CALIBRATED = 0.15  # the share of a range above which it is told
@@ -260,6 +260,12 @@ def scan_test(
     """
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, groups=groups)
+    rng = check_random_state(random_state)
+    return scan_of(sample, confidence_level, n_resamples, rng, n_jobs)
+
+
+def scan_of(sample: Sample, confidence_level, n_resamples, rng, n_jobs=None) -> ScanTestResult:
+    """The scan of a sample."""
     refuse_vectors(sample)
     problems = sample.problems()
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
@@ -267,7 +273,6 @@ def scan_test(
     if sample.notion.by_class:
         titles = sample.notion.titles([str(name) for name in sample.classes])
     warn_if_few(n_resamples, len(filled), sample.groups)
-    rng = check_random_state(random_state)
     level = (1 - confidence_level) / len(filled)
     require_reachable(level, sample.groups)
     scans = [RangeScan(problems[k]) for k in filled]

@@ -110,7 +110,11 @@ class Outcome:
 
 def read_outcome(*arguments, **options) -> Outcome:
     """Check a metric's input, which is that of :func:`skcal.sample.read_sample`."""
-    sample = read_sample(*arguments, **options)
+    return outcome_of(read_sample(*arguments, **options))
+
+
+def outcome_of(sample: Sample) -> Outcome:
+    """The outcome that a sample is about; raise where there are several."""
     return Outcome(one_problem(sample), sample.notion)
 
 

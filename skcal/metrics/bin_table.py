@@ -17,7 +17,7 @@ from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinMoments, BinRule, bin_momen
 from skcal.metrics.limits import clopper_pearson
 from skcal.metrics.options import Strategy
 from skcal.notions import Notion
-from skcal.sample import read_sample
+from skcal.sample import Sample, read_sample
 
 _MOST = 60  # rows that are shown
 
@@ -168,7 +168,11 @@ def calibration_bins(
     (array([3, 1]), array([0.067, 0.1  ]))
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    rule = BinRule.of(n_bins, strategy, min_samples, edges)
+    return bins_of(sample, BinRule.of(n_bins, strategy, min_samples, edges), confidence_level)
+
+
+def bins_of(sample: Sample, rule: BinRule, confidence_level: float) -> CalibrationBins:
+    """Table of the bins of a sample."""
     moments = bin_moments(sample, rule, TABLE)
     return tabulate(moments, sample.notion, sample.classes, confidence_level)
 

@@ -274,6 +274,19 @@ def expected_calibration_error(
     return expected_error(moments, norm, debias, distance, average, root)
 
 
+def ece_of_counts(sample: Sample, rule: BinRule) -> Callable[[np.ndarray], float]:
+    """ECE of a sample as a function of how often each of its rows counts."""
+
+    def measure(moments):
+        return expected_error(moments, 1, False, "total-variation", "sum", True)
+
+    def of_rows(counts):
+        rows = counts > 0
+        return measure(bin_moments(sample.take(rows, (counts * sample.weight)[rows]), rule, GAPS))
+
+    return count_bins(sample, rule, GAPS, measure) or of_rows
+
+
 def expected_error(problems: list[BinMoments], norm, debias, distance, average, root):
     """Combine Σ_b n_b/n ‖gap‖^q of all problems; NaN for one without samples."""
     powers = [

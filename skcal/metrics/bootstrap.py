@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from math import isfinite
 from numbers import Integral, Real
 from types import SimpleNamespace
@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import bootstrap, poisson
+from scipy.stats import bootstrap
 from sklearn.utils import check_consistent_length, check_random_state
 
-from skcal._groups import read_groups
+from skcal._groups import Groups, read_groups
 from skcal._labels import check_labels, class_names, classes_of_shares, columns_of_labels, is_table
 from skcal._running import over_jobs
 from skcal._show import ShownRounded
@@ -28,11 +28,10 @@ from skcal._validation import (
     check_weight,
     naming,
     plain_array,
-    row_blocks,
 )
 from skcal.metrics.limits import surprises, warn_if_few_events
 from skcal.metrics.statistic import prepare_counts
-from skcal.sample import is_of_labels, read_sample
+from skcal.sample import Sample, is_of_labels, read_sample
 
 _FEWEST_EVENTS = 15  # below that 95 % intervals cover 60 % to 90 %
 _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs
@@ -193,15 +192,30 @@ def bootstrap_interval(
         metric, y_true, y_proba, sample_weight, groups, labels, metric_params
     )
     _warn_if_few_events(y, proba, weight, params)
-    n_samples = len(proba)
     by_rows = _on_rows(metric, y, proba, weight, params)
-    estimate = by_rows(np.ones(n_samples, dtype=np.intp))
+    estimate = by_rows(np.ones(len(proba), dtype=np.intp))
     if not isinstance(estimate, Real) or not isfinite(estimate):
         raise ValueError(
             f"metric returned {estimate!r}; an interval needs one finite number. Wrap it: "
             "lambda y, p, **options: metric(y, p, **options).attribute."
         )
     evaluate = prepare_counts(metric, y, proba, weight, params) or by_rows
+    about = len(proba), together, n_resamples, random_state, n_jobs
+    return interval_of_counts(float(estimate), evaluate, *about, confidence_level, method)
+
+
+def interval_of_counts(
+    estimate: float,
+    evaluate: Callable,
+    n_samples: int,
+    together: Groups | None,
+    n_resamples: int,
+    random_state,
+    n_jobs: int | None = None,
+    confidence_level: float = 0.95,
+    method: str = "basic",
+) -> BootstrapInterval:
+    """The interval of a measure, ``evaluate(counts)``, of how often each sample counts."""
     n_units = n_samples
     if together is not None:
         n_units, evaluate = together.n_groups, partial(_of_groups, evaluate, together.codes)
@@ -273,9 +287,13 @@ def _warn_if_few_events(y, proba, weight, params):
     names = ("labels", "pos_label", "from_logits")
     options = {name: params[name] for name in names if name in params}
     with suppress(ValueError):  # a metric of your own may take other labels, and others raise
-        sample = read_sample(y, proba, sample_weight=weight, **options)
-        remedy = "Use more samples, or monte_carlo_test."
-        warn_if_few_events(surprises(sample), _FEWEST_EVENTS, "the interval", remedy)
+        warn_of_few_events(read_sample(y, proba, sample_weight=weight, **options))
+
+
+def warn_of_few_events(sample: Sample):
+    """Warn where no resample of a sample knows what may happen."""
+    remedy = "Use more samples, or monte_carlo_test."
+    warn_if_few_events(surprises(sample), _FEWEST_EVENTS, "the interval", remedy)
 
 
 def _on_rows(metric, y, proba, weight, params) -> Callable:
@@ -309,47 +327,6 @@ def _resample(evaluate, n_samples, size, seed):
     return np.array(values)
 
 
-_FEW_ROWS = 10_000  # fewer are drawn one by one
-_WORDS = 2**16
-_UNDECIDED = 255
-_CACHE_BYTES = 2**18
-
-
 def resample_counts(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Return how often each of n rows is among n draws with replacement.
-
-    Poisson counts are multinomial given their sum. So those of a mean a little below 1 are drawn,
-    and what they lack in n one by one: exact, at a third of the cost of n draws.
-    """
-    if n < _FEW_ROWS:
-        return np.bincount(rng.integers(n, size=n), minlength=n)
-    mean = 1 - 5 / np.sqrt(n)
-    lacking = -1
-    while lacking < 0:  # once in a million
-        counts = _poisson_counts(rng, n, mean)
-        lacking = n - int(counts.sum(dtype=np.int64))
-    np.add.at(counts, rng.integers(n, size=lacking), 1)
-    return counts
-
-
-def _poisson_counts(rng, n, mean):
-    """Poisson variates below 255 by inversion: 16 bits decide, or more are drawn."""
-    cdf, table = _poisson_table(mean)
-    words = rng.integers(_WORDS, size=n, dtype=np.uint16)
-    counts = np.empty(n, dtype=np.uint8)
-    for rows in row_blocks(n, 8, most=_CACHE_BYTES):
-        np.take(table, words[rows], out=counts[rows], mode="clip")
-    undecided = np.flatnonzero(counts == _UNDECIDED)
-    uniform = (words[undecided] + rng.random(len(undecided))) / _WORDS
-    counts[undecided] = np.searchsorted(cdf, uniform, side="right")
-    return counts
-
-
-@lru_cache(maxsize=8)
-def _poisson_table(mean):
-    """The distribution function, and the variate of each uniform number cut to 16 bits."""
-    cdf = poisson.cdf(np.arange(30), mean)
-    bounds = np.arange(_WORDS + 1) / _WORDS
-    low = np.searchsorted(cdf, bounds[:-1], side="right")
-    high = np.searchsorted(cdf, bounds[1:], side="left")
-    return cdf, np.where(low == high, low, _UNDECIDED).astype(np.uint8)
+    """Return how often each of n rows is among n draws with replacement."""
+    return np.bincount(rng.integers(n, size=n), minlength=n)

@@ -194,6 +194,11 @@ def flexible_calibration_curve(
     """
     options: dict[str, Any] = {"from_logits": from_logits, "groups": groups}
     data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
+    return curve_of(data, method, confidence_level, at)
+
+
+def curve_of(data: Outcome, method: str, confidence_level: float, at=None) -> CalibrationCurve:
+    """The curve of predictions of one outcome."""
     check_both(data.happened)
     grid = _grid(data.prediction) if at is None else read_increasing(at, "at")
     frequency, limits = _frequency_and_limits(data, method, grid, confidence_level)

@@ -18,7 +18,7 @@ from skcal.metrics.bins import BIN_OPTIONS, BinMoments, BinRule, bin_moments
 from skcal.metrics.options import Strategy
 from skcal.metrics.smoothers import isotonic_frequency, make_points
 from skcal.metrics.statistic import observed_draw
-from skcal.sample import read_sample
+from skcal.sample import Sample, read_sample
 
 _GROUPS = {
     **{name: BIN_OPTIONS[name] for name in ("n_bins", "min_samples")},
@@ -152,12 +152,17 @@ default="isotonic"
     (0.1875, 0.0625, 0.0625, 0.1875)
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    if strategy == "isotonic":
+    rule = None if strategy == "isotonic" else BinRule(n_bins, strategy, min_samples)
+    return parts_of(sample, score, rule)
+
+
+def parts_of(sample: Sample, score: str, rule: BinRule | None = None) -> ScoreDecomposition:
+    """The parts of a score of a sample, by bins or, without a rule, by isotonic regression."""
+    if rule is None:
         parts = _isotonic_parts(sample, score)
     else:
         names = _PARTS if score == "brier" else ("weight", "outcomes", "log_loss")
-        moments = bin_moments(sample, BinRule(n_bins, strategy, min_samples), names)
-        parts = sum_of_parts(moments, score)
+        parts = sum_of_parts(bin_moments(sample, rule, names), score)
     return scaled_parts(parts, score, sample.notion, len(sample.classes))
 
 
@@ -209,6 +214,11 @@ def sharpness(
     0.0625
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    return sharpness_of(sample)
+
+
+def sharpness_of(sample: Sample) -> float:
+    """The variance of the predictions of a sample."""
     return prediction_variance(bin_moments(sample, BinRule(1, "uniform"), _SPREAD))
 
 

@@ -216,6 +216,11 @@ def decision_curve(
     options: dict[str, Any] = {"from_logits": from_logits, "groups": groups}
     data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     grid = _THRESHOLDS if thresholds is None else read_increasing(thresholds, "thresholds", True)
+    return decisions_of(data, confidence_level, grid)
+
+
+def decisions_of(data: Outcome, confidence_level: float, grid=_THRESHOLDS) -> DecisionCurve:
+    """The decision curve of predictions of one outcome."""
     shares, values = treated(data, grid)
     total = float(np.sum((data.weight / data.weight.sum()) ** 2))
     pointwise = tail_quantile((1 - confidence_level) / 2, data.weight, data.problem.groups)

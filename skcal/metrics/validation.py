@@ -343,6 +343,13 @@ def validation_measures(
         pos_label=pos_label,
         from_logits=from_logits,
     )
+    return validation_of(data, method, confidence_level, n_resamples, random_state)
+
+
+def validation_of(
+    data: Outcome, method: str, confidence_level: float, n_resamples, random_state
+) -> ValidationMeasures:
+    """The measures of predictions of one outcome."""
     if data.problem.of_shares:
         remedy = "Pass a row for each vote, and groups= the sample of each row."
         refuse_groups(data.problem.groups, "validation_measures", remedy)

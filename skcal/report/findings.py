@@ -11,10 +11,9 @@ from sklearn.base import clone
 from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._validation import is_significant
-from skcal.hypothesis_tests import equivalence_test, scan_test
-from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
+from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
 from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
-from skcal.hypothesis_tests.scan import ScanTestResult
+from skcal.hypothesis_tests.scan import ScanTestResult, scan_of
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.notions import Notion
 from skcal.recalibration import BayesianCalibration, TemperatureScaling
@@ -168,8 +167,7 @@ def find(
 
 
 def _scanned(sample, confidence_level, n_jobs) -> ScanTestResult:
-    options = {"confidence_level": confidence_level, "random_state": 0, "n_jobs": n_jobs}
-    return scan_test(sample.y_true, sample.proba, **options, **asked(sample), **beside(sample))
+    return scan_of(sample, confidence_level, 999, np.random.RandomState(0), n_jobs)
 
 
 def _overview(sample) -> Overview:
@@ -230,19 +228,6 @@ def _gain(sample, error) -> Gain:
     left = ErrorLimits(sample._replace(proba=proba, logits=None)).estimate
     name = "Recalibration" if two else "Temperature scaling"
     return Gain(name, left, left <= _HELPS * error.estimate)
-
-
-def bounded(sample, error, limit, confidence_level) -> EquivalenceTestResult:
-    """Bounds of an error, and whether it is below a limit."""
-    return equivalence_test(
-        sample.y_true,
-        sample.proba,
-        error=error,
-        limit=limit,
-        confidence_level=confidence_level,
-        **asked(sample),
-        **beside(sample),
-    )
 
 
 def asked(sample: Sample) -> dict:

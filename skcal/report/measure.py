@@ -6,31 +6,27 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from skcal._matrices import two_columns
-from skcal.displays import CalibrationCurveDisplay
 from skcal.displays.base import problem_titles, titled
+from skcal.displays.curves import CalibrationCurveDisplay, parts_of_curve
 from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, sides_of
-from skcal.hypothesis_tests import (
-    monte_carlo_test,
-)
-from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
+from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
 from skcal.hypothesis_tests.joint import JointTestResult
-from skcal.metrics import (
-    bootstrap_interval,
-    calibration_bins,
-    decision_curve,
-    expected_calibration_error,
-    score_decomposition,
-    sharpness,
-    validation_measures,
-)
-from skcal.metrics.thresholds import DecisionCurve
-from skcal.metrics.validation import CURVE_DISTANCES, ValidationMeasures
+from skcal.hypothesis_tests.monte_carlo import monte_carlo_of
+from skcal.metrics.base import outcome_of
+from skcal.metrics.bin_table import bins_of
+from skcal.metrics.binned import ece_of_counts
+from skcal.metrics.bins import BinRule
+from skcal.metrics.bootstrap import interval_of_counts, warn_of_few_events
+from skcal.metrics.decomposition import parts_of, sharpness_of
+from skcal.metrics.thresholds import DecisionCurve, decisions_of
+from skcal.metrics.validation import CURVE_DISTANCES, ValidationMeasures, validation_of
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, Notion, resolve_notion
-from skcal.report.findings import Attempts, Findings, asked, beside, bounded, find, weighted
+from skcal.report.findings import Attempts, Findings, beside, find
 from skcal.report.words import cautions, rounding, sparse_bins
 from skcal.sample import Sample
 
@@ -55,10 +51,6 @@ class Settings(NamedTuple):
     random_state: int
     resolution: float | str | None = "auto"
     verbose: bool | int = 0
-
-    def bins(self, sample: Sample) -> dict:
-        """The options of a function that bins the predictions of the sample."""
-        return {**asked(sample), "n_bins": self.n_bins, "strategy": self.strategy}
 
     @property
     def resampling(self) -> dict:
@@ -182,13 +174,7 @@ def measure(
         cutoff=attempt("cutoff error", bounded, sample, "cutoff", findings.tolerance, level),
         ece=ece,
         scores=[part for part in scores if part is not None],
-        sharpness=sharpness(
-            sample.y_true,
-            sample.proba,
-            notion=_all_classes(sample),
-            labels=sample.classes,
-            **weighted(sample),
-        ),
+        sharpness=sharpness_of(sample._replace(notion=_all_classes(sample))),
         validation=attempt("validation", _validated, sample, settings, refuted, n_curves),
         curve=attempt("calibration curve", _curve_display, name, sample, settings),
         decision=decision,
@@ -258,15 +244,18 @@ def _interval(estimate, low, high, refuted) -> dict[str, float]:
 
 
 def _binned_ece(sample, settings, refuted) -> BinnedEce:
-    y, p = sample.y_true, sample.proba
-    bins, resampling = settings.bins(sample), settings.resampling
-    level = settings.confidence_level
-    resampling |= beside(sample)
-    interval = bootstrap_interval(
-        expected_calibration_error, y, p, confidence_level=level, **bins, **resampling
-    )
-    null: Any = monte_carlo_test(y, p, **bins, **resampling).null_distribution
-    count = calibration_bins(y, p, **bins).count
+    warn_of_few_events(sample)
+    rule, level = BinRule.of(settings.n_bins, settings.strategy), settings.confidence_level
+    of_counts, n_resamples = ece_of_counts(sample, rule), settings.n_resamples
+    about = len(sample.codes), sample.groups, n_resamples, settings.random_state, settings.n_jobs
+    estimate = of_counts(np.ones(len(sample.codes), dtype=np.intp))
+    interval = interval_of_counts(estimate, of_counts, *about, level)
+    bins = {"n_bins": settings.n_bins, "strategy": settings.strategy}
+    rng = check_random_state(settings.random_state)
+    ece = "expected_calibration_error"
+    test = monte_carlo_of(sample, ece, bins, n_resamples, rng, settings.n_jobs)
+    null: Any = test.null_distribution
+    count = bins_of(sample, rule, level).count
     return BinnedEce(
         notion=sample.notion,
         **_interval(interval.estimate, interval.low, interval.high, refuted),
@@ -301,13 +290,11 @@ def _asked_scores(sample) -> list[tuple[str, Notion, str]]:
 
 def _decomposed(sample, name, notion, score) -> Score:
     """A score with its parts; that of whole vectors has none."""
-    options = {"score": score, "notion": notion, "labels": sample.classes, **weighted(sample)}
+    sample = sample._replace(notion=notion)
     if not notion.scalar:
-        parts = score_decomposition(
-            sample.y_true, sample.proba, strategy="median-variance", **options
-        )
+        parts = parts_of(sample, score, BinRule(15, "median-variance"))
         return Score(name, notion, parts.score)
-    parts = score_decomposition(sample.y_true, sample.proba, **options)
+    parts = parts_of(sample, score)
     saved = parts.miscalibration, parts.discrimination, parts.uncertainty
     return Score(name, notion, parts.score, *saved)
 
@@ -318,31 +305,19 @@ def _decomposed(sample, name, notion, score) -> Score:
 def _validated(sample, settings, refuted, n_curves) -> ValidationMeasures | None:
     if not sample.notion.of_positive_class:
         return None
-    found = validation_measures(
-        sample.y_true,
-        sample.proba,
-        confidence_level=settings.confidence_level,
-        n_resamples=n_curves,
-        labels=sample.classes,
-        random_state=settings.random_state,
-        **beside(sample),
-    )
+    level, seed = settings.confidence_level, settings.random_state
+    measures = validation_of(outcome_of(sample), "splines", level, n_curves, seed)
     if refuted or n_curves is None:
-        return found
-    return replace(
-        found, **{name: getattr(found, name)._replace(low=0.0) for name in CURVE_DISTANCES}
-    )
+        return measures
+    distances = {name: getattr(measures, name)._replace(low=0.0) for name in CURVE_DISTANCES}
+    return replace(measures, **distances)
 
 
 def _curve_display(name, sample, settings) -> CalibrationCurveDisplay | None:
     """The smooth curve of predictions of one outcome with its limits and a histogram."""
     if not sample.notion.of_positive_class:
         return None
-    level = settings.confidence_level
-    options = {"labels": sample.classes, "confidence_level": level, "name": name, **beside(sample)}
-    return CalibrationCurveDisplay.from_predictions(
-        sample.y_true, sample.proba, plot=False, **options
-    )
+    return CalibrationCurveDisplay(**parts_of_curve(sample, name, settings.confidence_level))
 
 
 def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
@@ -352,10 +327,8 @@ def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
     rate = float(sample.frequencies[1])
     if not 0 < rate < 1:
         return None
-    options = {"labels": sample.classes, "confidence_level": settings.confidence_level}
-    options |= beside(sample)
-    whole = decision_curve(sample.y_true, sample.proba, **options)
-    return whole, decision_curve(sample.y_true, sample.proba, thresholds=[rate], **options)
+    data, level = outcome_of(sample), settings.confidence_level
+    return decisions_of(data, level), decisions_of(data, level, np.array([rate]))
 
 
 def _diagram(name, sample, settings, findings) -> ReliabilityPanel:
